@@ -1,0 +1,60 @@
+//! Compiles the protos without `protoc`: protox → descriptor set → tonic and prost code.
+
+use std::{env, error::Error, fs, path::PathBuf};
+
+use prost::Message as _;
+use tonic_prost_build::manual;
+
+const PROTOS: &[&str] = &[
+    "emend/common/v1/correction.proto",
+    "emend/common/v1/resource.proto",
+    "emend/feedback/v1/feedback_service.proto",
+    "emend/learning/v1/candidate_service.proto",
+    "emend/learning/v1/ingest_service.proto",
+    "emend/learning/v1/policy_service.proto",
+    "emend/learning/v1/resource_service.proto",
+    "emend/learning/v1/subscription_service.proto",
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../proto");
+    println!("cargo::rerun-if-changed={}", root.display());
+
+    let descriptors = protox::compile(PROTOS, [&root])?;
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    fs::write(out.join("emend_descriptor.bin"), descriptors.encode_to_vec())?;
+
+    tonic_prost_build::configure().bytes(".emend.learning.v1.Digest.hash").compile_fds(descriptors)?;
+    manual::Builder::new().out_dir(&out).compile(&[encoded_subscription_service()]);
+    Ok(())
+}
+
+/// The subscription service once more, its stream made of frames that are encoded already: a batch is encoded once for
+/// all streams that get it.
+fn encoded_subscription_service() -> manual::Service {
+    let unary = |name: &str, route: &str| {
+        manual::Method::builder()
+            .name(name)
+            .route_name(route)
+            .input_type(format!("crate::learning::v1::{route}Request"))
+            .output_type(format!("crate::learning::v1::{route}Response"))
+            .codec_path("tonic_prost::ProstCodec")
+            .build()
+    };
+    manual::Service::builder()
+        .name("SubscriptionService")
+        .package("emend.learning.v1")
+        .method(
+            manual::Method::builder()
+                .name("subscribe")
+                .route_name("Subscribe")
+                .input_type("crate::learning::v1::SubscribeRequest")
+                .output_type("crate::frame::Frame")
+                .codec_path("crate::frame::FrameCodec")
+                .server_streaming()
+                .build(),
+        )
+        .method(unary("report_status", "ReportStatus"))
+        .method(unary("list_nodes", "ListNodes"))
+        .build()
+}

@@ -1,0 +1,43 @@
+//! Emend's wire contract: the code generated from `proto/`, the descriptor set for reflection, and the stream's messages
+//! with values left encoded ([`wire`], [`frame`]), so that a server encodes a batch once and a node keeps every value's
+//! bytes exactly as they were stored, also of kinds it does not know.
+//!
+//! It must know nothing of what the messages mean.
+
+/// What the services share: resources and corrections.
+pub mod common {
+    /// Version 1.
+    #[expect(clippy::pedantic, reason = "generated from documented protos")]
+    pub mod v1 {
+        tonic::include_proto!("emend.common.v1");
+    }
+}
+
+/// The feedback service.
+pub mod feedback {
+    /// Version 1.
+    #[expect(clippy::pedantic, reason = "generated from documented protos")]
+    pub mod v1 {
+        tonic::include_proto!("emend.feedback.v1");
+    }
+}
+
+/// The learning services.
+pub mod learning {
+    /// Version 1.
+    #[expect(clippy::pedantic, reason = "generated from documented protos")]
+    pub mod v1 {
+        tonic::include_proto!("emend.learning.v1");
+    }
+    /// The subscription service of version 1 with a stream of encoded [frames](crate::frame::Frame).
+    #[expect(clippy::pedantic, reason = "generated")]
+    pub mod encoded {
+        include!(concat!(env!("OUT_DIR"), "/emend.learning.v1.SubscriptionService.rs"));
+    }
+}
+
+pub mod frame;
+pub mod wire;
+
+/// The encoded `google.protobuf.FileDescriptorSet` of all protos, for server reflection.
+pub const DESCRIPTOR_SET: &[u8] = tonic::include_file_descriptor_set!("emend_descriptor");
