@@ -24,8 +24,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("emend_descriptor.bin"), descriptors.encode_to_vec())?;
 
-    tonic_prost_build::configure().bytes(".emend.learning.v1.Digest.hash").compile_fds(descriptors)?;
-    manual::Builder::new().out_dir(&out).compile(&[encoded_subscription_service()]);
+    tonic_prost_build::configure()
+        .bytes(".emend.learning.v1.Digest.hash")
+        .compile_fds(descriptors)?;
+    manual::Builder::new()
+        .out_dir(&out)
+        .compile(&[encoded_subscription_service()]);
     Ok(())
 }
 

@@ -16,7 +16,12 @@ pub mod common {
 /// The feedback service.
 pub mod feedback {
     /// Version 1.
-    #[expect(clippy::pedantic, reason = "generated from documented protos")]
+    #[expect(
+        clippy::pedantic,
+        clippy::allow_attributes,
+        clippy::allow_attributes_without_reason,
+        reason = "generated from documented protos"
+    )]
     pub mod v1 {
         tonic::include_proto!("emend.feedback.v1");
     }
@@ -25,14 +30,28 @@ pub mod feedback {
 /// The learning services.
 pub mod learning {
     /// Version 1.
-    #[expect(clippy::pedantic, reason = "generated from documented protos")]
+    #[expect(
+        clippy::pedantic,
+        clippy::allow_attributes,
+        clippy::allow_attributes_without_reason,
+        clippy::large_enum_variant,
+        reason = "generated from documented protos"
+    )]
     pub mod v1 {
         tonic::include_proto!("emend.learning.v1");
     }
     /// The subscription service of version 1 with a stream of encoded [frames](crate::frame::Frame).
-    #[expect(clippy::pedantic, reason = "generated")]
+    #[expect(
+        clippy::pedantic,
+        clippy::allow_attributes,
+        clippy::allow_attributes_without_reason,
+        reason = "generated"
+    )]
     pub mod encoded {
-        include!(concat!(env!("OUT_DIR"), "/emend.learning.v1.SubscriptionService.rs"));
+        include!(concat!(
+            env!("OUT_DIR"),
+            "/emend.learning.v1.SubscriptionService.rs"
+        ));
     }
 }
 

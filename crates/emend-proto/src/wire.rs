@@ -152,9 +152,11 @@ mod tests {
         let value = common::ResourceValue {
             display: "A phrase".into(),
             normalization_version: 1,
-            value: Some(common::resource_value::Value::Prohibition(common::ProhibitionValue {
-                forbidden_choice: "choice".into(),
-            })),
+            value: Some(common::resource_value::Value::Prohibition(
+                common::ProhibitionValue {
+                    forbidden_choice: "choice".into(),
+                },
+            )),
         };
         let at = Some(Timestamp { seconds: 5, nanos: 6 });
         let resource = common::Resource {
@@ -165,7 +167,11 @@ mod tests {
             committed_at: at,
             etag: "e".into(),
         };
-        let cursor = Some(learning::Cursor { epoch: "x".into(), revision: 9, filter_hash: 10 });
+        let cursor = Some(learning::Cursor {
+            epoch: "x".into(),
+            revision: 9,
+            filter_hash: 10,
+        });
         let digests = vec![learning::Digest {
             namespace: "fund-admin".into(),
             kind: 3,
@@ -201,7 +207,9 @@ mod tests {
                 digests: digests.clone(),
                 server_time: at,
             }),
-            learning::subscribe_response::Message::Resumed(learning::Resumed { cursor: cursor.clone() }),
+            learning::subscribe_response::Message::Resumed(learning::Resumed {
+                cursor: cursor.clone(),
+            }),
             learning::subscribe_response::Message::SnapshotBegin(learning::SnapshotBegin {
                 revision: 1,
                 reason: 2,
@@ -214,7 +222,10 @@ mod tests {
             }),
         ];
         for message in messages {
-            let bytes = learning::SubscribeResponse { message: Some(message) }.encode_to_vec();
+            let bytes = learning::SubscribeResponse {
+                message: Some(message),
+            }
+            .encode_to_vec();
             let twin = SubscribeResponse::decode(bytes.as_slice()).expect("the twin decodes");
             assert!(twin.message.is_some(), "the twin knows the message");
             assert_eq!(twin.encode_to_vec(), bytes);

@@ -1,0 +1,347 @@
+//! Everything proposed for one resource key: candidates, the corrections that support them, and how strong each is.
+
+use std::collections::HashMap;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    ids::{AcceptOrder, Caller, CandidateId, ContestId, FeedbackId, ReporterId, Revision},
+    outcome::Reason,
+    policy::{Counting, Policy, RiskLevel},
+    resource::{ResourceKey, ResourceValue},
+};
+
+/// Where a candidate stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Status {
+    /// Gathering votes.
+    Pending,
+    /// A person has to decide.
+    AwaitingReview,
+    /// Its value is the resource.
+    Applied,
+    /// A person turned it down.
+    Rejected,
+    /// Another value of its contest took its place.
+    Superseded,
+    /// Its supporters went away, or its resource was deleted.
+    Withdrawn,
+}
+
+/// Where a candidate came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// Corrections.
+    Votes,
+    /// An edited approval.
+    Review,
+    /// An operator's Put.
+    Operator,
+    /// A bulk import.
+    Import,
+}
+
+/// Why votes alone cannot apply this candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Hold {
+    /// A revision that applied it was reverted.
+    Reverted,
+    /// Its resource was deleted by hand.
+    Deleted,
+    /// Personal data was found in what everybody would see.
+    PersonalData,
+}
+
+impl Hold {
+    /// The reason that reporters and reviewers are given.
+    pub fn reason(self) -> Reason {
+        match self {
+            Self::Reverted => Reason::Reverted,
+            Self::Deleted => Reason::Deleted,
+            Self::PersonalData => Reason::PersonalData,
+        }
+    }
+}
+
+/// One proposed value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// Derived from contest and value.
+    pub id: CandidateId,
+    /// The proposed value.
+    pub value: ResourceValue,
+    /// Where it stands.
+    pub status: Status,
+    /// Why it stands there, where the status alone does not say.
+    pub reason: Option<Reason>,
+    /// Where it came from.
+    pub origin: Origin,
+    /// The candidate that a person edited to make this one.
+    pub edited_from: Option<CandidateId>,
+    /// Why votes alone cannot apply it.
+    pub hold: Option<Hold>,
+    /// The reason a reviewer gave last; a rejection always has one.
+    pub decision_reason: Option<String>,
+    /// How often it was proposed, retracted feedback not counted.
+    pub occurrences: u64,
+    /// Distinct voters that support it.
+    pub reporters: u64,
+    /// Its supporters minus those of its strongest rival.
+    pub net: i64,
+    /// The risk when last evaluated.
+    pub risk: RiskLevel,
+    /// The threshold when last evaluated.
+    pub threshold: u32,
+    /// The version of the policy by which it was last evaluated.
+    pub policy_version: i64,
+    /// The threshold by which it was applied; none where a person applied it.
+    pub applied_threshold: Option<u32>,
+    /// The revision that applied it last.
+    pub applied_revision: Revision,
+}
+
+/// Who casts a vote.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Voter {
+    /// A reporter known by id: counts by itself.
+    Reporter(ReporterId),
+    /// Derived from a session of a caller, or from the caller alone: a caller's derived voters count together at most
+    /// as many as the policy says.
+    Derived {
+        /// The authenticated client.
+        caller: Caller,
+        /// The session, if one was named.
+        session: Option<String>,
+    },
+}
+
+impl Voter {
+    /// `reporter`, else (caller, session), else the caller.
+    pub fn new(reporter: Option<ReporterId>, caller: Caller, session: Option<String>) -> Self {
+        match reporter {
+            Some(reporter) => Self::Reporter(reporter),
+            None => Self::Derived { caller, session },
+        }
+    }
+
+    /// Counts by itself.
+    pub fn is_identified(&self) -> bool {
+        matches!(self, Self::Reporter(_))
+    }
+}
+
+/// A pseudonym of a voter, unique per namespace: what is stored with ballots, so that erasing a reporter's name leaves
+/// counts as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct VoterKey(pub uuid::Uuid);
+
+/// The name space of voter keys (RFC 9562, version 5).
+const VOTERS: uuid::Uuid = uuid::Uuid::from_u128(0x3f0f_4ab1_5c1e_4c43_9a55_7d2b_9b1c_0e02);
+
+impl Voter {
+    /// The pseudonym under which this voter's ballots are kept.
+    pub fn key(&self) -> VoterKey {
+        let bytes = match self {
+            Self::Reporter(reporter) => {
+                crate::resource::length_prefixed(&[b"r", reporter.as_str().as_bytes()])
+            }
+            Self::Derived {
+                caller,
+                session: Some(session),
+            } => crate::resource::length_prefixed(&[b"s", caller.as_str().as_bytes(), session.as_bytes()]),
+            Self::Derived {
+                caller,
+                session: None,
+            } => crate::resource::length_prefixed(&[b"c", caller.as_str().as_bytes()]),
+        };
+        VoterKey(uuid::Uuid::new_v5(&VOTERS, &bytes))
+    }
+}
+
+/// One correction that supports a candidate and was not retracted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ballot {
+    /// The correction.
+    pub feedback_id: FeedbackId,
+    /// Decides which of a voter's ballots is newest.
+    pub accept_order: AcceptOrder,
+    /// Who cast it.
+    pub voter: VoterKey,
+    /// The voter is known by id and counts by itself.
+    pub identified: bool,
+    /// The authenticated client that sent it.
+    pub caller: Caller,
+    /// What it supports.
+    pub candidate: CandidateId,
+    /// When it was received; votes may decay from here.
+    pub received_at: Timestamp,
+}
+
+/// What is the resource now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CurrentResource {
+    /// The revision that gave it this value.
+    pub revision: Revision,
+    /// Its value.
+    pub value: ResourceValue,
+}
+
+/// A contest as stored: what `decide` decides upon.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContestState {
+    /// The contest's resource key.
+    pub key: ResourceKey,
+    /// A person set what applies: votes do not replace it.
+    pub pinned: bool,
+    /// What is the resource now.
+    pub resource: Option<CurrentResource>,
+    /// The highest accept order seen; kept when the contest is cleared.
+    pub highest_accept_order: AcceptOrder,
+    /// All candidates.
+    pub candidates: Vec<Candidate>,
+    /// The ballots that count, in any order; at least the newest `max_counted_feedback`.
+    pub ballots: Vec<Ballot>,
+    /// The namespace holds as many resources of the kind as the policy allows.
+    pub full: bool,
+}
+
+impl ContestState {
+    /// A contest in which nothing was proposed yet.
+    pub fn new(key: ResourceKey) -> Self {
+        Self {
+            key,
+            pinned: false,
+            resource: None,
+            highest_accept_order: AcceptOrder::default(),
+            candidates: Vec::new(),
+            ballots: Vec::new(),
+            full: false,
+        }
+    }
+
+    /// The contest's id.
+    pub fn id(&self) -> ContestId {
+        self.key.contest_id()
+    }
+
+    /// The candidate of that id.
+    pub fn candidate(&self, id: CandidateId) -> Option<&Candidate> {
+        self.candidates.iter().find(|candidate| candidate.id == id)
+    }
+
+    pub(crate) fn candidate_mut(&mut self, id: CandidateId) -> Option<&mut Candidate> {
+        self.candidates.iter_mut().find(|candidate| candidate.id == id)
+    }
+
+    /// The candidate whose value is the resource.
+    pub fn applied(&self) -> Option<&Candidate> {
+        self.candidates
+            .iter()
+            .find(|candidate| candidate.status == Status::Applied)
+    }
+}
+
+/// How strong each candidate of a contest is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tally {
+    supporters: HashMap<CandidateId, Support>,
+}
+
+/// One candidate's support.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Support {
+    /// By what the policy counts, decayed and rounded half up to a whole number.
+    pub counted: u64,
+    /// By what the policy counts, not decayed.
+    pub undecayed: u64,
+    /// Distinct voters.
+    pub voters: u64,
+}
+
+impl Tally {
+    /// Counts ballots. The result depends on which ballots there are, never on the order in which they came.
+    ///
+    /// A voter's newest ballot (by accept order) is its one live vote. Of the voters derived from one caller only the
+    /// newest `max_derived_voters` count. With OCCURRENCES each ballot counts. A half-life weighs each by
+    /// 2^(−age / half-life); the sum is rounded half up, so that one vote alone counts until its half-life has passed.
+    pub fn count(ballots: &[Ballot], policy: &Policy, now: Timestamp) -> Self {
+        let mut newest_first: Vec<&Ballot> = ballots.iter().collect();
+        newest_first
+            .sort_unstable_by_key(|ballot| (std::cmp::Reverse(ballot.accept_order), ballot.feedback_id));
+        newest_first.truncate(policy.max_counted_feedback as usize);
+
+        let mut voters = std::collections::HashSet::with_capacity(newest_first.len());
+        let mut derived_of: HashMap<&Caller, u32> = HashMap::new();
+        let mut live = Vec::with_capacity(newest_first.len());
+        for ballot in &newest_first {
+            if !voters.insert(ballot.voter) {
+                continue;
+            }
+            if !ballot.identified {
+                let derived = derived_of.entry(&ballot.caller).or_default();
+                if *derived >= policy.max_derived_voters {
+                    continue;
+                }
+                *derived += 1;
+            }
+            live.push(*ballot);
+        }
+
+        let mut tally = Self::default();
+        for ballot in &live {
+            tally.supporters.entry(ballot.candidate).or_default().voters += 1;
+        }
+        let counted: &[&Ballot] = match policy.counting {
+            Counting::DistinctVoters => &live,
+            Counting::Occurrences => &newest_first,
+        };
+        let mut weights: HashMap<CandidateId, f64> = HashMap::new();
+        for ballot in counted {
+            tally.supporters.entry(ballot.candidate).or_default().undecayed += 1;
+            *weights.entry(ballot.candidate).or_default() += weight(ballot, policy.half_life, now);
+        }
+        for (candidate, weight) in weights {
+            tally.supporters.entry(candidate).or_default().counted = round_half_up(weight);
+        }
+        tally
+    }
+
+    /// One candidate's support.
+    pub fn of(&self, candidate: CandidateId) -> Support {
+        self.supporters.get(&candidate).copied().unwrap_or_default()
+    }
+
+    /// `candidate`'s supporters minus those of its strongest rival. Rejected candidates are nobody's rivals.
+    pub fn net(&self, candidate: CandidateId, candidates: &[Candidate]) -> i64 {
+        let strongest = candidates
+            .iter()
+            .filter(|rival| rival.id != candidate && rival.status != Status::Rejected)
+            .map(|rival| self.of(rival.id).counted)
+            .max()
+            .unwrap_or(0);
+        signed(self.of(candidate).counted) - signed(strongest)
+    }
+}
+
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "ages and half-lives are far below 2^53 milliseconds"
+)]
+fn weight(ballot: &Ballot, half_life: Option<SignedDuration>, now: Timestamp) -> f64 {
+    let Some(half_life) = half_life else { return 1.0 };
+    let age = now.duration_since(ballot.received_at).as_millis().max(0);
+    (-(age as f64) / half_life.as_millis().max(1) as f64).exp2()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "at most 100,000 weights of at most 1"
+)]
+fn round_half_up(weight: f64) -> u64 {
+    (weight + 0.5 + 1e-9).floor() as u64
+}

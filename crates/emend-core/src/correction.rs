@@ -1,0 +1,197 @@
+//! What people say is wrong, and what it proposes to learn.
+
+use crate::{
+    ids::{Namespace, UserId},
+    kinds::{Kind, parse_choice},
+    normalize::NormalizedKey,
+    personal_data,
+    resource::{Learned, ResourceKey, ResourceValue},
+    violation::{Invalid, Violations},
+};
+
+/// For whom something is to be learned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Scope {
+    /// Everybody in the namespace.
+    #[default]
+    Global,
+    /// The reporter alone.
+    User,
+}
+
+/// Which form of correction was sent. Forms of one kind vote in the same contests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// The wrong verb was chosen.
+    Verb,
+    /// A phrase means a verb.
+    PhraseMapping,
+    /// The wrong entity was chosen.
+    Entity,
+    /// A choice is never to be offered.
+    Prohibition,
+}
+
+impl Form {
+    /// The kind of resource that it teaches.
+    pub fn kind(self) -> Kind {
+        match self {
+            Self::Verb | Self::PhraseMapping => Kind::InvocationPhrase,
+            Self::Entity => Kind::EntityAlias,
+            Self::Prohibition => Kind::Prohibition,
+        }
+    }
+
+    /// The names of the input and of the right choice in the wire contract, for violations.
+    fn fields(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Verb | Self::Entity => ("original_input", "correct_choice"),
+            Self::PhraseMapping => ("phrase", "verb"),
+            Self::Prohibition => ("phrase", "forbidden_choice"),
+        }
+    }
+}
+
+/// A valid correction.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Correction {
+    /// Which form it has.
+    pub form: Form,
+    /// What the user said, as written: the key before normalisation.
+    pub input: String,
+    /// `input` in its one form.
+    pub key: NormalizedKey,
+    /// What the system chose, if known.
+    pub system_choice: Option<String>,
+    /// What the input maps to; for a prohibition the forbidden choice.
+    pub choice: String,
+}
+
+/// What a correction proposes: one value in one contest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    /// The contest.
+    pub key: ResourceKey,
+    /// The proposed value.
+    pub value: ResourceValue,
+    /// What the system chose, shown with the candidate.
+    pub system_choice: Option<String>,
+    /// Personal data was found in what would be everybody's key or value.
+    pub personal_data: bool,
+}
+
+impl Correction {
+    /// Parses the fields of a correction; an empty `system_choice` is none.
+    pub fn parse(form: Form, input: &str, system_choice: &str, choice: &str) -> Result<Self, Violations> {
+        let mut violations = Violations::new();
+        let (input_field, choice_field) = form.fields();
+        let display = violations.check(input_field, ResourceValue::parse_display(input));
+        let key = display
+            .is_some()
+            .then(|| violations.check(input_field, NormalizedKey::parse(input)))
+            .flatten();
+        let parsed_choice = violations.check(choice_field, parse_choice(choice));
+        let system_choice = if system_choice.trim().is_empty() {
+            Some(None)
+        } else {
+            violations
+                .check("system_choice", parse_choice(system_choice))
+                .map(Some)
+        };
+        if let (Some(Some(system)), Some(right)) = (&system_choice, &parsed_choice)
+            && system == right
+        {
+            violations.add(
+                choice_field,
+                "must differ from system_choice: there is nothing to correct",
+            );
+        }
+        let parsed = (|| {
+            Some(Self {
+                form,
+                input: display?,
+                key: key?,
+                system_choice: system_choice?,
+                choice: parsed_choice?,
+            })
+        })();
+        violations.finish(parsed)
+    }
+
+    /// What it proposes in `namespace`: for everybody, or for one user.
+    pub fn proposal(&self, namespace: &Namespace, user: Option<UserId>) -> Proposal {
+        let kind = self.form.kind();
+        let for_everybody = user.is_none();
+        Proposal {
+            key: ResourceKey {
+                namespace: namespace.clone(),
+                kind,
+                key: self.key.clone(),
+                qualifier: if kind.rules().qualifier.is_some() {
+                    self.choice.clone()
+                } else {
+                    String::new()
+                },
+                user,
+            },
+            value: ResourceValue::new(&*self.input, Learned::of(kind, self.choice.clone())),
+            system_choice: self.system_choice.clone(),
+            personal_data: for_everybody
+                && (personal_data::found_in(&self.input) || personal_data::found_in(&self.choice)),
+        }
+    }
+}
+
+/// The user for whom a correction of that scope is learned. USER scope without a reporter id is invalid.
+pub fn scope_user(
+    scope: Scope,
+    reporter: Option<&crate::ids::ReporterId>,
+) -> Result<Option<UserId>, Invalid> {
+    match (scope, reporter) {
+        (Scope::Global, _) => Ok(None),
+        (Scope::User, Some(reporter)) => Ok(Some(reporter.into())),
+        (Scope::User, None) => Err(Invalid::new("is required with scope USER")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verb_correction_and_a_phrase_mapping_of_one_phrase_share_a_contest() {
+        let namespace = Namespace::parse("fund-admin").unwrap();
+        let verb = Correction::parse(Form::Verb, " Set up a CSA", "create_csa", "create_isda").unwrap();
+        let mapping = Correction::parse(Form::PhraseMapping, "set up a csa", "", "create_isda").unwrap();
+        let (verb, mapping) = (
+            verb.proposal(&namespace, None),
+            mapping.proposal(&namespace, None),
+        );
+        assert_eq!(verb.key, mapping.key);
+        assert_eq!(verb.value.learned, mapping.value.learned);
+    }
+
+    #[test]
+    fn all_wrong_fields_are_named() {
+        let wrong = Correction::parse(Form::Entity, " ", &"x".repeat(257), "")
+            .unwrap_err()
+            .into_vec();
+        let fields: Vec<_> = wrong.iter().map(|violation| violation.field.as_str()).collect();
+        assert_eq!(fields, ["original_input", "correct_choice", "system_choice"]);
+        let same = Correction::parse(Form::Verb, "a", "x", "x").unwrap_err();
+        assert!(same.to_string().contains("must differ"));
+    }
+
+    #[test]
+    fn personal_data_matters_only_where_everybody_would_see_it() {
+        let namespace = Namespace::parse("fund-admin").unwrap();
+        let correction =
+            Correction::parse(Form::PhraseMapping, "mail jane.doe@example.org", "", "send_mail").unwrap();
+        assert!(correction.proposal(&namespace, None).personal_data);
+        assert!(
+            !correction
+                .proposal(&namespace, Some(UserId::parse("jane").unwrap()))
+                .personal_data
+        );
+    }
+}

@@ -1,0 +1,447 @@
+//! Deciding what is learned: `decide(state, event, policy, now) -> Decision`, pure.
+//!
+//! One rule for votes: a candidate is promoted, superseding what is applied, when its net confirmations (its supporters
+//! minus those of its strongest rival, the applied value included) reach the threshold. A tie changes nothing. Votes never
+//! replace what a person set, and never bring back what a person took away.
+//!
+//! The rest of this module is the list of what else can happen to a contest and what each does. It must not know where the
+//! state came from or how a decision is stored.
+
+mod review;
+#[cfg(test)]
+mod tests;
+mod votes;
+
+use jiff::Timestamp;
+
+use crate::{
+    contest::{Ballot, Candidate, ContestState, Hold, Origin, Status, Tally},
+    ids::{CandidateId, Revision},
+    outcome::{Outcome, Reason},
+    policy::{Policy, RiskLevel},
+    resource::ResourceValue,
+};
+
+/// Something that happens to a contest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A correction proposes a value. Its ballot names the candidate that [`ResourceValue::candidate_id`] gives.
+    Recorded {
+        /// The vote that it casts.
+        ballot: Ballot,
+        /// The proposed value.
+        value: ResourceValue,
+        /// Where a candidate that is made of it came from.
+        origin: Origin,
+        /// Personal data was found in what everybody would see.
+        personal_data: bool,
+    },
+    /// A correction that counted is taken back.
+    Retracted {
+        /// The ballot that it had cast.
+        ballot: Ballot,
+    },
+    /// The policy changed.
+    PolicyChanged,
+    /// A person applies a candidate, as it is or edited.
+    Approve {
+        /// Which.
+        candidate: CandidateId,
+        /// Apply this instead.
+        edited: Option<ResourceValue>,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// A person turns a candidate down.
+    Reject {
+        /// Which.
+        candidate: CandidateId,
+        /// Why.
+        reason: String,
+    },
+    /// A person sets the value.
+    Put {
+        /// The value.
+        value: ResourceValue,
+        /// By hand or by import.
+        origin: Origin,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// A person takes the value away.
+    Delete {
+        /// Why.
+        reason: Option<String>,
+    },
+    /// A revision is taken back: what was there before is restored.
+    Revert {
+        /// What was there before.
+        restore: Option<ResourceValue>,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Why a resource changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Cause {
+    /// Votes reached the threshold.
+    Votes,
+    /// A person approved or rejected a candidate.
+    Review,
+    /// An operator put or deleted the resource.
+    Operator,
+    /// A bulk import, as a person's decision.
+    Import,
+    /// A revision was reverted.
+    Revert,
+    /// A retraction brought the value's supporters below the threshold.
+    Retraction,
+    /// A changed policy was applied to what was pending.
+    Policy,
+}
+
+impl Cause {
+    /// All causes.
+    pub const ALL: [Self; 7] = [
+        Self::Votes,
+        Self::Review,
+        Self::Operator,
+        Self::Import,
+        Self::Revert,
+        Self::Retraction,
+        Self::Policy,
+    ];
+
+    /// The number on the wire and in databases.
+    pub const fn number(self) -> i32 {
+        match self {
+            Self::Votes => 1,
+            Self::Review => 2,
+            Self::Operator => 3,
+            Self::Import => 4,
+            Self::Revert => 5,
+            Self::Retraction => 6,
+            Self::Policy => 7,
+        }
+    }
+
+    /// The cause of that number.
+    pub fn from_number(number: i32) -> Option<Self> {
+        Self::ALL.into_iter().find(|cause| cause.number() == number)
+    }
+}
+
+/// Why an event was refused; the state stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The contest has no such candidate.
+    #[error("the contest has no such candidate")]
+    UnknownCandidate,
+    /// The candidate is applied already.
+    #[error("the candidate is applied already")]
+    AlreadyApplied,
+    /// The candidate is rejected already.
+    #[error("the candidate is rejected already")]
+    AlreadyRejected,
+    /// There is no resource to delete.
+    #[error("there is no resource")]
+    NoResource,
+    /// The value is of another kind than the contest.
+    #[error("the value is of another kind than the key")]
+    WrongKind,
+    /// The namespace holds as many resources of the kind as the policy allows.
+    #[error("the namespace holds as many resources of this kind as its policy allows")]
+    Full,
+}
+
+/// A change of a candidate's status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transition {
+    /// Whose.
+    pub candidate: CandidateId,
+    /// Before; none where it was created.
+    pub from: Option<Status>,
+    /// After.
+    pub to: Status,
+    /// Why it stands there.
+    pub reason: Option<Reason>,
+}
+
+/// What becomes of the contest's resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResourceChange {
+    /// It gets this value.
+    Put {
+        /// The candidate that is applied.
+        candidate: CandidateId,
+        /// Its value.
+        value: ResourceValue,
+    },
+    /// It goes.
+    Delete {
+        /// The candidate that was applied.
+        candidate: Option<CandidateId>,
+    },
+}
+
+impl ResourceChange {
+    /// The candidate that was applied or taken away.
+    pub fn candidate(&self) -> Option<CandidateId> {
+        match self {
+            Self::Put { candidate, .. } => Some(*candidate),
+            Self::Delete { candidate } => *candidate,
+        }
+    }
+}
+
+/// What follows from an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// The contest as it is to be stored. Where a revision is written, [`Decision::stamp`] puts it in.
+    pub after: ContestState,
+    /// Candidates that changed status, in the order in which they did.
+    pub transitions: Vec<Transition>,
+    /// What becomes of the resource; none: it stays as it is, and no revision is written.
+    pub resource: Option<ResourceChange>,
+    /// Why.
+    pub cause: Cause,
+    /// The version of the policy that decided.
+    pub policy_version: i64,
+    /// What the reporter is told; for recorded and retracted corrections only.
+    pub outcome: Option<Outcome>,
+}
+
+impl Decision {
+    /// Puts the revision that was written into the state and the outcome.
+    pub fn stamp(&mut self, revision: Revision) {
+        let applied = match &self.resource {
+            None => return,
+            Some(ResourceChange::Delete { .. }) => {
+                self.after.resource = None;
+                None
+            }
+            Some(ResourceChange::Put { candidate, value }) => {
+                self.after.resource = Some(crate::contest::CurrentResource {
+                    revision,
+                    value: value.clone(),
+                });
+                Some(*candidate)
+            }
+        };
+        if let Some(candidate) = applied.and_then(|id| self.after.candidate_mut(id)) {
+            candidate.applied_revision = revision;
+        }
+        if let Some(outcome) = &mut self.outcome {
+            outcome.revision = revision;
+        }
+    }
+}
+
+/// Decides what follows from `event`. Pure: equal arguments give equal decisions.
+pub fn decide(
+    state: &ContestState,
+    event: &Event,
+    policy: &Policy,
+    now: Timestamp,
+) -> Result<Decision, Refusal> {
+    let mut bench = Bench::new(state, policy, now);
+    match event {
+        Event::Recorded {
+            ballot,
+            value,
+            origin,
+            personal_data,
+        } => votes::record(&mut bench, ballot, value, *origin, *personal_data),
+        Event::Retracted { ballot } => votes::retract(&mut bench, ballot),
+        Event::PolicyChanged => votes::reevaluate(&mut bench),
+        Event::Approve {
+            candidate,
+            edited,
+            reason,
+        } => {
+            review::approve(&mut bench, *candidate, edited.as_ref(), reason.as_deref())?;
+        }
+        Event::Reject { candidate, reason } => review::reject(&mut bench, *candidate, reason)?,
+        Event::Put {
+            value,
+            origin,
+            reason,
+        } => review::put(&mut bench, value, *origin, reason.as_deref())?,
+        Event::Delete { reason } => review::delete(&mut bench, reason.as_deref())?,
+        Event::Revert { restore, reason } => review::revert(&mut bench, restore.as_ref(), reason)?,
+    }
+    Ok(bench.finish(state))
+}
+
+/// The contest while it is being decided upon.
+struct Bench<'a> {
+    state: ContestState,
+    policy: &'a Policy,
+    now: Timestamp,
+    tally: Tally,
+    risk: RiskLevel,
+    threshold: u32,
+    cause: Cause,
+    transitions: Vec<Transition>,
+    /// Whose outcome is asked for, whether it is new, and what it is told if not by its status.
+    asked: Option<Asked>,
+}
+
+struct Asked {
+    candidate: CandidateId,
+    was_new: bool,
+    retracted: bool,
+}
+
+impl<'a> Bench<'a> {
+    fn new(state: &ContestState, policy: &'a Policy, now: Timestamp) -> Self {
+        let risk = policy.risk_for(state.key.user.is_some());
+        Self {
+            state: state.clone(),
+            policy,
+            now,
+            tally: Tally::count(&state.ballots, policy, now),
+            risk,
+            threshold: policy.threshold_for(risk),
+            cause: Cause::Votes,
+            transitions: Vec::new(),
+            asked: None,
+        }
+    }
+
+    fn recount(&mut self) {
+        self.tally = Tally::count(&self.state.ballots, self.policy, self.now);
+    }
+
+    /// Moves a candidate to a status, noting the transition where it is one.
+    fn move_to(&mut self, id: CandidateId, to: Status, reason: Option<Reason>) {
+        let Some(candidate) = self.state.candidate_mut(id) else {
+            return;
+        };
+        let from = candidate.status;
+        candidate.status = to;
+        candidate.reason = reason;
+        if from != to {
+            self.transitions.push(Transition {
+                candidate: id,
+                from: Some(from),
+                to,
+                reason,
+            });
+        }
+    }
+
+    /// The candidate that proposes `value`, made where there is none yet. Says whether it was made.
+    fn candidate_for(
+        &mut self,
+        value: &ResourceValue,
+        origin: Origin,
+        status: Status,
+    ) -> (CandidateId, bool) {
+        let id = value.candidate_id(self.state.id());
+        if self.state.candidate(id).is_some() {
+            return (id, false);
+        }
+        self.state.candidates.push(Candidate {
+            id,
+            value: value.clone(),
+            status,
+            reason: None,
+            origin,
+            edited_from: None,
+            hold: None,
+            decision_reason: None,
+            occurrences: 0,
+            reporters: 0,
+            net: 0,
+            risk: self.risk,
+            threshold: self.threshold,
+            policy_version: self.policy.version,
+            applied_threshold: None,
+            applied_revision: Revision::default(),
+        });
+        self.transitions.push(Transition {
+            candidate: id,
+            from: None,
+            to: status,
+            reason: None,
+        });
+        (id, true)
+    }
+
+    /// Makes a candidate the one that applies; what applied before is superseded.
+    fn apply(&mut self, id: CandidateId, by_votes: bool) {
+        if let Some(previous) = self.state.applied().map(|applied| applied.id)
+            && previous != id
+        {
+            self.move_to(previous, Status::Superseded, None);
+        }
+        self.move_to(id, Status::Applied, None);
+        let threshold = self.threshold;
+        if let Some(candidate) = self.state.candidate_mut(id) {
+            candidate.applied_threshold = by_votes.then_some(threshold);
+        }
+    }
+
+    fn hold(&mut self, id: CandidateId, hold: Option<Hold>) {
+        if let Some(candidate) = self.state.candidate_mut(id) {
+            candidate.hold = hold;
+        }
+    }
+
+    /// Brings the figures of all candidates up to date and says what became of the resource.
+    fn finish(mut self, before: &ContestState) -> Decision {
+        let nets: Vec<i64> = self
+            .state
+            .candidates
+            .iter()
+            .map(|candidate| self.tally.net(candidate.id, &self.state.candidates))
+            .collect();
+        for (candidate, net) in self.state.candidates.iter_mut().zip(nets) {
+            candidate.net = net;
+            candidate.reporters = self.tally.of(candidate.id).voters;
+            candidate.risk = self.risk;
+            candidate.threshold = self.threshold;
+            candidate.policy_version = self.policy.version;
+            if candidate.status == Status::Pending {
+                let enough = self.tally.of(candidate.id).counted >= u64::from(self.threshold);
+                candidate.reason = Some(if enough {
+                    Reason::Rivals
+                } else {
+                    Reason::BelowThreshold
+                });
+            }
+        }
+
+        let applied = self.state.applied();
+        let resource = match (&before.resource, applied) {
+            (None, None) => None,
+            (Some(_), None) => Some(ResourceChange::Delete {
+                candidate: before.applied().map(|applied| applied.id),
+            }),
+            (Some(current), Some(applied)) if current.value == applied.value => None,
+            (_, Some(applied)) => Some(ResourceChange::Put {
+                candidate: applied.id,
+                value: applied.value.clone(),
+            }),
+        };
+        let outcome = self.asked.as_ref().and_then(|asked| {
+            let candidate = self.state.candidate(asked.candidate)?;
+            let promoted = matches!(&resource, Some(ResourceChange::Put { candidate, .. }) if *candidate == asked.candidate);
+            let mut outcome = Outcome::of(candidate, asked.was_new, promoted && !asked.retracted, self.now);
+            if asked.retracted {
+                outcome = outcome.of_a_retraction();
+            }
+            Some(outcome)
+        });
+        Decision {
+            after: self.state,
+            transitions: self.transitions,
+            resource,
+            cause: self.cause,
+            policy_version: self.policy.version,
+            outcome,
+        }
+    }
+}

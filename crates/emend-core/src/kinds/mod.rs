@@ -1,0 +1,104 @@
+//! What can be learned. A new kind is one module here, one row in [`Kind::rules`], its proto message and its tests.
+
+mod entity_alias;
+mod invocation_phrase;
+mod prohibition;
+
+use std::fmt;
+
+use crate::{
+    policy::RiskLevel,
+    violation::{Invalid, bounded_text},
+};
+
+/// What a resource is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A phrase and the verb it invokes.
+    InvocationPhrase,
+    /// A name people use and the entity it means.
+    EntityAlias,
+    /// A choice never to be offered for a phrase.
+    Prohibition,
+}
+
+/// How a kind behaves; one row per kind.
+#[derive(Debug, Clone, Copy)]
+pub struct KindRules {
+    /// Stable name: in files, on command lines and in messages.
+    pub name: &'static str,
+    /// The number in `emend.common.v1.ResourceKind`, also in databases and digests.
+    pub number: i32,
+    /// The risk where no policy says otherwise.
+    pub default_risk: RiskLevel,
+    /// Whether a key needs a qualifier, and what it is then.
+    pub qualifier: Option<&'static str>,
+    /// "{input}" now means this: completes a reporter's message.
+    pub describe: fn(input: &str, maps_to: &str) -> String,
+}
+
+impl Kind {
+    /// All kinds, in the order of their numbers.
+    pub const ALL: [Self; 3] = [Self::InvocationPhrase, Self::EntityAlias, Self::Prohibition];
+
+    /// How this kind behaves.
+    pub const fn rules(self) -> &'static KindRules {
+        match self {
+            Self::InvocationPhrase => &invocation_phrase::RULES,
+            Self::EntityAlias => &entity_alias::RULES,
+            Self::Prohibition => &prohibition::RULES,
+        }
+    }
+
+    /// The number on the wire and in databases.
+    pub const fn number(self) -> i32 {
+        self.rules().number
+    }
+
+    /// The stable name, for example `invocation_phrase`.
+    pub const fn name(self) -> &'static str {
+        self.rules().name
+    }
+
+    /// The kind of that number, if this version knows it.
+    pub fn from_number(number: i32) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.number() == number)
+    }
+
+    /// Parses the stable name.
+    pub fn parse(name: &str) -> Result<Self, Invalid> {
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.name() == name)
+            .ok_or_else(|| {
+                let names: Vec<_> = Self::ALL.iter().map(|kind| kind.name()).collect();
+                Invalid::new(format!("must be one of {}", names.join(", ")))
+            })
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A verb or entity id: 1 to 256 characters, trimmed only, never normalised.
+pub fn parse_choice(raw: &str) -> Result<String, Invalid> {
+    bounded_text(raw, 1, 256)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_numbers_tell_kinds_apart() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::from_number(kind.number()), Some(kind));
+            assert_eq!(Kind::parse(kind.name()), Ok(kind));
+        }
+        assert_eq!(Kind::from_number(0), None);
+        assert!(Kind::parse("verbs").unwrap_err().0.contains("entity_alias"));
+    }
+}

@@ -1,0 +1,167 @@
+//! Normalisation version 1: one form for every way of writing a phrase.
+//!
+//! NFKC case-folding (Unicode Standard, section 3.13, `NFKC_Casefold`), then white space folded to single spaces and
+//! trimmed; the result is in NFC. The same function runs in the services and in the client, so that a look-up key equals
+//! the learned key byte for byte. The Unicode tables come with the pinned `icu_normalizer` and `icu_casemap` crates; the
+//! vectors in the tests hold them still. A change of results needs a new version number.
+
+use std::{borrow::Cow, fmt, sync::Arc};
+
+use icu_casemap::CaseMapper;
+use icu_normalizer::ComposingNormalizer;
+
+use crate::violation::{Invalid, bounded_prose};
+
+/// The version of [`normalize`], stored with every key.
+pub const NORMALIZATION_VERSION: u32 = 1;
+
+/// Most characters of a phrase, before and after normalisation.
+pub const MAX_KEY_CHARS: usize = 512;
+
+/// A phrase in its one form. Exists only normalised; not empty, at most [`MAX_KEY_CHARS`] characters.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NormalizedKey(Arc<str>);
+
+impl NormalizedKey {
+    /// Normalises a phrase. Empty, longer than 512 characters before or after, or with control characters other than
+    /// white space: invalid.
+    pub fn parse(raw: &str) -> Result<Self, Invalid> {
+        let text = bounded_prose(raw, 1, MAX_KEY_CHARS)?;
+        let key = normalize(&text);
+        let length = key.chars().count();
+        if length == 0 {
+            return Err(Invalid::new("is empty after normalisation"));
+        }
+        if length > MAX_KEY_CHARS {
+            return Err(Invalid::new(format!(
+                "must be at most {MAX_KEY_CHARS} characters after normalisation, has {length}"
+            )));
+        }
+        Ok(Self(key.into()))
+    }
+
+    /// As text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for NormalizedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for NormalizedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "NormalizedKey({:?})", &self.0)
+    }
+}
+
+/// The one form of a phrase. Idempotent.
+pub fn normalize(raw: &str) -> String {
+    if raw.is_ascii() {
+        return fold_white_space(&raw.to_ascii_lowercase());
+    }
+    let nfkc = ComposingNormalizer::new_nfkc();
+    let case = CaseMapper::new();
+    let mut text: Cow<'_, str> = Cow::Borrowed(raw);
+    // Folding can leave NFKC and taking out ignorable characters can bring characters together that compose, so this is
+    // done until nothing changes; two rounds do for all but made-up text.
+    for _ in 0..8 {
+        let kept: String = text.chars().filter(|&c| !is_default_ignorable(c)).collect();
+        let composed = nfkc.normalize(&kept);
+        let folded = case.fold_string(&composed);
+        let next = nfkc.normalize(&folded).into_owned();
+        if next == *text {
+            break;
+        }
+        text = Cow::Owned(next);
+    }
+    fold_white_space(&text)
+}
+
+fn fold_white_space(text: &str) -> String {
+    let mut folded = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !folded.is_empty() {
+            folded.push(' ');
+        }
+        folded.push_str(word);
+    }
+    folded
+}
+
+/// `Default_Ignorable_Code_Point` (Unicode `DerivedCoreProperties`): invisible, so two phrases must not differ by it.
+fn is_default_ignorable(c: char) -> bool {
+    matches!(c,
+        '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}'..='\u{1160}' | '\u{17B4}'..='\u{17B5}'
+        | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
+        | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}' | '\u{FFF0}'..='\u{FFF8}'
+        | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn vectors_of_version_1() {
+        for (raw, key) in [
+            ("  Set up a CSA ", "set up a csa"),
+            ("set up a csa", "set up a csa"),
+            ("Ｓｅｔ　ｕｐ　ａ　ＣＳＡ", "set up a csa"),
+            ("Straße", "strasse"),
+            ("ΣΊΣΥΦΟΣ", "σίσυφοσ"),
+            ("ﬁle", "file"),
+            ("e\u{301}", "é"),
+            ("İ", "i\u{307}"),
+            ("ｶﾞ", "ガ"),
+            ("①②", "12"),
+            ("soft\u{AD}hyphen", "softhyphen"),
+            ("a\u{200B}b", "ab"),
+            ("tab\tand\u{3000}wide\u{A0}spaces\n", "tab and wide spaces"),
+            ("カードを手札に戻す", "カードを手札に戻す"),
+        ] {
+            assert_eq!(normalize(raw), key, "{raw:?}");
+        }
+    }
+
+    #[test]
+    fn what_normalises_to_nothing_is_invalid() {
+        for raw in ["", "   ", "\u{200B}", "\u{3164}\u{FEFF}"] {
+            assert!(NormalizedKey::parse(raw).is_err(), "{raw:?}");
+        }
+    }
+
+    #[test]
+    fn the_bound_holds_before_and_after() {
+        assert!(NormalizedKey::parse(&"x".repeat(512)).is_ok());
+        assert!(NormalizedKey::parse(&"x".repeat(513)).is_err());
+        // One character that becomes eighteen.
+        assert!(NormalizedKey::parse(&"\u{FDFA}".repeat(40)).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn normalising_twice_changes_nothing(raw in "\\PC{0,40}") {
+            let once = normalize(&raw);
+            prop_assert_eq!(normalize(&once), once);
+        }
+
+        #[test]
+        fn case_of_ascii_never_matters(raw in "[a-zA-Z0-9 ]{0,40}") {
+            prop_assert_eq!(normalize(&raw), normalize(&raw.to_uppercase()));
+        }
+
+        #[test]
+        fn the_ascii_shortcut_equals_the_long_way(raw in "[ -~]{0,40}") {
+            // A full-width digit sends the text the long way.
+            let long = normalize(&format!("{raw} １"));
+            let short = normalize(&format!("{raw} 1"));
+            prop_assert_eq!(long, short);
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What a reporter is told of a correction.
+
+use std::fmt;
+
+use jiff::Timestamp;
+
+use crate::{
+    contest::{Candidate, Status},
+    ids::{CandidateId, Revision},
+    policy::RiskLevel,
+    resource::Learned,
+    violation::Invalid,
+};
+
+/// Where a correction stands after it was evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OutcomeState {
+    /// Below the threshold.
+    Pending,
+    /// The proposed value is the resource.
+    Applied,
+    /// A person has to decide.
+    AwaitingReview,
+    /// A person rejected this value before.
+    Rejected,
+    /// Evaluated and changed nothing.
+    NoEffect,
+    /// Cannot be learned.
+    Refused,
+}
+
+/// Why a candidate or correction stands where it stands; stable names for machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// Too few supporters.
+    BelowThreshold,
+    /// Enough supporters, but a rival has too many.
+    Rivals,
+    /// A person set what applies.
+    Pinned,
+    /// Only a person applies what is of HIGH risk.
+    HighRisk,
+    /// A revision that applied it was reverted.
+    Reverted,
+    /// Its resource was deleted by hand.
+    Deleted,
+    /// Personal data was found in what everybody would see.
+    PersonalData,
+    /// The feedback was taken back.
+    Retracted,
+    /// A limit of the policy is reached.
+    ResourceLimit,
+}
+
+impl Reason {
+    /// All reasons.
+    pub const ALL: [Self; 9] = [
+        Self::BelowThreshold,
+        Self::Rivals,
+        Self::Pinned,
+        Self::HighRisk,
+        Self::Reverted,
+        Self::Deleted,
+        Self::PersonalData,
+        Self::Retracted,
+        Self::ResourceLimit,
+    ];
+
+    /// The stable name, for example `BELOW_THRESHOLD`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::BelowThreshold => "BELOW_THRESHOLD",
+            Self::Rivals => "RIVALS",
+            Self::Pinned => "PINNED",
+            Self::HighRisk => "HIGH_RISK",
+            Self::Reverted => "REVERTED",
+            Self::Deleted => "DELETED",
+            Self::PersonalData => "PERSONAL_DATA",
+            Self::Retracted => "RETRACTED",
+            Self::ResourceLimit => "RESOURCE_LIMIT",
+        }
+    }
+
+    /// The reason of that name.
+    pub fn parse(name: &str) -> Result<Self, Invalid> {
+        Self::ALL
+            .into_iter()
+            .find(|reason| reason.name() == name)
+            .ok_or_else(|| Invalid::new(format!("is not a reason: {name:?}")))
+    }
+
+    fn explanation(self) -> &'static str {
+        match self {
+            Self::BelowThreshold => "it has too few confirmations",
+            Self::Rivals => "other answers have too many supporters",
+            Self::Pinned => "a person set the present answer",
+            Self::HighRisk => "its risk is high",
+            Self::Reverted => "it was reverted before",
+            Self::Deleted => "it was deleted before",
+            Self::PersonalData => "it may contain personal data",
+            Self::Retracted => "it was taken back",
+            Self::ResourceLimit => "a limit of the policy is reached",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What became of one correction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// Where it stands.
+    pub state: OutcomeState,
+    /// Why, where the state alone does not say.
+    pub reason: Option<Reason>,
+    /// The candidate it supports.
+    pub candidate_id: CandidateId,
+    /// What was, or would be, learned.
+    pub learned: Learned,
+    /// What people say, as they wrote it.
+    pub input: String,
+    /// The risk level that applied.
+    pub risk: RiskLevel,
+    /// How often this value was proposed.
+    pub occurrences: u64,
+    /// Distinct voters that support it.
+    pub reporters: u64,
+    /// Net confirmations still missing; 0 when none are.
+    pub confirmations_needed: u32,
+    /// The threshold that applied.
+    pub threshold: u32,
+    /// It created the candidate.
+    pub was_new: bool,
+    /// It caused the promotion.
+    pub auto_applied: bool,
+    /// One sentence for the reporter.
+    pub message: String,
+    /// When it was evaluated.
+    pub evaluated_at: Timestamp,
+    /// The revision it wrote; else the one whose value applies; 0 when none does.
+    pub revision: Revision,
+}
+
+impl Outcome {
+    /// What a correction that supports `candidate` is told, after it was evaluated. The revision is yet to be filled in
+    /// where one was written.
+    pub(crate) fn of(candidate: &Candidate, was_new: bool, auto_applied: bool, now: Timestamp) -> Self {
+        let missing = (i64::from(candidate.threshold) - candidate.net).max(1);
+        let (state, reason, confirmations_needed) = match candidate.status {
+            Status::Applied => (OutcomeState::Applied, None, 0),
+            Status::AwaitingReview => (OutcomeState::AwaitingReview, candidate.reason, 0),
+            Status::Rejected => (OutcomeState::Rejected, None, 0),
+            Status::Withdrawn => (OutcomeState::NoEffect, candidate.reason, 0),
+            Status::Pending | Status::Superseded => (
+                OutcomeState::Pending,
+                candidate.reason,
+                u32::try_from(missing).unwrap_or(u32::MAX),
+            ),
+        };
+        let mut outcome = Self {
+            state,
+            reason,
+            candidate_id: candidate.id,
+            learned: candidate.value.learned.clone(),
+            input: candidate.value.display.clone(),
+            risk: candidate.risk,
+            occurrences: candidate.occurrences,
+            reporters: candidate.reporters,
+            confirmations_needed,
+            threshold: candidate.threshold,
+            was_new,
+            auto_applied,
+            message: String::new(),
+            evaluated_at: now,
+            revision: candidate.applied_revision,
+        };
+        outcome.message = outcome.sentence(candidate.decision_reason.as_deref());
+        outcome
+    }
+
+    /// The same figures, told to somebody who took a correction back.
+    pub(crate) fn of_a_retraction(mut self) -> Self {
+        self.state = OutcomeState::NoEffect;
+        self.reason = Some(Reason::Retracted);
+        self.confirmations_needed = 0;
+        self.message = self.sentence(None);
+        self
+    }
+
+    /// The outcome of a correction that will never count, for example one whose retraction arrived before it.
+    pub fn without_effect(
+        state: OutcomeState,
+        reason: Reason,
+        candidate_id: CandidateId,
+        value: &crate::resource::ResourceValue,
+        risk: RiskLevel,
+        threshold: u32,
+        now: Timestamp,
+    ) -> Self {
+        let mut outcome = Self {
+            state,
+            reason: Some(reason),
+            candidate_id,
+            learned: value.learned.clone(),
+            input: value.display.clone(),
+            risk,
+            occurrences: 0,
+            reporters: 0,
+            confirmations_needed: 0,
+            threshold,
+            was_new: false,
+            auto_applied: false,
+            message: String::new(),
+            evaluated_at: now,
+            revision: Revision::default(),
+        };
+        outcome.message = outcome.sentence(None);
+        outcome
+    }
+
+    fn sentence(&self, decision_reason: Option<&str>) -> String {
+        let rules = self.learned.kind().rules();
+        let what = (rules.describe)(&self.input, self.learned.maps_to());
+        let why = || self.reason.map_or("", Reason::explanation);
+        match self.state {
+            OutcomeState::Applied => format!("Learned: {what}. It applies."),
+            OutcomeState::Pending if self.confirmations_needed == 1 => {
+                format!("Noted: {what}. It needs 1 more confirmation.")
+            }
+            OutcomeState::Pending => {
+                format!(
+                    "Noted: {what}. It needs {} more confirmations.",
+                    self.confirmations_needed
+                )
+            }
+            OutcomeState::AwaitingReview => format!("Noted: {what}. It awaits review because {}.", why()),
+            OutcomeState::Rejected => {
+                format!(
+                    "Not learned: {what}. It was rejected before: {}",
+                    decision_reason.unwrap_or("no reason given")
+                )
+            }
+            OutcomeState::NoEffect => format!("Without effect: {what}; {}.", why()),
+            OutcomeState::Refused => format!("Not learned: {what}; {}.", why()),
+        }
+    }
+}

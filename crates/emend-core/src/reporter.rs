@@ -1,0 +1,77 @@
+//! Who says that something is wrong.
+
+use crate::{
+    contest::Voter,
+    ids::{Caller, ReporterId},
+    violation::{Violations, bounded_text},
+};
+
+/// The person or agent behind a correction, as the caller asserts it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Reporter {
+    /// Stable id, unique per namespace.
+    pub id: Option<ReporterId>,
+    /// The session in which it was said, 1 to 128 characters.
+    pub session: Option<String>,
+    /// The client software; empty or at most 128 characters.
+    pub client: String,
+    /// A keyed hash of the end user's address; empty or at most 128 characters.
+    pub client_key: String,
+}
+
+impl Reporter {
+    /// Parses the fields; empty ones are none. All violations come back at once, by their names in the wire contract.
+    pub fn parse(id: &str, session_id: &str, client: &str, client_key: &str) -> Result<Self, Violations> {
+        let mut violations = Violations::new();
+        let id = match id {
+            "" => Some(None),
+            id => violations.check("id", ReporterId::parse(id)).map(Some),
+        };
+        let mut optional = |field: &str, raw: &str| violations.check(field, bounded_text(raw, 0, 128));
+        let session = optional("session_id", session_id);
+        let client = optional("client", client);
+        let client_key = optional("client_key", client_key);
+        let parsed = (|| {
+            let session = session?;
+            Some(Self {
+                id: id?,
+                session: (!session.is_empty()).then_some(session),
+                client: client?,
+                client_key: client_key?,
+            })
+        })();
+        violations.finish(parsed)
+    }
+
+    /// The voter that this reporter is, as sent by `caller`.
+    pub fn voter(&self, caller: &Caller) -> Voter {
+        Voter::new(self.id.clone(), caller.clone(), self.session.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_voter_is_the_reporter_else_the_session_else_the_caller() {
+        let caller = Caller::parse("web").unwrap();
+        let voter = |id, session| Reporter::parse(id, session, "", "").unwrap().voter(&caller);
+        assert_eq!(voter("jane", "s").key(), voter("jane", "t").key());
+        assert_ne!(voter("", "s").key(), voter("", "t").key());
+        assert!(!voter("", "").is_identified());
+        assert_ne!(voter("", "").key(), voter("", "s").key());
+    }
+
+    #[test]
+    fn all_wrong_fields_are_named() {
+        let long = "x".repeat(129);
+        assert_eq!(
+            Reporter::parse(&long, &long, &long, &long)
+                .unwrap_err()
+                .into_vec()
+                .len(),
+            4
+        );
+    }
+}

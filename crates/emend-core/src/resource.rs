@@ -1,0 +1,219 @@
+//! What nodes consume: a key and the value that was learned for it.
+
+use uuid::Uuid;
+
+use crate::{
+    ids::{CandidateId, ContestId, Namespace, UserId},
+    kinds::{Kind, parse_choice},
+    normalize::{MAX_KEY_CHARS, NORMALIZATION_VERSION, NormalizedKey},
+    violation::{Invalid, Violations, bounded_prose},
+};
+
+/// The name space of contest ids (RFC 9562, version 5), so that every replica derives the same ones.
+const CONTESTS: Uuid = Uuid::from_u128(0x3f0f_4ab1_5c1e_4c43_9a55_7d2b_9b1c_0e01);
+
+/// Identifies one resource, and with it one contest.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ResourceKey {
+    /// The search application.
+    pub namespace: Namespace,
+    /// What it is about.
+    pub kind: Kind,
+    /// What it is looked up by.
+    pub key: NormalizedKey,
+    /// Tells resources of one key apart where the kind has more than one; else empty.
+    pub qualifier: String,
+    /// Whose own preference it is; none: everybody's (scope GLOBAL).
+    pub user: Option<UserId>,
+}
+
+impl ResourceKey {
+    /// Parses the parts of a key; `key` in any form, the qualifier where the kind has one.
+    pub fn parse(
+        namespace: &str,
+        kind: Option<Kind>,
+        key: &str,
+        qualifier: &str,
+        user_id: &str,
+    ) -> Result<Self, Violations> {
+        let mut violations = Violations::new();
+        let namespace = violations.check("namespace", Namespace::parse(namespace));
+        if kind.is_none() {
+            violations.add("kind", "is required: a kind that this version knows");
+        }
+        let key = violations.check("key", NormalizedKey::parse(key));
+        let qualifier = match kind.and_then(|kind| kind.rules().qualifier) {
+            Some(meaning) => violations.check(
+                "qualifier",
+                parse_choice(qualifier).map_err(|Invalid(why)| Invalid(format!("{why} ({meaning})"))),
+            ),
+            None if qualifier.is_empty() => Some(String::new()),
+            None => {
+                violations.add("qualifier", "must be empty: this kind has none");
+                None
+            }
+        };
+        let user = if user_id.is_empty() {
+            Some(None)
+        } else {
+            violations.check("user_id", UserId::parse(user_id)).map(Some)
+        };
+        let parsed = (|| {
+            Some(Self {
+                namespace: namespace?,
+                kind: kind?,
+                key: key?,
+                qualifier: qualifier?,
+                user: user?,
+            })
+        })();
+        violations.finish(parsed)
+    }
+
+    /// The user's id, or empty for everybody's.
+    pub fn user_id(&self) -> &str {
+        self.user.as_ref().map_or("", UserId::as_str)
+    }
+
+    /// The contest's id, derived from all parts of the key.
+    pub fn contest_id(&self) -> ContestId {
+        let kind = self.kind.number().to_le_bytes();
+        let parts: [&[u8]; 5] = [
+            self.namespace.as_str().as_bytes(),
+            &kind,
+            self.key.as_str().as_bytes(),
+            self.qualifier.as_bytes(),
+            self.user_id().as_bytes(),
+        ];
+        ContestId(Uuid::new_v5(&CONTESTS, &length_prefixed(&parts)))
+    }
+}
+
+/// Joins fields so that no two lists of fields give the same bytes: each with its length (u32 little-endian) before it.
+pub(crate) fn length_prefixed(parts: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(parts.iter().map(|part| part.len() + 4).sum());
+    for part in parts {
+        let length = u32::try_from(part.len()).unwrap_or(u32::MAX);
+        bytes.extend_from_slice(&length.to_le_bytes());
+        bytes.extend_from_slice(part);
+    }
+    bytes
+}
+
+/// What a key maps to, by kind.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Learned {
+    /// The verb that the phrase invokes.
+    Verb(String),
+    /// The entity that the alias means.
+    Entity(String),
+    /// The choice that is never to be offered.
+    Forbidden(String),
+}
+
+impl Learned {
+    /// The kind that this belongs to.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Verb(_) => Kind::InvocationPhrase,
+            Self::Entity(_) => Kind::EntityAlias,
+            Self::Forbidden(_) => Kind::Prohibition,
+        }
+    }
+
+    /// What the key maps to, as text.
+    pub fn maps_to(&self) -> &str {
+        match self {
+            Self::Verb(choice) | Self::Entity(choice) | Self::Forbidden(choice) => choice,
+        }
+    }
+
+    /// What `choice` is to that kind.
+    pub fn of(kind: Kind, choice: String) -> Self {
+        match kind {
+            Kind::InvocationPhrase => Self::Verb(choice),
+            Kind::EntityAlias => Self::Entity(choice),
+            Kind::Prohibition => Self::Forbidden(choice),
+        }
+    }
+}
+
+/// The value of a resource or candidate.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ResourceValue {
+    /// The key as people write it, before normalisation: 1 to 512 characters.
+    pub display: String,
+    /// The version of the normalisation that made the key.
+    pub normalization_version: u32,
+    /// What the key maps to.
+    pub learned: Learned,
+}
+
+impl ResourceValue {
+    /// A value of the current normalisation version.
+    pub fn new(display: impl Into<String>, learned: Learned) -> Self {
+        Self {
+            display: display.into(),
+            normalization_version: NORMALIZATION_VERSION,
+            learned,
+        }
+    }
+
+    /// Parses a display text: 1 to 512 characters.
+    pub fn parse_display(raw: &str) -> Result<String, Invalid> {
+        bounded_prose(raw, 1, MAX_KEY_CHARS)
+    }
+
+    /// The candidate that proposes this in a contest. The display text does not tell candidates apart.
+    pub fn candidate_id(&self, contest: ContestId) -> CandidateId {
+        let kind = self.learned.kind().number().to_le_bytes();
+        let bytes = length_prefixed(&[&kind, self.learned.maps_to().as_bytes()]);
+        CandidateId(Uuid::new_v5(&contest.0, &bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(kind: Kind, key: &str, qualifier: &str, user: &str) -> Result<ResourceKey, Violations> {
+        ResourceKey::parse("fund-admin", Some(kind), key, qualifier, user)
+    }
+
+    #[test]
+    fn every_part_of_the_key_tells_contests_apart() {
+        let ids = [
+            key(Kind::InvocationPhrase, "a", "", "").unwrap().contest_id(),
+            key(Kind::EntityAlias, "a", "", "").unwrap().contest_id(),
+            key(Kind::InvocationPhrase, "ab", "", "").unwrap().contest_id(),
+            key(Kind::InvocationPhrase, "a", "", "b").unwrap().contest_id(),
+            key(Kind::Prohibition, "a", "b", "").unwrap().contest_id(),
+            key(Kind::Prohibition, "a", "b", "c").unwrap().contest_id(),
+            key(Kind::Prohibition, "a", "bc", "").unwrap().contest_id(),
+        ];
+        let distinct: std::collections::HashSet<_> = ids.iter().collect();
+        assert_eq!(distinct.len(), ids.len());
+        assert_eq!(
+            ids[0],
+            key(Kind::InvocationPhrase, "  A ", "", "").unwrap().contest_id()
+        );
+    }
+
+    #[test]
+    fn contest_ids_are_the_same_for_ever() {
+        let id = key(Kind::InvocationPhrase, "set up a csa", "", "")
+            .unwrap()
+            .contest_id();
+        assert_eq!(id.to_string(), "80da4c11-386b-5fd4-b272-f7b5e8239eb8");
+    }
+
+    #[test]
+    fn all_wrong_parts_are_named_at_once() {
+        let wrong = ResourceKey::parse("Not OK", None, " ", "x", &"u".repeat(129))
+            .unwrap_err()
+            .into_vec();
+        let fields: Vec<_> = wrong.iter().map(|violation| violation.field.as_str()).collect();
+        assert_eq!(fields, ["namespace", "kind", "key", "qualifier", "user_id"]);
+        assert!(key(Kind::Prohibition, "a", "", "").is_err());
+    }
+}

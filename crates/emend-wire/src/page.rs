@@ -1,0 +1,97 @@
+//! Page tokens: opaque, bound to the query that they continue, and checked when they come back.
+//!
+//! A token is base64url of a version byte, XXH3-64 of the query and the position after which the next page begins. Tokens
+//! are not secret and not signed: who forges one gets another page of what he may read anyway.
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use emend_core::Invalid;
+use prost::Message;
+use xxhash_rust::xxh3::xxh3_64;
+
+const VERSION: u8 = 1;
+/// No position is longer.
+const MAX_TOKEN: usize = 8 * 1024;
+
+/// Tells queries apart: the hash of the request with its page fields cleared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueryHash(u64);
+
+impl QueryHash {
+    /// Of a request from which `page_size` and `page_token` were taken out.
+    pub fn of(rpc: &str, request_without_page: &impl Message) -> Self {
+        let mut bytes = rpc.as_bytes().to_vec();
+        request_without_page
+            .encode(&mut bytes)
+            .expect("invariant: a Vec grows as needed");
+        Self(xxh3_64(&bytes))
+    }
+}
+
+/// The token of the page that begins after `position`.
+pub fn token(query: QueryHash, position: &[u8]) -> String {
+    let mut bytes = vec![VERSION];
+    bytes.extend_from_slice(&query.0.to_le_bytes());
+    bytes.extend_from_slice(position);
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// The position in a token; none for the first page. A token of another query or none at all is invalid.
+pub fn position(query: QueryHash, token: &str) -> Result<Option<Vec<u8>>, Invalid> {
+    if token.is_empty() {
+        return Ok(None);
+    }
+    let bad = || {
+        Invalid::new("is not a token of this list: send it as it was answered, with the same other fields")
+    };
+    if token.len() > MAX_TOKEN {
+        return Err(bad());
+    }
+    let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|_| bad())?;
+    match bytes.split_first() {
+        Some((&VERSION, rest)) if rest.len() >= 8 && rest[..8] == query.0.to_le_bytes() => {
+            Ok(Some(rest[8..].to_vec()))
+        }
+        _ => Err(bad()),
+    }
+}
+
+/// A position that is one number.
+pub fn number_position(query: QueryHash, token: &str) -> Result<Option<i64>, Invalid> {
+    let Some(bytes) = position(query, token)? else {
+        return Ok(None);
+    };
+    let bytes = bytes
+        .try_into()
+        .map_err(|_| Invalid::new("is not a token of this list"))?;
+    Ok(Some(i64::from_le_bytes(bytes)))
+}
+
+/// The token of the page that begins after the number `position`.
+pub fn number_token(query: QueryHash, position: i64) -> String {
+    token(query, &position.to_le_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_token_of_another_query_is_refused() {
+        let one = QueryHash::of("List", &prost_types::Timestamp { seconds: 1, nanos: 0 });
+        let two = QueryHash::of("List", &prost_types::Timestamp { seconds: 2, nanos: 0 });
+        let token = number_token(one, -7);
+        assert_eq!(number_position(one, &token), Ok(Some(-7)));
+        assert!(number_position(two, &token).is_err());
+        assert_eq!(number_position(one, ""), Ok(None));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_taken_or_refused(text in "\\PC{0,60}") {
+            let query = QueryHash::of("List", &prost_types::Timestamp::default());
+            prop_assert!(text.is_empty() || number_position(query, &text).is_err());
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! Messages → domain values. Paths in violations are relative to the parsed message; [`Violations::nest`] puts the caller's
+//! path before them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use emend_core::{
+    Correction, FieldViolation, Invalid, Kind, Learned, Reporter, ResourceKey, ResourceValue, RiskLevel,
+    Scope, Violations, correction::Form, normalize::NORMALIZATION_VERSION, violation::bounded_prose,
+};
+use emend_proto::common::v1::{self as pb, correction, resource_value};
+use jiff::{SignedDuration, Timestamp};
+
+/// The kind of that number.
+pub fn kind(number: i32) -> Result<Kind, Invalid> {
+    match (Kind::from_number(number), number) {
+        (Some(kind), _) => Ok(kind),
+        (None, 0) => Err(Invalid::new("is required: a resource kind")),
+        (None, _) => Err(Invalid::new(format!("is not a known resource kind: {number}"))),
+    }
+}
+
+/// The kind of that number; UNSPECIFIED is none (any).
+pub fn optional_kind(number: i32) -> Result<Option<Kind>, Invalid> {
+    if number == 0 {
+        Ok(None)
+    } else {
+        kind(number).map(Some)
+    }
+}
+
+/// Kinds of a filter. An element that is unspecified or unknown is a violation of `field[index]`.
+pub fn kinds(field: &str, numbers: &[i32], violations: &mut Violations) -> Vec<Kind> {
+    let parsed = numbers.iter().enumerate();
+    parsed
+        .filter_map(|(index, &number)| violations.check(&format!("{field}[{index}]"), kind(number)))
+        .collect()
+}
+
+/// The scope of that number; UNSPECIFIED is GLOBAL.
+pub fn scope(number: i32) -> Result<Scope, Invalid> {
+    match pb::Scope::try_from(number) {
+        Ok(pb::Scope::Unspecified | pb::Scope::Global) => Ok(Scope::Global),
+        Ok(pb::Scope::User) => Ok(Scope::User),
+        Err(_) => Err(Invalid::new(format!("is not a known scope: {number}"))),
+    }
+}
+
+/// The risk level of that number; UNSPECIFIED is none.
+pub fn risk_level(number: i32) -> Result<Option<RiskLevel>, Invalid> {
+    match pb::RiskLevel::try_from(number) {
+        Ok(pb::RiskLevel::Unspecified) => Ok(None),
+        Ok(pb::RiskLevel::Low) => Ok(Some(RiskLevel::Low)),
+        Ok(pb::RiskLevel::Medium) => Ok(Some(RiskLevel::Medium)),
+        Ok(pb::RiskLevel::High) => Ok(Some(RiskLevel::High)),
+        Err(_) => Err(Invalid::new(format!("is not a known risk level: {number}"))),
+    }
+}
+
+/// A reporter; an absent one is nobody.
+pub fn reporter(message: Option<&pb::Reporter>) -> Result<Reporter, Violations> {
+    match message {
+        None => Ok(Reporter::default()),
+        Some(pb::Reporter {
+            id,
+            session_id,
+            client,
+            client_key,
+        }) => Reporter::parse(id, session_id, client, client_key),
+    }
+}
+
+/// A correction. Absent or with an empty oneof: a violation without a path, to be nested under the field's own.
+pub fn correction(message: Option<&pb::Correction>) -> Result<Correction, Violations> {
+    use correction::Correction as Oneof;
+    let nested = |path: &str, parsed: Result<Correction, Violations>| {
+        parsed.map_err(|part| {
+            let mut violations = Violations::new();
+            violations.nest(path, part);
+            violations
+        })
+    };
+    match message.and_then(|message| message.correction.as_ref()) {
+        None => {
+            let mut violations = Violations::new();
+            violations.add(
+                "correction",
+                "is required: one of verb, phrase_mapping, entity, prohibition",
+            );
+            Err(violations)
+        }
+        Some(Oneof::Verb(pb::VerbCorrection {
+            original_input,
+            system_choice,
+            correct_choice,
+        })) => nested(
+            "verb",
+            Correction::parse(Form::Verb, original_input, system_choice, correct_choice),
+        ),
+        Some(Oneof::PhraseMapping(pb::PhraseMapping { phrase, verb })) => nested(
+            "phrase_mapping",
+            Correction::parse(Form::PhraseMapping, phrase, "", verb),
+        ),
+        Some(Oneof::Entity(pb::EntityCorrection {
+            original_input,
+            system_choice,
+            correct_choice,
+        })) => nested(
+            "entity",
+            Correction::parse(Form::Entity, original_input, system_choice, correct_choice),
+        ),
+        Some(Oneof::Prohibition(pb::Prohibition {
+            phrase,
+            forbidden_choice,
+        })) => nested(
+            "prohibition",
+            Correction::parse(Form::Prohibition, phrase, "", forbidden_choice),
+        ),
+    }
+}
+
+/// A resource key; an absent one violates all its required parts.
+pub fn resource_key(message: Option<&pb::ResourceKey>) -> Result<ResourceKey, Violations> {
+    let absent = pb::ResourceKey::default();
+    let message = message.unwrap_or(&absent);
+    let parsed = ResourceKey::parse(
+        &message.namespace,
+        Kind::from_number(message.kind),
+        &message.key,
+        &message.qualifier,
+        &message.user_id,
+    );
+    let Err(violations) = parsed else { return parsed };
+    // Says of the kind what is really wrong with it: absent or unknown.
+    let mut better = Violations::new();
+    for FieldViolation { field, description } in violations.into_vec() {
+        match kind(message.kind) {
+            Err(Invalid(why)) if field == "kind" => better.add(field, why),
+            _ => better.add(field, description),
+        }
+    }
+    Err(better)
+}
+
+/// A value of that kind. An empty display is `key_as_sent`; a prohibition's choice must be the key's qualifier.
+pub fn resource_value(
+    message: Option<&pb::ResourceValue>,
+    key: &ResourceKey,
+    key_as_sent: &str,
+) -> Result<ResourceValue, Violations> {
+    use resource_value::Value;
+    let mut violations = Violations::new();
+    let display = message.map_or("", |message| message.display.as_str());
+    let display = if display.trim().is_empty() {
+        key_as_sent
+    } else {
+        display
+    };
+    let display = violations.check("display", ResourceValue::parse_display(display));
+    let learned = match message.and_then(|message| message.value.as_ref()) {
+        None => {
+            violations.add("value", "is required: the value of the key's kind");
+            None
+        }
+        Some(value) => {
+            let (field, raw, kind) = match value {
+                Value::InvocationPhrase(value) => {
+                    ("invocation_phrase.verb", &value.verb, Kind::InvocationPhrase)
+                }
+                Value::EntityAlias(value) => ("entity_alias.entity_id", &value.entity_id, Kind::EntityAlias),
+                Value::Prohibition(value) => (
+                    "prohibition.forbidden_choice",
+                    &value.forbidden_choice,
+                    Kind::Prohibition,
+                ),
+            };
+            let choice = violations.check(field, emend_core::kinds::parse_choice(raw));
+            if kind != key.kind {
+                violations.add("value", format!("must be of the key's kind, {}", key.kind));
+            } else if !key.qualifier.is_empty()
+                && choice.as_ref().is_some_and(|choice| *choice != key.qualifier)
+            {
+                violations.add(field, "must equal the key's qualifier");
+            }
+            choice.map(|choice| Learned::of(kind, choice))
+        }
+    };
+    let parsed = (|| {
+        Some(ResourceValue {
+            display: display?,
+            normalization_version: NORMALIZATION_VERSION,
+            learned: learned?,
+        })
+    })();
+    violations.finish(parsed)
+}
+
+/// The context of a correction: at most 32 entries, keys 1 to 64 characters, values at most 1 KiB, no control characters but
+/// tabs and line breaks in values.
+pub fn context(map: &HashMap<String, String>) -> Result<BTreeMap<String, String>, Violations> {
+    let mut violations = Violations::new();
+    if map.len() > 32 {
+        violations.add(
+            "context",
+            format!("must have at most 32 entries, has {}", map.len()),
+        );
+    }
+    let sorted: BTreeMap<_, _> = map.iter().collect();
+    let mut parsed = BTreeMap::new();
+    for (key, value) in sorted {
+        let shown: String = key.chars().take(64).collect();
+        let name = violations.check(
+            "context",
+            emend_core::violation::bounded_text(key, 1, 64).map_err(in_key(&shown)),
+        );
+        if value.len() > 1024 {
+            violations.add(
+                format!("context[{shown:?}]"),
+                format!("must be at most 1 KiB, has {} bytes", value.len()),
+            );
+        } else if let (Some(name), Some(value)) = (
+            name,
+            violations.check(&format!("context[{shown:?}]"), bounded_prose(value, 0, 1024)),
+        ) {
+            parsed.insert(name, value);
+        }
+    }
+    violations.finish(Some(parsed))
+}
+
+fn in_key(key: &str) -> impl Fn(Invalid) -> Invalid {
+    move |Invalid(why)| Invalid(format!("key {key:?} {why}"))
+}
+
+/// Free text of at most `max` characters; empty is none.
+pub fn free_text(raw: &str, max: usize) -> Result<Option<String>, Invalid> {
+    bounded_prose(raw, 0, max).map(|text| (!text.is_empty()).then_some(text))
+}
+
+/// A point in time that the calendar knows.
+pub fn timestamp(message: &prost_types::Timestamp) -> Result<Timestamp, Invalid> {
+    const NANOS: std::ops::Range<i32> = 0..1_000_000_000;
+    if !NANOS.contains(&message.nanos) {
+        return Err(Invalid::new("nanos must be 0 to 999,999,999"));
+    }
+    Timestamp::new(message.seconds, message.nanos)
+        .map_err(|_| Invalid::new("must be from year 1 to 9999 in seconds since 1970-01-01T00:00:00Z"))
+}
+
+/// A duration within the given bounds.
+pub fn duration(
+    message: &prost_types::Duration,
+    min: SignedDuration,
+    max: SignedDuration,
+) -> Result<SignedDuration, Invalid> {
+    let duration = SignedDuration::new(message.seconds, message.nanos);
+    if (min..=max).contains(&duration) {
+        Ok(duration)
+    } else {
+        Err(Invalid::new(format!(
+            "must be {min:#} to {max:#}, is {duration:#}"
+        )))
+    }
+}
+
+/// A page size: 0 is the default; negative or above the maximum is a violation.
+pub fn page_size(raw: i32, default: u32, max: u32) -> Result<u32, Invalid> {
+    match u32::try_from(raw) {
+        Ok(0) => Ok(default),
+        Ok(size) if size <= max => Ok(size),
+        _ => Err(Invalid::new(format!(
+            "must be 1 to {max}, or 0 for {default}; is {raw}"
+        ))),
+    }
+}
+
+/// A non-negative revision.
+pub fn revision(raw: i64) -> Result<emend_core::Revision, Invalid> {
+    if raw >= 0 {
+        Ok(emend_core::Revision(raw))
+    } else {
+        Err(Invalid::new(format!("must be 0 or more, is {raw}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_or_unknown_correction_is_named() {
+        for message in [None, Some(&pb::Correction { correction: None })] {
+            assert_eq!(correction(message).unwrap_err().into_vec()[0].field, "correction");
+        }
+        let verb = pb::VerbCorrection::default();
+        let wrong = correction(Some(&pb::Correction {
+            correction: Some(correction::Correction::Verb(verb)),
+        }));
+        let fields: Vec<_> = wrong
+            .unwrap_err()
+            .into_vec()
+            .into_iter()
+            .map(|violation| violation.field)
+            .collect();
+        assert_eq!(fields, ["verb.original_input", "verb.correct_choice"]);
+    }
+
+    #[test]
+    fn unknown_numbers_are_violations() {
+        assert!(kind(99).unwrap_err().0.contains("99"));
+        assert!(scope(7).is_err());
+        assert!(risk_level(7).is_err());
+        assert_eq!(scope(0), Ok(Scope::Global));
+    }
+
+    #[test]
+    fn a_value_of_another_kind_is_a_violation() {
+        let key = ResourceKey::parse("a", Some(Kind::EntityAlias), "x", "", "").unwrap();
+        let value = pb::ResourceValue {
+            value: Some(resource_value::Value::InvocationPhrase(
+                pb::InvocationPhraseValue { verb: "v".into() },
+            )),
+            ..Default::default()
+        };
+        assert_eq!(
+            resource_value(Some(&value), &key, "X").unwrap_err().into_vec()[0].field,
+            "value"
+        );
+    }
+
+    #[test]
+    fn context_is_bounded() {
+        let map = HashMap::from([
+            (String::new(), "x".to_owned()),
+            ("k".to_owned(), "y".repeat(1025)),
+        ]);
+        assert_eq!(context(&map).unwrap_err().into_vec().len(), 2);
+        let many = (0..33).map(|n| (n.to_string(), String::new())).collect();
+        assert_eq!(context(&many).unwrap_err().into_vec()[0].field, "context");
+    }
+
+    #[test]
+    fn page_sizes_have_a_default_and_a_bound() {
+        assert_eq!(page_size(0, 50, 500), Ok(50));
+        assert_eq!(page_size(500, 50, 500), Ok(500));
+        assert!(page_size(501, 50, 500).is_err());
+        assert!(page_size(-1, 50, 500).is_err());
+    }
+}

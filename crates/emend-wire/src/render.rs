@@ -1,0 +1,194 @@
+//! Domain values → messages.
+
+use emend_core::{
+    Correction, Kind, Outcome, OutcomeState, Reporter, ResourceKey, ResourceValue, RiskLevel, Scope,
+    correction::Form, decide::Cause,
+};
+use emend_proto::common::v1::{self as pb, correction, resource_value};
+use jiff::Timestamp;
+
+/// The kind's number on the wire.
+pub fn kind(kind: Kind) -> i32 {
+    kind.number()
+}
+
+/// The scope's number on the wire.
+pub fn scope(scope: Scope) -> pb::Scope {
+    match scope {
+        Scope::Global => pb::Scope::Global,
+        Scope::User => pb::Scope::User,
+    }
+}
+
+/// The risk level's number on the wire.
+pub fn risk_level(risk: RiskLevel) -> pb::RiskLevel {
+    match risk {
+        RiskLevel::Low => pb::RiskLevel::Low,
+        RiskLevel::Medium => pb::RiskLevel::Medium,
+        RiskLevel::High => pb::RiskLevel::High,
+    }
+}
+
+/// The cause's number on the wire.
+pub fn cause(cause: Cause) -> i32 {
+    cause.number()
+}
+
+/// A reporter.
+pub fn reporter(reporter: &Reporter) -> pb::Reporter {
+    pb::Reporter {
+        id: reporter.id.as_ref().map(ToString::to_string).unwrap_or_default(),
+        session_id: reporter.session.clone().unwrap_or_default(),
+        client: reporter.client.clone(),
+        client_key: reporter.client_key.clone(),
+    }
+}
+
+/// A correction, in the form in which it was sent.
+pub fn correction(correction: &Correction) -> pb::Correction {
+    use correction::Correction as Oneof;
+    let (input, choice) = (correction.input.clone(), correction.choice.clone());
+    let system_choice = correction.system_choice.clone().unwrap_or_default();
+    let oneof = match correction.form {
+        Form::Verb => Oneof::Verb(pb::VerbCorrection {
+            original_input: input,
+            system_choice,
+            correct_choice: choice,
+        }),
+        Form::PhraseMapping => Oneof::PhraseMapping(pb::PhraseMapping {
+            phrase: input,
+            verb: choice,
+        }),
+        Form::Entity => Oneof::Entity(pb::EntityCorrection {
+            original_input: input,
+            system_choice,
+            correct_choice: choice,
+        }),
+        Form::Prohibition => Oneof::Prohibition(pb::Prohibition {
+            phrase: input,
+            forbidden_choice: choice,
+        }),
+    };
+    pb::Correction {
+        correction: Some(oneof),
+    }
+}
+
+/// A resource key.
+pub fn resource_key(key: &ResourceKey) -> pb::ResourceKey {
+    pb::ResourceKey {
+        namespace: key.namespace.to_string(),
+        kind: key.kind.number(),
+        key: key.key.to_string(),
+        qualifier: key.qualifier.clone(),
+        user_id: key.user_id().to_owned(),
+    }
+}
+
+/// A value.
+pub fn resource_value(value: &ResourceValue) -> pb::ResourceValue {
+    use emend_core::Learned;
+    use resource_value::Value;
+    pb::ResourceValue {
+        display: value.display.clone(),
+        normalization_version: i32::try_from(value.normalization_version).unwrap_or(i32::MAX),
+        value: Some(match value.learned.clone() {
+            Learned::Verb(verb) => Value::InvocationPhrase(pb::InvocationPhraseValue { verb }),
+            Learned::Entity(entity_id) => Value::EntityAlias(pb::EntityAliasValue { entity_id }),
+            Learned::Forbidden(forbidden_choice) => {
+                Value::Prohibition(pb::ProhibitionValue { forbidden_choice })
+            }
+        }),
+    }
+}
+
+/// An outcome.
+pub fn outcome(outcome: &Outcome) -> pb::Outcome {
+    let kind = outcome.learned.kind().number();
+    pb::Outcome {
+        state: match outcome.state {
+            OutcomeState::Pending => pb::OutcomeState::Pending,
+            OutcomeState::Applied => pb::OutcomeState::Applied,
+            OutcomeState::AwaitingReview => pb::OutcomeState::AwaitingReview,
+            OutcomeState::Rejected => pb::OutcomeState::Rejected,
+            OutcomeState::NoEffect => pb::OutcomeState::NoEffect,
+            OutcomeState::Refused => pb::OutcomeState::Refused,
+        } as i32,
+        reason: outcome
+            .reason
+            .map(|reason| reason.name().to_owned())
+            .unwrap_or_default(),
+        candidate_id: outcome.candidate_id.to_string(),
+        kind,
+        risk_level: risk_level(outcome.risk) as i32,
+        occurrence_count: saturated(outcome.occurrences),
+        reporter_count: saturated(outcome.reporters),
+        confirmations_needed: i32::try_from(outcome.confirmations_needed).unwrap_or(i32::MAX),
+        was_new: outcome.was_new,
+        auto_applied: outcome.auto_applied,
+        threshold_applied: i32::try_from(outcome.threshold).unwrap_or(i32::MAX),
+        what_was_learned: Some(pb::WhatWasLearned {
+            input: outcome.input.clone(),
+            maps_to: outcome.learned.maps_to().to_owned(),
+            kind,
+        }),
+        message: outcome.message.clone(),
+        evaluated_at: Some(timestamp(outcome.evaluated_at)),
+        revision: outcome.revision.0,
+    }
+}
+
+/// A count, at most what the wire can carry.
+pub fn saturated(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// A point in time.
+pub fn timestamp(at: Timestamp) -> prost_types::Timestamp {
+    // The wire wants nanoseconds that count forward also before 1970.
+    let (seconds, nanos) = (at.as_second(), at.subsec_nanosecond());
+    if nanos < 0 {
+        prost_types::Timestamp {
+            seconds: seconds - 1,
+            nanos: nanos + 1_000_000_000,
+        }
+    } else {
+        prost_types::Timestamp { seconds, nanos }
+    }
+}
+
+/// A point in time given in microseconds since 1970, as databases keep it.
+pub fn timestamp_from_micros(micros: i64) -> prost_types::Timestamp {
+    let nanos = i32::try_from(micros.rem_euclid(1_000_000) * 1_000).unwrap_or(0);
+    prost_types::Timestamp {
+        seconds: micros.div_euclid(1_000_000),
+        nanos,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::parse;
+
+    proptest! {
+        #[test]
+        fn corrections_come_back_as_they_were(
+            form in 0usize..4, input in "[a-z]{1,20}", system in "[a-m]{0,5}", choice in "[n-z]{1,5}",
+        ) {
+            let form = [Form::Verb, Form::PhraseMapping, Form::Entity, Form::Prohibition][form];
+            let system = if matches!(form, Form::Verb | Form::Entity) { system } else { String::new() };
+            let original = Correction::parse(form, &input, &system, &choice).unwrap();
+            prop_assert_eq!(parse::correction(Some(&correction(&original))).unwrap(), original);
+        }
+
+        #[test]
+        fn timestamps_come_back_as_they_were(micros in -1_000_000_000_000i64..4_000_000_000_000_000) {
+            let at = Timestamp::from_microsecond(micros).unwrap();
+            prop_assert_eq!(parse::timestamp(&timestamp(at)).unwrap(), at);
+            prop_assert_eq!(timestamp_from_micros(micros), timestamp(at));
+        }
+    }
+}
