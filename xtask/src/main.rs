@@ -1,2 +1,104 @@
-//! stub
-fn main() {}
+//! Emend's chores: what a contributor or CI runs. Each subcommand is a module; this one parses the command line.
+
+mod bench;
+mod debian;
+mod dependencies;
+mod lint;
+mod postgres;
+mod process;
+mod proto;
+mod source_use;
+mod steps;
+mod supervise;
+mod test;
+mod tools;
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::{Args, Parser, Subcommand};
+
+use process::Workspace;
+
+/// Emend's chores.
+#[derive(Parser)]
+#[command(name = "cargo xtask", version, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Everything CI wants: lint, then all tests on SQLite and PostgreSQL and with other people's gRPC clients.
+    ///
+    /// PostgreSQL: the server that `EMEND_TEST_POSTGRES_URL` names, else a throw-away one on a free port of 127.0.0.1.
+    /// Client tools go to target/tools. What had to be skipped is listed at the end; with CI=true it is a failure.
+    Test {
+        #[command(flatten)]
+        install: Install,
+        /// Arguments for `cargo test`, in place of `--workspace`; lint is then left out. Example: -- -p learning-svc votes
+        #[arg(last = true)]
+        cargo_test: Vec<String>,
+    },
+    /// Format, protos, dependencies, clippy and docs; changes nothing.
+    Lint {
+        #[command(flatten)]
+        install: Install,
+        /// Leave out clippy and the docs, which take compiling.
+        #[arg(long)]
+        quick: bool,
+    },
+    /// Formats the protos, lints them and looks for breaking changes against branch main.
+    Proto {
+        #[command(flatten)]
+        install: Install,
+    },
+    /// Runs a benchmark: the arguments go to the `emend-benches` program, built for release.
+    #[command(disable_help_flag = true)]
+    Bench {
+        /// See `cargo xtask bench --help`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Keeps a throw-away PostgreSQL until interrupted and prints its URL.
+    Postgres {
+        #[command(flatten)]
+        install: Install,
+    },
+    #[command(hide = true, name = "supervise-postgres")]
+    SupervisePostgres {
+        /// Where PostgreSQL's programs are.
+        #[arg(long)]
+        bin_dir: PathBuf,
+    },
+}
+
+/// Whether a chore may bring what it lacks.
+#[derive(Args, Clone, Copy)]
+struct Install {
+    /// Install nothing: neither Debian packages (done only as root) nor tools under target/tools. What is missing is skipped.
+    #[arg(long)]
+    no_install: bool,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let workspace = Workspace::locate();
+    let outcome = match cli.chore {
+        Chore::Test { install, cargo_test } => {
+            return test::test(&workspace, !install.no_install, &cargo_test);
+        }
+        Chore::Lint { install, quick } => return lint::lint(&workspace, !install.no_install, quick),
+        Chore::Proto { install } => proto::proto(&workspace, !install.no_install),
+        Chore::Bench { arguments } => bench::bench(&workspace, &arguments),
+        Chore::Postgres { install } => postgres::keep(!install.no_install),
+        Chore::SupervisePostgres { bin_dir } => supervise::supervise(&bin_dir),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,1 +1,63 @@
-//! stub
+//! What Emend's processes share, and nothing of what they are for.
+//!
+//! Always there, also in search nodes: [`clock`] and [`entropy`] (time and randomness, injected; the only place where the
+//! ambient ones enter), [`backoff`], [`lifecycle`] (how everything ends within a bounded time).
+//!
+//! With the feature `status`: [`error`] (the one taxonomy of errors and the one place that makes a gRPC status of them),
+//! [`status`] (reading one on the client's side), [`request_id`].
+//!
+//! With `server`: [`serve`] (a server as a function of its listener and its lifecycle), its layers [`caller`],
+//! [`deadline`] and [`trace_context`], [`health`], [`listen`] and [`telemetry`].
+//!
+//! With `database`: [`database`] (which one), [`sqlite`], [`postgres`], [`store`] (what can go wrong with them, and what
+//! is worth repeating). With `testing`: [`testing`], a fresh PostgreSQL database for each test.
+//!
+//! A service's `main` is: parse arguments, [`telemetry::init`], [`listen::bind`], open the database, start the service in
+//! a [`lifecycle::Lifecycle`], [`lifecycle::run_until_signal`].
+
+pub mod backoff;
+pub mod clock;
+pub mod entropy;
+pub mod lifecycle;
+
+#[cfg(feature = "status")]
+pub mod error;
+#[cfg(feature = "status")]
+pub mod request_id;
+#[cfg(feature = "status")]
+pub mod status;
+
+#[cfg(feature = "server")]
+pub mod caller;
+#[cfg(feature = "server")]
+pub mod deadline;
+#[cfg(feature = "server")]
+pub mod health;
+#[cfg(feature = "server")]
+pub mod listen;
+#[cfg(feature = "server")]
+pub mod serve;
+#[cfg(feature = "server")]
+pub mod telemetry;
+#[cfg(feature = "server")]
+pub mod trace_context;
+
+#[cfg(feature = "database")]
+pub mod database;
+#[cfg(feature = "database")]
+pub mod postgres;
+#[cfg(feature = "database")]
+pub mod sqlite;
+#[cfg(feature = "database")]
+pub mod store;
+
+#[cfg(all(feature = "database", any(test, feature = "testing")))]
+pub mod testing;
+
+pub use backoff::{Backoff, BackoffConfig};
+pub use clock::{Clock, ManualClock, SharedClock, SystemClock};
+pub use entropy::Entropy;
+pub use lifecycle::Lifecycle;
+
+#[cfg(feature = "status")]
+pub use error::Error;

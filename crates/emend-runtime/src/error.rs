@@ -1,0 +1,389 @@
+//! The one taxonomy of what can go wrong with a request, and the one place that turns it into a [`tonic::Status`].
+//!
+//! Every status carries google.rpc details: `BadRequest` with every violated field, `ErrorInfo` with a stable reason,
+//! `RetryInfo`, `PreconditionFailure`, `ResourceInfo`. What went wrong inside is logged with the request's id; the
+//! caller gets that id and nothing else. It must know nothing of databases or of any service's rules.
+
+use std::{borrow::Cow, collections::HashMap, error::Error as StdError, fmt, time::Duration};
+
+use emend_core::violation::{FieldViolation, Violations};
+use emend_proto::common::v1::ItemStatus;
+use prost::Message as _;
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt as _};
+
+use crate::request_id::RequestId;
+
+/// The domain of every `ErrorInfo` of Emend.
+pub const DOMAIN: &str = "emend.dev";
+
+/// An error from anywhere inside.
+pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
+
+/// Why a request, or one item of a batch, was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Some fields are not valid. Nothing was written.
+    #[error("invalid argument: {}", Listed(.0))]
+    InvalidArgument(Vec<FieldViolation>),
+    /// There is no such thing.
+    #[error("{resource} {id:?} not found")]
+    NotFound {
+        /// What it would be, for example `candidate`.
+        resource: Cow<'static, str>,
+        /// What it was looked up by.
+        id: String,
+    },
+    /// Something else already has this identity.
+    #[error("{message}")]
+    AlreadyExists {
+        /// A stable reason in `UPPER_SNAKE_CASE`.
+        reason: &'static str,
+        /// One sentence.
+        message: String,
+    },
+    /// The state does not allow it; repeating it will not help until the state is another.
+    #[error("{message}")]
+    FailedPrecondition {
+        /// A stable reason in `UPPER_SNAKE_CASE`.
+        reason: &'static str,
+        /// One sentence.
+        message: String,
+        /// What stands in the way, each with its subject.
+        violations: Vec<PreconditionViolation>,
+    },
+    /// Somebody else was faster; read again, then repeat.
+    #[error("{message}")]
+    Aborted {
+        /// A stable reason in `UPPER_SNAKE_CASE`.
+        reason: &'static str,
+        /// One sentence.
+        message: String,
+    },
+    /// This caller may not do this.
+    #[error("{message}")]
+    PermissionDenied {
+        /// A stable reason in `UPPER_SNAKE_CASE`.
+        reason: &'static str,
+        /// One sentence.
+        message: String,
+    },
+    /// A limit is reached.
+    #[error("{message}")]
+    ResourceExhausted {
+        /// A stable reason in `UPPER_SNAKE_CASE`.
+        reason: &'static str,
+        /// One sentence, with the limit.
+        message: String,
+        /// After which time it may be worth trying again; `None` if waiting does not help.
+        retry_after: Option<Duration>,
+    },
+    /// It can't be done now; the same request may succeed later.
+    #[error("{message}")]
+    Unavailable {
+        /// A stable reason in `UPPER_SNAKE_CASE`.
+        reason: &'static str,
+        /// One sentence.
+        message: String,
+        /// After which time it may be worth trying again.
+        retry_after: Option<Duration>,
+    },
+    /// The caller's deadline has passed.
+    #[error("the deadline has passed")]
+    DeadlineExceeded,
+    /// Not built.
+    #[error("{0} is not implemented")]
+    Unimplemented(&'static str),
+    /// A defect, or something that nobody foresaw. The source is for the log alone.
+    #[error("internal error")]
+    Internal(#[source] BoxError),
+}
+
+/// What stands in the way of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PreconditionViolation {
+    /// The kind of precondition in `UPPER_SNAKE_CASE`, for example `NEWER_REVISION`.
+    pub kind: Cow<'static, str>,
+    /// What it is about, for example a resource key.
+    pub subject: String,
+    /// One sentence.
+    pub description: String,
+}
+
+impl Error {
+    /// One field is not valid.
+    pub fn invalid(field: impl Into<String>, description: impl Into<String>) -> Self {
+        Self::InvalidArgument(vec![FieldViolation {
+            field: field.into(),
+            description: description.into(),
+        }])
+    }
+
+    /// There is no such thing.
+    pub fn not_found(resource: impl Into<Cow<'static, str>>, id: impl Into<String>) -> Self {
+        Self::NotFound {
+            resource: resource.into(),
+            id: id.into(),
+        }
+    }
+
+    /// A defect, or something that nobody foresaw.
+    pub fn internal(source: impl Into<BoxError>) -> Self {
+        Self::Internal(source.into())
+    }
+
+    /// It can't be done now; worth trying again after a second.
+    pub fn unavailable(reason: &'static str, message: impl Into<String>) -> Self {
+        Self::Unavailable {
+            reason,
+            message: message.into(),
+            retry_after: Some(Duration::from_secs(1)),
+        }
+    }
+
+    /// The gRPC code that the caller sees.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::InvalidArgument(_) => Code::InvalidArgument,
+            Self::NotFound { .. } => Code::NotFound,
+            Self::AlreadyExists { .. } => Code::AlreadyExists,
+            Self::FailedPrecondition { .. } => Code::FailedPrecondition,
+            Self::Aborted { .. } => Code::Aborted,
+            Self::PermissionDenied { .. } => Code::PermissionDenied,
+            Self::ResourceExhausted { .. } => Code::ResourceExhausted,
+            Self::Unavailable { .. } => Code::Unavailable,
+            Self::DeadlineExceeded => Code::DeadlineExceeded,
+            Self::Unimplemented(_) => Code::Unimplemented,
+            Self::Internal(_) => Code::Internal,
+        }
+    }
+
+    /// The stable reason in `UPPER_SNAKE_CASE` that the caller sees.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::InvalidArgument(_) => "INVALID_FIELDS",
+            Self::NotFound { .. } => "NOT_FOUND",
+            Self::AlreadyExists { reason, .. }
+            | Self::FailedPrecondition { reason, .. }
+            | Self::Aborted { reason, .. }
+            | Self::PermissionDenied { reason, .. }
+            | Self::ResourceExhausted { reason, .. }
+            | Self::Unavailable { reason, .. } => reason,
+            Self::DeadlineExceeded => "DEADLINE_EXCEEDED",
+            Self::Unimplemented(_) => "UNIMPLEMENTED",
+            Self::Internal(_) => "INTERNAL",
+        }
+    }
+
+    /// The google.rpc details that the caller gets.
+    fn details(&self, request_id: Option<&RequestId>) -> ErrorDetails {
+        let mut details = ErrorDetails::new();
+        details.set_error_info(self.reason(), DOMAIN, HashMap::new());
+        if let Some(id) = request_id {
+            details.set_request_info(id.as_str(), "");
+        }
+        match self {
+            Self::InvalidArgument(violations) => {
+                for FieldViolation { field, description } in violations {
+                    details.add_bad_request_violation(field, description);
+                }
+            }
+            Self::NotFound { resource, id } => {
+                details.set_resource_info(resource.as_ref(), id, "", "not found");
+            }
+            Self::FailedPrecondition { violations, .. } => {
+                for PreconditionViolation {
+                    kind,
+                    subject,
+                    description,
+                } in violations
+                {
+                    details.add_precondition_failure_violation(kind.as_ref(), subject, description);
+                }
+            }
+            Self::ResourceExhausted {
+                retry_after: Some(delay),
+                ..
+            }
+            | Self::Unavailable {
+                retry_after: Some(delay),
+                ..
+            } => {
+                details.set_retry_info(Some(*delay));
+            }
+            _ => {}
+        }
+        details
+    }
+
+    /// Logs what the caller must not see.
+    fn log_internals(&self, request_id: Option<&RequestId>) {
+        if let Self::Internal(source) = self {
+            let request_id = request_id.map(RequestId::as_str);
+            tracing::error!(request_id, error = %Chain(source.as_ref()), "internal error");
+        }
+    }
+}
+
+impl From<Error> for Status {
+    fn from(error: Error) -> Self {
+        to_status(&error)
+    }
+}
+
+fn to_status(error: &Error) -> Status {
+    let request_id = RequestId::current();
+    error.log_internals(request_id.as_ref());
+    Status::with_error_details(
+        error.code(),
+        error.to_string(),
+        error.details(request_id.as_ref()),
+    )
+}
+
+/// The same status, with the same details, for one item of a batch.
+pub fn to_item_status(error: &Error) -> ItemStatus {
+    let status = to_status(error);
+    let details = tonic_types::Status::decode(status.details())
+        .map(|decoded| decoded.details)
+        .unwrap_or_default();
+    ItemStatus {
+        code: status.code().into(),
+        message: status.message().to_owned(),
+        details,
+    }
+}
+
+impl From<Vec<FieldViolation>> for Error {
+    fn from(violations: Vec<FieldViolation>) -> Self {
+        Self::InvalidArgument(violations)
+    }
+}
+
+impl From<Violations> for Error {
+    fn from(violations: Violations) -> Self {
+        Self::InvalidArgument(violations.into_vec())
+    }
+}
+
+/// Violations, separated by semicolons.
+struct Listed<'a>(&'a [FieldViolation]);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, violation) in self.0.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "; " };
+            write!(f, "{separator}{violation}")?;
+        }
+        Ok(())
+    }
+}
+
+/// An error with all its sources.
+struct Chain<'a>(&'a (dyn StdError + 'static));
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut source = self.0.source();
+        while let Some(error) = source {
+            write!(f, ": {error}")?;
+            source = error.source();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{request_id::CURRENT, status::Explained};
+
+    fn explained(error: Error) -> Explained {
+        Explained::from(&Status::from(error))
+    }
+
+    #[test]
+    fn every_violated_field_reaches_the_caller() {
+        let violations = ["namespace", "correction.verb.correct_choice"].map(|field| FieldViolation {
+            field: field.into(),
+            description: "is required".into(),
+        });
+        let status = Status::from(Error::from(violations.to_vec()));
+        assert_eq!(status.code(), Code::InvalidArgument);
+        assert_eq!(
+            status.message(),
+            "invalid argument: namespace: is required; correction.verb.correct_choice: is required"
+        );
+        let seen = Explained::from(&status);
+        assert_eq!(seen.field_violations, violations);
+        assert_eq!(
+            (seen.reason.as_deref(), seen.domain.as_deref()),
+            (Some("INVALID_FIELDS"), Some(DOMAIN))
+        );
+    }
+
+    #[test]
+    fn what_stands_in_the_way_is_listed() {
+        let violation = PreconditionViolation {
+            kind: "NEWER_REVISION".into(),
+            subject: "demo/INVOCATION_PHRASE/set up a csa".into(),
+            description: "revision 9 is newer".into(),
+        };
+        let seen = explained(Error::FailedPrecondition {
+            reason: "REVERT_CONFLICT",
+            message: "newer revisions exist".into(),
+            violations: vec![violation.clone()],
+        });
+        assert_eq!(
+            (seen.code, seen.reason.as_deref()),
+            (Code::FailedPrecondition, Some("REVERT_CONFLICT"))
+        );
+        assert_eq!(seen.preconditions, [violation]);
+    }
+
+    #[test]
+    fn who_may_come_back_is_told_when() {
+        let seen = explained(Error::unavailable("DATABASE_UNAVAILABLE", "the database is away"));
+        assert_eq!(
+            (seen.code, seen.retry_after),
+            (Code::Unavailable, Some(Duration::from_secs(1)))
+        );
+    }
+
+    #[tokio::test]
+    async fn internals_stay_inside_and_the_caller_gets_the_request_id() {
+        let secret = std::io::Error::other("password=hunter2 rejected by 10.0.0.7");
+        let id = RequestId::parse("req-1").unwrap();
+        let status = CURRENT
+            .scope(id, async { Status::from(Error::internal(secret)) })
+            .await;
+        assert_eq!(
+            (status.code(), status.message()),
+            (Code::Internal, "internal error")
+        );
+        assert!(!String::from_utf8_lossy(status.details()).contains("hunter2"));
+        assert_eq!(Explained::from(&status).request_id.as_deref(), Some("req-1"));
+    }
+
+    #[test]
+    fn an_item_of_a_batch_carries_the_same_details_as_a_status() {
+        let item = to_item_status(&Error::invalid("namespace", "is required"));
+        let status = crate::status::from_item_status(&item).unwrap();
+        let direct = Status::from(Error::invalid("namespace", "is required"));
+        assert_eq!(
+            (status.code(), status.message()),
+            (direct.code(), direct.message())
+        );
+        assert_eq!(Explained::from(&status), Explained::from(&direct));
+        assert_eq!(Explained::from(&status).field_violations.len(), 1);
+    }
+
+    #[test]
+    fn sources_are_logged_to_the_last() {
+        let inner = std::io::Error::other("disk on fire");
+        let outer = Error::internal(inner);
+        let chain = Chain(&outer).to_string();
+        assert_eq!(chain, "internal error: disk on fire");
+    }
+}

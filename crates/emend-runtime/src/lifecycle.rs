@@ -1,0 +1,381 @@
+//! How a process, or a service within one, ends: first softly, then hard, always within a bounded time.
+//!
+//! A [`Lifecycle`] is a scope that owns tasks. The soft token asks them to finish: servers stop accepting, streams say
+//! farewell, workers complete the step they are in. The hard token, some grace later, tells them to stop wherever they
+//! are. There is no global token: every service gets a child scope, and several may live in one process, as in tests.
+//!
+//! A task that panics is a defect that no restart of the task alone can be trusted to mend: it is logged, the whole tree
+//! of scopes is shut down softly, and the process ends with an error, so that whoever runs it starts it afresh.
+//!
+//! It must know nothing of what the tasks do.
+
+use std::{
+    any::Any,
+    future::Future,
+    io,
+    panic::AssertUnwindSafe,
+    process::ExitCode,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use futures::FutureExt as _;
+use tokio::{
+    signal::unix::{Signal, SignalKind, signal},
+    task::JoinHandle,
+    time::timeout,
+};
+use tokio_util::{
+    sync::CancellationToken,
+    task::{TaskTracker, task_tracker::TaskTrackerToken},
+};
+
+/// How long tasks get to be dropped once the hard token is cancelled.
+const HARD_STOP: Duration = Duration::from_secs(2);
+
+/// A scope that owns tasks and ends them. Clones are the same scope.
+#[derive(Debug, Clone)]
+pub struct Lifecycle(Arc<Scope>);
+
+#[derive(Debug)]
+struct Scope {
+    soft: CancellationToken,
+    hard: CancellationToken,
+    tasks: TaskTracker,
+    parent: Option<Arc<Scope>>,
+    /// The first failure in the whole tree.
+    failure: Arc<OnceLock<String>>,
+}
+
+/// How a shutdown went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shutdown {
+    /// Every task ended within the grace.
+    Graceful,
+    /// Some had to be stopped by the hard token.
+    Forced,
+    /// This many did not even stop then; they are abandoned.
+    Abandoned(usize),
+}
+
+impl Lifecycle {
+    /// A scope of its own.
+    #[expect(
+        clippy::new_without_default,
+        reason = "a new scope is a decision, not a default"
+    )]
+    pub fn new() -> Self {
+        Self(Arc::new(Scope {
+            soft: CancellationToken::new(),
+            hard: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            parent: None,
+            failure: Arc::default(),
+        }))
+    }
+
+    /// A scope within this one: it ends with this one, or alone.
+    #[must_use]
+    pub fn child(&self) -> Self {
+        Self(Arc::new(Scope {
+            soft: self.0.soft.child_token(),
+            hard: self.0.hard.child_token(),
+            tasks: TaskTracker::new(),
+            parent: Some(Arc::clone(&self.0)),
+            failure: Arc::clone(&self.0.failure),
+        }))
+    }
+
+    /// Cancelled when tasks are asked to finish.
+    pub fn soft(&self) -> &CancellationToken {
+        &self.0.soft
+    }
+
+    /// Cancelled when tasks are to stop wherever they are.
+    pub fn hard(&self) -> &CancellationToken {
+        &self.0.hard
+    }
+
+    /// Whether tasks are asked to finish.
+    pub fn is_stopping(&self) -> bool {
+        self.0.soft.is_cancelled()
+    }
+
+    /// Runs `task` in this scope. It is expected to end soon after the soft token is cancelled, and is dropped when the
+    /// hard token is. If it panics, the whole tree shuts down with an error.
+    pub fn spawn<F>(&self, name: &'static str, task: F) -> JoinHandle<()>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let scope = self.clone();
+        self.spawn_owned(async move {
+            tokio::select! {
+                biased;
+                () = scope.0.hard.cancelled() => tracing::warn!(task = name, "stopped by the hard deadline"),
+                ended = AssertUnwindSafe(task).catch_unwind() => {
+                    if let Err(panic) = ended {
+                        scope.fail(format!("task {name} panicked: {}", panic_message(&*panic)));
+                    }
+                }
+            }
+        })
+    }
+
+    /// Like [`Lifecycle::spawn`], for a task that ends with an error if it can't go on; that too shuts the tree down.
+    pub fn spawn_fallible<F, E>(&self, name: &'static str, task: F) -> JoinHandle<()>
+    where
+        F: Future<Output = Result<(), E>> + Send + 'static,
+        E: std::fmt::Display + Send + 'static,
+    {
+        let scope = self.clone();
+        self.spawn(name, async move {
+            if let Err(error) = task.await {
+                scope.fail(format!("task {name} failed: {error}"));
+            }
+        })
+    }
+
+    /// Runs a future that sees to both tokens itself and whose panic concerns nobody else, such as a connection.
+    pub(crate) fn spawn_owned<F>(&self, task: F) -> JoinHandle<()>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let owners = self.owners();
+        // The owners are released when the future ends or is dropped. Not an async block, which would keep room for two
+        // copies of the task: that counts with thousands of connections.
+        tokio::spawn(task.map(move |()| drop(owners)))
+    }
+
+    /// Shuts the whole tree down softly, because something that can't be mended went wrong. The first failure counts.
+    pub fn fail(&self, reason: impl Into<String>) {
+        let reason = reason.into();
+        tracing::error!(%reason, "shutting down");
+        // Only the first failure is kept: what follows is usually its consequence.
+        let _ = self.0.failure.set(reason);
+        let mut root = &self.0;
+        while let Some(parent) = &root.parent {
+            root = parent;
+        }
+        root.soft.cancel();
+    }
+
+    /// Why the tree is shutting down, if something failed.
+    pub fn failure(&self) -> Option<&str> {
+        self.0.failure.get().map(String::as_str)
+    }
+
+    /// Ends this scope: asks the tasks to finish, waits up to `grace`, stops the rest hard. Returns within `grace` and
+    /// two seconds, whatever the tasks do. May be called again.
+    pub async fn shutdown(&self, grace: Duration) -> Shutdown {
+        let Scope {
+            soft, hard, tasks, ..
+        } = &*self.0;
+        soft.cancel();
+        tasks.close();
+        let graceful = timeout(grace, tasks.wait()).await.is_ok();
+        hard.cancel();
+        if graceful {
+            return Shutdown::Graceful;
+        }
+        tracing::warn!(
+            tasks = tasks.len(),
+            ?grace,
+            "not finished within the grace; stopping hard"
+        );
+        if timeout(HARD_STOP, tasks.wait()).await.is_ok() {
+            return Shutdown::Forced;
+        }
+        tracing::error!(tasks = tasks.len(), "abandoning tasks that do not stop");
+        Shutdown::Abandoned(tasks.len())
+    }
+
+    fn owners(&self) -> Vec<TaskTrackerToken> {
+        let mut owners = vec![self.0.tasks.token()];
+        let mut scope = &self.0;
+        while let Some(parent) = &scope.parent {
+            owners.push(parent.tasks.token());
+            scope = parent;
+        }
+        owners
+    }
+}
+
+/// What a panic said, if it said it in words.
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("(no message)")
+}
+
+/// SIGTERM and SIGINT.
+#[derive(Debug)]
+pub struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// From now on these signals no longer end the process by themselves.
+    pub fn listen() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Waits for the next of them and tells its name.
+    pub async fn recv(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.terminate.recv() => "SIGTERM",
+            _ = self.interrupt.recv() => "SIGINT",
+        }
+    }
+}
+
+/// For `main`: runs until a signal arrives or the scope is asked to stop, then shuts it down within `grace` (and at most
+/// two seconds more). A second signal ends the process at once, with exit code 130. Fails if anything in the scope did.
+pub async fn run_until_signal(lifecycle: &Lifecycle, grace: Duration) -> ExitCode {
+    let mut signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(error) => {
+            lifecycle.fail(format!("can't listen for signals: {error}"));
+            lifecycle.shutdown(grace).await;
+            return ExitCode::FAILURE;
+        }
+    };
+    tokio::select! {
+        name = signals.recv() => tracing::info!(signal = name, ?grace, "shutting down; once more to end at once"),
+        () = lifecycle.soft().cancelled() => {}
+    }
+    let outcome = tokio::select! {
+        outcome = lifecycle.shutdown(grace) => outcome,
+        name = signals.recv() => {
+            tracing::warn!(signal = name, "ending at once");
+            // Returning would still wait for the runtime's blocking threads.
+            std::process::exit(130);
+        }
+    };
+    match (lifecycle.failure(), outcome) {
+        (None, Shutdown::Graceful | Shutdown::Forced) => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        future::pending,
+        sync::atomic::{AtomicBool, Ordering},
+    };
+
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_task_that_ends_on_the_soft_token_makes_the_shutdown_graceful() {
+        let lifecycle = Lifecycle::new();
+        let soft = lifecycle.soft().clone();
+        lifecycle.spawn("polite", async move {
+            soft.cancelled().await;
+            tokio::time::sleep(Duration::from_secs(3)).await;
+        });
+        let start = Instant::now();
+        assert_eq!(
+            lifecycle.shutdown(Duration::from_secs(10)).await,
+            Shutdown::Graceful
+        );
+        assert_eq!(start.elapsed(), Duration::from_secs(3));
+        assert_eq!(lifecycle.failure(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stuck_task_is_cut_at_the_hard_deadline() {
+        let lifecycle = Lifecycle::new();
+        let dropped = Arc::new(AtomicBool::new(false));
+        let guard = SetOnDrop(Arc::clone(&dropped));
+        lifecycle.spawn("stuck", async move {
+            let _guard = guard;
+            pending::<()>().await;
+        });
+        let start = Instant::now();
+        assert_eq!(
+            lifecycle.shutdown(Duration::from_secs(10)).await,
+            Shutdown::Forced
+        );
+        assert_eq!(start.elapsed(), Duration::from_secs(10));
+        assert!(dropped.load(Ordering::SeqCst));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_future_that_ignores_even_the_hard_token_is_abandoned_after_a_bounded_time() {
+        let lifecycle = Lifecycle::new();
+        let task = lifecycle.spawn_owned(pending());
+        let start = Instant::now();
+        assert_eq!(
+            lifecycle.shutdown(Duration::from_secs(10)).await,
+            Shutdown::Abandoned(1)
+        );
+        assert_eq!(start.elapsed(), Duration::from_secs(10) + HARD_STOP);
+        task.abort();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_child_ends_alone_and_its_siblings_go_on() {
+        let parent = Lifecycle::new();
+        let (ending, staying) = (parent.child(), parent.child());
+        for child in [&ending, &staying] {
+            let soft = child.soft().clone();
+            child.spawn("polite", async move { soft.cancelled().await });
+        }
+        assert_eq!(ending.shutdown(Duration::from_secs(1)).await, Shutdown::Graceful);
+        assert!(!staying.is_stopping());
+        assert!(!parent.is_stopping());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_parent_waits_for_the_tasks_of_its_children() {
+        let parent = Lifecycle::new();
+        parent
+            .child()
+            .child()
+            .spawn("slow", tokio::time::sleep(Duration::from_secs(4)));
+        let start = Instant::now();
+        assert_eq!(parent.shutdown(Duration::from_secs(10)).await, Shutdown::Graceful);
+        assert_eq!(start.elapsed(), Duration::from_secs(4));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_panic_in_a_child_shuts_the_whole_tree_down_with_an_error() {
+        let parent = Lifecycle::new();
+        let (child, sibling) = (parent.child(), parent.child());
+        child.spawn("faulty", async { panic!("the invariant is gone") });
+        sibling.soft().cancelled().await;
+        assert_eq!(
+            parent.failure(),
+            Some("task faulty panicked: the invariant is gone")
+        );
+        assert_eq!(
+            run_until_signal(&parent, Duration::from_secs(1)).await,
+            ExitCode::FAILURE
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_error_that_a_task_ends_with_shuts_down_too() {
+        let lifecycle = Lifecycle::new();
+        lifecycle.spawn_fallible("tailer", async { Err("the log is gone") });
+        lifecycle.soft().cancelled().await;
+        assert_eq!(lifecycle.failure(), Some("task tailer failed: the log is gone"));
+    }
+
+    struct SetOnDrop(Arc<AtomicBool>);
+
+    impl Drop for SetOnDrop {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+}

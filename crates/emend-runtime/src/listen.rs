@@ -1,0 +1,161 @@
+//! Where a server listens, and the refusal to do so where strangers could reach it.
+//!
+//! Authentication is off. Whoever can connect can read and write everything, so an address beyond loopback is refused
+//! unless a flag allows it in as many words. It must know nothing of what is served.
+
+use std::{io, net::SocketAddr};
+
+use tokio::net::{TcpListener, lookup_host};
+
+/// The flag that allows it.
+pub const ALLOW_FLAG: &str = "--allow-unauthenticated";
+
+/// Whether strangers may connect. Flattened into the arguments of everything that listens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::Args)]
+pub struct Exposure {
+    /// Listen beyond loopback although callers are not authenticated: whoever can connect can read and write everything
+    #[arg(long)]
+    pub allow_unauthenticated: bool,
+}
+
+/// Where a service of its own listens.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+pub struct ListenArgs {
+    /// Address to listen on, HOST:PORT; port 0 takes a free one [default: loopback, the service's own port]
+    #[arg(long, value_name = "HOST:PORT")]
+    pub listen: Option<String>,
+    /// Whether strangers may connect.
+    #[command(flatten)]
+    pub exposure: Exposure,
+}
+
+impl ListenArgs {
+    /// Listens where the arguments say, else at `default`.
+    pub async fn bind(&self, default: &str) -> Result<TcpListener, ListenError> {
+        bind(self.listen.as_deref().unwrap_or(default), self.exposure).await
+    }
+}
+
+/// Why it does not listen.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// Not an address.
+    #[error(
+        "{address:?} is not an address to listen on, expected HOST:PORT, for example 127.0.0.1:7701: {source}"
+    )]
+    Address {
+        /// As given.
+        address: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Strangers could connect.
+    #[error(
+        "refusing to listen on {address}: it is beyond loopback and callers are not authenticated, so whoever can connect \
+         could read and write everything; listen on 127.0.0.1, or pass {ALLOW_FLAG} to allow just that"
+    )]
+    Exposed {
+        /// The address as resolved.
+        address: SocketAddr,
+    },
+    /// The system refused.
+    #[error("can't listen on {address}: {source}")]
+    Bind {
+        /// As given.
+        address: String,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+/// Listens on `address` (`HOST:PORT`), unless that would expose an unauthenticated service. A host name is refused if any
+/// of its addresses is beyond loopback.
+pub async fn bind(address: &str, exposure: Exposure) -> Result<TcpListener, ListenError> {
+    let resolved: Vec<SocketAddr> = lookup_host(address)
+        .await
+        .map_err(|source| ListenError::Address {
+            address: address.to_owned(),
+            source,
+        })?
+        .collect();
+    let beyond = resolved
+        .iter()
+        .find(|address| !address.ip().to_canonical().is_loopback());
+    if let (Some(beyond), false) = (beyond, exposure.allow_unauthenticated) {
+        return Err(ListenError::Exposed { address: *beyond });
+    }
+    TcpListener::bind(&*resolved)
+        .await
+        .map_err(|source| ListenError::Bind {
+            address: address.to_owned(),
+            source,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Program {
+        #[command(flatten)]
+        listen: ListenArgs,
+    }
+
+    const OPEN: Exposure = Exposure {
+        allow_unauthenticated: true,
+    };
+    const CLOSED: Exposure = Exposure {
+        allow_unauthenticated: false,
+    };
+
+    #[tokio::test]
+    async fn loopback_needs_no_permission() {
+        for address in ["127.0.0.1:0", "localhost:0"] {
+            let listener = bind(address, CLOSED).await.unwrap();
+            assert!(listener.local_addr().unwrap().ip().is_loopback());
+        }
+    }
+
+    #[tokio::test]
+    async fn beyond_loopback_is_refused_and_the_refusal_names_the_flag() {
+        for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:7701", "[::ffff:192.0.2.1]:7701"] {
+            let refusal = bind(address, CLOSED).await.unwrap_err();
+            assert!(
+                matches!(refusal, ListenError::Exposed { .. }),
+                "{address}: {refusal}"
+            );
+            assert!(refusal.to_string().contains(ALLOW_FLAG));
+        }
+    }
+
+    #[tokio::test]
+    async fn the_flag_allows_it() {
+        let program = Program::parse_from(["service", "--listen", "0.0.0.0:0", ALLOW_FLAG]);
+        assert_eq!(program.listen.exposure, OPEN);
+        assert!(program.listen.bind("127.0.0.1:0").await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn without_an_argument_the_default_counts() {
+        let program = Program::parse_from(["service"]);
+        assert!(program.listen.bind("127.0.0.1:0").await.is_ok());
+        assert!(program.listen.bind("0.0.0.0:0").await.is_err());
+    }
+
+    #[tokio::test]
+    async fn what_is_no_address_or_is_taken_is_told_apart() {
+        assert!(matches!(
+            bind("7701", CLOSED).await.unwrap_err(),
+            ListenError::Address { .. }
+        ));
+        let taken = bind("127.0.0.1:0", CLOSED).await.unwrap();
+        let address = taken.local_addr().unwrap().to_string();
+        assert!(matches!(
+            bind(&address, CLOSED).await.unwrap_err(),
+            ListenError::Bind { .. }
+        ));
+    }
+}

@@ -1,0 +1,386 @@
+//! Opening PostgreSQL, by any number of replicas at once, and being woken by its notifications.
+//!
+//! It must know nothing of any schema but its name; migrations are handed in.
+
+use std::{sync::Arc, time::Duration};
+
+use sqlx::{
+    ConnectOptions as _, Connection as _, PgConnection, PgPool,
+    migrate::Migrator,
+    postgres::{PgConnectOptions, PgListener, PgPoolOptions},
+};
+use tokio::{sync::watch, time::sleep};
+
+use crate::{
+    backoff::{Backoff, BackoffConfig},
+    database::PostgresUrl,
+    entropy::Entropy,
+    lifecycle::Lifecycle,
+    store::StoreError,
+};
+
+/// Longer than any statement of ours takes; what exceeds it is stuck.
+const STATEMENT_TIMEOUT: &str = "30s";
+/// Longer than any lock of ours is held.
+const LOCK_TIMEOUT: &str = "10s";
+/// A transaction that is left open holds locks and keeps old rows alive.
+const IDLE_IN_TRANSACTION_TIMEOUT: &str = "30s";
+/// How long a use case waits for a connection.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How one service uses a PostgreSQL database.
+#[derive(Debug, Clone)]
+pub struct PostgresConfig {
+    /// Where, and as whom.
+    pub url: PostgresUrl,
+    /// The service's own schema, created if it is not there. Lower-case letters, digits and `_`.
+    pub schema: &'static str,
+    /// What the server's `pg_stat_activity` shows.
+    pub application_name: &'static str,
+    /// How many connections this replica may have at once.
+    pub max_connections: u32,
+}
+
+/// Creates the schema if need be, brings it up to date, and opens a pool whose connections find their tables there. Any
+/// number of replicas may do so at once: one migrates, the others wait for it.
+///
+/// # Panics
+/// If the schema's name is not one.
+pub async fn open_postgres(config: &PostgresConfig, migrations: &Migrator) -> Result<PgPool, StoreError> {
+    let schema = config.schema;
+    assert!(
+        !schema.is_empty()
+            && schema
+                .bytes()
+                .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_')),
+        "invariant: {schema:?} is the name of a schema"
+    );
+    let options = config.url.options().application_name(config.application_name);
+    migrate(&options, schema, migrations).await?;
+    let pool = PgPoolOptions::new()
+        .max_connections(config.max_connections.max(1))
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .after_connect(move |connection, _| Box::pin(async move { prepare(connection, schema).await }))
+        .connect_with(options)
+        .await?;
+    Ok(pool)
+}
+
+/// Settings of every connection. Set by statement and not at start-up, which poolers refuse.
+async fn prepare(connection: &mut PgConnection, schema: &'static str) -> Result<(), sqlx::Error> {
+    sqlx::query(
+        "SELECT set_config('search_path', $1, false), set_config('statement_timeout', $2, false),
+                set_config('lock_timeout', $3, false), set_config('idle_in_transaction_session_timeout', $4, false),
+                set_config('TimeZone', 'UTC', false)",
+    )
+    .bind(schema)
+    .bind(STATEMENT_TIMEOUT)
+    .bind(LOCK_TIMEOUT)
+    .bind(IDLE_IN_TRANSACTION_TIMEOUT)
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// On a connection of its own, without timeouts: replicas wait here for the one that migrates.
+async fn migrate(
+    options: &PgConnectOptions,
+    schema: &'static str,
+    migrations: &Migrator,
+) -> Result<(), StoreError> {
+    let mut connection = options.connect().await?;
+    let mut creating = connection.begin().await?;
+    // IF NOT EXISTS alone is no protection: two at once would both find it missing, and one fail on the catalogue.
+    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended('emend schema ' || $1, 0))")
+        .bind(schema)
+        .execute(&mut *creating)
+        .await?;
+    // A name can't be bound; it was checked to be nothing but a name.
+    sqlx::query(sqlx::AssertSqlSafe(format!(
+        "CREATE SCHEMA IF NOT EXISTS {schema}"
+    )))
+    .execute(&mut *creating)
+    .await?;
+    creating.commit().await?;
+    sqlx::query("SELECT set_config('search_path', $1, false)")
+        .bind(schema)
+        .execute(&mut connection)
+        .await?;
+    // sqlx holds an advisory lock of the database while it looks and migrates.
+    migrations
+        .run_direct(None, &mut connection, false)
+        .await
+        .map_err(sqlx::Error::from)?;
+    connection.close().await?;
+    Ok(())
+}
+
+/// Wakes whoever tails a table, on every notification and after every reconnect. It carries nothing: the reader reads
+/// from its own cursor. Clones are woken independently. A connection that dies unnoticed is not noticed here either, so
+/// readers look by themselves from time to time.
+#[derive(Debug, Clone)]
+pub struct PgWake(watch::Receiver<u64>);
+
+impl PgWake {
+    /// Listens on `channel` for as long as `lifecycle` runs, over a connection of its own that must not go through a
+    /// transaction pooler. Answers at once; the first wake-up tells that listening has begun.
+    pub fn listen(
+        url: &PostgresUrl,
+        channel: &'static str,
+        lifecycle: &Lifecycle,
+        entropy: &Entropy,
+    ) -> Self {
+        let (wake, woken) = watch::channel(0);
+        let listener = Listener {
+            url: url.clone(),
+            channel,
+            wake: Arc::new(wake),
+        };
+        let soft = lifecycle.soft().clone();
+        let backoff = Backoff::new(
+            BackoffConfig {
+                max: Duration::from_secs(5),
+                ..BackoffConfig::default()
+            },
+            entropy.clone(),
+        );
+        lifecycle.spawn("listen for notifications", async move {
+            tokio::select! {
+                () = soft.cancelled() => {}
+                () = listener.run(backoff) => {}
+            }
+        });
+        Self(woken)
+    }
+
+    /// Waits for the next wake-up since the last call. Waits for ever once the lifecycle has ended.
+    pub async fn woken(&mut self) {
+        if self.0.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+struct Listener {
+    url: PostgresUrl,
+    channel: &'static str,
+    wake: Arc<watch::Sender<u64>>,
+}
+
+impl Listener {
+    async fn run(self, mut backoff: Backoff) {
+        loop {
+            let error = match self.connect().await {
+                Ok(listener) => {
+                    backoff.reset();
+                    self.forward(listener).await
+                }
+                Err(error) => error,
+            };
+            let pause = backoff.next();
+            tracing::warn!(%error, channel = self.channel, ?pause, "not listening for notifications");
+            sleep(pause).await;
+        }
+    }
+
+    async fn connect(&self) -> Result<PgListener, sqlx::Error> {
+        let pool = PgPoolOptions::new()
+            .max_connections(1)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .connect_with(self.url.options().application_name("emend listen"))
+            .await?;
+        let mut listener = PgListener::connect_with(&pool).await?;
+        listener.ignore_pool_close_event(true);
+        listener.listen(self.channel).await?;
+        Ok(listener)
+    }
+
+    /// Until the connection can't be kept.
+    async fn forward(&self, mut listener: PgListener) -> sqlx::Error {
+        loop {
+            // What was notified before listening began, or while the connection was away, was missed: wake for it.
+            self.wake.send_modify(|count| *count = count.wrapping_add(1));
+            if let Err(error) = listener.try_recv().await {
+                return error;
+            }
+            // A burst of notifications is one wake-up.
+            while listener.next_buffered().is_some() {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use sqlx::migrate::{Migration, MigrationType};
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::testing::TestPostgres;
+
+    const SOON: Duration = Duration::from_secs(20);
+
+    fn migrations() -> Migrator {
+        let mut migrator = Migrator::DEFAULT;
+        migrator.migrations = Cow::Owned(vec![Migration::new(
+            1,
+            "note".into(),
+            MigrationType::Simple,
+            sqlx::SqlStr::from_static(
+                "CREATE TABLE note (id BIGSERIAL PRIMARY KEY, text TEXT NOT NULL UNIQUE)",
+            ),
+            false,
+        )]);
+        migrator
+    }
+
+    fn config(url: &PostgresUrl, schema: &'static str) -> PostgresConfig {
+        PostgresConfig {
+            url: url.clone(),
+            schema,
+            application_name: "emend test",
+            max_connections: 2,
+        }
+    }
+
+    #[tokio::test]
+    async fn many_replicas_may_create_and_migrate_at_once() {
+        let Some(database) = TestPostgres::create().await else {
+            return;
+        };
+        let replicas = (0..8).map(|replica| {
+            let schema = if replica % 2 == 0 {
+                "emend_feedback"
+            } else {
+                "emend_learning"
+            };
+            let config = config(database.url(), schema);
+            tokio::spawn(async move { open_postgres(&config, &migrations()).await })
+        });
+        let pools = futures::future::try_join_all(replicas).await.unwrap();
+        for pool in pools {
+            let pool = pool.unwrap();
+            sqlx::query("INSERT INTO note (text) VALUES (gen_random_uuid()::text)")
+                .execute(&pool)
+                .await
+                .unwrap();
+            pool.close().await;
+        }
+        let pool = open_postgres(&config(database.url(), "emend_learning"), &migrations())
+            .await
+            .unwrap();
+        let notes: i64 = sqlx::query_scalar("SELECT count(*) FROM note")
+            .fetch_one(&pool)
+            .await
+            .unwrap();
+        assert_eq!(notes, 4, "each schema has its own");
+        pool.close().await;
+        database.close().await;
+    }
+
+    #[tokio::test]
+    async fn every_connection_finds_its_schema_and_its_timeouts() {
+        let Some(database) = TestPostgres::create().await else {
+            return;
+        };
+        let pool = open_postgres(&config(database.url(), "emend_feedback"), &migrations())
+            .await
+            .unwrap();
+        let settings: (String, String, String) = sqlx::query_as(
+            "SELECT current_setting('search_path'), current_setting('statement_timeout'), current_setting('application_name')",
+        )
+        .fetch_one(&pool)
+        .await
+        .unwrap();
+        assert_eq!(
+            settings,
+            ("emend_feedback".into(), "30s".into(), "emend test".into())
+        );
+        pool.close().await;
+        database.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_duplicate_is_a_unique_violation_and_a_deadlock_a_conflict() {
+        let Some(database) = TestPostgres::create().await else {
+            return;
+        };
+        let pool = open_postgres(&config(database.url(), "emend_feedback"), &migrations())
+            .await
+            .unwrap();
+        sqlx::query("INSERT INTO note (text) VALUES ('a'), ('b')")
+            .execute(&pool)
+            .await
+            .unwrap();
+        let duplicate = sqlx::query("INSERT INTO note (text) VALUES ('a')")
+            .execute(&pool)
+            .await
+            .unwrap_err();
+        assert!(StoreError::from(duplicate).is_unique_violation());
+
+        let lock = "SELECT id FROM note WHERE text = $1 FOR UPDATE";
+        let (mut one, mut other) = (pool.begin().await.unwrap(), pool.begin().await.unwrap());
+        sqlx::query(lock).bind("a").execute(&mut *one).await.unwrap();
+        sqlx::query(lock).bind("b").execute(&mut *other).await.unwrap();
+        let (first, second) = tokio::join!(sqlx::query(lock).bind("b").execute(&mut *one), async {
+            let result = sqlx::query(lock).bind("a").execute(&mut *other).await;
+            other.rollback().await.unwrap();
+            result
+        });
+        let victim = first
+            .err()
+            .or(second.err())
+            .expect("one of two deadlocked transactions fails");
+        assert!(matches!(StoreError::from(victim), StoreError::Conflict(_)));
+        one.rollback().await.unwrap();
+        pool.close().await;
+        database.close().await;
+    }
+
+    #[tokio::test]
+    async fn notifications_wake_and_so_does_a_reconnect() {
+        let Some(database) = TestPostgres::create().await else {
+            return;
+        };
+        let lifecycle = Lifecycle::new();
+        let pool = open_postgres(&config(database.url(), "emend_learning"), &migrations())
+            .await
+            .unwrap();
+        let mut wake = PgWake::listen(database.url(), "emend_head", &lifecycle, &Entropy::system());
+        timeout(SOON, wake.woken())
+            .await
+            .expect("woken when listening begins");
+
+        sqlx::query("NOTIFY emend_head").execute(&pool).await.unwrap();
+        timeout(SOON, wake.woken())
+            .await
+            .expect("woken by a notification");
+
+        sqlx::query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'emend listen' AND datname = current_database()")
+            .execute(&pool)
+            .await
+            .unwrap();
+        timeout(SOON, wake.woken())
+            .await
+            .expect("woken after the reconnect");
+
+        sqlx::query("NOTIFY emend_head").execute(&pool).await.unwrap();
+        timeout(SOON, wake.woken())
+            .await
+            .expect("woken by a notification again");
+        lifecycle.shutdown(SOON).await;
+        pool.close().await;
+        database.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_away_is_unavailable() {
+        let url: PostgresUrl = "postgres://emend@127.0.0.1:1/emend".parse().unwrap();
+        let error = open_postgres(&config(&url, "emend_feedback"), &migrations())
+            .await
+            .unwrap_err();
+        assert!(matches!(error, StoreError::Unavailable(_)), "{error}");
+    }
+}

@@ -1,0 +1,278 @@
+//! Opening SQLite so that what is committed stays committed: WAL, synchronous=FULL, one writer, many readers.
+//!
+//! It must know nothing of any schema; migrations are handed in.
+
+use std::{
+    fs::{self, File, TryLockError},
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use sqlx::{
+    Sqlite, SqlitePool, Transaction,
+    migrate::Migrator,
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
+};
+
+use crate::store::StoreError;
+
+/// How long a statement waits for a lock that another process holds.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a use case waits for its turn at the writer, or for a reader.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How many pages the write-ahead log holds before it is folded back (4 KiB each).
+const CHECKPOINT_PAGES: &str = "4000";
+
+/// The connections to one SQLite file. Clones share them.
+#[derive(Debug, Clone)]
+pub struct SqlitePools {
+    /// One connection: writers queue here, in order, instead of failing with `SQLITE_BUSY`.
+    pub write: SqlitePool,
+    /// Readers, which never wait for the writer. They refuse to write.
+    pub read: SqlitePool,
+}
+
+/// Opens the file at `path`, creating it and its directory if need be, and brings its schema up to date.
+pub async fn open_sqlite(
+    path: &Path,
+    readers: u32,
+    migrations: &Migrator,
+) -> Result<SqlitePools, StoreError> {
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        create_private_dir(parent).map_err(|error| StoreError::from(sqlx::Error::Io(error)))?;
+    }
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .busy_timeout(BUSY_TIMEOUT)
+        .foreign_keys(true)
+        .pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
+        .pragma("temp_store", "memory");
+    // Neither pool ever closes a connection by itself: opening one costs more than keeping it.
+    let pool = |size| {
+        SqlitePoolOptions::new()
+            .max_connections(size)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .test_before_acquire(false)
+    };
+    let write = pool(1).connect_with(options.clone()).await?;
+    let mut connection = write.acquire().await?;
+    migrations
+        .run_direct(None, &mut *connection, false)
+        .await
+        .map_err(sqlx::Error::from)?;
+    drop(connection);
+    let read = pool(readers.max(1))
+        .connect_with(options.pragma("query_only", "on"))
+        .await?;
+    Ok(SqlitePools { write, read })
+}
+
+impl SqlitePools {
+    /// Begins a transaction that may write. It takes the write lock at once: one that read first and then wrote would
+    /// fail with `SQLITE_BUSY_SNAPSHOT`.
+    pub async fn begin_write(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
+        Ok(self.write.begin_with("BEGIN IMMEDIATE").await?)
+    }
+
+    /// Begins a transaction that reads one consistent state, whatever is committed meanwhile.
+    pub async fn begin_read(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
+        Ok(self.read.begin().await?)
+    }
+
+    /// Closes all connections; what still waits for one fails.
+    pub async fn close(&self) {
+        self.read.close().await;
+        self.write.close().await;
+    }
+}
+
+/// A data directory that this process alone uses, until it is dropped.
+#[derive(Debug)]
+pub struct DataDir {
+    path: PathBuf,
+    /// Holds the lock; the system releases it however the process ends.
+    _lock: File,
+}
+
+/// Why a data directory can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DataDirError {
+    /// Another process, or another service of this one, uses it.
+    #[error(
+        "the data directory {0} is in use by another process; stop that one, or choose another directory"
+    )]
+    InUse(PathBuf),
+    /// The system refused.
+    #[error("can't use the data directory {path}: {source}")]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+impl DataDir {
+    /// Takes the directory at `path` for this process alone, creating it if need be (for its owner only).
+    pub fn lock(path: impl AsRef<Path>) -> Result<Self, DataDirError> {
+        let path = path.as_ref().to_path_buf();
+        let io_error = |source| DataDirError::Io {
+            path: path.clone(),
+            source,
+        };
+        create_private_dir(&path).map_err(io_error)?;
+        let lock = File::options()
+            .create(true)
+            .write(true)
+            .truncate(false)
+            .open(path.join("emend.lock"))
+            .map_err(io_error)?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Self { path, _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(DataDirError::InUse(path)),
+            Err(TryLockError::Error(source)) => Err(io_error(source)),
+        }
+    }
+
+    /// Takes the directory in which the file at `path` lies.
+    pub fn lock_parent(path: impl AsRef<Path>) -> Result<Self, DataDirError> {
+        match path.as_ref().parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => Self::lock(parent),
+            _ => Self::lock("."),
+        }
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path of `file` in it.
+    pub fn join(&self, file: &str) -> PathBuf {
+        self.path.join(file)
+    }
+}
+
+fn create_private_dir(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use sqlx::migrate::{Migration, MigrationType};
+
+    use super::*;
+
+    fn migrations() -> Migrator {
+        let mut migrator = Migrator::DEFAULT;
+        migrator.migrations = Cow::Owned(vec![Migration::new(
+            1,
+            "note".into(),
+            MigrationType::Simple,
+            sqlx::SqlStr::from_static(
+                "CREATE TABLE note (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE) STRICT",
+            ),
+            false,
+        )]);
+        migrator
+    }
+
+    async fn open() -> (tempfile::TempDir, SqlitePools) {
+        let directory = tempfile::tempdir().unwrap();
+        let pools = open_sqlite(&directory.path().join("new/notes.db"), 2, &migrations())
+            .await
+            .unwrap();
+        (directory, pools)
+    }
+
+    #[tokio::test]
+    async fn it_opens_with_the_settings_that_keep_what_is_committed() {
+        let (_directory, pools) = open().await;
+        for (pragma, expected) in [
+            ("PRAGMA journal_mode", "wal"),
+            ("SELECT synchronous FROM pragma_synchronous", "2"),
+            ("SELECT foreign_keys FROM pragma_foreign_keys", "1"),
+        ] {
+            let query = format!(
+                "SELECT CAST(x AS TEXT) FROM (SELECT ({}) AS x)",
+                pragma.replace(
+                    "PRAGMA journal_mode",
+                    "SELECT journal_mode FROM pragma_journal_mode"
+                )
+            );
+            let value: String = sqlx::query_scalar(sqlx::AssertSqlSafe(query))
+                .fetch_one(&pools.write)
+                .await
+                .unwrap();
+            assert_eq!(value, expected, "{pragma}");
+        }
+    }
+
+    #[tokio::test]
+    async fn writers_queue_and_readers_see_one_state() {
+        let (_directory, pools) = open().await;
+        let mut reader = pools.begin_read().await.unwrap();
+        let count = "SELECT count(*) FROM note";
+        let before: i64 = sqlx::query_scalar(count).fetch_one(&mut *reader).await.unwrap();
+
+        let writers = (0..20).map(|number| {
+            let pools = pools.clone();
+            tokio::spawn(async move {
+                let mut transaction = pools.begin_write().await.unwrap();
+                sqlx::query("INSERT INTO note (text) VALUES ($1)")
+                    .bind(format!("note {number}"))
+                    .execute(&mut *transaction)
+                    .await
+                    .unwrap();
+                transaction.commit().await.unwrap();
+            })
+        });
+        futures::future::try_join_all(writers).await.unwrap();
+
+        let during: i64 = sqlx::query_scalar(count).fetch_one(&mut *reader).await.unwrap();
+        assert_eq!((before, during), (0, 0));
+        let after: i64 = sqlx::query_scalar(count).fetch_one(&pools.read).await.unwrap();
+        assert_eq!(after, 20);
+    }
+
+    #[tokio::test]
+    async fn readers_can_not_write() {
+        let (_directory, pools) = open().await;
+        assert!(
+            sqlx::query("INSERT INTO note (text) VALUES ('x')")
+                .execute(&pools.read)
+                .await
+                .is_err()
+        );
+    }
+
+    #[tokio::test]
+    async fn what_is_there_already_is_migrated_only_once() {
+        let (directory, pools) = open().await;
+        pools.close().await;
+        let path = directory.path().join("new/notes.db");
+        assert!(open_sqlite(&path, 1, &migrations()).await.is_ok());
+    }
+
+    #[test]
+    fn a_data_directory_has_one_user_at_a_time() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("data");
+        let held = DataDir::lock(&path).unwrap();
+        let refused = DataDir::lock(&path).unwrap_err();
+        assert!(matches!(refused, DataDirError::InUse(_)), "{refused}");
+        assert!(refused.to_string().contains(path.to_str().unwrap()));
+        assert!(DataDir::lock_parent(held.join("feedback.db")).is_err());
+        drop(held);
+        assert!(DataDir::lock(&path).is_ok());
+    }
+}

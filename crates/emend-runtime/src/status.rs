@@ -1,0 +1,191 @@
+//! Reading a [`tonic::Status`] on the client's side: the google.rpc details in it, for programs and for people.
+//!
+//! It must know nothing of how servers make them.
+
+use std::{collections::BTreeMap, fmt, time::Duration};
+
+use emend_core::violation::FieldViolation;
+use emend_proto::common::v1::ItemStatus;
+use prost::Message as _;
+use tonic::{Code, Status};
+use tonic_types::StatusExt as _;
+
+use crate::error::PreconditionViolation;
+
+/// A status with its details taken apart. `Display` prints all of it, a line for each finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explained {
+    /// The gRPC code.
+    pub code: Code,
+    /// One sentence.
+    pub message: String,
+    /// A stable reason in `UPPER_SNAKE_CASE`.
+    pub reason: Option<String>,
+    /// Whose reason it is.
+    pub domain: Option<String>,
+    /// More about the reason.
+    pub metadata: BTreeMap<String, String>,
+    /// Every violated field.
+    pub field_violations: Vec<FieldViolation>,
+    /// What stands in the way.
+    pub preconditions: Vec<PreconditionViolation>,
+    /// After which time it may be worth trying again.
+    pub retry_after: Option<Duration>,
+    /// What the server's log calls this request.
+    pub request_id: Option<String>,
+}
+
+impl From<&Status> for Explained {
+    fn from(status: &Status) -> Self {
+        let details = status.get_error_details();
+        let info = details.error_info();
+        Self {
+            code: status.code(),
+            message: status.message().to_owned(),
+            reason: info.map(|info| info.reason.clone()),
+            domain: info.map(|info| info.domain.clone()),
+            metadata: info
+                .map(|info| info.metadata.clone().into_iter().collect())
+                .unwrap_or_default(),
+            field_violations: details
+                .bad_request()
+                .map(|bad| &*bad.field_violations)
+                .unwrap_or_default()
+                .iter()
+                .map(|violation| FieldViolation {
+                    field: violation.field.clone(),
+                    description: violation.description.clone(),
+                })
+                .collect(),
+            preconditions: details
+                .precondition_failure()
+                .map(|failure| &*failure.violations)
+                .unwrap_or_default()
+                .iter()
+                .map(|violation| PreconditionViolation {
+                    kind: violation.r#type.clone().into(),
+                    subject: violation.subject.clone(),
+                    description: violation.description.clone(),
+                })
+                .collect(),
+            retry_after: details.retry_info().and_then(|retry| retry.retry_delay),
+            request_id: details.request_info().map(|request| request.request_id.clone()),
+        }
+    }
+}
+
+impl From<Status> for Explained {
+    fn from(status: Status) -> Self {
+        Self::from(&status)
+    }
+}
+
+impl fmt::Display for Explained {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", code_name(self.code))?;
+        if let Some(reason) = &self.reason {
+            write!(f, " ({reason})")?;
+        }
+        // Where fields are violated, the message only says the same again in one line.
+        if self.field_violations.is_empty() && !self.message.is_empty() {
+            write!(f, ": {}", self.message)?;
+        }
+        for violation in &self.field_violations {
+            write!(f, "\n  {violation}")?;
+        }
+        for PreconditionViolation {
+            kind,
+            subject,
+            description,
+        } in &self.preconditions
+        {
+            write!(f, "\n  {kind} {subject}: {description}")?;
+        }
+        if let Some(delay) = self.retry_after {
+            write!(f, "\n  try again in {delay:?}")?;
+        }
+        if let (Code::Internal | Code::Unknown, Some(id)) = (self.code, &self.request_id) {
+            write!(f, "\n  request id {id}")?;
+        }
+        Ok(())
+    }
+}
+
+/// All that a status says, for people: the code, the reason, every violated field and precondition.
+pub fn explain(status: &Status) -> String {
+    Explained::from(status).to_string()
+}
+
+/// The status of one item of a batch; `None` if the item is fine.
+pub fn from_item_status(item: &ItemStatus) -> Option<Status> {
+    let code = Code::from(item.code);
+    (code != Code::Ok).then(|| {
+        let encoded = tonic_types::Status {
+            code: item.code,
+            message: item.message.clone(),
+            details: item.details.clone(),
+        };
+        Status::with_details(code, item.message.clone(), encoded.encode_to_vec().into())
+    })
+}
+
+/// The name of a code as the gRPC specification writes it, for example `INVALID_ARGUMENT`.
+pub fn code_name(code: Code) -> &'static str {
+    match code {
+        Code::Ok => "OK",
+        Code::Cancelled => "CANCELLED",
+        Code::Unknown => "UNKNOWN",
+        Code::InvalidArgument => "INVALID_ARGUMENT",
+        Code::DeadlineExceeded => "DEADLINE_EXCEEDED",
+        Code::NotFound => "NOT_FOUND",
+        Code::AlreadyExists => "ALREADY_EXISTS",
+        Code::PermissionDenied => "PERMISSION_DENIED",
+        Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
+        Code::FailedPrecondition => "FAILED_PRECONDITION",
+        Code::Aborted => "ABORTED",
+        Code::OutOfRange => "OUT_OF_RANGE",
+        Code::Unimplemented => "UNIMPLEMENTED",
+        Code::Internal => "INTERNAL",
+        Code::Unavailable => "UNAVAILABLE",
+        Code::DataLoss => "DATA_LOSS",
+        Code::Unauthenticated => "UNAUTHENTICATED",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+
+    #[test]
+    fn people_see_every_violated_field_on_a_line_of_its_own() {
+        let violations = ["a", "b"].map(|field| FieldViolation {
+            field: field.into(),
+            description: "bad".into(),
+        });
+        let status = Status::from(Error::InvalidArgument(violations.to_vec()));
+        assert_eq!(
+            explain(&status),
+            "INVALID_ARGUMENT (INVALID_FIELDS)\n  a: bad\n  b: bad"
+        );
+    }
+
+    #[test]
+    fn a_status_without_details_is_explained_by_its_message() {
+        assert_eq!(
+            explain(&Status::unavailable("connection refused")),
+            "UNAVAILABLE: connection refused"
+        );
+    }
+
+    #[test]
+    fn details_that_can_not_be_read_do_not_hide_the_status() {
+        let status = Status::with_details(Code::Aborted, "etag", vec![0xff; 9].into());
+        assert_eq!(explain(&status), "ABORTED: etag");
+    }
+
+    #[test]
+    fn a_fine_item_has_no_status() {
+        assert!(from_item_status(&ItemStatus::default()).is_none());
+    }
+}

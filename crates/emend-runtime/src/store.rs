@@ -1,0 +1,323 @@
+//! What can go wrong with a database, by what is to be done about it: repeat at once, repeat later, or call a person.
+//!
+//! It must know nothing of any schema. sqlx's errors end here; above the stores only [`StoreError`] is seen.
+
+use std::{fmt, future::Future, time::Duration};
+
+use sqlx::{error::DatabaseError, postgres::PgDatabaseError, sqlite::SqliteError};
+
+use crate::{
+    backoff::{BackoffConfig, delay_for_attempt},
+    entropy::Entropy,
+};
+
+/// How often a use case is begun anew before its conflict is reported.
+const ATTEMPTS: u32 = 12;
+/// The waits in between: together about two seconds.
+const PAUSE: BackoffConfig = BackoffConfig {
+    initial: Duration::from_millis(4),
+    max: Duration::from_millis(400),
+    multiplier: 2.0,
+};
+
+/// Why a store did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another transaction was faster (serialization failure, deadlock, busy): the whole use case may be begun anew.
+    #[error("conflict with another transaction: {0}")]
+    Conflict(#[source] sqlx::Error),
+    /// The database can't be reached or does not serve now.
+    #[error("the database is unavailable: {0}")]
+    Unavailable(#[source] sqlx::Error),
+    /// The database has no more room.
+    #[error("the database is full: {0}")]
+    Full(#[source] sqlx::Error),
+    /// A stored row is not valid.
+    #[error(transparent)]
+    Corrupt(#[from] CorruptRow),
+    /// Everything else, which is a defect.
+    #[error("unexpected database error: {0}")]
+    Sqlx(#[source] sqlx::Error),
+}
+
+/// A stored row that is not valid: rows are parsed, not trusted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub struct CorruptRow {
+    /// Of which table.
+    pub table: &'static str,
+    /// Which column is wrong.
+    pub column: &'static str,
+    /// Which row, by its primary key.
+    pub id: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl CorruptRow {
+    /// Names the row and what is wrong with it.
+    pub fn new(
+        table: &'static str,
+        column: &'static str,
+        id: impl fmt::Display,
+        reason: impl fmt::Display,
+    ) -> Self {
+        Self {
+            table,
+            column,
+            id: id.to_string(),
+            reason: reason.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for CorruptRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            table,
+            column,
+            id,
+            reason,
+        } = self;
+        write!(f, "corrupt row {id} in {table}, column {column}: {reason}")
+    }
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        match fate(&error) {
+            Fate::Conflict => Self::Conflict(error),
+            Fate::Unavailable => Self::Unavailable(error),
+            Fate::Full => Self::Full(error),
+            Fate::Defect => Self::Sqlx(error),
+        }
+    }
+}
+
+impl StoreError {
+    /// Whether a unique index refused the row.
+    pub fn is_unique_violation(&self) -> bool {
+        matches!(self, Self::Sqlx(error) if is_unique_violation(error))
+    }
+}
+
+enum Fate {
+    Conflict,
+    Unavailable,
+    Full,
+    Defect,
+}
+
+fn fate(error: &sqlx::Error) -> Fate {
+    match error {
+        sqlx::Error::Database(database) => {
+            if let Some(postgres) = database.try_downcast_ref::<PgDatabaseError>() {
+                postgres_fate(postgres.code())
+            } else if database.try_downcast_ref::<SqliteError>().is_some() {
+                sqlite_fate(database.code().and_then(|code| code.parse().ok()).unwrap_or(0))
+            } else {
+                Fate::Defect
+            }
+        }
+        sqlx::Error::Io(_)
+        | sqlx::Error::Tls(_)
+        | sqlx::Error::PoolTimedOut
+        | sqlx::Error::PoolClosed
+        | sqlx::Error::WorkerCrashed
+        | sqlx::Error::BeginFailed => Fate::Unavailable,
+        sqlx::Error::Migrate(migration) => match &**migration {
+            sqlx::migrate::MigrateError::Execute(inner)
+            | sqlx::migrate::MigrateError::ExecuteMigration(inner, _) => fate(inner),
+            _ => Fate::Defect,
+        },
+        _ => Fate::Defect,
+    }
+}
+
+/// By SQLSTATE (PostgreSQL manual, appendix A).
+fn postgres_fate(code: &str) -> Fate {
+    match code {
+        // serialization_failure, deadlock_detected
+        "40001" | "40P01" => Fate::Conflict,
+        // disk_full
+        "53100" => Fate::Full,
+        // out_of_memory, too_many_connections; admin_shutdown, crash_shutdown, cannot_connect_now,
+        // idle_session_timeout, query_canceled (statement_timeout), lock_not_available (lock_timeout),
+        // idle_in_transaction_session_timeout, read_only_sql_transaction (a replica after a failover)
+        "53200" | "53300" | "57P01" | "57P02" | "57P03" | "57P05" | "57014" | "55P03" | "25P03" | "25006" => {
+            Fate::Unavailable
+        }
+        // connection exceptions, system errors
+        _ if code.starts_with("08") || code.starts_with("58") => Fate::Unavailable,
+        _ => Fate::Defect,
+    }
+}
+
+/// By result code (sqlite.org/rescode.html); the low byte is the primary one.
+fn sqlite_fate(code: i32) -> Fate {
+    match code & 0xff {
+        // SQLITE_BUSY, SQLITE_LOCKED
+        5 | 6 => Fate::Conflict,
+        // SQLITE_FULL
+        13 => Fate::Full,
+        // SQLITE_NOMEM, SQLITE_READONLY, SQLITE_IOERR, SQLITE_CANTOPEN
+        7 | 8 | 10 | 14 => Fate::Unavailable,
+        _ => Fate::Defect,
+    }
+}
+
+/// Whether a unique index refused the row.
+pub fn is_unique_violation(error: &sqlx::Error) -> bool {
+    error
+        .as_database_error()
+        .is_some_and(DatabaseError::is_unique_violation)
+}
+
+/// An error of a use case that may be a conflict.
+pub trait MayConflict {
+    /// Whether beginning the whole use case anew may help, and at once.
+    fn is_conflict(&self) -> bool;
+}
+
+impl MayConflict for StoreError {
+    fn is_conflict(&self) -> bool {
+        matches!(self, Self::Conflict(_))
+    }
+}
+
+/// Runs a whole use case, from its first read to its commit, and begins it anew while it fails by a conflict; at most 12
+/// times, with jittered pauses. Nothing may leave the process within `use_case`.
+pub async fn retry_conflicts<T, E, F>(entropy: &Entropy, mut use_case: impl FnMut() -> F) -> Result<T, E>
+where
+    E: MayConflict,
+    F: Future<Output = Result<T, E>>,
+{
+    let mut attempt = 0;
+    loop {
+        match use_case().await {
+            Err(error) if error.is_conflict() && attempt + 1 < ATTEMPTS => {
+                tokio::time::sleep(delay_for_attempt(attempt, &PAUSE, entropy.fraction())).await;
+                attempt += 1;
+            }
+            result => return result,
+        }
+    }
+}
+
+#[cfg(feature = "status")]
+impl From<StoreError> for crate::error::Error {
+    fn from(error: StoreError) -> Self {
+        let (reason, message, retry_after) = match &error {
+            StoreError::Conflict(_) => ("DATABASE_CONTENTION", "too many writers at once", 1),
+            StoreError::Unavailable(_) => ("DATABASE_UNAVAILABLE", "the database is unavailable", 1),
+            StoreError::Full(_) => {
+                tracing::error!(%error, "store");
+                return Self::ResourceExhausted {
+                    reason: "STORAGE_FULL",
+                    message: "the database has no more room".into(),
+                    retry_after: Some(Duration::from_secs(30)),
+                };
+            }
+            StoreError::Corrupt(_) | StoreError::Sqlx(_) => return Self::internal(error),
+        };
+        // The caller learns that it may come back; what happened is for the log.
+        tracing::warn!(%error, "store");
+        Self::Unavailable {
+            reason,
+            message: message.into(),
+            retry_after: Some(Duration::from_secs(retry_after)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    fn conflict() -> StoreError {
+        StoreError::Conflict(sqlx::Error::PoolTimedOut)
+    }
+
+    #[test]
+    fn error_codes_are_sorted_by_what_is_to_be_done() {
+        assert!(matches!(postgres_fate("40001"), Fate::Conflict));
+        assert!(matches!(postgres_fate("40P01"), Fate::Conflict));
+        assert!(matches!(postgres_fate("57P01"), Fate::Unavailable));
+        assert!(matches!(postgres_fate("08006"), Fate::Unavailable));
+        assert!(matches!(postgres_fate("53100"), Fate::Full));
+        assert!(matches!(postgres_fate("42P01"), Fate::Defect));
+        // SQLITE_BUSY, SQLITE_BUSY_SNAPSHOT, SQLITE_LOCKED_SHAREDCACHE
+        assert!(
+            [5, 517, 262]
+                .into_iter()
+                .all(|code| matches!(sqlite_fate(code), Fate::Conflict))
+        );
+        // SQLITE_IOERR_FSYNC
+        assert!(matches!(sqlite_fate(1034), Fate::Unavailable));
+        assert!(matches!(sqlite_fate(13), Fate::Full));
+        // SQLITE_CONSTRAINT_UNIQUE
+        assert!(matches!(sqlite_fate(2067), Fate::Defect));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_use_case_in_conflict_is_begun_anew_until_it_succeeds() {
+        let runs = AtomicU32::new(0);
+        let result = retry_conflicts(&Entropy::seeded(1), || async {
+            if runs.fetch_add(1, Ordering::SeqCst) < 5 {
+                Err(conflict())
+            } else {
+                Ok("done")
+            }
+        })
+        .await;
+        assert_eq!((result.unwrap(), runs.into_inner()), ("done", 6));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn conflicts_without_end_are_reported_after_a_bounded_number_of_attempts() {
+        let runs = AtomicU32::new(0);
+        let result: Result<(), _> = retry_conflicts(&Entropy::seeded(1), || async {
+            runs.fetch_add(1, Ordering::SeqCst);
+            Err(conflict())
+        })
+        .await;
+        assert!(result.unwrap_err().is_conflict());
+        assert_eq!(runs.into_inner(), ATTEMPTS);
+    }
+
+    #[tokio::test]
+    async fn what_is_no_conflict_is_not_repeated() {
+        let runs = AtomicU32::new(0);
+        let result: Result<(), _> = retry_conflicts(&Entropy::seeded(1), || async {
+            runs.fetch_add(1, Ordering::SeqCst);
+            Err(StoreError::from(sqlx::Error::PoolTimedOut))
+        })
+        .await;
+        assert!(matches!(result, Err(StoreError::Unavailable(_))));
+        assert_eq!(runs.into_inner(), 1);
+    }
+
+    #[test]
+    fn a_corrupt_row_names_table_column_and_id() {
+        let row = CorruptRow::new("resource", "kind", 17, "no kind 99");
+        assert_eq!(
+            row.to_string(),
+            "corrupt row 17 in resource, column kind: no kind 99"
+        );
+    }
+
+    #[cfg(feature = "status")]
+    #[test]
+    fn an_unavailable_database_asks_the_caller_to_come_back_and_tells_nothing() {
+        let status = tonic::Status::from(crate::Error::from(StoreError::from(sqlx::Error::PoolTimedOut)));
+        assert_eq!(
+            (status.code(), status.message()),
+            (tonic::Code::Unavailable, "the database is unavailable")
+        );
+        assert_eq!(
+            crate::status::Explained::from(&status).retry_after,
+            Some(Duration::from_secs(1))
+        );
+    }
+}

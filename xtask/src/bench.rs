@@ -1,0 +1,14 @@
+//! `cargo xtask bench`: builds and runs the benchmark program.
+
+use anyhow::Result;
+
+use crate::process::{self, Workspace};
+
+/// Hands the arguments on.
+pub(crate) fn bench(workspace: &Workspace, arguments: &[String]) -> Result<()> {
+    process::run(
+        workspace
+            .cargo(["run", "--release", "--package", "emend-benches", "--"])
+            .args(arguments),
+    )
+}

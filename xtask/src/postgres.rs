@@ -1,0 +1,107 @@
+//! Where tests find PostgreSQL: the server that `EMEND_TEST_POSTGRES_URL` names, else a throw-away one of our own.
+
+use std::{
+    env, fs,
+    io::{BufRead as _, BufReader},
+    os::unix::process::CommandExt as _,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::{debian, process};
+
+/// What tests read the URL from: that of a server on which they may create databases.
+pub(crate) const URL_VARIABLE: &str = "EMEND_TEST_POSTGRES_URL";
+
+/// A server for tests. Ours ends when this is dropped, and also when this process is killed.
+pub(crate) struct TestServer {
+    url: String,
+    keeper: Option<Child>,
+}
+
+impl TestServer {
+    /// Takes the server that the environment names, else starts one, where need be after installing PostgreSQL.
+    pub(crate) fn provide(may_install: bool) -> Result<Self> {
+        if let Ok(url) = env::var(URL_VARIABLE) {
+            eprintln!("using {URL_VARIABLE}");
+            return Ok(Self { url, keeper: None });
+        }
+        if find_bin_dir().is_none() {
+            debian::install(&["postgresql"], may_install)
+                .context("PostgreSQL's server programs are missing")?;
+        }
+        let bin_dir =
+            find_bin_dir().context("PostgreSQL was installed, but its programs are nowhere to be found")?;
+        eprintln!("starting a throw-away cluster with {}", bin_dir.display());
+        let mut keeper = Command::new(env::current_exe()?);
+        keeper.args(["supervise-postgres", "--bin-dir"]).arg(bin_dir);
+        // Not in the terminal's group: after an interrupt it has to tidy up.
+        let mut keeper = keeper
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .process_group(0)
+            .spawn()?;
+        let said = keeper.stdout.take().context("invariant: its output is piped")?;
+        let mut server = Self {
+            url: String::new(),
+            keeper: Some(keeper),
+        };
+        BufReader::new(said).read_line(&mut server.url)?;
+        server.url.truncate(server.url.trim_end().len());
+        if server.url.is_empty() {
+            bail!("PostgreSQL did not start; see above");
+        }
+        Ok(server)
+    }
+
+    /// For the tests.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        let Some(keeper) = &mut self.keeper else { return };
+        drop(keeper.stdin.take());
+        if let Err(error) = keeper.wait() {
+            eprintln!("cannot wait for PostgreSQL's keeper: {error}");
+        }
+    }
+}
+
+/// `cargo xtask postgres`.
+pub(crate) fn keep(may_install: bool) -> Result<()> {
+    let server = TestServer::provide(may_install)?;
+    println!("{}", server.url());
+    loop {
+        std::thread::park();
+    }
+}
+
+/// The newest of those that have what a cluster takes.
+fn find_bin_dir() -> Option<PathBuf> {
+    let told = process::output(Command::new("pg_config").arg("--bindir"))
+        .ok()
+        .map(|dir| PathBuf::from(dir.trim()));
+    let mut of_debian: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            Some((
+                entry.file_name().to_str()?.parse().ok()?,
+                entry.path().join("bin"),
+            ))
+        })
+        .collect();
+    of_debian.sort();
+    let newest_first = of_debian.into_iter().rev().map(|(_, dir)| dir);
+    told.into_iter().chain(newest_first).find(|dir| {
+        ["initdb", "postgres", "pg_ctl", "pg_isready"]
+            .iter()
+            .all(|program| dir.join(program).is_file())
+    })
+}

@@ -1,0 +1,160 @@
+//! `cargo xtask test`: everything CI wants. Brings a PostgreSQL and other people's clients to the tests, and sees to it
+//! that what tests skip is neither overlooked nor, in CI, accepted.
+
+use std::{collections::BTreeMap, fs, path::PathBuf, process::ExitCode};
+
+use anyhow::{Result, bail};
+
+use crate::{
+    lint,
+    postgres::{self, TestServer},
+    process::{self, Workspace},
+    steps::{Outcome, Steps},
+    tools::{self, Tools},
+};
+
+/// Tests append a line to the file this names for each thing they skip: `skipped: <reason>`.
+const SKIPPED_FILE_VARIABLE: &str = "EMEND_SKIPPED_FILE";
+
+/// Lint and all tests, or, given arguments for `cargo test`, those tests alone.
+pub(crate) fn test(workspace: &Workspace, may_install: bool, cargo_test: &[String]) -> ExitCode {
+    let mut steps = Steps::default();
+    if cargo_test.is_empty() {
+        lint::check_texts(workspace, may_install, &mut steps);
+        lint::check_code(workspace, &mut steps);
+    }
+    let tools = steps
+        .run_for("client tools", || Tools::provide(workspace, may_install))
+        .unwrap_or_default();
+    let server = steps
+        .run_for("PostgreSQL", || match TestServer::provide(may_install) {
+            Ok(server) => Ok((Some(server), Outcome::Done)),
+            Err(error) if !may_install => Ok((None, Outcome::NotRun(format!("{error:#}")))),
+            Err(error) => Err(error),
+        })
+        .flatten();
+    steps.run("build", || {
+        // Tests of the binaries run what is built here: `cargo test` builds a binary only for tests of its own package.
+        // Together with the tests, because these ask for more features of some dependencies, which would be built twice.
+        process::run(&mut workspace.cargo([
+            "build",
+            "--locked",
+            "--workspace",
+            "--bins",
+            "--tests",
+            "--examples",
+        ]))?;
+        Ok(Outcome::Done)
+    });
+    let skipped_file = workspace.target("skipped");
+    steps.run("tests", || {
+        forget(&skipped_file)?;
+        run_tests(workspace, &tools, server.as_ref(), &skipped_file, cargo_test)
+    });
+    drop(server);
+    steps.run("nothing skipped", || {
+        let skipped = read_skipped(&fs::read_to_string(&skipped_file).unwrap_or_default());
+        for (line, times) in &skipped {
+            eprintln!("{line} ({times}×)");
+        }
+        verdict(
+            skipped.keys().map(String::as_str),
+            tools::go().is_some(),
+            process::in_ci(),
+        )
+    });
+    steps.finish()
+}
+
+fn run_tests(
+    workspace: &Workspace,
+    tools: &Tools,
+    server: Option<&TestServer>,
+    skipped_file: &PathBuf,
+    cargo_test: &[String],
+) -> Result<Outcome> {
+    let mut command = workspace.cargo(["test", "--locked", "--no-fail-fast"]);
+    if cargo_test.is_empty() {
+        command.arg("--workspace");
+    }
+    command.args(cargo_test).env(SKIPPED_FILE_VARIABLE, skipped_file);
+    command.envs(
+        tools
+            .programs
+            .iter()
+            .map(|(variable, program)| (variable, program)),
+    );
+    if let Some(server) = server {
+        command.env(postgres::URL_VARIABLE, server.url());
+    }
+    process::run(&mut command)?;
+    Ok(Outcome::Done)
+}
+
+/// Makes way for this run's file.
+fn forget(skipped_file: &PathBuf) -> Result<()> {
+    match fs::remove_file(skipped_file) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Distinct lines and how often each was written.
+fn read_skipped(text: &str) -> BTreeMap<String, usize> {
+    let mut lines = BTreeMap::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        *lines.entry(line.to_owned()).or_default() += 1;
+    }
+    lines
+}
+
+/// In CI a skip is a failure, but for grpcurl where there is no Go to build it.
+fn verdict<'a>(skipped: impl Iterator<Item = &'a str>, has_go: bool, in_ci: bool) -> Result<Outcome> {
+    let (excused, skipped): (Vec<&str>, Vec<&str>) =
+        skipped.partition(|line| !in_ci || (!has_go && line.contains(tools::GRPCURL_VARIABLE)));
+    if !skipped.is_empty() {
+        bail!("CI accepts no skipped test; {}", skipped.join("; "));
+    }
+    Ok(if excused.is_empty() {
+        Outcome::Done
+    } else {
+        Outcome::NotRun(excused.join("; "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Outcome, read_skipped, verdict};
+
+    const NO_GRPCURL: &str = "skipped: EMEND_TEST_GRPCURL is not set";
+    const NO_POSTGRES: &str = "skipped: EMEND_TEST_POSTGRES_URL is not set";
+
+    #[test]
+    fn a_reason_that_many_tests_give_is_one_line() {
+        let skipped = read_skipped(&format!("{NO_POSTGRES}\n\n{NO_GRPCURL}\n{NO_POSTGRES}\n"));
+        assert_eq!(
+            skipped.into_iter().collect::<Vec<_>>(),
+            [(NO_GRPCURL.into(), 1), (NO_POSTGRES.into(), 2)]
+        );
+    }
+
+    #[test]
+    fn a_skip_fails_in_ci_and_is_shown_elsewhere() {
+        assert!(verdict([NO_POSTGRES].into_iter(), true, true).is_err());
+        assert!(matches!(
+            verdict([NO_POSTGRES].into_iter(), true, false),
+            Ok(Outcome::NotRun(_))
+        ));
+        assert!(matches!(verdict([].into_iter(), true, true), Ok(Outcome::Done)));
+    }
+
+    #[test]
+    fn ci_excuses_grpcurl_only_where_go_is_missing() {
+        assert!(matches!(
+            verdict([NO_GRPCURL].into_iter(), false, true),
+            Ok(Outcome::NotRun(_))
+        ));
+        assert!(verdict([NO_GRPCURL].into_iter(), true, true).is_err());
+        assert!(verdict([NO_GRPCURL, NO_POSTGRES].into_iter(), false, true).is_err());
+    }
+}

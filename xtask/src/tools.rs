@@ -1,0 +1,181 @@
+//! Other people's gRPC tools, for the checks that Emend speaks with more than its own client: buf, Python's grpcio,
+//! grpcurl. Kept under target/tools, in the versions named here; an environment variable may name another of each.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::{
+    debian,
+    process::{self, Workspace},
+    steps::Outcome,
+};
+
+const BUF_VERSION: &str = "1.75.0";
+const GRPCURL_VERSION: &str = "1.9.4";
+const PYTHON_PACKAGES: &[&str] = &[
+    "grpcio==1.85.1",
+    "grpcio-reflection==1.85.1",
+    "grpcio-status==1.85.1",
+    "protobuf==7.36.2",
+    "googleapis-common-protos==1.76.0",
+];
+
+/// What tests find the tools by; unset where there is none.
+pub(crate) const PYTHON_VARIABLE: &str = "EMEND_TEST_PYTHON";
+/// See [`PYTHON_VARIABLE`].
+pub(crate) const BUF_VARIABLE: &str = "EMEND_TEST_BUF";
+/// See [`PYTHON_VARIABLE`].
+pub(crate) const GRPCURL_VARIABLE: &str = "EMEND_TEST_GRPCURL";
+
+/// The tools that were found or installed: (variable, program).
+#[derive(Default)]
+pub(crate) struct Tools {
+    pub(crate) programs: Vec<(&'static str, PathBuf)>,
+}
+
+impl Tools {
+    /// All of them. Not to find one is an error where installing was allowed; grpcurl alone may be missing, where Go is.
+    pub(crate) fn provide(workspace: &Workspace, may_install: bool) -> Result<(Self, Outcome)> {
+        let mut tools = Self::default();
+        let mut missing = Vec::new();
+        let found = [
+            (BUF_VARIABLE, buf(workspace, may_install)),
+            (PYTHON_VARIABLE, python(workspace, may_install)),
+            (GRPCURL_VARIABLE, grpcurl(workspace, may_install)),
+        ];
+        for (variable, program) in found {
+            match program {
+                Ok(program) => tools.programs.push((variable, program)),
+                Err(error) if !may_install || (variable == GRPCURL_VARIABLE && go().is_none()) => {
+                    missing.push(format!("{error:#}"));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let outcome = if missing.is_empty() {
+            Outcome::Done
+        } else {
+            Outcome::NotRun(missing.join("; "))
+        };
+        Ok((tools, outcome))
+    }
+}
+
+/// Go's command, which builds grpcurl; never installed from here.
+pub(crate) fn go() -> Option<PathBuf> {
+    process::find_program("go")
+        .or_else(|| Some(PathBuf::from("/usr/local/go/bin/go")).filter(|go| go.is_file()))
+}
+
+/// The protos' linter and a gRPC client.
+pub(crate) fn buf(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
+    let directory = workspace.target(format!("tools/buf-{BUF_VERSION}"));
+    let program = directory.join("node_modules/.bin/buf");
+    find(BUF_VARIABLE, &program, "buf", may_install, || {
+        if process::find_program("npm").is_none() {
+            debian::install(&["nodejs", "npm"], may_install).context("npm is missing")?;
+        }
+        fs::create_dir_all(&directory)?;
+        process::run(
+            workspace
+                .command("npm")
+                .args([
+                    "install",
+                    "--no-fund",
+                    "--no-audit",
+                    "--no-save",
+                    "--loglevel=error",
+                    "--prefix",
+                ])
+                .arg(&directory)
+                .arg(format!("@bufbuild/buf@{BUF_VERSION}")),
+        )
+    })
+}
+
+/// A Python that has grpcio.
+fn python(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
+    let directory = workspace.target("tools/venv");
+    let program = directory.join("bin/python");
+    // Written when all of it is there: pip may have been interrupted, and versions change.
+    let stamp = directory.join("emend-packages");
+    let wanted = PYTHON_PACKAGES.join("\n");
+    if let Some(named) = env::var_os(PYTHON_VARIABLE) {
+        return Ok(named.into());
+    }
+    if program.is_file() && fs::read_to_string(&stamp).is_ok_and(|is| is == wanted) {
+        return Ok(program);
+    }
+    if !may_install {
+        bail!("Python's grpcio is missing: run without --no-install, or set {PYTHON_VARIABLE}");
+    }
+    let make = |python: &str| {
+        process::run(
+            workspace
+                .command(python)
+                .args(["-m", "venv", "--clear"])
+                .arg(&directory),
+        )
+    };
+    make("python3").or_else(|_| {
+        debian::install(&["python3", "python3-venv"], may_install).context("Python's venv is missing")?;
+        make("/usr/bin/python3")
+    })?;
+    process::run(
+        workspace
+            .command(&program)
+            .args(["-m", "pip", "install", "--quiet"])
+            .args(PYTHON_PACKAGES),
+    )?;
+    fs::write(stamp, wanted)?;
+    Ok(program)
+}
+
+/// The gRPC client most people know.
+fn grpcurl(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
+    let directory = workspace.target(format!("tools/grpcurl-{GRPCURL_VERSION}"));
+    find(
+        GRPCURL_VARIABLE,
+        &directory.join("grpcurl"),
+        "grpcurl",
+        may_install,
+        || {
+            let go = go().context("grpcurl is missing, and so is Go, which builds it")?;
+            process::run(
+                workspace
+                    .command(go)
+                    .arg("install")
+                    .arg(format!(
+                        "github.com/fullstorydev/grpcurl/cmd/grpcurl@v{GRPCURL_VERSION}"
+                    ))
+                    .env("GOBIN", &directory),
+            )
+        },
+    )
+}
+
+/// What `variable` names, else `program`, which `install` makes, else what is in `PATH` by this name.
+fn find(
+    variable: &str,
+    program: &Path,
+    name: &str,
+    may_install: bool,
+    install: impl FnOnce() -> Result<()>,
+) -> Result<PathBuf> {
+    if let Some(named) = env::var_os(variable) {
+        return Ok(named.into());
+    }
+    if program.is_file() {
+        return Ok(program.to_owned());
+    }
+    if may_install {
+        install().with_context(|| format!("cannot install {name}"))?;
+        return Ok(program.to_owned());
+    }
+    process::find_program(name)
+        .with_context(|| format!("{name} is missing: run without --no-install, or set {variable}"))
+}
