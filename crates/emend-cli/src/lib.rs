@@ -1,1 +1,142 @@
-//! stub
+//! The `emend` command: runs the pair, submits and reviews corrections, watches the stream, imports and exports, plays
+//! the demo and the replay.
+//!
+//! [`main`] is what the binary calls. [`execute`] runs one parsed command line against any writer, which is how tests call
+//! it. Each command is a module of [`commands`]; what they share is [`context`] (where the services are), [`output`] (text
+//! or JSON lines), [`view`] (messages as JSON), [`words`] (the names of enums on command lines), [`failure`] (exit codes).
+//! [`pair`] runs both services in this process; [`transfer`] is the file formats of import and export; [`demo`] and
+//! [`replay`] are the two shows.
+
+pub mod commands;
+pub mod context;
+pub mod demo;
+pub mod failure;
+pub mod output;
+pub mod pair;
+pub mod replay;
+pub mod transfer;
+pub mod view;
+pub mod words;
+
+use std::{ffi::OsString, io, io::Write, process::ExitCode};
+
+use clap::Parser;
+use emend_runtime::telemetry;
+
+use crate::{
+    commands::Command,
+    context::{Context, Global},
+    failure::{Exit, Failure},
+    output::Output,
+};
+
+/// Feedback and learning for search: corrections in, learned answers out, live on every search node.
+#[derive(Debug, Parser)]
+#[command(name = "emend", version, about, after_help = AFTER_HELP, max_term_width = 100, propagate_version = true)]
+pub struct Cli {
+    /// What can be said before and after every command.
+    #[command(flatten)]
+    pub global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Start here:
+  emend demo                                  the whole loop in a few seconds, nothing to set up
+  emend up                                    both services on 127.0.0.1:7401 and :7402, data in ./emend-data
+  emend submit verb \"set up a CSA\" create_isda --instead-of create_csa --reporter ana --wait
+  emend candidates list                       what is waiting for votes or for you
+  emend watch                                 what is learned, as it is learned
+
+Exit codes:
+  0  done
+  1  failed
+  2  the command line or an argument is not valid
+  3  there is no such thing
+  4  conflict: it exists already, it changed meanwhile, or a precondition does not hold
+  5  the service is unavailable or too slow; the same command may succeed later";
+
+/// Runs this process's command line.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse_from(std::env::args_os()) {
+        Ok(cli) => cli,
+        Err(told) => return tell(&told),
+    };
+    let level = if matches!(cli.command, Command::Up(_)) { "info" } else { "warn" };
+    if let Err(error) = telemetry::init(&cli.global.log, level) {
+        Failure::usage(error.to_string()).report(cli.global.json);
+        return Exit::Usage.into();
+    }
+    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(execute(cli, &mut io::stdout())),
+        Err(error) => {
+            Failure::from(error).report(cli.global.json);
+            Exit::Failed.into()
+        }
+    }
+}
+
+/// Runs one command line given as arguments, the program's name first, and writes results to `stdout`.
+pub async fn run<I>(args: I, stdout: &mut (dyn Write + Send)) -> ExitCode
+where
+    I: IntoIterator,
+    I::Item: Into<OsString> + Clone,
+{
+    match Cli::try_parse_from(args) {
+        Ok(cli) => execute(cli, stdout).await,
+        Err(told) => tell(&told),
+    }
+}
+
+/// Runs a parsed command line; results go to `stdout`, failures to standard error.
+pub async fn execute(cli: Cli, stdout: &mut (dyn Write + Send)) -> ExitCode {
+    let Cli { global, command } = cli;
+    let json = global.json;
+    let context = Context::new(global);
+    let mut output = Output::new(stdout, json);
+    match command.run(&context, &mut output).await {
+        Ok(code) => code,
+        Err(failure) => {
+            failure.report(json);
+            failure.exit().into()
+        }
+    }
+}
+
+/// Help and version go to standard output and are no failure; what is wrong with a command line is.
+fn tell(told: &clap::Error) -> ExitCode {
+    // Nobody is left to be told where that fails.
+    let _ = told.print();
+    if told.use_stderr() { Exit::Usage.into() } else { Exit::Ok.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_says_what_it_is_for() {
+        let cli = Cli::command();
+        for command in cli.get_subcommands() {
+            assert!(command.get_about().is_some(), "{} has no help", command.get_name());
+        }
+        let help = cli.clone().render_long_help().to_string();
+        assert!(help.contains("Exit codes:") && help.contains("emend demo"));
+    }
+
+    #[tokio::test]
+    async fn a_wrong_command_line_has_exit_code_2() {
+        let mut nothing = Vec::new();
+        let code = run(["emend", "submit"], &mut nothing).await;
+        assert_eq!(format!("{code:?}"), format!("{:?}", ExitCode::from(Exit::Usage)));
+    }
+}

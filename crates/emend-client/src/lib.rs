@@ -1,1 +1,69 @@
-//! stub
+//! Emend for search nodes and backends.
+//!
+//! A **search node** embeds a [`Subscriber`]: it keeps a [`LearnedView`] of what was learned, in memory and current, which
+//! the node asks first for every query, before its own search. Looking up never waits, neither for the network nor for
+//! updates being applied. A **backend** submits corrections with a [`FeedbackClient`].
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use emend_client::{FeedbackClient, Submission, Subscriber};
+//! use emend_core::{Kind, Namespace};
+//! use emend_runtime::Lifecycle;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let lifecycle = Lifecycle::new();
+//! let node = Subscriber::builder("http://127.0.0.1:7421", "search-1")
+//!     .copy("/var/lib/search/learned.emend")
+//!     .spawn(&lifecycle)
+//!     .await?;
+//!
+//! // Ask what was learned, with what the backend would answer by itself.
+//! let fund_admin = Namespace::parse("fund-admin")?;
+//! let candidates = [("create_isda", 0.71), ("create_csa", 0.69)];
+//! let answer = node.view().resolve(&fund_admin, Kind::InvocationPhrase, "Set up a CSA", None, candidates)?;
+//! match answer.found {
+//!     Some(learned) => println!("{} (revision {})", learned.value, learned.revision),
+//!     None => println!("not learned; leave out {:?}; ask the user: {}", answer.prohibited, answer.feedback_hint),
+//! }
+//!
+//! // The user says it was wrong.
+//! let feedback = FeedbackClient::new("http://127.0.0.1:7420")?;
+//! let recorded = feedback
+//!     .submit(
+//!         Submission::verb("fund-admin", "Set up a CSA", "create_csa")
+//!             .system_choice("create_isda")
+//!             .reporter("jane")
+//!             .wait_evaluated(),
+//!     )
+//!     .await?;
+//! // Read what was written, if it is applied already.
+//! if let Some(revision) = recorded.applied_revision() {
+//!     tokio::time::timeout(Duration::from_secs(5), node.view().wait_for_revision(revision)).await?;
+//! }
+//!
+//! println!("how stale is it? {:?}", node.view().staleness());
+//! lifecycle.shutdown(Duration::from_secs(5)).await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! * [`subscriber`]: connects, resumes, verifies, heals itself, reports, keeps a copy on disk.
+//! * [`replica`]: the protocol of the stream as a pure state machine.
+//! * [`view`]: what a node answers with.
+//! * [`cache`]: the copy on disk.
+//! * [`feedback`]: submitting corrections.
+
+pub mod cache;
+pub mod feedback;
+mod keyed_hash;
+#[cfg(test)]
+#[path = "../tests/support/ledger.rs"]
+mod ledger;
+pub mod replica;
+pub mod subscriber;
+pub mod view;
+
+pub use feedback::{CallError, FeedbackClient, Recorded, Submission};
+pub use replica::{Applied, AppliedChange, Installed, Rejection, State};
+pub use subscriber::{ConfigError, Events, NodeHandle, Observed, Subscriber, SubscriberBuilder, SubscriberEvent};
+pub use view::{LearnedView, Lookup, LookupKey, Origin, Reading, Resolution, Staleness};

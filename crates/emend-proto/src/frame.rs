@@ -9,10 +9,16 @@ use bytes::{Buf as _, BufMut as _, Bytes};
 use prost::Message as _;
 use tonic::{
     Status,
-    codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
+    codec::{BufferSettings, Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
 };
 
 use crate::learning::v1::SubscribeRequest;
+
+/// How many bytes a stream's buffer begins with. Frames reserve what they need; a stream that waits, as most do most of
+/// the time, holds nothing.
+const INITIAL_BUFFER: usize = 0;
+/// How many encoded bytes are gathered before they are sent; tonic's own default.
+const YIELD_THRESHOLD: usize = 32 * 1024;
 
 /// One encoded `SubscribeResponse`. Cloning shares the bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +89,10 @@ impl<E: Wire> Encoder for WireEncoder<E> {
     fn encode(&mut self, item: E, buffer: &mut EncodeBuf<'_>) -> Result<(), Status> {
         item.put(buffer);
         Ok(())
+    }
+
+    fn buffer_settings(&self) -> BufferSettings {
+        BufferSettings::new(INITIAL_BUFFER, YIELD_THRESHOLD)
     }
 }
 

@@ -1,1 +1,190 @@
-//! stub
+//! Emend's feedback service: stores corrections durably and brings each to learning-svc.
+//!
+//! A submission is parsed, joined with those that come at the same time, and stored with its event in one transaction: then
+//! it is answered. The event is leased to this replica and sent at once; whatever is not answered is found again in the
+//! outbox by any replica. Nothing that was answered OK is lost, and learning-svc sees each event at least once.
+//!
+//! ```text
+//! grpc ─▶ app ─▶ committer ─▶ store ◀─ relay ─▶ learning-svc
+//!                    └── events, in memory ──▶┘
+//! ```
+//!
+//! [`start`] runs one replica; `main` is its command line. Any number of replicas share one PostgreSQL database; a SQLite
+//! file belongs to one process.
+
+mod app;
+mod committer;
+pub mod config;
+mod domain;
+mod event;
+mod grpc;
+mod relay;
+mod store;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod upkeep;
+mod waiters;
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use anyhow::Context as _;
+use emend_proto::feedback::v1::feedback_service_server::{FeedbackServiceServer, SERVICE_NAME};
+use emend_runtime::{
+    Entropy, Lifecycle, SharedClock, database::DatabaseUrl, health::Readiness, lifecycle::Shutdown,
+    serve::Server,
+};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+pub use config::{CommitConfig, Config, LearningAddress, RelayConfig};
+
+use crate::{
+    app::UseCases,
+    committer::Committer,
+    grpc::FeedbackEndpoint,
+    relay::{hand_over::HandOver, ingest::IngestClient, worker::Relay},
+    store::{PostgresStore, SqliteStore, Store},
+    upkeep::{DATABASE, Lookout, Pruner, RELAY},
+    waiters::Waiters,
+};
+
+/// What the service does not make itself.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    /// Owns the service's tasks; the service gets a scope within it.
+    pub lifecycle: Lifecycle,
+    /// Orders new ids. Nothing else hangs on it: leases, accept orders and retention use the database's clock.
+    pub clock: SharedClock,
+    /// Makes ids, lease tokens and jitter.
+    pub entropy: Entropy,
+}
+
+/// A running service. Dropping it does not end the service.
+#[derive(Debug)]
+pub struct Handle {
+    address: SocketAddr,
+    readiness: Readiness,
+    lifecycle: Lifecycle,
+    store: Arc<dyn Store>,
+}
+
+impl Handle {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What its readiness hangs on.
+    pub fn readiness(&self) -> &Readiness {
+        &self.readiness
+    }
+
+    /// Waits until it is ready: its database answers and its relay moves.
+    pub async fn ready(&self) {
+        self.readiness.ready(SERVICE_NAME).await;
+    }
+
+    /// Ends it: stops accepting, stores what was taken on, sends what is under way; all that within `grace` and two seconds.
+    pub async fn shutdown(&self, grace: Duration) -> Shutdown {
+        let ended = self.lifecycle.shutdown(grace).await;
+        self.store.close().await;
+        ended
+    }
+}
+
+/// Opens the database and serves on `listener`. learning-svc need not be there.
+pub async fn start(
+    config: Config,
+    listener: TcpListener,
+    environment: Environment,
+) -> anyhow::Result<Handle> {
+    let Environment {
+        lifecycle,
+        clock,
+        entropy,
+    } = environment;
+    let lifecycle = lifecycle.child();
+    let store = open(&config, &entropy).await?;
+    let readiness = Readiness::new();
+    let waiters = Waiters::default();
+
+    let delivery = IngestClient::new(
+        config.learning.endpoint(),
+        lifecycle.clone(),
+        config.relay.answer_timeout,
+    );
+    let relay = Arc::new(Relay::new(
+        Arc::clone(&store),
+        Arc::new(delivery),
+        HandOver::new(config.relay.queue_events),
+        waiters.clone(),
+        entropy.clone(),
+        config.relay,
+    ));
+    let (committer, commits) = Committer::new(Arc::clone(&store), relay.dispatch().clone(), config.commit);
+    let use_cases = UseCases::new(
+        Arc::clone(&store),
+        committer,
+        relay.dispatch().clone(),
+        waiters,
+        clock,
+        entropy.clone(),
+    );
+    let address = Server::new(readiness.clone(), entropy.clone())
+        .add_service(
+            FeedbackServiceServer::new(FeedbackEndpoint::new(Arc::new(use_cases))),
+            &[DATABASE, RELAY],
+        )
+        .serve(listener, &lifecycle)
+        .context("can't serve")?;
+
+    // The committer ends when the last connection has, and the relay when nothing can come from the committer any more.
+    let draining = CancellationToken::new();
+    let until_committed = draining.clone().drop_guard();
+    lifecycle.spawn("commit submissions", async move {
+        commits.run().await;
+        drop(until_committed);
+    });
+    for _ in 0..config.relay.workers.max(1) {
+        lifecycle.spawn("relay events", Arc::clone(&relay).run(draining.clone()));
+    }
+    let soft = lifecycle.soft();
+    lifecycle.spawn(
+        "look into the outbox",
+        Arc::clone(&relay).ask_periodically(soft.clone()),
+    );
+    let pruner = Pruner {
+        store: Arc::clone(&store),
+        retention: config.request_id_retention,
+        entropy,
+    };
+    lifecycle.spawn("forget request ids", pruner.run(soft.clone()));
+    let lookout = Lookout {
+        store: Arc::clone(&store),
+        relay,
+        readiness: readiness.clone(),
+    };
+    lookout.run_once().await;
+    lifecycle.spawn("watch readiness", lookout.run(soft.clone()));
+    tracing::info!(%address, database = %config.database, learning = %config.learning, "feedback-svc is ready");
+    Ok(Handle {
+        address,
+        readiness,
+        lifecycle,
+        store,
+    })
+}
+
+async fn open(config: &Config, entropy: &Entropy) -> anyhow::Result<Arc<dyn Store>> {
+    let store: Result<Arc<dyn Store>, _> = match &config.database {
+        DatabaseUrl::Sqlite(path) => SqliteStore::open(path, entropy.clone())
+            .await
+            .map(|store| Arc::new(store) as _),
+        DatabaseUrl::Postgres(url) => PostgresStore::open(url, config.postgres_connections, entropy.clone())
+            .await
+            .map(|store| Arc::new(store) as _),
+    };
+    store.with_context(|| format!("can't open the database {}", config.database))
+}

@@ -1,2 +1,106 @@
-//! stub
-fn main() {}
+//! The command line of feedback-svc.
+
+use std::{path::PathBuf, process::ExitCode, time::Duration};
+
+use anyhow::Context as _;
+use clap::Parser;
+use emend_runtime::{
+    Entropy, Lifecycle, SystemClock,
+    database::DatabaseUrl,
+    lifecycle::run_until_signal,
+    listen::ListenArgs,
+    sqlite::DataDir,
+    telemetry::{self, LogArgs},
+};
+use feedback_svc::{Config, Environment, LearningAddress, start};
+
+/// How long what is under way may take when the service ends.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// Stores corrections durably and brings each to learning-svc.
+#[derive(Debug, Parser)]
+#[command(name = "feedback-svc", version)]
+struct Arguments {
+    #[command(flatten)]
+    listen: ListenArgs,
+    /// Where feedback is kept: postgres://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:PATH [default: a SQLite file in the
+    /// data directory]
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "EMEND_FEEDBACK_DATABASE_URL",
+        hide_env_values = true
+    )]
+    database_url: Option<DatabaseUrl>,
+    /// The directory of the SQLite file, which this process alone uses; not used with --database-url
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = "emend-data",
+        env = "EMEND_DATA_DIR"
+    )]
+    data_dir: PathBuf,
+    /// How many connections to PostgreSQL this replica may have
+    #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    database_connections: u32,
+    /// Where learning-svc is; it need not be there yet
+    #[arg(
+        long,
+        value_name = "HOST:PORT",
+        default_value = "127.0.0.1:7702",
+        env = "EMEND_LEARNING_ADDR"
+    )]
+    learning_addr: LearningAddress,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<ExitCode> {
+    let arguments = Arguments::parse();
+    telemetry::init(&arguments.log, "info")?;
+    // Held until the process ends.
+    let (database, _lock) = match arguments.database_url {
+        Some(DatabaseUrl::Sqlite(path)) => {
+            let lock = DataDir::lock_parent(&path)?;
+            (DatabaseUrl::Sqlite(path), Some(lock))
+        }
+        Some(postgres) => (postgres, None),
+        None => {
+            let directory = DataDir::lock(&arguments.data_dir)?;
+            (
+                DatabaseUrl::sqlite(directory.join("feedback.db")),
+                Some(directory),
+            )
+        }
+    };
+    let listener = arguments.listen.bind("127.0.0.1:7701").await?;
+    let lifecycle = Lifecycle::new();
+    let config = Config {
+        postgres_connections: arguments.database_connections,
+        ..Config::new(database, arguments.learning_addr)
+    };
+    let environment = Environment {
+        lifecycle: lifecycle.clone(),
+        clock: SystemClock::shared(),
+        entropy: Entropy::system(),
+    };
+    let handle = start(config, listener, environment)
+        .await
+        .context("feedback-svc can't start")?;
+    let code = run_until_signal(&lifecycle, GRACE).await;
+    handle.shutdown(Duration::ZERO).await;
+    Ok(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+}

@@ -29,9 +29,18 @@ CREATE TABLE retraction_marks (
     marked_at   BIGINT NOT NULL
 );
 
+-- Redactions that overtook their feedback, and all others: of a feedback with a mark no personal part is stored.
+CREATE TABLE redaction_marks (
+    feedback_id TEXT   PRIMARY KEY,
+    event_id    TEXT   NOT NULL,
+    caller      TEXT   NOT NULL,
+    marked_at   BIGINT NOT NULL
+);
+
 -- Everything proposed for one resource key. The id is derived from the key's parts.
 CREATE TABLE contests (
-    contest_id           TEXT    PRIMARY KEY,
+    -- Locks are taken in the order of these ids: by bytes, whatever the database's collation.
+    contest_id           TEXT    COLLATE "C" PRIMARY KEY,
     namespace            TEXT    NOT NULL,
     kind                 INTEGER NOT NULL,
     key                  TEXT    NOT NULL,
@@ -76,6 +85,8 @@ CREATE TABLE candidates (
     applied_revision  BIGINT  NOT NULL,
     created_at        BIGINT  NOT NULL,
     updated_at        BIGINT  NOT NULL,
+    -- How many transitions it has had; the next one's sequence.
+    transitions       BIGINT  NOT NULL,
     -- Grows with each change; the etag.
     version           BIGINT  NOT NULL
 );
@@ -98,7 +109,7 @@ CREATE TABLE ballots (
     system_choice TEXT   NOT NULL,
     traceparent  TEXT    NOT NULL
 );
-CREATE INDEX ballots_newest ON ballots (contest_id, accept_order DESC) WHERE retracted = 0;
+CREATE INDEX ballots_newest ON ballots (contest_id, accept_order DESC, feedback_id) WHERE retracted = 0;
 CREATE INDEX ballots_by_candidate ON ballots (candidate_id, accept_order DESC);
 
 -- What a redaction erases.
@@ -217,11 +228,13 @@ CREATE TABLE policies (
 
 -- Search nodes as last seen. A node id belongs to the caller that opened its stream.
 CREATE TABLE nodes (
-    caller          TEXT    NOT NULL,
-    node_id         TEXT    NOT NULL,
-    -- An encoded emend.learning.v1.Node: what it said of itself and what it reported.
-    node            BYTEA   NOT NULL,
-    -- The replica that holds its stream, or held it last, and a token of that stream.
+    caller          TEXT    COLLATE "C" NOT NULL,
+    node_id         TEXT    COLLATE "C" NOT NULL,
+    -- An encoded emend.learning.v1.NodeInfo: what it said of itself when it subscribed.
+    info            BYTEA   NOT NULL,
+    -- An encoded emend.learning.v1.ReportStatusRequest: what it reported last. Empty before the first report.
+    report          BYTEA   NOT NULL,
+    -- The running replica that holds its stream, or held it last.
     replica         TEXT    NOT NULL,
     connected       INTEGER NOT NULL,
     connected_at    BIGINT  NOT NULL,

@@ -29,6 +29,14 @@ CREATE TABLE retraction_marks (
     marked_at   INTEGER NOT NULL
 );
 
+-- Redactions that overtook their feedback, and all others: of a feedback with a mark no personal part is stored.
+CREATE TABLE redaction_marks (
+    feedback_id TEXT   PRIMARY KEY,
+    event_id    TEXT   NOT NULL,
+    caller      TEXT   NOT NULL,
+    marked_at   INTEGER NOT NULL
+);
+
 -- Everything proposed for one resource key. The id is derived from the key's parts.
 CREATE TABLE contests (
     contest_id           TEXT    PRIMARY KEY,
@@ -76,6 +84,8 @@ CREATE TABLE candidates (
     applied_revision  INTEGER  NOT NULL,
     created_at        INTEGER  NOT NULL,
     updated_at        INTEGER  NOT NULL,
+    -- How many transitions it has had; the next one's sequence.
+    transitions       INTEGER  NOT NULL,
     -- Grows with each change; the etag.
     version           INTEGER  NOT NULL
 );
@@ -98,7 +108,7 @@ CREATE TABLE ballots (
     system_choice TEXT   NOT NULL,
     traceparent  TEXT    NOT NULL
 );
-CREATE INDEX ballots_newest ON ballots (contest_id, accept_order DESC) WHERE retracted = 0;
+CREATE INDEX ballots_newest ON ballots (contest_id, accept_order DESC, feedback_id) WHERE retracted = 0;
 CREATE INDEX ballots_by_candidate ON ballots (candidate_id, accept_order DESC);
 
 -- What a redaction erases.
@@ -219,9 +229,11 @@ CREATE TABLE policies (
 CREATE TABLE nodes (
     caller          TEXT    NOT NULL,
     node_id         TEXT    NOT NULL,
-    -- An encoded emend.learning.v1.Node: what it said of itself and what it reported.
-    node            BLOB   NOT NULL,
-    -- The replica that holds its stream, or held it last, and a token of that stream.
+    -- An encoded emend.learning.v1.NodeInfo: what it said of itself when it subscribed.
+    info            BLOB   NOT NULL,
+    -- An encoded emend.learning.v1.ReportStatusRequest: what it reported last. Empty before the first report.
+    report          BLOB   NOT NULL,
+    -- The running replica that holds its stream, or held it last.
     replica         TEXT    NOT NULL,
     connected       INTEGER NOT NULL,
     connected_at    INTEGER  NOT NULL,

@@ -1,0 +1,393 @@
+//! `emend candidates`: the review queue.
+
+use std::fmt::Write as _;
+
+use clap::Subcommand;
+use emend_proto::{
+    common::v1::ResourceValue,
+    learning::v1::{
+        ApproveCandidateRequest, BatchApproveCandidatesRequest, BatchRejectCandidatesRequest, Candidate,
+        CandidateStatus, GetCandidateRequest, GetCandidateResponse, ListCandidatesRequest, RejectCandidateRequest,
+        ReviewResult,
+    },
+};
+use emend_runtime::status::from_item_status;
+
+use crate::{
+    context::{Context, pages},
+    failure::{Failure, Result},
+    output::{Column, Output, Table},
+    view,
+    words::{self, Kind, Status},
+};
+
+/// How many a batch takes.
+const BATCH: usize = 100;
+
+/// List, look into, approve or reject.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  emend candidates list --status awaiting_review
+  emend candidates show 80da4c11-386b-5fd4-b272-f7b5e8239eb8
+  emend candidates approve 80da4c11-386b-5fd4-b272-f7b5e8239eb8 --by dana --reason \"checked with legal\"
+  emend candidates approve 80da4c11-386b-5fd4-b272-f7b5e8239eb8 --instead create_isda_2002
+  emend candidates reject 80da4c11-386b-5fd4-b272-f7b5e8239eb8 --reason \"that verb is retired\"
+  emend candidates list --status pending --json | jq -r .candidateId | xargs emend candidates approve
+
+What a person approves is pinned: votes do not replace it. What a person rejects, votes do not re-open.")]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Newest first
+    List(List),
+    /// One, with its votes, rivals, feedback and history
+    Show {
+        /// The candidate's id
+        candidate_id: String,
+    },
+    /// Apply candidates and pin their contests
+    Approve(Approve),
+    /// Turn candidates down for good
+    Reject(Reject),
+}
+
+#[derive(Debug, clap::Args)]
+struct List {
+    /// Only these statuses; may be given several times
+    #[arg(long, value_enum)]
+    status: Vec<Status>,
+    /// Only these kinds; may be given several times
+    #[arg(long, value_enum)]
+    kind: Vec<Kind>,
+    /// Only what is proposed for this phrase
+    #[arg(long, value_name = "PHRASE")]
+    key: Option<String>,
+    /// At most so many; 0 for all
+    #[arg(long, default_value_t = 50, value_name = "COUNT")]
+    limit: usize,
+}
+
+#[derive(Debug, clap::Args)]
+struct Approve {
+    /// The candidates' ids
+    #[arg(required = true, value_name = "CANDIDATE_ID")]
+    candidate_ids: Vec<String>,
+    /// Apply this verb, entity or choice instead; of one candidate only
+    #[arg(long, value_name = "CHOICE")]
+    instead: Option<String>,
+    /// Why
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+    /// Who reviewed it
+    #[arg(long, value_name = "ID", default_value = "")]
+    by: String,
+    /// Only if it is still as last seen; of one candidate only
+    #[arg(long, value_name = "ETAG", default_value = "")]
+    etag: String,
+}
+
+#[derive(Debug, clap::Args)]
+struct Reject {
+    /// The candidates' ids
+    #[arg(required = true, value_name = "CANDIDATE_ID")]
+    candidate_ids: Vec<String>,
+    /// Why; shown to those who propose it again
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+    /// Who reviewed it
+    #[arg(long, value_name = "ID", default_value = "")]
+    by: String,
+    /// Only if it is still as last seen; of one candidate only
+    #[arg(long, value_name = "ETAG", default_value = "")]
+    etag: String,
+}
+
+/// Lists, shows, approves or rejects.
+pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+    match args.what {
+        What::List(args) => list(args, context, output).await,
+        What::Show { candidate_id } => {
+            let details = get(context, candidate_id).await?;
+            output.result(&view::candidate_details(&details), || shown(&details))
+        }
+        What::Approve(args) => approve(args, context, output).await,
+        What::Reject(args) => reject(args, context, output).await,
+    }
+}
+
+async fn list(args: List, context: &Context, output: &mut Output<'_>) -> Result {
+    let client = context.candidates().await?;
+    let statuses: Vec<i32> =
+        args.status.iter().map(|&status| CandidateStatus::from(status) as i32).collect();
+    let (candidates, more) = pages(args.limit, 500, |page_size, page_token| {
+        let request = ListCandidatesRequest {
+            namespace: context.namespace(),
+            kinds: words::kind_numbers(&args.kind),
+            statuses: statuses.clone(),
+            key: args.key.clone().unwrap_or_default(),
+            page_size,
+            page_token,
+        };
+        let mut client = client.clone();
+        async move {
+            let page = client.list_candidates(context.request(request)).await?.into_inner();
+            Ok((page.candidates, page.next_page_token))
+        }
+    })
+    .await?;
+    output.results(&candidates, view::candidate, table, "No candidates.")?;
+    tell_of_more(more);
+    Ok(())
+}
+
+/// On standard error, so that it is not taken for a result.
+pub(super) fn tell_of_more(more: bool) {
+    if more {
+        eprintln!("emend: there are more; --limit 0 shows all");
+    }
+}
+
+async fn get(context: &Context, candidate_id: String) -> Result<GetCandidateResponse> {
+    let request = GetCandidateRequest { namespace: context.namespace(), candidate_id };
+    let response = context.candidates().await?.get_candidate(context.request(request)).await?;
+    Ok(response.into_inner())
+}
+
+async fn approve(args: Approve, context: &Context, output: &mut Output<'_>) -> Result {
+    only_for_one(&args.candidate_ids, !args.etag.is_empty() || args.instead.is_some())?;
+    let edited_value = match (&args.instead, args.candidate_ids.first()) {
+        (Some(choice), Some(id)) => Some(edited(context, id.clone(), choice).await?),
+        _ => None,
+    };
+    let requests: Vec<_> = args
+        .candidate_ids
+        .into_iter()
+        .map(|candidate_id| ApproveCandidateRequest {
+            namespace: context.namespace(),
+            candidate_id,
+            etag: args.etag.clone(),
+            reason: args.reason.clone(),
+            edited_value: edited_value.clone(),
+            on_behalf_of: args.by.clone(),
+        })
+        .collect();
+    let mut client = context.candidates().await?;
+    let mut results = Vec::new();
+    for requests in requests.chunks(BATCH) {
+        let batch = BatchApproveCandidatesRequest { requests: requests.to_vec() };
+        results.extend(client.batch_approve_candidates(context.request(batch)).await?.into_inner().results);
+    }
+    tell("Approved", &results, output)
+}
+
+/// The candidate's value with another choice.
+async fn edited(context: &Context, candidate_id: String, choice: &str) -> Result<ResourceValue> {
+    let candidate = get(context, candidate_id).await?.candidate.unwrap_or_default();
+    let kind = candidate.key.map_or(0, |key| key.kind);
+    let kind = Kind::from_number(kind)
+        .ok_or_else(|| Failure::usage(format!("--instead: this version can't edit values of kind {kind}")))?;
+    let value = super::resources::learned(kind, choice.to_owned());
+    Ok(ResourceValue { value: Some(value), ..candidate.value.unwrap_or_default() })
+}
+
+async fn reject(args: Reject, context: &Context, output: &mut Output<'_>) -> Result {
+    only_for_one(&args.candidate_ids, !args.etag.is_empty())?;
+    let requests: Vec<_> = args
+        .candidate_ids
+        .into_iter()
+        .map(|candidate_id| RejectCandidateRequest {
+            namespace: context.namespace(),
+            candidate_id,
+            etag: args.etag.clone(),
+            reason: args.reason.clone(),
+            on_behalf_of: args.by.clone(),
+        })
+        .collect();
+    let mut client = context.candidates().await?;
+    let mut results = Vec::new();
+    for requests in requests.chunks(BATCH) {
+        let batch = BatchRejectCandidatesRequest { requests: requests.to_vec() };
+        results.extend(client.batch_reject_candidates(context.request(batch)).await?.into_inner().results);
+    }
+    tell("Rejected", &results, output)
+}
+
+fn only_for_one(ids: &[String], asked: bool) -> Result {
+    if asked && ids.len() > 1 {
+        return Err(Failure::usage("--etag and --instead are for one candidate only"));
+    }
+    Ok(())
+}
+
+/// Each item has a result of its own; the first that failed gives the exit code.
+fn tell(done: &str, results: &[ReviewResult], output: &mut Output<'_>) -> Result {
+    let mut failure = None;
+    for result in results {
+        let status = result.status.as_ref().and_then(from_item_status);
+        if let Some(status) = status {
+            if output.is_json() {
+                output.result(&view::review(result), String::new)?;
+            }
+            let refused = Failure::from(status);
+            if let Some(earlier) = failure.replace(refused) {
+                // Only the last is handed back to be told; this one is told here.
+                earlier.report(output.is_json());
+                failure = Some(earlier);
+            }
+            continue;
+        }
+        output.result(&view::review(result), || {
+            let candidate = result.candidate.clone().unwrap_or_default();
+            let at = match result.revision {
+                0 => "nothing changed".into(),
+                revision => format!("revision {revision}"),
+            };
+            format!("{done} {} ({}; {at})", what(&candidate), candidate.candidate_id)
+        })?;
+    }
+    failure.map_or(Ok(()), Err)
+}
+
+fn what(candidate: &Candidate) -> String {
+    let display = candidate.value.as_ref().map_or("", |value| value.display.as_str());
+    let prohibits = candidate.key.as_ref().is_some_and(|key| key.kind == Kind::Prohibition.number());
+    let arrow = if prohibits { '↛' } else { '→' };
+    format!("{display} {arrow} {}", view::maps_to(candidate.value.as_ref()))
+}
+
+fn table(candidates: &[Candidate]) -> Table {
+    Table::new([
+        ("CANDIDATE", Column::Whole),
+        ("PHRASE → CHOICE", Column::Prose),
+        ("STATUS", Column::Whole),
+        ("VOTERS", Column::Figure),
+        ("NET", Column::Figure),
+        ("OF", Column::Figure),
+    ])
+    .of(candidates, |candidate| {
+        [
+            candidate.candidate_id.clone(),
+            what(candidate),
+            words::status_name(candidate.status),
+            candidate.reporter_count.to_string(),
+            candidate.net_confirmations.to_string(),
+            candidate.threshold.to_string(),
+        ]
+    })
+}
+
+fn shown(details: &GetCandidateResponse) -> String {
+    let candidate = details.candidate.clone().unwrap_or_default();
+    let key = candidate.key.clone().unwrap_or_default();
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| {
+        if !value.is_empty() {
+            // Writing to a String can't fail.
+            let _ = writeln!(text, "{name:<11} {value}");
+        }
+    };
+    line("candidate", &candidate.candidate_id);
+    line("what", &what(&candidate));
+    line("kind", &words::kind_name(key.kind));
+    line("user", &key.user_id);
+    let reason = match candidate.status_reason.as_str() {
+        "" => String::new(),
+        reason => format!(" ({reason})"),
+    };
+    line("status", &format!("{}{reason}", words::status_name(candidate.status)));
+    line("risk", &words::risk_name(candidate.risk_level));
+    line(
+        "votes",
+        &format!(
+            "{} voters, {} times proposed; net {} of {}, {} needed",
+            candidate.reporter_count,
+            candidate.occurrence_count,
+            candidate.net_confirmations,
+            candidate.threshold,
+            candidate.confirmations_needed,
+        ),
+    );
+    if candidate.contest_pinned {
+        line("pinned", "a person set what applies");
+    }
+    if let Some(actor) = &candidate.decided_by {
+        line("decided by", format!("{} {}", actor.caller, actor.on_behalf_of).trim());
+    }
+    line("reason", &candidate.decision_reason);
+    line("edited from", &candidate.edited_from);
+    if candidate.applied_revision > 0 {
+        line("applied at", &format!("revision {}", candidate.applied_revision));
+    }
+    line("proposed", &view::short_time(candidate.created_at.as_ref()));
+    line("etag", &candidate.etag);
+    for (heading, table) in [
+        ("Rivals", (!details.rivals.is_empty()).then(|| table(&details.rivals))),
+        ("Votes", votes(details)),
+        ("Feedback", feedback(details)),
+        ("History", history(details)),
+    ] {
+        if let Some(table) = table {
+            let _ = write!(text, "\n{heading}\n{}", table.render(crate::output::WIDTH));
+        }
+    }
+    text
+}
+
+fn votes(details: &GetCandidateResponse) -> Option<Table> {
+    let columns = [("REPORTER", Column::Prose), ("CALLER", Column::Prose), ("FEEDBACK", Column::Whole), ("AT", Column::Whole)];
+    (!details.votes.is_empty()).then(|| {
+        Table::new(columns).of(&details.votes, |vote| {
+            [
+                if vote.identified { vote.reporter_id.clone() } else { "(not named)".into() },
+                vote.caller.clone(),
+                vote.feedback_id.clone(),
+                view::short_time(vote.received_at.as_ref()),
+            ]
+        })
+    })
+}
+
+fn feedback(details: &GetCandidateResponse) -> Option<Table> {
+    let columns = [("FEEDBACK", Column::Whole), ("SYSTEM CHOSE", Column::Prose), ("REASON", Column::Prose), ("", Column::Whole)];
+    (!details.feedback.is_empty()).then(|| {
+        Table::new(columns).of(&details.feedback, |feedback| {
+            [
+                feedback.feedback_id.clone(),
+                feedback.system_choice.clone(),
+                feedback.reason.clone(),
+                if feedback.retracted { "retracted".into() } else { String::new() },
+            ]
+        })
+    })
+}
+
+fn history(details: &GetCandidateResponse) -> Option<Table> {
+    let columns = [
+        ("AT", Column::Whole),
+        ("FROM", Column::Whole),
+        ("TO", Column::Whole),
+        ("CAUSE", Column::Whole),
+        ("BY", Column::Prose),
+        ("REASON", Column::Prose),
+        ("REVISION", Column::Figure),
+    ];
+    (!details.history.is_empty()).then(|| {
+        Table::new(columns).of(&details.history, |transition| {
+            let actor = transition.actor.clone().unwrap_or_default();
+            [
+                view::short_time(transition.at.as_ref()),
+                if transition.from == 0 { "–".into() } else { words::status_name(transition.from) },
+                words::status_name(transition.to),
+                words::cause_name(transition.cause),
+                format!("{} {}", actor.caller, actor.on_behalf_of),
+                transition.reason.clone(),
+                if transition.revision == 0 { String::new() } else { transition.revision.to_string() },
+            ]
+        })
+    })
+}

@@ -1,0 +1,110 @@
+//! `emend export`: what was learned, in a form that import takes.
+
+use std::{
+    io::{BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+use emend_proto::learning::v1::ListResourcesRequest;
+use indicatif::ProgressBar;
+use serde_json::json;
+use tempfile::NamedTempFile;
+
+use super::import::format_of;
+use crate::{
+    context::Context,
+    failure::{Failure, Result},
+    output::Output,
+    transfer::{Format, Record, Writer},
+    words::{self, Kind},
+};
+
+/// Where to, and what.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  emend export learned.csv
+  emend export --format yaml --kind prohibition
+  emend export --format jsonl --namespace a | emend import - --format jsonl --namespace b
+
+Written to a file, the file is replaced whole or not at all, and --json prints {\"file\", \"count\"}. Without a file the
+rows go to standard output. Everybody's resources are exported; --user exports one user's own.")]
+pub struct Args {
+    /// The file to write [default: standard output]
+    file: Option<PathBuf>,
+    /// How to write it [default: by the file's extension]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// Only these kinds; may be given several times
+    #[arg(long, value_enum)]
+    kind: Vec<Kind>,
+    /// This user's own instead of everybody's
+    #[arg(long, value_name = "ID", default_value = "")]
+    user: String,
+}
+
+/// Exports it.
+pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+    let Some(file) = args.file.as_deref().filter(|file| *file != Path::new("-")) else {
+        let format = args
+            .format
+            .ok_or_else(|| Failure::usage("to standard output: pass --format csv, jsonl or yaml"))?;
+        let mut writer = format.writer(Box::new(BufWriter::new(output)))?;
+        write(&args, context, &mut writer).await?;
+        return finished(writer.finish());
+    };
+    let format = format_of(file, args.format)?;
+    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut beside = NamedTempFile::new_in(directory)
+        .map_err(|error| Failure::usage(format!("{}: {error}", directory.display())))?;
+    let count = {
+        let mut writer = format.writer(Box::new(BufWriter::new(beside.as_file_mut())))?;
+        let count = write(&args, context, &mut writer).await?;
+        finished(writer.finish())?;
+        count
+    };
+    beside.as_file_mut().flush()?;
+    beside.persist(file).map_err(|error| Failure::from(error.error))?;
+    output.result(&json!({"file": file.display().to_string(), "count": count}), || {
+        format!("{count} rows written to {}", file.display())
+    })
+}
+
+async fn write(args: &Args, context: &Context, writer: &mut Writer<'_>) -> Result<u64> {
+    let mut client = context.resources().await?;
+    let progress = ProgressBar::new_spinner();
+    let mut request = ListResourcesRequest {
+        namespace: context.namespace(),
+        kinds: words::kind_numbers(&args.kind),
+        user_id: args.user.clone(),
+        page_size: 1_000,
+        ..Default::default()
+    };
+    let mut count = 0;
+    loop {
+        let page = client.list_resources(context.request(request.clone())).await?.into_inner();
+        for resource in &page.resources {
+            let Some(record) = Record::of_resource(resource) else {
+                eprintln!("emend: left out, of a kind this version does not know: {:?}", resource.key);
+                continue;
+            };
+            finished(writer.write(&record))?;
+            count += 1;
+        }
+        progress.set_message(format!("{count} rows"));
+        progress.tick();
+        if page.next_page_token.is_empty() {
+            progress.finish_and_clear();
+            return Ok(count);
+        }
+        request.page_token = page.next_page_token;
+    }
+}
+
+/// A reader that has gone is no failure.
+fn finished(written: anyhow::Result<()>) -> Result {
+    written.map_err(|error| match error.downcast::<std::io::Error>() {
+        Ok(error) => error.into(),
+        Err(error) => error.into(),
+    })
+}

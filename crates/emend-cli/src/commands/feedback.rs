@@ -1,0 +1,158 @@
+//! `emend feedback`: corrections as they were stored.
+
+use clap::Subcommand;
+use emend_proto::{
+    common::v1::correction::Correction as Oneof,
+    feedback::v1::{DeliveryState, Feedback, GetFeedbackRequest, ListFeedbackRequest},
+};
+
+use crate::{
+    context::{Context, pages},
+    failure::{Failure, Result},
+    output::{Column, Output, Table},
+    view,
+    words::{self, Delivery, Kind},
+};
+
+/// List or get.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  emend feedback list --reporter ana --limit 10
+  emend feedback list --delivery dead_letter
+  emend feedback get 0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10 --json")]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Newest first
+    List(List),
+    /// One, with its current outcome
+    Get {
+        /// The feedback's id
+        feedback_id: String,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct List {
+    /// Only this reporter's
+    #[arg(long, value_name = "ID")]
+    reporter: Option<String>,
+    /// Only what would be learned as this kind
+    #[arg(long, value_enum)]
+    kind: Option<Kind>,
+    /// Only what stands here on its way to learning-svc
+    #[arg(long, value_enum)]
+    delivery: Option<Delivery>,
+    /// At most so many; 0 for all
+    #[arg(long, default_value_t = 50, value_name = "COUNT")]
+    limit: usize,
+}
+
+/// Lists or gets.
+pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+    let client = context.feedback().await?;
+    match args.what {
+        What::Get { feedback_id } => {
+            let request = GetFeedbackRequest { namespace: context.namespace(), feedback_id };
+            let response = client.clone().get_feedback(context.request(request)).await?;
+            let feedback = response
+                .into_inner()
+                .feedback
+                .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
+            output.result(&view::feedback(&feedback), || details(&feedback))
+        }
+        What::List(list) => {
+            let (feedback, more) = pages(list.limit, 500, |page_size, page_token| {
+                let request = ListFeedbackRequest {
+                    namespace: context.namespace(),
+                    page_size,
+                    page_token,
+                    reporter_id: list.reporter.clone().unwrap_or_default(),
+                    kind: list.kind.map_or(0, Kind::number),
+                    delivery_state: list.delivery.map_or(0, |state| DeliveryState::from(state) as i32),
+                    received_from: None,
+                    received_before: None,
+                };
+                let mut client = client.clone();
+                async move {
+                    let page = client.list_feedback(context.request(request)).await?.into_inner();
+                    Ok((page.feedback, page.next_page_token))
+                }
+            })
+            .await?;
+            output.results(&feedback, view::feedback, table, "No feedback.")?;
+            super::candidates::tell_of_more(more);
+            Ok(())
+        }
+    }
+}
+
+fn table(feedback: &[Feedback]) -> Table {
+    Table::new([
+        ("FEEDBACK", Column::Whole),
+        ("REPORTER", Column::Prose),
+        ("WHAT", Column::Prose),
+        ("OUTCOME", Column::Whole),
+        ("", Column::Whole),
+    ])
+    .of(feedback, |feedback| {
+        [
+            feedback.feedback_id.clone(),
+            feedback.reporter.as_ref().map(|reporter| reporter.id.clone()).unwrap_or_default(),
+            what(feedback),
+            feedback
+                .outcome
+                .as_ref()
+                .map_or_else(|| "pending".into(), |outcome| words::outcome_name(outcome.state)),
+            if feedback.retracted_at.is_some() { "retracted".into() } else { String::new() },
+        ]
+    })
+}
+
+fn what(feedback: &Feedback) -> String {
+    match feedback.correction.as_ref().and_then(|correction| correction.correction.as_ref()) {
+        None => "?".into(),
+        Some(Oneof::Verb(verb)) => format!("{} → {}", verb.original_input, verb.correct_choice),
+        Some(Oneof::PhraseMapping(mapping)) => format!("{} → {}", mapping.phrase, mapping.verb),
+        Some(Oneof::Entity(entity)) => format!("{} → {}", entity.original_input, entity.correct_choice),
+        Some(Oneof::Prohibition(prohibition)) => {
+            format!("{} ↛ {}", prohibition.phrase, prohibition.forbidden_choice)
+        }
+    }
+}
+
+fn details(feedback: &Feedback) -> String {
+    use std::fmt::Write as _;
+    let mut text = format!("feedback  {}\nwhat      {}\n", feedback.feedback_id, what(feedback));
+    let reporter = feedback.reporter.clone().unwrap_or_default();
+    let context: Vec<_> = feedback.context.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    for (name, value) in [
+        ("reporter", reporter.id),
+        ("caller", feedback.caller.clone()),
+        ("reason", feedback.reason.clone()),
+        ("query", feedback.query_id.clone()),
+        ("context", context.join(" ")),
+        ("received", view::short_time(feedback.received_at.as_ref())),
+    ] {
+        if !value.is_empty() {
+            // Writing to a String can't fail.
+            let _ = writeln!(text, "{name:<9} {value}");
+        }
+    }
+    if feedback.retracted_at.is_some() {
+        let at = view::short_time(feedback.retracted_at.as_ref());
+        let _ = writeln!(text, "retracted {at} {}", feedback.retract_reason);
+    }
+    if let Some(outcome) = &feedback.outcome {
+        let _ = writeln!(text, "outcome   {}: {}", words::outcome_name(outcome.state), outcome.message);
+        if !outcome.candidate_id.is_empty() {
+            let _ = writeln!(text, "candidate {}", outcome.candidate_id);
+        }
+    }
+    text
+}

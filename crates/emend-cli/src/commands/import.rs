@@ -1,0 +1,262 @@
+//! `emend import`: phrase mappings, aliases and prohibitions from a file.
+//!
+//! The file is read twice: once to find every row that can't be read, before anything is sent, and to count; once to send.
+
+use std::{
+    fs::File,
+    io::{self, BufReader},
+    path::{Path, PathBuf},
+};
+
+use emend_proto::learning::v1::{
+    ImportAs, ImportError, ImportHeader, ImportMode, ImportResourcesRequest, ImportResourcesResponse, ImportRow,
+    ImportRows, import_resources_request::Message,
+};
+use indicatif::{ProgressBar, ProgressStyle};
+use tempfile::NamedTempFile;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+
+use crate::{
+    context::Context,
+    failure::{Failure, Result},
+    output::Output,
+    transfer::{Format, RowError},
+    view,
+    words::{BadRows, CountAs},
+};
+
+/// Rows in one message.
+const ROWS: usize = 500;
+/// Messages that may wait to be sent.
+const WAITING: usize = 8;
+/// Rows that one import takes.
+const MOST: u64 = 1_000_000;
+/// Bad rows that are told.
+const TOLD: usize = 1_000;
+
+/// Which file, and how.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Fields of a row, by these names in the CSV's header or as keys of JSON objects and YAML mappings:
+  type           phrase, entity or prohibition
+  input          the phrase or alias (also called phrase, alias)
+  choice         the verb, the entity's id, or the choice never to offer (also called verb, entity_id, forbidden_choice)
+  user_id        optional: for this user only
+  system_choice  optional: what the system chose
+
+Examples:
+  emend import corrections.csv
+  emend import corrections.yaml --mode skip-invalid --as votes
+  emend export --format jsonl | emend import - --format jsonl --namespace another
+
+  $ cat corrections.csv
+  type,input,choice
+  phrase,set up a CSA,create_isda
+  entity,J. Smith,person:jane-smith
+  prohibition,wind down the fund,delete_fund
+
+Running an import twice changes nothing the second time. With skip-invalid, bad rows are reported on standard error (and
+in --json's `errors`) and the exit code is 0.")]
+pub struct Args {
+    /// The file; - for standard input
+    file: PathBuf,
+    /// How it is written [default: by the file's extension]
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    /// What to do with bad rows
+    #[arg(long, value_enum, default_value_t = BadRows::AllOrNothing)]
+    mode: BadRows,
+    /// As what rows count
+    #[arg(long = "as", value_enum, default_value_t = CountAs::Decision)]
+    count_as: CountAs,
+    /// Why
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+    /// Who decided it
+    #[arg(long, value_name = "ID", default_value = "")]
+    by: String,
+}
+
+/// The format that was asked for, or that the file's name tells.
+pub(super) fn format_of(file: &Path, asked: Option<Format>) -> Result<Format> {
+    asked.or_else(|| Format::of_path(file)).ok_or_else(|| {
+        Failure::usage(format!(
+            "{}: the name does not tell the format; pass --format csv, jsonl or yaml",
+            file.display()
+        ))
+    })
+}
+
+/// Imports it.
+pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+    let format = format_of(&args.file, args.format)?;
+    let source = Source::open(&args.file)?;
+    let path = source.path().to_owned();
+    let Checked { rows, bad } = blocking(move || check(&path, format)).await?;
+    if rows > MOST {
+        return Err(Failure::usage(format!("{rows} rows; one import takes at most {MOST}")));
+    }
+    if !bad.is_empty() && args.mode == BadRows::AllOrNothing {
+        tell_bad(&bad);
+        return Err(Failure::usage(format!(
+            "{} bad rows; nothing was imported (--mode skip-invalid imports the others)",
+            bad.len()
+        )));
+    }
+    let header = ImportHeader {
+        namespace: context.namespace(),
+        mode: ImportMode::from(args.mode) as i32,
+        import_as: ImportAs::from(args.count_as) as i32,
+        reason: args.reason,
+        on_behalf_of: args.by,
+    };
+    let mut response = send(context, header, source.path().to_owned(), format, rows).await?;
+    response.rejected_count += i64::try_from(bad.len()).unwrap_or(i64::MAX);
+    response.errors.extend(bad);
+    response.errors.sort_by_key(|error| error.line);
+    tell_bad(&response.errors);
+    output.result(&view::import(&response), || told(&response))
+}
+
+/// The file to read, twice.
+enum Source {
+    File(PathBuf),
+    /// Standard input can be read once only, so it is kept.
+    Kept(NamedTempFile),
+}
+
+impl Source {
+    fn open(file: &Path) -> Result<Self> {
+        if file == Path::new("-") {
+            let mut kept = NamedTempFile::new()?;
+            io::copy(&mut io::stdin().lock(), &mut kept)?;
+            return Ok(Self::Kept(kept));
+        }
+        match File::open(file) {
+            Ok(_) => Ok(Self::File(file.to_owned())),
+            Err(error) => Err(Failure::usage(format!("{}: {error}", file.display()))),
+        }
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::File(path) => path,
+            Self::Kept(kept) => kept.path(),
+        }
+    }
+}
+
+struct Checked {
+    rows: u64,
+    bad: Vec<ImportError>,
+}
+
+fn check(path: &Path, format: Format) -> io::Result<Checked> {
+    let mut checked = Checked { rows: 0, bad: Vec::new() };
+    format.read(BufReader::new(File::open(path)?), &mut |line, row| {
+        match row {
+            Ok(_) => checked.rows += 1,
+            Err(error) if checked.bad.len() < TOLD => checked.bad.push(import_error(line, error)),
+            Err(_) => {}
+        }
+        true
+    });
+    Ok(checked)
+}
+
+fn import_error(line: u64, error: RowError) -> ImportError {
+    ImportError {
+        line: i64::try_from(line).unwrap_or(i64::MAX),
+        field: error.field,
+        description: error.description,
+    }
+}
+
+/// Streams the rows and waits for the answer. A call that ends early is the server's to explain.
+async fn send(
+    context: &Context,
+    header: ImportHeader,
+    path: PathBuf,
+    format: Format,
+    rows: u64,
+) -> Result<ImportResourcesResponse> {
+    let mut client = context.resources().await?;
+    let progress = progress_bar(rows);
+    let (sender, receiver) = mpsc::channel(WAITING);
+    let reader = tokio::task::spawn_blocking({
+        let progress = progress.clone();
+        move || read_rows(&path, format, header, &sender, &progress)
+    });
+    let answered = client.import_resources(ReceiverStream::new(receiver)).await;
+    progress.finish_and_clear();
+    // Where the server ended the call, its reason counts, not that the rows could no longer be sent.
+    let response = answered?.into_inner();
+    reader.await.map_err(|error| Failure::failed(error.to_string()))??;
+    Ok(response)
+}
+
+fn read_rows(
+    path: &Path,
+    format: Format,
+    header: ImportHeader,
+    sender: &mpsc::Sender<ImportResourcesRequest>,
+    progress: &ProgressBar,
+) -> io::Result<()> {
+    let send = |message| sender.blocking_send(ImportResourcesRequest { message: Some(message) }).is_ok();
+    let file = BufReader::new(File::open(path)?);
+    if !send(Message::Header(header)) {
+        return Ok(());
+    }
+    let mut rows: Vec<ImportRow> = Vec::with_capacity(ROWS);
+    format.read(file, &mut |line, row| {
+        if let Ok(record) = row {
+            rows.push(record.to_import_row(line));
+        }
+        if rows.len() < ROWS {
+            return true;
+        }
+        progress.inc(ROWS as u64);
+        send(Message::Rows(ImportRows { rows: std::mem::take(&mut rows) }))
+    });
+    if !rows.is_empty() {
+        progress.inc(rows.len() as u64);
+        send(Message::Rows(ImportRows { rows }));
+    }
+    progress.set_message("waiting for the commit");
+    Ok(())
+}
+
+/// Shown on standard error, if that is a terminal.
+pub(super) fn progress_bar(length: u64) -> ProgressBar {
+    let bar = ProgressBar::new(length);
+    let style = ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} rows, {per_sec} {msg}");
+    if let Ok(style) = style {
+        bar.set_style(style);
+    }
+    bar
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Result<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    Ok(done.map_err(|error| Failure::failed(error.to_string()))??)
+}
+
+fn tell_bad(bad: &[ImportError]) {
+    for ImportError { line, field, description } in bad {
+        let field = if field.is_empty() { String::new() } else { format!("{field}: ") };
+        eprintln!("line {line}: {field}{description}");
+    }
+}
+
+fn told(response: &ImportResourcesResponse) -> String {
+    let revisions = match (response.first_revision, response.last_revision) {
+        (0, _) => String::new(),
+        (first, last) if first == last => format!("; revision {first}"),
+        (first, last) => format!("; revisions {first} to {last}"),
+    };
+    format!(
+        "{} rows changed something, {} were so already, {} were bad{revisions}\noperation {}",
+        response.applied_count, response.unchanged_count, response.rejected_count, response.operation_id
+    )
+}

@@ -1,0 +1,113 @@
+//! `emend log`: the audit trail.
+
+use emend_proto::learning::v1::{ListRevisionsRequest, Revision, RevisionChange};
+
+use crate::{
+    context::{Context, pages},
+    failure::Result,
+    output::{Column, Output, Table},
+    view,
+    words::{self, Kind},
+};
+
+/// Which revisions.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  emend log --limit 20
+  emend log --key \"set up a CSA\"
+  emend log --operation 0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10 --json
+
+Each revision is one decision: what it changed, why, and who. With --json also the candidate and the feedback whose
+arrival decided it.")]
+pub struct Args {
+    /// Only revisions that changed this kind
+    #[arg(long, value_enum)]
+    kind: Option<Kind>,
+    /// Only revisions that changed this phrase or alias
+    #[arg(long, value_name = "PHRASE", default_value = "")]
+    key: String,
+    /// Only revisions of this import
+    #[arg(long, value_name = "ID", default_value = "")]
+    operation: String,
+    /// At most so many; 0 for all
+    #[arg(long, default_value_t = 50, value_name = "COUNT")]
+    limit: usize,
+}
+
+/// Lists them, newest first.
+pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+    let (revisions, more) = list(context, args.limit, &|page_size, page_token| ListRevisionsRequest {
+        namespace: context.namespace(),
+        kind: args.kind.map_or(0, Kind::number),
+        key: args.key.clone(),
+        operation_id: args.operation.clone(),
+        page_size,
+        page_token,
+    })
+    .await?;
+    output.results(&revisions, view::revision, table, "No revisions.")?;
+    super::candidates::tell_of_more(more);
+    Ok(())
+}
+
+/// Revisions, newest first, at most `limit` (0: all), and whether there are more.
+pub async fn list(
+    context: &Context,
+    limit: usize,
+    request: &dyn Fn(i32, String) -> ListRevisionsRequest,
+) -> Result<(Vec<Revision>, bool)> {
+    let client = context.resources().await?;
+    pages(limit, 500, |page_size, page_token| {
+        let request = context.request(request(page_size, page_token));
+        let mut client = client.clone();
+        async move {
+            let page = client.list_revisions(request).await?.into_inner();
+            Ok((page.revisions, page.next_page_token))
+        }
+    })
+    .await
+}
+
+fn table(revisions: &[Revision]) -> Table {
+    let mut table = Table::new([
+        ("REVISION", Column::Figure),
+        ("AT", Column::Whole),
+        ("CAUSE", Column::Whole),
+        ("BY", Column::Prose),
+        ("WHAT", Column::Prose),
+        ("REASON", Column::Prose),
+    ]);
+    for revision in revisions {
+        let actor = revision.actor.clone().unwrap_or_default();
+        let by = if actor.on_behalf_of.is_empty() { actor.caller } else { actor.on_behalf_of };
+        for (index, change) in revision.changes.iter().enumerate() {
+            // A revision's own columns stand once, at its first change.
+            let once = |text: String| if index == 0 { text } else { String::new() };
+            table.row([
+                once(revision.revision.to_string()),
+                once(view::short_time(revision.committed_at.as_ref())),
+                once(words::cause_name(revision.cause)),
+                once(by.clone()),
+                what(change),
+                once(revision.reason.clone()),
+            ]);
+        }
+    }
+    table
+}
+
+fn what(change: &RevisionChange) -> String {
+    let key = change.key.clone().unwrap_or_default();
+    let prohibits = key.kind == Kind::Prohibition.number();
+    let whose = if key.user_id.is_empty() { String::new() } else { format!(" (for {})", key.user_id) };
+    let (before, after) = (view::maps_to(change.before.as_ref()), view::maps_to(change.after.as_ref()));
+    let told = match (change.before.is_some(), change.after.is_some()) {
+        (false, true) if prohibits => format!("{} ↛ {after}", key.key),
+        (_, false) if prohibits => format!("{} may be {before} again", key.key),
+        (false, true) => format!("{} → {after}", key.key),
+        (true, true) => format!("{} → {after}, was {before}", key.key),
+        (_, false) => format!("{} is forgotten, was {before}", key.key),
+    };
+    told + &whose
+}

@@ -1,0 +1,120 @@
+//! `emend nodes`: the fleet, and how far each node has applied.
+
+use std::time::Duration;
+
+use emend_proto::learning::v1::{DelayHistogram, ListNodesRequest, Node};
+
+use crate::{
+    context::{Context, pages},
+    failure::{Failure, Result},
+    output::{Column, Output, Table},
+    view, words,
+};
+
+/// Which nodes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  emend nodes
+  emend nodes --seen-within 10m --json
+
+APPLIED is what a node reported to have applied, not what was sent to it. DELAY is the median and the 99th percentile from
+commit to applied, as last reported, rounded up to the bounds of the node's histogram.")]
+pub struct Args {
+    /// Only nodes of which something was heard within this time
+    #[arg(long, value_name = "SPAN", default_value = "24h", value_parser = words::duration)]
+    seen_within: Duration,
+    /// At most so many; 0 for all
+    #[arg(long, default_value_t = 0, value_name = "COUNT")]
+    limit: usize,
+}
+
+/// Lists them by id.
+pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+    let client = context.subscriptions().await?;
+    let seen_within = prost_types::Duration::try_from(args.seen_within)
+        .map_err(|_| Failure::usage("--seen-within is too long"))?;
+    let (nodes, more) = pages(args.limit, 1_000, |page_size, page_token| {
+        let request = ListNodesRequest { page_size, page_token, seen_within: Some(seen_within) };
+        let mut client = client.clone();
+        async move {
+            let page = client.list_nodes(context.request(request)).await?.into_inner();
+            Ok((page.nodes, page.next_page_token))
+        }
+    })
+    .await?;
+    output.results(&nodes, view::node, table, "No nodes.")?;
+    super::candidates::tell_of_more(more);
+    Ok(())
+}
+
+fn table(nodes: &[Node]) -> Table {
+    Table::new([
+        ("NODE", Column::Prose),
+        ("VERSION", Column::Prose),
+        ("ZONE", Column::Prose),
+        ("STREAM", Column::Whole),
+        ("APPLIED", Column::Figure),
+        ("BEHIND", Column::Figure),
+        ("REJECTED", Column::Figure),
+        ("DELAY", Column::Whole),
+        ("PROBLEM", Column::Prose),
+    ])
+    .of(nodes, |node| {
+        let info = node.info.clone().unwrap_or_default();
+        [
+            info.id,
+            info.version,
+            info.zone,
+            if node.connected { "open".into() } else { "closed".into() },
+            node.applied.as_ref().map_or_else(|| "–".into(), |cursor| cursor.revision.to_string()),
+            node.lag_revisions.to_string(),
+            node.rejected_count.to_string(),
+            node.delays.as_ref().map_or_else(|| "–".into(), delay),
+            node.problem.clone(),
+        ]
+    })
+}
+
+/// The median and the 99th percentile.
+fn delay(histogram: &DelayHistogram) -> String {
+    match (quantile(histogram, 50), quantile(histogram, 99)) {
+        (Some(median), Some(high)) => format!("{median} / {high}"),
+        _ => "–".into(),
+    }
+}
+
+/// The upper bound of the bucket in which that percentile lies; none where nothing was measured.
+fn quantile(histogram: &DelayHistogram, percent: i64) -> Option<String> {
+    let total: i64 = histogram.counts.iter().sum();
+    if total <= 0 {
+        return None;
+    }
+    let wanted = total.saturating_mul(percent).div_euclid(100).max(1);
+    let mut seen = 0;
+    for (index, count) in histogram.counts.iter().enumerate() {
+        seen += count;
+        if seen >= wanted {
+            return Some(match (histogram.bounds_ms.get(index), histogram.bounds_ms.last()) {
+                (Some(bound), _) => format!("≤{bound} ms"),
+                (None, Some(last)) => format!(">{last} ms"),
+                (None, None) => "?".into(),
+            });
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_the_bounds_of_their_buckets() {
+        let histogram = DelayHistogram { bounds_ms: vec![1, 10, 100], counts: vec![50, 48, 1, 1], sum_ms: 0 };
+        assert_eq!(delay(&histogram), "≤1 ms / ≤100 ms");
+        let slow = DelayHistogram { bounds_ms: vec![1], counts: vec![0, 3], sum_ms: 9_000 };
+        assert_eq!(delay(&slow), ">1 ms / >1 ms");
+        assert_eq!(delay(&DelayHistogram::default()), "–");
+    }
+}

@@ -1,0 +1,103 @@
+//! `emend outbox`: what could not be delivered to learning-svc.
+
+use clap::Subcommand;
+use emend_proto::feedback::v1::{DeadLetter, ListDeadLettersRequest, RedriveDeadLettersRequest};
+use emend_runtime::status::code_name;
+use serde_json::json;
+
+use crate::{
+    context::{Context, pages},
+    failure::Result,
+    output::{Column, Output, Table},
+    view,
+};
+
+/// List or redrive.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  emend outbox list
+  emend outbox redrive
+  emend outbox redrive 0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10
+
+A dead letter is an event that learning-svc refused for good. Once the cause is mended, redrive it.")]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Dead letters, oldest first
+    List {
+        /// Those of all namespaces
+        #[arg(long)]
+        all_namespaces: bool,
+        /// At most so many; 0 for all
+        #[arg(long, default_value_t = 50, value_name = "COUNT")]
+        limit: usize,
+    },
+    /// Make dead letters due again: these, or all of the namespace
+    Redrive {
+        /// Only these events
+        #[arg(value_name = "EVENT_ID")]
+        event_ids: Vec<String>,
+    },
+}
+
+/// Lists or redrives.
+pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+    match args.what {
+        What::List { all_namespaces, limit } => {
+            let namespace = if all_namespaces { String::new() } else { context.namespace() };
+            let (letters, more) = list(context, &namespace, limit).await?;
+            output.results(&letters, view::dead_letter, table, "No dead letters.")?;
+            super::candidates::tell_of_more(more);
+            Ok(())
+        }
+        What::Redrive { event_ids } => {
+            let request = RedriveDeadLettersRequest { namespace: context.namespace(), event_ids };
+            let mut client = context.feedback().await?;
+            let count = client.redrive_dead_letters(context.request(request)).await?.into_inner().redriven_count;
+            output.result(&json!({"redrivenCount": count}), || match count {
+                1 => "1 event is due again".into(),
+                count => format!("{count} events are due again"),
+            })
+        }
+    }
+}
+
+/// Dead letters of a namespace (empty: of all), at most `limit` (0: all), and whether there are more.
+pub async fn list(context: &Context, namespace: &str, limit: usize) -> Result<(Vec<DeadLetter>, bool)> {
+    let client = context.feedback().await?;
+    pages(limit, 500, |page_size, page_token| {
+        let request = ListDeadLettersRequest { namespace: namespace.to_owned(), page_size, page_token };
+        let mut client = client.clone();
+        async move {
+            let page = client.list_dead_letters(context.request(request)).await?.into_inner();
+            Ok((page.dead_letters, page.next_page_token))
+        }
+    })
+    .await
+}
+
+fn table(letters: &[DeadLetter]) -> Table {
+    Table::new([
+        ("EVENT", Column::Whole),
+        ("NAMESPACE", Column::Prose),
+        ("TRIES", Column::Figure),
+        ("CODE", Column::Whole),
+        ("DEAD SINCE", Column::Whole),
+        ("ERROR", Column::Prose),
+    ])
+    .of(letters, |letter| {
+        [
+            letter.event_id.clone(),
+            letter.namespace.clone(),
+            letter.attempts.to_string(),
+            code_name(letter.code.into()).to_owned(),
+            view::short_time(letter.dead_at.as_ref()),
+            letter.error.clone(),
+        ]
+    })
+}

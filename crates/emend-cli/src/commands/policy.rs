@@ -1,0 +1,229 @@
+//! `emend policy`: how much it takes to learn something.
+
+use std::time::Duration;
+
+use clap::Subcommand;
+use emend_proto::{
+    common::v1::RiskLevel,
+    learning::v1::{Counting, GetPolicyRequest, Policy, UpdatePolicyRequest},
+};
+use prost_types::FieldMask;
+
+use crate::{
+    context::Context,
+    failure::{Failure, Result},
+    output::Output,
+    view,
+    words::{self, Count, Kind, Risk},
+};
+
+/// Get or set.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  emend policy get invocation_phrase
+  emend policy set invocation_phrase --threshold 5 --reason \"too many wrong ones last week\" --by dana
+  emend policy set entity_alias --risk medium
+  emend policy set prohibition --half-life 90d
+  emend policy set prohibition --half-life none
+
+What is pending is evaluated anew in the background; `get` shows how many contests remain.")]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// What is in force
+    Get {
+        /// Of which kind
+        #[arg(value_enum)]
+        kind: Kind,
+    },
+    /// Change what is given, keep the rest
+    Set(Box<Set>),
+}
+
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("change").required(true).multiple(true)
+    .args(["risk", "threshold", "counting", "half_life", "max_derived_voters", "max_resources", "max_value_bytes",
+           "max_counted_feedback"]))]
+struct Set {
+    /// Of which kind
+    #[arg(value_enum)]
+    kind: Kind,
+    /// How much harm a wrong promotion does
+    #[arg(long, value_enum)]
+    risk: Option<Risk>,
+    /// Net confirmations that medium risk needs, 1 to 1000
+    #[arg(long, value_name = "COUNT")]
+    threshold: Option<i32>,
+    /// What a count is made of
+    #[arg(long, value_enum)]
+    counting: Option<Count>,
+    /// A vote's weight halves in this time, for example 90d; `none`: votes do not decay
+    #[arg(long, value_name = "SPAN", value_parser = half_life)]
+    half_life: Option<HalfLife>,
+    /// Voters derived from one caller count together at most so many in a contest
+    #[arg(long, value_name = "COUNT")]
+    max_derived_voters: Option<i32>,
+    /// At most so many resources of this kind
+    #[arg(long, value_name = "COUNT")]
+    max_resources: Option<i64>,
+    /// At most so many encoded bytes of one value
+    #[arg(long, value_name = "BYTES")]
+    max_value_bytes: Option<i32>,
+    /// Only the newest so many corrections of a contest are counted
+    #[arg(long, value_name = "COUNT")]
+    max_counted_feedback: Option<i32>,
+    /// Only if it still has this etag
+    #[arg(long, value_name = "ETAG", default_value = "")]
+    etag: String,
+    /// Why
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+    /// Who decided it
+    #[arg(long, value_name = "ID", default_value = "")]
+    by: String,
+}
+
+/// A half-life, or none.
+#[derive(Debug, Clone, Copy)]
+struct HalfLife(Option<Duration>);
+
+fn half_life(text: &str) -> Result<HalfLife, String> {
+    if text == "none" { Ok(HalfLife(None)) } else { words::duration(text).map(|span| HalfLife(Some(span))) }
+}
+
+/// Gets or sets.
+pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+    let mut client = context.policies().await?;
+    let policy = match args.what {
+        What::Get { kind } => {
+            let request = GetPolicyRequest { namespace: context.namespace(), kind: kind.number() };
+            client.get_policy(context.request(request)).await?.into_inner().policy
+        }
+        What::Set(set) => {
+            let request = update(*set, context.namespace())?;
+            client.update_policy(context.request(request)).await?.into_inner().policy
+        }
+    };
+    let policy = policy.ok_or_else(|| Failure::failed("learning-svc answered without the policy"))?;
+    output.result(&view::policy(&policy), || shown(&policy))
+}
+
+fn update(set: Set, namespace: String) -> Result<UpdatePolicyRequest> {
+    let mut paths = Vec::new();
+    let mut changed = |given: bool, path: &str| {
+        if given {
+            paths.push(path.to_owned());
+        }
+    };
+    changed(set.risk.is_some(), "risk_level");
+    changed(set.threshold.is_some(), "threshold");
+    changed(set.counting.is_some(), "counting");
+    changed(set.half_life.is_some(), "half_life");
+    changed(set.max_derived_voters.is_some(), "max_derived_voters");
+    changed(set.max_resources.is_some(), "max_resources");
+    changed(set.max_value_bytes.is_some(), "max_value_bytes");
+    changed(set.max_counted_feedback.is_some(), "max_counted_feedback");
+    let half_life = set.half_life.and_then(|HalfLife(span)| span);
+    let half_life = half_life
+        .map(prost_types::Duration::try_from)
+        .transpose()
+        .map_err(|_| Failure::usage("--half-life is too long"))?;
+    let policy = Policy {
+        namespace,
+        kind: set.kind.number(),
+        risk_level: set.risk.map_or(0, |risk| RiskLevel::from(risk) as i32),
+        threshold: set.threshold.unwrap_or_default(),
+        counting: set.counting.map_or(0, |counting| Counting::from(counting) as i32),
+        half_life,
+        max_derived_voters: set.max_derived_voters.unwrap_or_default(),
+        max_resources: set.max_resources.unwrap_or_default(),
+        max_value_bytes: set.max_value_bytes.unwrap_or_default(),
+        max_counted_feedback: set.max_counted_feedback.unwrap_or_default(),
+        etag: set.etag,
+        ..Default::default()
+    };
+    Ok(UpdatePolicyRequest {
+        policy: Some(policy),
+        update_mask: Some(FieldMask { paths }),
+        reason: set.reason,
+        on_behalf_of: set.by,
+    })
+}
+
+fn shown(policy: &Policy) -> String {
+    use std::fmt::Write as _;
+    let counting = Counting::try_from(policy.counting).map_or("", |counting| counting.as_str_name());
+    let half_life = policy.half_life.as_ref().map_or_else(
+        || "none: votes do not decay".into(),
+        |span| format!("{} h", span.seconds / 3_600),
+    );
+    let version = match policy.version {
+        0 => "0 (the default; never set)".into(),
+        version => format!("{version}, set at {}", view::short_time(policy.updated_at.as_ref())),
+    };
+    let remaining = match policy.reevaluation_remaining {
+        0 => "all is evaluated by it".into(),
+        count => format!("{count} contests still to be evaluated by it"),
+    };
+    let mut text = String::new();
+    for (name, value) in [
+        ("namespace", policy.namespace.clone()),
+        ("kind", words::kind_name(policy.kind)),
+        ("risk", words::risk_name(policy.risk_level)),
+        ("threshold", policy.threshold.to_string()),
+        ("counting", counting.trim_start_matches("COUNTING_").to_ascii_lowercase()),
+        ("half-life", half_life),
+        ("max derived voters", policy.max_derived_voters.to_string()),
+        ("max resources", policy.max_resources.to_string()),
+        ("max value bytes", policy.max_value_bytes.to_string()),
+        ("max counted feedback", policy.max_counted_feedback.to_string()),
+        ("version", version),
+        ("etag", policy.etag.clone()),
+        ("", remaining),
+    ] {
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "{name:<21} {value}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::{Cli, commands::Command};
+
+    fn parse(args: &[&str]) -> Result<UpdatePolicyRequest, clap::Error> {
+        let args = ["emend", "policy", "set", "invocation_phrase"].iter().chain(args);
+        let Command::Policy(Args { what: What::Set(set) }) = Cli::try_parse_from(args)?.command else {
+            panic!("not policy set");
+        };
+        Ok(update(*set, "fund-admin".into()).expect("a policy"))
+    }
+
+    #[test]
+    fn only_what_is_given_is_changed() {
+        let request = parse(&["--threshold", "5", "--half-life", "90d"]).unwrap();
+        assert_eq!(request.update_mask.unwrap().paths, ["threshold", "half_life"]);
+        assert_eq!(request.policy.unwrap().half_life.unwrap().seconds, 90 * 86_400);
+    }
+
+    #[test]
+    fn a_half_life_can_be_taken_away() {
+        let request = parse(&["--half-life", "none"]).unwrap();
+        assert_eq!(request.update_mask.unwrap().paths, ["half_life"]);
+        assert_eq!(request.policy.unwrap().half_life, None);
+    }
+
+    #[test]
+    fn to_change_nothing_is_no_command() {
+        assert!(parse(&[]).is_err());
+        assert!(parse(&["--reason", "because"]).is_err());
+    }
+}

@@ -1,0 +1,267 @@
+//! `emend resources`: what was learned, and setting it by hand.
+
+use clap::Subcommand;
+use emend_proto::{
+    common::v1::{
+        EntityAliasValue, InvocationPhraseValue, ProhibitionValue, Resource, ResourceKey, ResourceValue,
+        resource_value::Value as Learned,
+    },
+    learning::v1::{
+        DeleteResourceRequest, GetResourceRequest, ListResourcesRequest, PutResourceRequest,
+    },
+};
+use serde_json::json;
+
+use crate::{
+    context::{Context, pages},
+    failure::{Failure, Result},
+    output::{Column, Output, Table},
+    view,
+    words::{self, Kind},
+};
+
+/// List, get, put or delete.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  emend resources list --kind entity_alias --prefix j
+  emend resources get invocation_phrase \"set up a CSA\"
+  emend resources put entity_alias \"J. Smith\" person:jane-smith --by dana --reason \"the only one left\"
+  emend resources put prohibition \"wind down the fund\" delete_fund
+  emend resources delete invocation_phrase \"set up a CSA\" --reason \"the verb is retired\"
+
+What a person puts is pinned: votes do not replace it.")]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// In key order
+    List(List),
+    /// One
+    Get {
+        /// Which
+        #[command(flatten)]
+        key: Key,
+        /// Answer from a state at least this new
+        #[arg(long, value_name = "REVISION", default_value_t = 0)]
+        min_revision: i64,
+    },
+    /// Set a value as a person's decision
+    Put(Put),
+    /// Take a value away
+    Delete(Delete),
+}
+
+#[derive(Debug, clap::Args)]
+struct List {
+    /// Only these kinds; may be given several times
+    #[arg(long, value_enum)]
+    kind: Vec<Kind>,
+    /// Only keys that begin so
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    prefix: String,
+    /// Only this user's own
+    #[arg(long, value_name = "ID", default_value = "")]
+    user: String,
+    /// Answer from a state at least this new
+    #[arg(long, value_name = "REVISION", default_value_t = 0)]
+    min_revision: i64,
+    /// At most so many; 0 for all
+    #[arg(long, default_value_t = 100, value_name = "COUNT")]
+    limit: usize,
+}
+
+/// Which resource.
+#[derive(Debug, clap::Args)]
+struct Key {
+    /// Its kind
+    #[arg(value_enum)]
+    kind: Kind,
+    /// The phrase or alias, in any form
+    phrase: String,
+    /// The forbidden choice; for a prohibition only
+    #[arg(long, value_name = "CHOICE", default_value = "")]
+    qualifier: String,
+    /// The user whose own it is
+    #[arg(long, value_name = "ID", default_value = "")]
+    user: String,
+}
+
+#[derive(Debug, clap::Args)]
+struct Put {
+    /// Its kind
+    #[arg(value_enum)]
+    kind: Kind,
+    /// The phrase or alias
+    phrase: String,
+    /// The verb, the entity's id, or the choice never to offer
+    choice: String,
+    /// For this user only
+    #[arg(long, value_name = "ID", default_value = "")]
+    user: String,
+    /// Only if it still has this etag
+    #[arg(long, value_name = "ETAG", default_value = "")]
+    etag: String,
+    /// Why
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+    /// Who decided it
+    #[arg(long, value_name = "ID", default_value = "")]
+    by: String,
+}
+
+#[derive(Debug, clap::Args)]
+struct Delete {
+    /// Which
+    #[command(flatten)]
+    key: Key,
+    /// Only if it still has this etag
+    #[arg(long, value_name = "ETAG", default_value = "")]
+    etag: String,
+    /// Why
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+    /// Who decided it
+    #[arg(long, value_name = "ID", default_value = "")]
+    by: String,
+}
+
+impl Key {
+    fn message(self, namespace: String) -> ResourceKey {
+        ResourceKey {
+            namespace,
+            kind: self.kind.number(),
+            key: self.phrase,
+            qualifier: self.qualifier,
+            user_id: self.user,
+        }
+    }
+}
+
+/// What a choice is to a kind, as a message.
+pub fn learned(kind: Kind, choice: String) -> Learned {
+    match kind {
+        Kind::InvocationPhrase => Learned::InvocationPhrase(InvocationPhraseValue { verb: choice }),
+        Kind::EntityAlias => Learned::EntityAlias(EntityAliasValue { entity_id: choice }),
+        Kind::Prohibition => Learned::Prohibition(ProhibitionValue { forbidden_choice: choice }),
+    }
+}
+
+/// The request that sets a value by hand.
+pub fn put_request(namespace: String, kind: Kind, phrase: String, choice: String) -> PutResourceRequest {
+    PutResourceRequest {
+        key: Some(ResourceKey {
+            namespace,
+            kind: kind.number(),
+            key: phrase,
+            qualifier: if kind == Kind::Prohibition { choice.clone() } else { String::new() },
+            user_id: String::new(),
+        }),
+        value: Some(ResourceValue { value: Some(learned(kind, choice)), ..Default::default() }),
+        ..Default::default()
+    }
+}
+
+/// Lists, gets, puts or deletes.
+pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+    match args.what {
+        What::List(args) => {
+            let (resources, more) = list(&args, context).await?;
+            output.results(&resources, view::resource, table, "Nothing was learned.")?;
+            super::candidates::tell_of_more(more);
+            Ok(())
+        }
+        What::Get { key, min_revision } => {
+            let request = GetResourceRequest { key: Some(key.message(context.namespace())), min_revision };
+            let response = context.resources().await?.get_resource(context.request(request)).await?;
+            let resource = there(response.into_inner().resource)?;
+            output.result(&view::resource(&resource), || table(&[resource.clone()]).render(crate::output::WIDTH))
+        }
+        What::Put(args) => {
+            let mut request = put_request(context.namespace(), args.kind, args.phrase, args.choice);
+            if let Some(key) = &mut request.key {
+                key.user_id = args.user;
+            }
+            request.etag = args.etag;
+            request.reason = args.reason;
+            request.on_behalf_of = args.by;
+            let response = context.resources().await?.put_resource(context.request(request)).await?.into_inner();
+            let resource = there(response.resource)?;
+            let json = json!({"resource": view::resource(&resource), "revision": response.revision});
+            output.result(&json, || match response.revision {
+                0 => format!("{} was so already", what(&resource)),
+                revision => format!("{} (revision {revision})", what(&resource)),
+            })
+        }
+        What::Delete(args) => {
+            let request = DeleteResourceRequest {
+                key: Some(args.key.message(context.namespace())),
+                etag: args.etag,
+                reason: args.reason,
+                on_behalf_of: args.by,
+            };
+            let response = context.resources().await?.delete_resource(context.request(request)).await?.into_inner();
+            output.result(&json!({"revision": response.revision}), || {
+                format!("Deleted (revision {})", response.revision)
+            })
+        }
+    }
+}
+
+fn there(resource: Option<Resource>) -> Result<Resource> {
+    resource.ok_or_else(|| Failure::failed("learning-svc answered without the resource"))
+}
+
+async fn list(args: &List, context: &Context) -> Result<(Vec<Resource>, bool)> {
+    let client = context.resources().await?;
+    pages(args.limit, 1_000, |page_size, page_token| {
+        let request = ListResourcesRequest {
+            namespace: context.namespace(),
+            kinds: words::kind_numbers(&args.kind),
+            key_prefix: args.prefix.clone(),
+            user_id: args.user.clone(),
+            min_revision: args.min_revision,
+            page_size,
+            page_token,
+        };
+        let mut client = client.clone();
+        async move {
+            let page = client.list_resources(context.request(request)).await?.into_inner();
+            Ok((page.resources, page.next_page_token))
+        }
+    })
+    .await
+}
+
+/// A resource in a few words: `set up a CSA → create_isda`.
+pub fn what(resource: &Resource) -> String {
+    let display = resource.value.as_ref().map_or("", |value| value.display.as_str());
+    let prohibits = resource.key.as_ref().is_some_and(|key| key.kind == Kind::Prohibition.number());
+    let arrow = if prohibits { '↛' } else { '→' };
+    format!("{display} {arrow} {}", view::maps_to(resource.value.as_ref()))
+}
+
+fn table(resources: &[Resource]) -> Table {
+    Table::new([
+        ("KIND", Column::Whole),
+        ("KEY", Column::Prose),
+        ("CHOICE", Column::Prose),
+        ("USER", Column::Prose),
+        ("REVISION", Column::Figure),
+        ("COMMITTED", Column::Whole),
+    ])
+    .of(resources, |resource| {
+        let key = resource.key.clone().unwrap_or_default();
+        [
+            words::kind_name(key.kind),
+            key.key,
+            view::maps_to(resource.value.as_ref()).to_owned(),
+            key.user_id,
+            resource.revision.to_string(),
+            view::short_time(resource.committed_at.as_ref()),
+        ]
+    })
+}

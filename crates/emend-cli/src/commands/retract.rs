@@ -1,0 +1,45 @@
+//! `emend retract`: takes a correction back.
+
+use emend_proto::feedback::v1::RetractFeedbackRequest;
+
+use super::submit::told;
+use crate::{
+    context::Context,
+    failure::{Failure, Result},
+    output::Output,
+    view, words,
+};
+
+/// Which correction, and why.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  emend retract 0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10 --reason \"I misread the deed\" --wait
+
+Its vote no longer counts. Where that brings an applied value's supporters below the threshold, the value is withdrawn.")]
+pub struct Args {
+    /// The feedback's id, as `submit` printed it
+    feedback_id: String,
+    /// Why
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+    /// Answer once it has been evaluated, not once it is stored
+    #[arg(long)]
+    wait: bool,
+}
+
+/// Retracts it and tells what became of it.
+pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+    let request = RetractFeedbackRequest {
+        namespace: context.namespace(),
+        feedback_id: args.feedback_id,
+        reason: args.reason,
+        wait: words::wait(args.wait) as i32,
+    };
+    let response = context.feedback().await?.retract_feedback(context.request(request)).await?;
+    let feedback = response
+        .into_inner()
+        .feedback
+        .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
+    output.result(&view::feedback(&feedback), || told(&feedback))
+}

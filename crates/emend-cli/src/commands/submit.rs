@@ -1,0 +1,150 @@
+//! `emend submit`: says what is wrong and what is right.
+
+use clap::Subcommand;
+use emend_proto::{
+    common::v1::{
+        Correction, EntityCorrection, PhraseMapping, Prohibition, Reporter, VerbCorrection,
+        correction::Correction as Oneof,
+    },
+    feedback::v1::{Feedback, SubmitFeedbackRequest},
+};
+
+use crate::{
+    context::Context,
+    failure::{Failure, Result},
+    output::Output,
+    view, words,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  emend submit verb \"set up a CSA\" create_isda --instead-of create_csa --reporter ana --wait
+  emend submit phrase \"book the trade\" book_trade --reporter ana
+  emend submit entity \"J. Smith\" person:jane-smith --instead-of person:john-smith --reporter ben
+  emend submit prohibit \"wind down the fund\" delete_fund --reporter ana --reason \"it is irreversible\"
+  emend submit phrase \"my pack\" monthly_report --reporter mia --for-me
+
+A correction counts once per reporter: without --reporter all of one caller's count as one voter.";
+
+/// What is said, by whom and why.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+    /// The person or agent who says so
+    #[arg(long, global = true, value_name = "ID")]
+    reporter: Option<String>,
+    /// The session in which it was said
+    #[arg(long, global = true, value_name = "ID")]
+    session: Option<String>,
+    /// Why, in the reporter's words
+    #[arg(long, global = true, value_name = "TEXT")]
+    reason: Option<String>,
+    /// Anything that helps a reviewer; may be given several times
+    #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = words::key_value)]
+    context: Vec<(String, String)>,
+    /// The query it is about
+    #[arg(long, global = true, value_name = "ID")]
+    query_id: Option<String>,
+    /// Learn it for the reporter alone
+    #[arg(long, global = true)]
+    for_me: bool,
+    /// Answer once it has been evaluated, not once it is stored
+    #[arg(long, global = true)]
+    wait: bool,
+    /// Makes it safe to repeat [default: a random one]
+    #[arg(long, global = true, value_name = "ID")]
+    request_id: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// The wrong verb was chosen for what the user said
+    Verb(Choice),
+    /// A phrase means a verb
+    Phrase {
+        /// The phrase
+        phrase: String,
+        /// The verb it invokes
+        verb: String,
+    },
+    /// The wrong entity was chosen for what the user said
+    Entity(Choice),
+    /// A choice is never to be offered for a phrase
+    Prohibit {
+        /// The phrase
+        phrase: String,
+        /// The verb or entity id never to offer
+        choice: String,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Choice {
+    /// What the user said
+    input: String,
+    /// The right choice
+    choice: String,
+    /// What the system chose, if known
+    #[arg(long, value_name = "CHOICE")]
+    instead_of: Option<String>,
+}
+
+impl From<What> for Correction {
+    fn from(what: What) -> Self {
+        let oneof = match what {
+            What::Verb(Choice { input, choice, instead_of }) => Oneof::Verb(VerbCorrection {
+                original_input: input,
+                system_choice: instead_of.unwrap_or_default(),
+                correct_choice: choice,
+            }),
+            What::Phrase { phrase, verb } => Oneof::PhraseMapping(PhraseMapping { phrase, verb }),
+            What::Entity(Choice { input, choice, instead_of }) => Oneof::Entity(EntityCorrection {
+                original_input: input,
+                system_choice: instead_of.unwrap_or_default(),
+                correct_choice: choice,
+            }),
+            What::Prohibit { phrase, choice } => {
+                Oneof::Prohibition(Prohibition { phrase, forbidden_choice: choice })
+            }
+        };
+        Self { correction: Some(oneof) }
+    }
+}
+
+/// Submits it and tells what became of it.
+pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+    let request = SubmitFeedbackRequest {
+        request_id: args.request_id.unwrap_or_else(|| context.request_id()),
+        namespace: context.namespace(),
+        reporter: Some(Reporter {
+            id: args.reporter.unwrap_or_default(),
+            session_id: args.session.unwrap_or_default(),
+            client: concat!("emend-cli/", env!("CARGO_PKG_VERSION")).to_owned(),
+            client_key: String::new(),
+        }),
+        query_id: args.query_id.unwrap_or_default(),
+        reason: args.reason.unwrap_or_default(),
+        context: args.context.into_iter().collect(),
+        scope: words::scope(args.for_me) as i32,
+        wait: words::wait(args.wait) as i32,
+        correction: Some(args.what.into()),
+    };
+    let response = context.feedback().await?.submit_feedback(context.request(request)).await?;
+    let feedback = response
+        .into_inner()
+        .feedback
+        .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
+    output.result(&view::feedback(&feedback), || told(&feedback))
+}
+
+/// What a reporter is told: the outcome's message, and by which id to retract.
+pub(super) fn told(feedback: &Feedback) -> String {
+    let outcome = feedback.outcome.as_ref();
+    let message = match outcome.map_or("", |outcome| outcome.message.as_str()) {
+        "" => "Stored; not evaluated yet.",
+        message => message,
+    };
+    format!("{message}\nfeedback {}", feedback.feedback_id)
+}

@@ -1,0 +1,240 @@
+//! What every command is given: where the services are, which namespace is meant, how long to wait.
+//!
+//! It must know nothing of any one command.
+
+use std::time::Duration;
+
+use clap::Args;
+use emend_proto::{
+    feedback::v1::feedback_service_client::FeedbackServiceClient,
+    learning::v1::{
+        candidate_service_client::CandidateServiceClient, policy_service_client::PolicyServiceClient,
+        resource_service_client::ResourceServiceClient, subscription_service_client::SubscriptionServiceClient,
+    },
+};
+use emend_runtime::{Entropy, SharedClock, SystemClock, telemetry::LogArgs};
+use tonic::{
+    Request,
+    transport::{Channel, Endpoint},
+};
+
+use crate::{
+    failure::{Failure, Result},
+    words,
+};
+
+/// Where feedback-svc is, or listens, unless said otherwise.
+pub const FEEDBACK_ADDR: &str = "127.0.0.1:7401";
+/// Where learning-svc is, or listens, unless said otherwise.
+pub const LEARNING_ADDR: &str = "127.0.0.1:7402";
+/// Which namespace is meant unless said otherwise.
+pub const NAMESPACE: &str = "default";
+
+/// How long to wait for a connection.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// What can be said before and after every command.
+#[derive(Debug, Clone, Args)]
+pub struct Global {
+    /// feedback-svc's address; for `up` the one to listen on [default: 127.0.0.1:7401]
+    #[arg(long, global = true, env = "EMEND_FEEDBACK_ADDR", value_name = "HOST:PORT", help_heading = "Common options")]
+    pub feedback_addr: Option<String>,
+    /// learning-svc's address; for `up` the one to listen on [default: 127.0.0.1:7402]
+    #[arg(long, global = true, env = "EMEND_LEARNING_ADDR", value_name = "HOST:PORT", help_heading = "Common options")]
+    pub learning_addr: Option<String>,
+    /// The search application [default: default]
+    #[arg(long, short, global = true, env = "EMEND_NAMESPACE", value_name = "NAME", help_heading = "Common options")]
+    pub namespace: Option<String>,
+    /// Print JSON: one line for each result
+    #[arg(long, global = true, help_heading = "Common options")]
+    pub json: bool,
+    /// How long a call may take: a number and ms, s, m or h
+    #[arg(
+        long, global = true, env = "EMEND_TIMEOUT", value_name = "SPAN", default_value = "30s",
+        value_parser = words::duration, help_heading = "Common options"
+    )]
+    pub timeout: Duration,
+    /// How the log on standard error looks.
+    #[command(flatten)]
+    pub log: LogArgs,
+}
+
+/// What every command is given.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// What was said before or after the command.
+    pub global: Global,
+    /// Where random ids come from.
+    pub entropy: Entropy,
+    /// What time it is.
+    pub clock: SharedClock,
+}
+
+impl Context {
+    /// With the computer's clock and randomness.
+    pub fn new(global: Global) -> Self {
+        Self { global, entropy: Entropy::system(), clock: SystemClock::shared() }
+    }
+
+    /// The same, but with the services elsewhere.
+    #[must_use]
+    pub fn at(&self, feedback: impl ToString, learning: impl ToString) -> Self {
+        let mut there = self.clone();
+        there.global.feedback_addr = Some(feedback.to_string());
+        there.global.learning_addr = Some(learning.to_string());
+        there
+    }
+
+    /// The namespace that is meant.
+    pub fn namespace(&self) -> String {
+        self.global.namespace.clone().unwrap_or_else(|| NAMESPACE.into())
+    }
+
+    /// feedback-svc's address.
+    pub fn feedback_addr(&self) -> &str {
+        self.global.feedback_addr.as_deref().unwrap_or(FEEDBACK_ADDR)
+    }
+
+    /// learning-svc's address.
+    pub fn learning_addr(&self) -> &str {
+        self.global.learning_addr.as_deref().unwrap_or(LEARNING_ADDR)
+    }
+
+    /// A request id that nobody else draws, so that a call can be repeated safely.
+    pub fn request_id(&self) -> String {
+        self.entropy.uuid_v7(self.clock.now()).to_string()
+    }
+
+    /// A request with the deadline that was asked for.
+    pub fn request<T>(&self, message: T) -> Request<T> {
+        let mut request = Request::new(message);
+        request.set_timeout(self.global.timeout);
+        request
+    }
+
+    /// A client of the feedback service.
+    pub async fn feedback(&self) -> Result<FeedbackServiceClient<Channel>> {
+        connect("feedback-svc", self.feedback_addr(), "feedback-addr")
+            .await
+            .map(FeedbackServiceClient::new)
+    }
+
+    /// A client of the review queue.
+    pub async fn candidates(&self) -> Result<CandidateServiceClient<Channel>> {
+        self.learning().await.map(CandidateServiceClient::new)
+    }
+
+    /// A client of what was learned.
+    pub async fn resources(&self) -> Result<ResourceServiceClient<Channel>> {
+        self.learning().await.map(ResourceServiceClient::new)
+    }
+
+    /// A client of the policies.
+    pub async fn policies(&self) -> Result<PolicyServiceClient<Channel>> {
+        self.learning().await.map(PolicyServiceClient::new)
+    }
+
+    /// A client of the fleet's state.
+    pub async fn subscriptions(&self) -> Result<SubscriptionServiceClient<Channel>> {
+        self.learning().await.map(SubscriptionServiceClient::new)
+    }
+
+    async fn learning(&self) -> Result<Channel> {
+        connect("learning-svc", self.learning_addr(), "learning-addr").await
+    }
+}
+
+/// `HOST:PORT` as the URI that tonic takes.
+pub fn uri(address: &str) -> String {
+    if address.contains("://") { address.to_owned() } else { format!("http://{address}") }
+}
+
+async fn connect(service: &'static str, address: &str, flag: &'static str) -> Result<Channel> {
+    let endpoint = Endpoint::from_shared(uri(address))
+        .map_err(|error| Failure::usage(format!("--{flag} {address:?} is not HOST:PORT: {error}")))?;
+    endpoint
+        .connect_timeout(CONNECT)
+        .tcp_nodelay(true)
+        .connect()
+        .await
+        .map_err(|error| Failure::Unreachable {
+            service,
+            address: address.to_owned(),
+            flag,
+            reason: innermost(&error),
+        })
+}
+
+/// What the network said, without what was wrapped around it.
+fn innermost(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
+
+/// Walks pages until `limit` items are there (0: all). Returns the items and whether there are more.
+pub async fn pages<T, F, P>(limit: usize, max_page: i32, mut page: F) -> Result<(Vec<T>, bool)>
+where
+    F: FnMut(i32, String) -> P,
+    P: Future<Output = Result<(Vec<T>, String)>>,
+{
+    let mut items = Vec::new();
+    let mut token = String::new();
+    loop {
+        let wanted = match limit {
+            0 => max_page,
+            limit => i32::try_from(limit - items.len()).unwrap_or(max_page).min(max_page),
+        };
+        let (more, next) = page(wanted, token).await?;
+        items.extend(more);
+        token = next;
+        if token.is_empty() {
+            return Ok((items, false));
+        }
+        if limit != 0 && items.len() >= limit {
+            return Ok((items, true));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn walk(limit: usize) -> (Vec<i32>, bool) {
+        // Seven items in pages of at most three; the token is the next item.
+        pages(limit, 3, |size, token| async move {
+            let from: i32 = token.parse().unwrap_or(0);
+            let to = (from + size).min(7);
+            let next = if to == 7 { String::new() } else { to.to_string() };
+            Ok(((from..to).collect(), next))
+        })
+        .await
+        .unwrap()
+    }
+
+    #[tokio::test]
+    async fn pages_are_walked_to_the_limit_or_to_the_end() {
+        assert_eq!(walk(0).await, ((0..7).collect(), false));
+        assert_eq!(walk(2).await, ((0..2).collect(), true));
+        assert_eq!(walk(5).await, ((0..5).collect(), true));
+        assert_eq!(walk(7).await, ((0..7).collect(), false));
+        assert_eq!(walk(100).await, ((0..7).collect(), false));
+    }
+
+    #[test]
+    fn addresses_become_uris() {
+        assert_eq!(uri("127.0.0.1:7401"), "http://127.0.0.1:7401");
+        assert_eq!(uri("https://emend.example"), "https://emend.example");
+    }
+
+    #[tokio::test]
+    async fn who_is_not_there_is_named_with_the_flag_that_says_where() {
+        let refused = connect("learning-svc", "127.0.0.1:1", "learning-addr").await.unwrap_err();
+        assert_eq!(refused.exit(), crate::failure::Exit::Unavailable);
+        let text = refused.to_string();
+        assert!(text.contains("learning-svc at 127.0.0.1:1") && text.contains("--learning-addr"), "{text}");
+    }
+}

@@ -1,0 +1,235 @@
+//! Why a command did not do what it was asked, how that is told, and the exit code that says it.
+//!
+//! It must know nothing of any one command.
+
+use std::{io, process::ExitCode};
+
+use emend_runtime::status::{Explained, code_name};
+use serde_json::{Value, json};
+use tonic::{Code, Status};
+
+/// What a command answers.
+pub type Result<T = (), E = Failure> = std::result::Result<T, E>;
+
+/// The exit codes, as `emend --help` documents them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Done.
+    Ok = 0,
+    /// Failed for a reason that has no code of its own.
+    Failed = 1,
+    /// The command line or an argument is not valid.
+    Usage = 2,
+    /// There is no such thing.
+    NotFound = 3,
+    /// The state does not allow it: exists already, changed meanwhile, a precondition does not hold.
+    Conflict = 4,
+    /// The service is away, overloaded or too slow; the same command may succeed later.
+    Unavailable = 5,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The command line or a file is not valid.
+    #[error("{0}")]
+    Usage(String),
+    /// A service can't be reached.
+    #[error("can't reach {service} at {address}: {reason}\n  is `emend up` running, or is --{flag} another?")]
+    Unreachable {
+        /// Which one.
+        service: &'static str,
+        /// Where it was sought.
+        address: String,
+        /// The flag that says where.
+        flag: &'static str,
+        /// What the network said.
+        reason: String,
+    },
+    /// A service said no.
+    #[error("{0}")]
+    Refused(Box<Explained>),
+    /// What is there already stands in the way.
+    #[error("{0}")]
+    Conflict(String),
+    /// Whoever read the output has gone; nobody is left to be told.
+    #[error("the reader of the output has gone")]
+    ReaderGone,
+    /// Anything else.
+    #[error("{0:#}")]
+    Failed(anyhow::Error),
+}
+
+impl Failure {
+    /// A failure without a code of its own.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::Failed(anyhow::anyhow!(message.into()))
+    }
+
+    /// What is not valid in the command line.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::Usage(message.into())
+    }
+
+    /// The exit code.
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Usage(_) => Exit::Usage,
+            Self::Unreachable { .. } => Exit::Unavailable,
+            Self::Refused(explained) => exit_of(explained.code),
+            Self::Conflict(_) => Exit::Conflict,
+            Self::ReaderGone => Exit::Ok,
+            Self::Failed(_) => Exit::Failed,
+        }
+    }
+
+    /// As one JSON object: `{"error": {…}}`.
+    pub fn to_json(&self) -> Value {
+        let error = match self {
+            Self::Refused(explained) => explained_to_json(explained),
+            Self::Usage(_) => json!({"code": "INVALID_ARGUMENT", "message": self.to_string()}),
+            Self::Unreachable { .. } => json!({"code": "UNAVAILABLE", "message": self.to_string()}),
+            Self::Conflict(_) => json!({"code": "FAILED_PRECONDITION", "message": self.to_string()}),
+            Self::ReaderGone | Self::Failed(_) => json!({"code": "UNKNOWN", "message": self.to_string()}),
+        };
+        json!({ "error": error })
+    }
+
+    /// Tells it on standard error: for people, or as JSON.
+    pub fn report(&self, json: bool) {
+        match self {
+            Self::ReaderGone => {}
+            failure if json => eprintln!("{}", failure.to_json()),
+            failure => eprintln!("emend: {failure}"),
+        }
+    }
+}
+
+/// The exit code of a gRPC code.
+pub fn exit_of(code: Code) -> Exit {
+    match code {
+        Code::Ok => Exit::Ok,
+        Code::InvalidArgument | Code::OutOfRange => Exit::Usage,
+        Code::NotFound => Exit::NotFound,
+        Code::AlreadyExists | Code::FailedPrecondition | Code::Aborted => Exit::Conflict,
+        Code::Unavailable | Code::DeadlineExceeded | Code::ResourceExhausted | Code::Cancelled => Exit::Unavailable,
+        Code::Unknown
+        | Code::PermissionDenied
+        | Code::Unimplemented
+        | Code::Internal
+        | Code::DataLoss
+        | Code::Unauthenticated => Exit::Failed,
+    }
+}
+
+/// A status with all its details as JSON.
+pub fn explained_to_json(explained: &Explained) -> Value {
+    let violations: Vec<_> = explained
+        .field_violations
+        .iter()
+        .map(|violation| json!({"field": violation.field, "description": violation.description}))
+        .collect();
+    let preconditions: Vec<_> = explained
+        .preconditions
+        .iter()
+        .map(|violation| {
+            json!({"type": violation.kind, "subject": violation.subject, "description": violation.description})
+        })
+        .collect();
+    json!({
+        "code": code_name(explained.code),
+        "reason": explained.reason,
+        "message": explained.message,
+        "fieldViolations": violations,
+        "preconditions": preconditions,
+        "retryAfterSeconds": explained.retry_after.map(|delay| delay.as_secs_f64()),
+        "requestId": explained.request_id,
+    })
+}
+
+impl From<Status> for Failure {
+    fn from(status: Status) -> Self {
+        Self::Refused(Box::new(Explained::from(&status)))
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Self::ReaderGone
+        } else {
+            Self::Failed(error.into())
+        }
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        match error.downcast::<Status>() {
+            Ok(status) => status.into(),
+            Err(error) => Self::Failed(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_core::FieldViolation;
+    use emend_runtime::Error;
+
+    use super::*;
+
+    #[test]
+    fn every_kind_of_refusal_has_the_exit_code_that_help_documents() {
+        for (code, exit) in [
+            (Code::InvalidArgument, 2),
+            (Code::NotFound, 3),
+            (Code::AlreadyExists, 4),
+            (Code::FailedPrecondition, 4),
+            (Code::Aborted, 4),
+            (Code::Unavailable, 5),
+            (Code::DeadlineExceeded, 5),
+            (Code::ResourceExhausted, 5),
+            (Code::Internal, 1),
+        ] {
+            assert_eq!(Failure::from(Status::new(code, "no")).exit() as u8, exit, "{code:?}");
+        }
+        assert_eq!(Failure::usage("no").exit(), Exit::Usage);
+        assert_eq!(Failure::failed("no").exit(), Exit::Failed);
+    }
+
+    #[test]
+    fn every_violated_field_is_told_to_people_and_to_programs() {
+        let violations = ["namespace", "correction.verb.correct_choice"].map(|field| FieldViolation {
+            field: field.into(),
+            description: "is required".into(),
+        });
+        let failure = Failure::from(Status::from(Error::InvalidArgument(violations.to_vec())));
+        let text = failure.to_string();
+        assert!(text.contains("namespace: is required") && text.contains("correct_choice: is required"), "{text}");
+        let json = failure.to_json();
+        assert_eq!(json["error"]["code"], "INVALID_ARGUMENT");
+        assert_eq!(json["error"]["fieldViolations"][1]["field"], "correction.verb.correct_choice");
+    }
+
+    #[test]
+    fn when_to_come_back_is_told() {
+        let failure = Failure::from(Status::from(Error::unavailable("DATABASE_UNAVAILABLE", "away")));
+        assert_eq!(failure.exit(), Exit::Unavailable);
+        assert!(failure.to_string().contains("try again in 1s"), "{failure}");
+        assert_eq!(failure.to_json()["error"]["retryAfterSeconds"], 1.0);
+    }
+
+    #[test]
+    fn a_closed_pipe_is_no_failure() {
+        let gone = Failure::from(io::Error::from(io::ErrorKind::BrokenPipe));
+        assert_eq!(gone.exit(), Exit::Ok);
+    }
+}

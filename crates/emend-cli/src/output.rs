@@ -1,0 +1,243 @@
+//! Where results go: standard output, as text for people or as JSON lines for programs.
+//!
+//! It must know nothing of any message; [`crate::view`] makes JSON of those.
+
+use std::io::{self, Write};
+
+use serde_json::Value;
+
+use crate::failure::Result;
+
+/// The widest line of a table.
+pub const WIDTH: usize = 100;
+
+/// Where results go, and in which form.
+pub struct Output<'a> {
+    to: &'a mut (dyn Write + Send),
+    json: bool,
+}
+
+impl<'a> Output<'a> {
+    /// Writes to `to`: JSON lines, or text.
+    pub fn new(to: &'a mut (dyn Write + Send), json: bool) -> Self {
+        Self { to, json }
+    }
+
+    /// Whether JSON was asked for.
+    pub fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// One result: a line of JSON, or the text.
+    pub fn result(&mut self, json: &Value, text: impl FnOnce() -> String) -> Result {
+        if self.json {
+            self.line(&json.to_string())
+        } else {
+            self.line(&text())
+        }
+    }
+
+    /// Several results: a line of JSON each, or one table; `nothing` is said where there are none.
+    pub fn results<T>(
+        &mut self,
+        items: &[T],
+        json: impl Fn(&T) -> Value,
+        table: impl FnOnce(&[T]) -> Table,
+        nothing: &str,
+    ) -> Result {
+        if self.json {
+            items.iter().try_for_each(|item| self.line(&json(item).to_string()))
+        } else if items.is_empty() {
+            self.line(nothing)
+        } else {
+            self.line(&table(items).render(WIDTH))
+        }
+    }
+
+    /// A line, written out at once: who watches a stream wants to see it now.
+    pub fn line(&mut self, text: &str) -> Result {
+        writeln!(self.to, "{}", text.trim_end_matches('\n'))?;
+        self.to.flush()?;
+        Ok(())
+    }
+}
+
+impl Write for Output<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.to.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+impl std::fmt::Debug for Output<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Output").field("json", &self.json).finish_non_exhaustive()
+    }
+}
+
+/// How a column is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Column {
+    /// To the left, never shortened: ids.
+    Whole,
+    /// To the left, shortened where the table would be too wide: prose.
+    Prose,
+    /// To the right: figures.
+    Figure,
+}
+
+/// Rows under headings.
+#[derive(Debug, Clone)]
+pub struct Table {
+    columns: Vec<(String, Column)>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// No rows yet.
+    pub fn new<const N: usize>(columns: [(&str, Column); N]) -> Self {
+        Self {
+            columns: columns
+                .into_iter()
+                .map(|(heading, column)| (heading.to_owned(), column))
+                .collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Adds a row; cells beyond the columns are left out.
+    pub fn row<const N: usize>(&mut self, cells: [String; N]) {
+        self.rows.push(cells.into_iter().map(|cell| one_line(&cell)).collect());
+    }
+
+    /// A table of a row per item.
+    #[must_use]
+    pub fn of<T, const N: usize>(mut self, items: &[T], row: impl Fn(&T) -> [String; N]) -> Self {
+        for item in items {
+            self.row(row(item));
+        }
+        self
+    }
+
+    /// As text at most `width` characters wide, if its whole columns leave room for that.
+    pub fn render(&self, width: usize) -> String {
+        const GAP: usize = 2;
+        let mut widths: Vec<usize> = self
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(index, (heading, _))| {
+                let cells = self.rows.iter().filter_map(|row| row.get(index));
+                cells.map(|cell| chars(cell)).max().unwrap_or(0).max(chars(heading))
+            })
+            .collect();
+        // The widest prose gives way first.
+        let room = width.saturating_sub(GAP * self.columns.len().saturating_sub(1));
+        while widths.iter().sum::<usize>() > room {
+            let widest = (0..widths.len())
+                .filter(|&index| self.columns[index].1 == Column::Prose && widths[index] > 8)
+                .max_by_key(|&index| widths[index]);
+            match widest {
+                Some(index) => widths[index] -= 1,
+                None => break,
+            }
+        }
+        let headings: Vec<String> = self.columns.iter().map(|(heading, _)| heading.clone()).collect();
+        let mut text = String::new();
+        for row in std::iter::once(&headings).chain(&self.rows) {
+            let cells: Vec<String> = row
+                .iter()
+                .zip(&self.columns)
+                .zip(&widths)
+                .map(|((cell, (_, column)), &width)| set(cell, *column, width))
+                .collect();
+            text.push_str(cells.join(&" ".repeat(GAP)).trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// Sets a cell in its column.
+fn set(cell: &str, column: Column, width: usize) -> String {
+    let cell = shortened(cell, width);
+    let padding = " ".repeat(width.saturating_sub(chars(&cell)));
+    match column {
+        Column::Figure => padding + &cell,
+        Column::Whole | Column::Prose => cell + &padding,
+    }
+}
+
+/// At most `width` characters, the cut marked.
+pub fn shortened(text: &str, width: usize) -> String {
+    if chars(text) <= width {
+        return text.to_owned();
+    }
+    let mut short: String = text.chars().take(width.saturating_sub(1)).collect();
+    short.push('…');
+    short
+}
+
+fn one_line(text: &str) -> String {
+    text.replace(['\n', '\r', '\t'], " ")
+}
+
+fn chars(text: &str) -> usize {
+    text.chars().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::new([
+            ("ID", Column::Whole),
+            ("PHRASE", Column::Prose),
+            ("VOTES", Column::Figure),
+        ]);
+        table.row(["0192d3c5-7a0e".into(), "set up\na CSA".into(), "3".into()]);
+        table.row(["x".into(), "a very long phrase that nobody reads to its end".into(), "12".into()]);
+        table
+    }
+
+    #[test]
+    fn columns_are_aligned_and_figures_stand_to_the_right() {
+        let text = table().render(100);
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines[0], "ID             PHRASE                                           VOTES");
+        assert!(lines[1].ends_with("    3") && lines[1].contains("set up a CSA"));
+        assert!(lines.iter().all(|line| line.chars().count() == lines[0].chars().count()));
+    }
+
+    #[test]
+    fn prose_gives_way_and_ids_never_do() {
+        let text = table().render(40);
+        assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
+        assert!(text.contains("0192d3c5-7a0e") && text.contains('…'));
+    }
+
+    #[test]
+    fn json_is_a_line_for_each_result() {
+        let mut written = Vec::new();
+        Output::new(&mut written, true)
+            .results(&[1, 2], |n| serde_json::json!({ "n": n }), |_| table(), "none")
+            .unwrap();
+        assert_eq!(String::from_utf8(written).unwrap(), "{\"n\":1}\n{\"n\":2}\n");
+    }
+
+    #[test]
+    fn nothing_is_said_in_words_but_not_in_json() {
+        let (mut text, mut json) = (Vec::new(), Vec::new());
+        let none: [u8; 0] = [];
+        let print = |to: &mut Vec<u8>, as_json| {
+            Output::new(to, as_json).results(&none, |_| Value::Null, |_| table(), "nothing here")
+        };
+        print(&mut text, false).unwrap();
+        print(&mut json, true).unwrap();
+        assert_eq!((text.as_slice(), json.as_slice()), (&b"nothing here\n"[..], &b""[..]));
+    }
+}

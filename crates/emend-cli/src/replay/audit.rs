@@ -1,0 +1,273 @@
+//! What was learned, and whether anything was lost, from the services' own records.
+//!
+//! It must know nothing of the simulation: it sees only what an operator could.
+
+use std::collections::{BTreeMap, HashMap};
+
+use emend_client::NodeHandle;
+use emend_core::{Kind, Namespace, NormalizedKey};
+use emend_proto::{
+    common::v1::{Cause, ResourceKind, resource_value::Value as Learned},
+    feedback::v1::{DeliveryState, ListFeedbackRequest},
+    learning::v1::{ListCandidatesRequest, ListResourcesRequest, ListRevisionsRequest},
+};
+
+use super::dataset::Dataset;
+use crate::{
+    commands,
+    context::{Context, pages},
+    failure::{Failure, Result},
+    view,
+};
+
+/// The reason of an outcome that is not there yet.
+pub const NOT_EVALUATED: &str = "NOT_EVALUATED";
+
+/// What was learned since last asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LearnedSince {
+    /// Values that votes promoted.
+    pub promotions: u64,
+    /// Of them those that are not the true label.
+    pub wrong_promotions: u64,
+}
+
+/// What was found at the end.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Audit {
+    /// Corrections that were answered OK.
+    pub submitted: u64,
+    /// Corrections that feedback-svc holds.
+    pub stored: u64,
+    /// Of them those that learning-svc evaluated.
+    pub evaluated: u64,
+    /// Corrections that the candidates count.
+    pub counted: u64,
+    /// Events that were refused for good.
+    pub dead_letters: u64,
+    /// Candidates that await a person, for example because the phrase holds personal data.
+    pub awaiting_review: u64,
+    /// Revisions in the audit trail.
+    pub revisions: u64,
+    /// What is learned at the end.
+    pub resources: u64,
+    /// Of them those that are not the true label.
+    pub wrong_resources: u64,
+    /// Of them those that the node answers with.
+    pub on_the_node: u64,
+    /// What does not add up; empty: nothing was lost.
+    pub problems: Vec<String>,
+}
+
+/// Reads the services' records of one namespace.
+#[derive(Debug)]
+pub struct Auditor {
+    context: Context,
+    namespace: String,
+    seen: i64,
+    revisions: u64,
+    /// The resources as the audit trail has them.
+    replayed: HashMap<String, String>,
+}
+
+impl Auditor {
+    /// Has seen nothing yet.
+    pub fn new(context: Context, namespace: &str) -> Self {
+        let mut context = context;
+        context.global.namespace = Some(namespace.to_owned());
+        Self { context, namespace: namespace.to_owned(), seen: 0, revisions: 0, replayed: HashMap::new() }
+    }
+
+    /// Figures are counted from the namespace's records, so there must be none from before.
+    pub async fn expect_empty(&self) -> Result {
+        let request = ListFeedbackRequest { namespace: self.namespace.clone(), page_size: 1, ..Default::default() };
+        let feedback = self.context.feedback().await?.list_feedback(self.context.request(request)).await?;
+        let (revisions, _) = self.revisions(1).await?;
+        if feedback.into_inner().feedback.is_empty() && revisions.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::Conflict(format!(
+            "the namespace {} is not empty; replay needs one of its own",
+            self.namespace
+        )))
+    }
+
+    async fn revisions(&self, limit: usize) -> Result<(Vec<emend_proto::learning::v1::Revision>, bool)> {
+        commands::log::list(&self.context, limit, &|page_size, page_token| ListRevisionsRequest {
+            namespace: self.namespace.clone(),
+            page_size,
+            page_token,
+            ..Default::default()
+        })
+        .await
+    }
+
+    /// What the audit trail tells of the time since it was last read.
+    pub async fn since_last(&mut self, dataset: &Dataset) -> Result<LearnedSince> {
+        let mut client = self.context.resources().await?;
+        let mut request = ListRevisionsRequest {
+            namespace: self.namespace.clone(),
+            page_size: 500,
+            ..Default::default()
+        };
+        let mut fresh = Vec::new();
+        'pages: loop {
+            let page = client.list_revisions(self.context.request(request.clone())).await?.into_inner();
+            for revision in page.revisions {
+                if revision.revision <= self.seen {
+                    break 'pages;
+                }
+                fresh.push(revision);
+            }
+            if page.next_page_token.is_empty() {
+                break;
+            }
+            request.page_token = page.next_page_token;
+        }
+        let mut learned = LearnedSince::default();
+        // Newest first; the trail is followed from the oldest on.
+        for revision in fresh.into_iter().rev() {
+            self.seen = revision.revision;
+            self.revisions += 1;
+            let by_votes = revision.cause == Cause::Votes as i32;
+            for change in revision.changes {
+                let key = change.key.unwrap_or_default().key;
+                let Some(after) = change.after else {
+                    self.replayed.remove(&key);
+                    continue;
+                };
+                let verb = view::maps_to(Some(&after)).to_owned();
+                if by_votes {
+                    learned.promotions += 1;
+                    learned.wrong_promotions += u64::from(!is_right(dataset, &key, &verb));
+                }
+                self.replayed.insert(key, verb);
+            }
+        }
+        Ok(learned)
+    }
+
+    /// Whether everything that was submitted is there, and the node holds what the database holds.
+    pub async fn finish(mut self, submitted: u64, node: &NodeHandle, dataset: &Dataset) -> Result<Audit> {
+        self.since_last(dataset).await?;
+        let mut audit = Audit { submitted, revisions: self.revisions, ..Audit::default() };
+        self.count_feedback(&mut audit).await?;
+        self.count_candidates(&mut audit).await?;
+        audit.dead_letters =
+            commands::outbox::list(&self.context, &self.namespace, 0).await?.0.len() as u64;
+        let resources = self.resources().await?;
+        audit.resources = resources.len() as u64;
+        for (key, verb) in &resources {
+            audit.wrong_resources += u64::from(!is_right(dataset, key, verb));
+            audit.on_the_node += u64::from(self.answers(node, key).as_ref() == Some(verb));
+        }
+        let mut expect = |what: &str, is: u64, should: u64| {
+            if is != should {
+                audit.problems.push(format!("{what}: {is}, should be {should}"));
+            }
+        };
+        expect("corrections stored", audit.stored, submitted);
+        expect("corrections evaluated", audit.evaluated, submitted);
+        expect("corrections counted", audit.counted, submitted);
+        expect("dead letters", audit.dead_letters, 0);
+        expect("resources that the node answers with", audit.on_the_node, audit.resources);
+        let from_the_trail: BTreeMap<_, _> = self.replayed.into_iter().collect();
+        if from_the_trail != resources {
+            audit.problems.push(format!(
+                "the audit trail gives {} resources, the database holds {} or others",
+                from_the_trail.len(),
+                resources.len()
+            ));
+        }
+        if node.view().staleness().in_doubt {
+            audit.problems.push("the node's digests differ from the server's".into());
+        }
+        Ok(audit)
+    }
+
+    async fn count_feedback(&self, audit: &mut Audit) -> Result {
+        let client = self.context.feedback().await?;
+        let (feedback, _) = pages(0, 500, |page_size, page_token| {
+            let request = ListFeedbackRequest {
+                namespace: self.namespace.clone(),
+                page_size,
+                page_token,
+                ..Default::default()
+            };
+            let (mut client, request) = (client.clone(), self.context.request(request));
+            async move {
+                let page = client.list_feedback(request).await?.into_inner();
+                Ok((page.feedback, page.next_page_token))
+            }
+        })
+        .await?;
+        audit.stored = feedback.len() as u64;
+        let evaluated = feedback.iter().filter(|feedback| {
+            feedback.delivery_state == DeliveryState::Delivered as i32
+                && feedback.outcome.as_ref().is_some_and(|outcome| outcome.reason != NOT_EVALUATED)
+        });
+        audit.evaluated = evaluated.count() as u64;
+        Ok(())
+    }
+
+    async fn count_candidates(&self, audit: &mut Audit) -> Result {
+        let client = self.context.candidates().await?;
+        let (candidates, _) = pages(0, 500, |page_size, page_token| {
+            let request = ListCandidatesRequest {
+                namespace: self.namespace.clone(),
+                page_size,
+                page_token,
+                ..Default::default()
+            };
+            let (mut client, request) = (client.clone(), self.context.request(request));
+            async move {
+                let page = client.list_candidates(request).await?.into_inner();
+                Ok((page.candidates, page.next_page_token))
+            }
+        })
+        .await?;
+        let awaiting = emend_proto::learning::v1::CandidateStatus::AwaitingReview as i32;
+        audit.awaiting_review = candidates.iter().filter(|candidate| candidate.status == awaiting).count() as u64;
+        audit.counted = candidates
+            .iter()
+            .map(|candidate| u64::try_from(candidate.occurrence_count).unwrap_or_default())
+            .sum();
+        Ok(())
+    }
+
+    /// What the database holds: key → verb.
+    async fn resources(&self) -> Result<BTreeMap<String, String>> {
+        let client = self.context.resources().await?;
+        let (resources, _) = pages(0, 1_000, |page_size, page_token| {
+            let request = ListResourcesRequest {
+                namespace: self.namespace.clone(),
+                kinds: vec![ResourceKind::InvocationPhrase as i32],
+                min_revision: self.seen,
+                page_size,
+                page_token,
+                ..Default::default()
+            };
+            let (mut client, request) = (client.clone(), self.context.request(request));
+            async move {
+                let page = client.list_resources(request).await?.into_inner();
+                Ok((page.resources, page.next_page_token))
+            }
+        })
+        .await?;
+        let pairs = resources.into_iter().filter_map(|resource| match resource.value?.value? {
+            Learned::InvocationPhrase(phrase) => Some((resource.key?.key, phrase.verb)),
+            Learned::EntityAlias(_) | Learned::Prohibition(_) => None,
+        });
+        Ok(pairs.collect())
+    }
+
+    fn answers(&self, node: &NodeHandle, key: &str) -> Option<String> {
+        let namespace = Namespace::parse(&self.namespace).ok()?;
+        let resolved = node.view().resolve(&namespace, Kind::InvocationPhrase, key, None, []).ok()?;
+        resolved.found.map(|found| found.value)
+    }
+}
+
+fn is_right(dataset: &Dataset, key: &str, verb: &str) -> bool {
+    NormalizedKey::parse(key).is_ok_and(|key| dataset.truth(&key) == Some(verb))
+}

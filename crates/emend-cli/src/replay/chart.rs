@@ -1,0 +1,306 @@
+//! The days as a chart: shares above, counts below. Plain SVG, no script, no fonts but the reader's own.
+//!
+//! It must know nothing but the report.
+
+use std::fmt::Write as _;
+
+use super::report::{Day, Report, share};
+
+const WIDTH: f64 = 960.0;
+const HEIGHT: f64 = 640.0;
+const LEFT: f64 = 72.0;
+const RIGHT: f64 = 24.0;
+/// The panel of shares, from top to bottom.
+const SHARES: (f64, f64) = (108.0, 348.0);
+/// The panel of counts.
+const COUNTS: (f64, f64) = (424.0, 564.0);
+
+const INK: &str = "#1f2933";
+const MUTED: &str = "#5f6c7b";
+const GRID: &str = "#e4e7eb";
+const HIT: &str = "#0b6e4f";
+const BASE: &str = "#9aa5b1";
+const LEARNED: &str = "#2f6fde";
+const NEEDED: &str = "#c9d6ea";
+const PROMOTED: &str = "#e09f3e";
+const WRONG: &str = "#b42318";
+
+/// Draws the report.
+pub fn draw(report: &Report) -> String {
+    let mut svg = Svg::new();
+    svg.text(LEFT, 34.0, "start", 20.0, INK, "What the node answers, day by day");
+    svg.text(LEFT, 56.0, "start", 13.0, MUTED, &subtitle(report));
+    shares(&mut svg, &report.days);
+    counts(&mut svg, &report.days);
+    days(&mut svg, &report.days);
+    svg.finish()
+}
+
+fn subtitle(report: &Report) -> String {
+    let settings = &report.settings;
+    format!(
+        "{} queries a day by {} reporters: {:.0} % err at random, {:.0} % attack together; {} net confirmations promote",
+        settings.queries_per_day,
+        settings.reporters,
+        100.0 * settings.noise,
+        100.0 * settings.colluders,
+        settings.threshold,
+    )
+}
+
+/// The middle of a day's column.
+fn x(index: usize, days: usize) -> f64 {
+    let column = (WIDTH - LEFT - RIGHT) / number(days as u64);
+    column.mul_add(number(index as u64) + 0.5, LEFT)
+}
+
+/// A share's height in the upper panel.
+fn y_share(share: f64) -> f64 {
+    (SHARES.0 - SHARES.1).mul_add(share, SHARES.1)
+}
+
+fn shares(svg: &mut Svg, days: &[Day]) {
+    for percent in [0.0, 0.25, 0.5, 0.75, 1.0] {
+        let y = y_share(percent);
+        svg.line((LEFT, y), (WIDTH - RIGHT, y), GRID);
+        svg.text(LEFT - 10.0, y + 4.0, "end", 12.0, MUTED, &format!("{:.0} %", 100.0 * percent));
+    }
+    svg.label(&SHARES, "share of queries");
+    type Series = (&'static str, &'static str, fn(&Day) -> u64);
+    const SERIES: [Series; 3] = [
+        (HIT, "answered right", |day| day.hits),
+        (LEARNED, "answered from what was learned", |day| day.learned),
+        (BASE, "answered right had nothing been learned", |day| day.base_hits),
+    ];
+    let mut legend = LEFT;
+    for (colour, name, count) in SERIES {
+        let points: Vec<(f64, f64)> = days
+            .iter()
+            .enumerate()
+            .map(|(index, day)| (x(index, days.len()), y_share(share(count(day), day.queries))))
+            .collect();
+        svg.polyline(&points, colour);
+        for (point, day) in points.iter().zip(days) {
+            let told = format!("day {}: {:.1} % {name}", day.number, 100.0 * share(count(day), day.queries));
+            svg.dot(*point, colour, &told);
+        }
+        legend = svg.legend(legend, SHARES.0 - 20.0, colour, name);
+    }
+}
+
+fn counts(svg: &mut Svg, days: &[Day]) {
+    let most = days.iter().map(|day| day.corrections_needed().max(day.promotions)).max().unwrap_or(0);
+    let top = ceiling(most);
+    let y = |count: u64| (COUNTS.0 - COUNTS.1).mul_add(share(count, top), COUNTS.1);
+    for quarter in 0..=2 {
+        let count = top * quarter / 2;
+        svg.line((LEFT, y(count)), (WIDTH - RIGHT, y(count)), GRID);
+        svg.text(LEFT - 10.0, y(count) + 4.0, "end", 12.0, MUTED, &count.to_string());
+    }
+    svg.label(&COUNTS, "count");
+    let column = (WIDTH - LEFT - RIGHT) / number(days.len() as u64);
+    let bar = (column * 0.3).min(36.0);
+    for (index, day) in days.iter().enumerate() {
+        let middle = x(index, days.len());
+        let mut draw = |left: f64, count: u64, colour: &str, name: &str| {
+            let told = format!("day {}: {count} {name}", day.number);
+            svg.bar((left, y(count)), (bar, COUNTS.1 - y(count)), colour, &told);
+        };
+        draw(middle - bar - 2.0, day.corrections_needed(), NEEDED, "corrections still needed");
+        draw(middle + 2.0, day.promotions, PROMOTED, "promotions");
+        // Over the promotions, of which they are a part.
+        draw(middle + 2.0, day.wrong_promotions, WRONG, "wrong promotions");
+    }
+    let mut legend = LEFT;
+    for (colour, name) in
+        [(NEEDED, "corrections still needed"), (PROMOTED, "promotions"), (WRONG, "of them wrong")]
+    {
+        legend = svg.legend(legend, COUNTS.0 - 20.0, colour, name);
+    }
+}
+
+fn days(svg: &mut Svg, days: &[Day]) {
+    // As many labels as there is room for.
+    let step = days.len().div_ceil(25).max(1);
+    for (index, day) in days.iter().enumerate().step_by(step) {
+        svg.text(x(index, days.len()), COUNTS.1 + 20.0, "middle", 12.0, MUTED, &day.number.to_string());
+    }
+    svg.text(f64::midpoint(LEFT, WIDTH - RIGHT), COUNTS.1 + 46.0, "middle", 13.0, INK, "day");
+}
+
+/// The next of 2, 4, 10, 20, 40, 100 … : halves of it are whole.
+fn ceiling(most: u64) -> u64 {
+    let mut power = 1;
+    loop {
+        for step in [2, 4, 10] {
+            if most <= step * power {
+                return step * power;
+            }
+        }
+        power *= 10;
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are far smaller than 2^52")]
+fn number(count: u64) -> f64 {
+    count as f64
+}
+
+/// Writes shapes, one after the other. Writing to a String can't fail, so results are not looked at.
+struct Svg(String);
+
+impl Svg {
+    fn new() -> Self {
+        let mut svg = Self(String::new());
+        let _ = writeln!(
+            svg.0,
+            r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" font-family="system-ui, sans-serif" role="img">"#
+        );
+        let _ = writeln!(svg.0, r##"<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>"##);
+        svg
+    }
+
+    fn line(&mut self, from: (f64, f64), to: (f64, f64), colour: &str) {
+        let _ = writeln!(
+            self.0,
+            r#"<line x1="{:.1}" y1="{:.1}" x2="{:.1}" y2="{:.1}" stroke="{colour}"/>"#,
+            from.0, from.1, to.0, to.1
+        );
+    }
+
+    fn polyline(&mut self, points: &[(f64, f64)], colour: &str) {
+        let points: Vec<_> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        let _ = writeln!(
+            self.0,
+            r#"<polyline points="{}" fill="none" stroke="{colour}" stroke-width="2.5" stroke-linejoin="round"/>"#,
+            points.join(" ")
+        );
+    }
+
+    fn dot(&mut self, at: (f64, f64), colour: &str, told: &str) {
+        let _ = writeln!(
+            self.0,
+            r#"<circle cx="{:.1}" cy="{:.1}" r="3.5" fill="{colour}"><title>{}</title></circle>"#,
+            at.0,
+            at.1,
+            escaped(told)
+        );
+    }
+
+    fn bar(&mut self, at: (f64, f64), size: (f64, f64), colour: &str, told: &str) {
+        let _ = writeln!(
+            self.0,
+            r#"<rect x="{:.1}" y="{:.1}" width="{:.1}" height="{:.1}" fill="{colour}"><title>{}</title></rect>"#,
+            at.0,
+            at.1,
+            size.0,
+            size.1,
+            escaped(told)
+        );
+    }
+
+    fn text(&mut self, x: f64, y: f64, anchor: &str, size: f64, colour: &str, text: &str) {
+        let _ = writeln!(
+            self.0,
+            r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}" font-size="{size}" fill="{colour}">{}</text>"#,
+            escaped(text)
+        );
+    }
+
+    /// A panel's axis label, read from below.
+    fn label(&mut self, panel: &(f64, f64), text: &str) {
+        let y = f64::midpoint(panel.0, panel.1);
+        let _ = writeln!(
+            self.0,
+            r#"<text x="20" y="{y:.1}" text-anchor="middle" font-size="13" fill="{INK}" transform="rotate(-90 20 {y:.1})">{}</text>"#,
+            escaped(text)
+        );
+    }
+
+    /// A legend's entry; answers where the next begins.
+    fn legend(&mut self, x: f64, y: f64, colour: &str, name: &str) -> f64 {
+        /// About the width of a letter of this size.
+        const LETTER: f64 = 6.6;
+        let _ = writeln!(
+            self.0,
+            r#"<rect x="{x:.1}" y="{:.1}" width="12" height="12" rx="2" fill="{colour}"/>"#,
+            y - 10.0
+        );
+        self.text(x + 18.0, y, "start", 13.0, INK, name);
+        LETTER.mul_add(number(name.chars().count() as u64), x + 18.0) + 24.0
+    }
+
+    fn finish(mut self) -> String {
+        self.0.push_str("</svg>\n");
+        self.0
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::replay::report::tests::report;
+
+    /// Whether every element is closed and every quote is paired: enough for what is written here.
+    fn is_well_formed(svg: &str) -> bool {
+        let mut open = Vec::new();
+        let mut rest = svg.trim();
+        while let Some(start) = rest.find('<') {
+            let Some(end) = rest[start..].find('>').map(|end| start + end) else { return false };
+            let tag = &rest[start + 1..end];
+            if tag.matches('"').count() % 2 != 0 {
+                return false;
+            }
+            let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap_or_default();
+            if tag.starts_with('/') {
+                if open.pop() != Some(name) {
+                    return false;
+                }
+            } else if !tag.ends_with('/') {
+                open.push(name);
+            }
+            rest = &rest[end + 1..];
+        }
+        open.is_empty() && !rest.contains('<')
+    }
+
+    #[test]
+    fn the_chart_is_well_formed_whatever_names_hold() {
+        let mut svg = Svg::new();
+        svg.text(0.0, 0.0, "start", 10.0, INK, "a & <b> \"c\"");
+        assert!(is_well_formed(&svg.finish()));
+        assert!(!is_well_formed("<svg><rect></svg>"));
+        let chart = draw(&report());
+        assert!(is_well_formed(&chart), "{chart}");
+    }
+
+    #[test]
+    fn every_day_and_every_series_is_drawn() {
+        let chart = draw(&report());
+        assert_eq!(chart.matches("<polyline").count(), 3);
+        assert_eq!(chart.matches("<circle").count(), 9);
+        for part in ["share of queries", "promotions", "of them wrong", "day 3: 72.0 % answered right"] {
+            assert!(chart.contains(part), "{part}");
+        }
+        assert!(!chart.contains("NaN") && !chart.contains("inf"));
+    }
+
+    #[test]
+    fn a_report_of_no_days_can_be_drawn() {
+        let mut report = report();
+        report.days.clear();
+        let chart = draw(&report);
+        assert!(is_well_formed(&chart) && !chart.contains("NaN"), "{chart}");
+    }
+
+    #[test]
+    fn the_scale_has_whole_halves_above_every_bar() {
+        for (most, top) in [(0, 2), (2, 2), (3, 4), (5, 10), (918, 1_000), (1_001, 2_000)] {
+            assert_eq!(ceiling(most), top);
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Utterances with the label that is right for each, as BANKING77 has them.
+//!
+//! It must know nothing of who asks what.
+
+use std::{collections::HashMap, path::Path};
+
+use emend_core::NormalizedKey;
+
+use crate::failure::{Failure, Result};
+
+/// A label's place in [`Dataset::labels`].
+pub type Label = usize;
+
+/// What somebody may say, and what is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Utterance {
+    /// As written.
+    pub text: String,
+    /// In its one form: what it is learned and looked up by.
+    pub key: NormalizedKey,
+    /// What is meant.
+    pub label: Label,
+}
+
+/// All that may be said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dataset {
+    /// The labels' names, sorted.
+    pub labels: Vec<String>,
+    /// What users ask; no phrase twice.
+    pub train: Vec<Utterance>,
+    /// What nobody asks while learning.
+    pub test: Vec<Utterance>,
+    /// Rows of train.csv that were left out: said before, or with two meanings.
+    pub left_out: usize,
+    truth: HashMap<NormalizedKey, Label>,
+}
+
+impl Dataset {
+    /// Reads train.csv and test.csv of a directory.
+    pub fn load(directory: &Path) -> Result<Self> {
+        let read = |name: &str| {
+            let path = directory.join(name);
+            rows(&path).map_err(|error| Failure::usage(format!("{}: {error:#}", path.display())))
+        };
+        let dataset = Self::new(read("train.csv")?, read("test.csv")?);
+        if dataset.train.is_empty() || dataset.labels.len() < 2 {
+            return Err(Failure::usage(format!(
+                "{}: needs utterances of at least two categories",
+                directory.display()
+            )));
+        }
+        Ok(dataset)
+    }
+
+    /// Of (text, category) rows. Phrases that are the same in their one form are taken once, and those with several
+    /// meanings not at all: no answer to them would be right.
+    pub fn new(train: Vec<(String, String)>, test: Vec<(String, String)>) -> Self {
+        let mut labels: Vec<String> = train.iter().chain(&test).map(|(_, label)| label.clone()).collect();
+        labels.sort_unstable();
+        labels.dedup();
+        let utterances = |rows: Vec<(String, String)>| -> Vec<Utterance> {
+            let parsed = rows.into_iter().filter_map(|(text, label)| {
+                let key = NormalizedKey::parse(&text).ok()?;
+                let label = labels.binary_search(&label).ok()?;
+                Some(Utterance { text, key, label })
+            });
+            parsed.collect()
+        };
+        let rows_of_train = train.len();
+        let (train, test) = (utterances(train), utterances(test));
+        let mut meanings: HashMap<NormalizedKey, Option<Label>> = HashMap::new();
+        for utterance in &train {
+            let meaning = meanings.entry(utterance.key.clone()).or_insert(Some(utterance.label));
+            if *meaning != Some(utterance.label) {
+                *meaning = None;
+            }
+        }
+        let truth: HashMap<_, _> =
+            meanings.into_iter().filter_map(|(key, meaning)| Some((key, meaning?))).collect();
+        let mut taken = std::collections::HashSet::new();
+        let train: Vec<Utterance> = train
+            .into_iter()
+            .filter(|utterance| truth.contains_key(&utterance.key) && taken.insert(utterance.key.clone()))
+            .collect();
+        Self { left_out: rows_of_train - train.len(), labels, train, test, truth }
+    }
+
+    /// The name of the label that is right for a phrase in its one form.
+    pub fn truth(&self, key: &NormalizedKey) -> Option<&str> {
+        self.truth.get(key).map(|&label| self.labels[label].as_str())
+    }
+}
+
+fn rows(path: &Path) -> anyhow::Result<Vec<(String, String)>> {
+    let mut reader = csv::Reader::from_path(path)?;
+    let headers = reader.headers()?.clone();
+    let column = |name: &str| {
+        headers
+            .iter()
+            .position(|header| header.trim() == name)
+            .ok_or_else(|| anyhow::anyhow!("has no column {name}; expected text,category"))
+    };
+    let (text, category) = (column("text")?, column("category")?);
+    let mut rows = Vec::new();
+    for record in reader.records() {
+        let record = record?;
+        let cell = |index: usize| record.get(index).unwrap_or_default().trim().to_owned();
+        rows.push((cell(text), cell(category)));
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(rows: &[(&str, &str)]) -> Vec<(String, String)> {
+        rows.iter().map(|&(text, label)| (text.into(), label.into())).collect()
+    }
+
+    #[test]
+    fn a_phrase_is_taken_once_and_one_with_two_meanings_not_at_all() {
+        let dataset = Dataset::new(
+            rows(&[("Where is it?", "a"), ("where  IS it?", "a"), ("What?", "a"), ("what?", "b"), ("Who?", "b")]),
+            rows(&[("Where?", "c")]),
+        );
+        let texts: Vec<_> = dataset.train.iter().map(|utterance| utterance.text.as_str()).collect();
+        assert_eq!(texts, ["Where is it?", "Who?"]);
+        assert_eq!(dataset.left_out, 3);
+        assert_eq!(dataset.labels, ["a", "b", "c"]);
+        assert_eq!(dataset.truth(&NormalizedKey::parse("WHO?").unwrap()), Some("b"));
+        assert_eq!(dataset.truth(&NormalizedKey::parse("what?").unwrap()), None);
+    }
+
+    #[test]
+    fn files_are_read_by_their_column_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+        file("train.csv", "category,text\na,\"one, two\"\nb,three\n");
+        file("test.csv", "category,text\na,four\n");
+        let dataset = Dataset::load(directory.path()).unwrap();
+        assert_eq!((dataset.train.len(), dataset.test.len()), (2, 1));
+        file("test.csv", "label,text\na,four\n");
+        let refused = Dataset::load(directory.path()).unwrap_err().to_string();
+        assert!(refused.contains("test.csv") && refused.contains("category"), "{refused}");
+    }
+}

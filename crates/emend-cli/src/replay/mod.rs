@@ -1,0 +1,171 @@
+//! `emend replay`: the flywheel on a real data set.
+//!
+//! Simulated users ask a search node; who gets a wrong answer corrects it, through the real services; what is learned comes
+//! back to the node over the real stream; tomorrow it knows better. [`dataset`] reads the utterances, [`matcher`] plays the
+//! search system before anything was learned, [`traffic`] draws the queries, [`reporters`] are the people, [`simulation`]
+//! lets the days pass, [`audit`] checks from the services' own records what was learned and that nothing was lost,
+//! [`report`] and [`chart`] tell it.
+
+pub mod audit;
+pub mod chart;
+pub mod dataset;
+pub mod matcher;
+pub mod report;
+pub mod reporters;
+pub mod simulation;
+pub mod traffic;
+
+use std::path::{Path, PathBuf};
+
+use emend_runtime::Lifecycle;
+
+use crate::{
+    context::Context,
+    failure::{Failure, Result},
+    output::Output,
+    pair::{GRACE, Pair},
+    replay::{dataset::Dataset, report::Report, simulation::Settings},
+};
+
+/// Which data, how much of it, and who reports.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The data set is a directory with train.csv and test.csv (columns text,category), as BANKING77 has them.
+
+Each day, users drawn from --reporters ask queries drawn from train.csv by Zipf's law. The node looks up what was learned;
+where there is nothing, a deliberately weak matcher answers: the label that shares the largest part of its words with the
+query. Who gets a wrong answer submits a verb correction with the label that he thinks is right:
+  honest reporters     the true label
+  erring reporters     (--noise) a wrong label, drawn anew at random each time
+  colluding reporters  (--colluders) always one and the same wrong label, agreed upon beforehand
+A right answer draws no correction, unless --attack-right-answers: then the erring and the colluding dispute right answers
+too. Nobody confirms a right answer, so phrases that nobody honest ever corrected are then theirs to win: expect a few per
+cent of wrong promotions, undone by the honest, who correct them like any other wrong answer.
+
+The node is brought level after each batch of corrections, so equal seeds give equal figures. What is printed is counted
+from the node's answers; promotions from the audit trail. A promotion is wrong where the promoted label is not the true one.
+At the end every correction must be found stored, delivered, evaluated and counted once, and the node must hold what the
+database holds; else the exit code is 1.
+
+Examples:
+  emend replay --dataset data/banking77
+  emend replay --dataset data/banking77 --days 5 --noise 0.2 --colluders 0.1 --svg flywheel.svg
+  emend replay --dataset data/banking77 --json > replay.json
+  emend replay --dataset data/banking77 --feedback-addr 127.0.0.1:7401 --learning-addr 127.0.0.1:7402
+
+Without an address (option or environment) a pair of its own is started, on a directory that is removed at the end. Against
+a running pair the namespace is a new one for each run, unless --namespace names an empty one.")]
+pub struct Args {
+    /// The directory with train.csv and test.csv
+    #[arg(long, value_name = "DIR")]
+    dataset: PathBuf,
+    /// How many days pass
+    #[arg(long, default_value_t = 10, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    days: u32,
+    /// How many queries a day has
+    #[arg(long, default_value_t = 2_000, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    queries_per_day: u32,
+    /// How many people ask and report
+    #[arg(long, default_value_t = 200, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    reporters: u32,
+    /// The share of them who err at random, 0 to 1
+    #[arg(long, default_value_t = 0.10, value_name = "SHARE", value_parser = share)]
+    noise: f64,
+    /// The share of them who attack together, 0 to 1
+    #[arg(long, default_value_t = 0.05, value_name = "SHARE", value_parser = share)]
+    colluders: f64,
+    /// Who errs or attacks disputes right answers too
+    #[arg(long)]
+    attack_right_answers: bool,
+    /// How much more often the most frequent query comes than the others: the exponent of Zipf's law
+    #[arg(long, default_value_t = 1.0, value_name = "NUMBER", value_parser = exponent)]
+    zipf_exponent: f64,
+    /// Net confirmations that a promotion takes, 1 to 1000
+    #[arg(long, default_value_t = 3, value_name = "COUNT", value_parser = clap::value_parser!(i32).range(1..=1_000))]
+    threshold: i32,
+    /// Equal seeds draw equal queries, reporters and errors
+    #[arg(long, default_value_t = 7, value_name = "NUMBER")]
+    seed: u64,
+    /// Also write the report to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    json_file: Option<PathBuf>,
+    /// Also write a chart to this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("expected a share from 0 to 1".into()),
+    }
+}
+
+fn exponent(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(exponent) if exponent.is_finite() && (0.0..=10.0).contains(&exponent) => Ok(exponent),
+        _ => Err("expected a number from 0 to 10".into()),
+    }
+}
+
+/// Lets the days pass and tells what was learned.
+pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+    if args.noise + args.colluders > 1.0 {
+        return Err(Failure::usage("--noise and --colluders together must be at most 1"));
+    }
+    let directory = args.dataset.clone();
+    let dataset = tokio::task::spawn_blocking(move || Dataset::load(&directory))
+        .await
+        .map_err(|error| Failure::failed(error.to_string()))??;
+    let lifecycle = Lifecycle::new();
+    let running = context.global.feedback_addr.is_some() || context.global.learning_addr.is_some();
+    let (pair, context) = if running {
+        (None, context.clone())
+    } else {
+        let pair = Pair::ephemeral(&lifecycle, context).await?;
+        let context = pair.context(context);
+        (Some(pair), context)
+    };
+    let settings = Settings {
+        namespace: context.global.namespace.clone().unwrap_or_else(|| {
+            let unique = context.entropy.uuid_v4().simple().to_string();
+            if running { format!("replay-{}", &unique[..8]) } else { "replay".into() }
+        }),
+        days: args.days,
+        queries_per_day: args.queries_per_day,
+        reporters: args.reporters,
+        noise: args.noise,
+        colluders: args.colluders,
+        attack_right_answers: args.attack_right_answers,
+        zipf_exponent: args.zipf_exponent,
+        threshold: args.threshold,
+        seed: args.seed,
+    };
+    let played = simulation::run(&dataset, settings, &context, &lifecycle, output).await;
+    let stopped = lifecycle.failure().map(str::to_owned);
+    lifecycle.shutdown(GRACE).await;
+    drop(pair);
+    if let Some(reason) = stopped {
+        return Err(Failure::failed(reason));
+    }
+    tell(&played?, &args, output)
+}
+
+fn tell(report: &Report, args: &Args, output: &mut Output<'_>) -> Result {
+    let json = report.to_json();
+    output.result(&json, || report.summary())?;
+    if let Some(file) = &args.json_file {
+        write(file, &format!("{json:#}\n"))?;
+    }
+    if let Some(file) = &args.svg {
+        write(file, &chart::draw(report))?;
+    }
+    match &*report.audit.problems {
+        [] => Ok(()),
+        problems => Err(Failure::failed(format!("the services lost something:\n  {}", problems.join("\n  ")))),
+    }
+}
+
+fn write(file: &Path, text: &str) -> Result {
+    std::fs::write(file, text).map_err(|error| Failure::failed(format!("{}: {error}", file.display())))
+}

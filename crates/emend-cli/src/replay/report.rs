@@ -1,0 +1,329 @@
+//! What was seen, as a table and as JSON.
+//!
+//! It must know nothing of how it came about.
+
+use serde_json::{Value, json};
+
+use super::{audit::Audit, dataset::Dataset, simulation::Settings};
+
+/// What one day was like.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Day {
+    /// From 1.
+    pub number: u32,
+    /// Queries that were asked.
+    pub queries: u64,
+    /// Of them those that the node answered right.
+    pub hits: u64,
+    /// Of them those that would have been answered right had nothing been learned.
+    pub base_hits: u64,
+    /// Of them those that were answered from what was learned.
+    pub learned: u64,
+    /// Of those the right ones.
+    pub learned_hits: u64,
+    /// Corrections that were submitted.
+    pub corrections: u64,
+    /// Values that votes promoted.
+    pub promotions: u64,
+    /// Of them those that are not the true label.
+    pub wrong_promotions: u64,
+}
+
+impl Day {
+    /// Queries that were answered wrong: what still needs a correction.
+    pub fn corrections_needed(&self) -> u64 {
+        self.queries - self.hits
+    }
+
+    /// A row of the table under [`Report::heading`].
+    pub fn row(&self) -> String {
+        format!(
+            "{:>3} {:>8} {:>9} {:>9} {:>9} {:>14} {:>11} {:>11} {:>10}",
+            self.number,
+            self.queries,
+            percent(self.hits, self.queries),
+            percent(self.base_hits, self.queries),
+            percent(self.learned, self.queries),
+            self.corrections_needed(),
+            self.corrections,
+            self.promotions,
+            self.wrong_promotions,
+        )
+    }
+}
+
+/// Who reported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct People {
+    /// How many say what is right.
+    pub honest: usize,
+    /// How many err.
+    pub erring: usize,
+    /// How many attack together.
+    pub colluding: usize,
+    /// What those push.
+    pub target: String,
+}
+
+/// How the node fares on what nobody asked while it learned.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TestSet {
+    /// Utterances of test.csv.
+    pub queries: u64,
+    /// Of them those that the node answers right.
+    pub hits: u64,
+    /// Of them those that the base matcher answers right.
+    pub base_hits: u64,
+    /// Of them those that the node answers from what was learned.
+    pub learned: u64,
+}
+
+/// All that was seen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// What was played.
+    pub settings: Settings,
+    /// Who reported.
+    pub people: People,
+    /// Labels of the data set.
+    pub labels: usize,
+    /// Utterances that may be asked.
+    pub utterances: usize,
+    /// Rows of the data set that were left out.
+    pub left_out: usize,
+    /// The days.
+    pub days: Vec<Day>,
+    /// The test set, at the end.
+    pub test: TestSet,
+    /// What the services' records show.
+    pub audit: Audit,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+impl Report {
+    /// What stands above the days.
+    pub fn heading(dataset: &Dataset, settings: &Settings, people: &People) -> String {
+        format!(
+            "{} utterances of {} labels; {} reporters: {} honest, {} erring, {} colluding on {}\n\
+             promoted at {} net confirmations; seed {}; namespace {}\n\n{:>3} {:>8} {:>9} {:>9} {:>9} {:>14} {:>11} {:>11} {:>10}\n{:>3} {:>8} {:>9} {:>9} {:>9} {:>14} {:>11} {:>11} {:>10}",
+            dataset.train.len(),
+            dataset.labels.len(),
+            settings.reporters,
+            people.honest,
+            people.erring,
+            people.colluding,
+            people.target,
+            settings.threshold,
+            settings.seed,
+            settings.namespace,
+            "", "", "hit", "hit rate", "answered", "corrections", "corrections", "", "of them",
+            "day", "queries", "rate", "unlearned", "learned", "still needed", "submitted", "promotions", "wrong",
+        )
+    }
+
+    /// What stands below the days.
+    pub fn summary(&self) -> String {
+        let Audit {
+            submitted,
+            revisions,
+            resources,
+            wrong_resources,
+            awaiting_review,
+            ..
+        } = &self.audit;
+        let (promotions, wrong) = self.promotions();
+        let test = &self.test;
+        let mut lines = vec![
+            String::new(),
+            format!(
+                "promotions   {promotions}, of them wrong {wrong} ({}); {resources} phrases are learned now, of them wrong {wrong_resources}",
+                percent_fine(wrong, promotions),
+            ),
+            format!(
+                "test.csv     {} right with what was learned, {} without; {} of {} utterances were asked before.",
+                percent(test.hits, test.queries),
+                percent(test.base_hits, test.queries),
+                test.learned,
+                test.queries,
+            ),
+            "             Look-ups are exact: what was learned for one wording says nothing of another.".into(),
+        ];
+        if *awaiting_review > 0 {
+            lines.push(format!("for a person {awaiting_review} candidates await review"));
+        }
+        if self.audit.problems.is_empty() {
+            lines.push(format!(
+                "nothing lost {submitted} corrections stored, delivered, evaluated and counted once; {revisions} revisions; the node",
+            ));
+            lines.push(format!("             holds what the database holds. {:.1} s in all.", self.seconds));
+        }
+        lines.join("\n")
+    }
+
+    /// Promotions, and of them the wrong ones.
+    pub fn promotions(&self) -> (u64, u64) {
+        self.days.iter().fold((0, 0), |(all, wrong), day| (all + day.promotions, wrong + day.wrong_promotions))
+    }
+
+    /// All of it as one JSON document.
+    pub fn to_json(&self) -> Value {
+        let days: Vec<_> = self
+            .days
+            .iter()
+            .map(|day| {
+                json!({
+                    "day": day.number,
+                    "queries": day.queries,
+                    "hits": day.hits,
+                    "hitRate": share(day.hits, day.queries),
+                    "baseHits": day.base_hits,
+                    "baseHitRate": share(day.base_hits, day.queries),
+                    "learned": day.learned,
+                    "learnedShare": share(day.learned, day.queries),
+                    "learnedHits": day.learned_hits,
+                    "correctionsNeeded": day.corrections_needed(),
+                    "correctionsSubmitted": day.corrections,
+                    "promotions": day.promotions,
+                    "wrongPromotions": day.wrong_promotions,
+                })
+            })
+            .collect();
+        let (promotions, wrong) = self.promotions();
+        let Settings {
+            namespace,
+            days: _,
+            queries_per_day,
+            reporters,
+            noise,
+            colluders,
+            attack_right_answers,
+            zipf_exponent,
+            threshold,
+            seed,
+        } = &self.settings;
+        json!({
+            "settings": {
+                "namespace": namespace,
+                "days": self.settings.days,
+                "queriesPerDay": queries_per_day,
+                "reporters": reporters,
+                "noise": noise,
+                "colluders": colluders,
+                "attackRightAnswers": attack_right_answers,
+                "zipfExponent": zipf_exponent,
+                "threshold": threshold,
+                "seed": seed,
+            },
+            "people": {
+                "honest": self.people.honest,
+                "erring": self.people.erring,
+                "colluding": self.people.colluding,
+                "colludersPush": self.people.target,
+            },
+            "dataset": {"labels": self.labels, "utterances": self.utterances, "leftOut": self.left_out},
+            "days": days,
+            "promotions": promotions,
+            "wrongPromotions": wrong,
+            "wrongPromotionShare": share(wrong, promotions),
+            "test": {
+                "queries": self.test.queries,
+                "hits": self.test.hits,
+                "hitRate": share(self.test.hits, self.test.queries),
+                "baseHits": self.test.base_hits,
+                "baseHitRate": share(self.test.base_hits, self.test.queries),
+                "learned": self.test.learned,
+            },
+            "audit": {
+                "submitted": self.audit.submitted,
+                "stored": self.audit.stored,
+                "evaluated": self.audit.evaluated,
+                "counted": self.audit.counted,
+                "deadLetters": self.audit.dead_letters,
+                "awaitingReview": self.audit.awaiting_review,
+                "revisions": self.audit.revisions,
+                "resources": self.audit.resources,
+                "wrongResources": self.audit.wrong_resources,
+                "onTheNode": self.audit.on_the_node,
+                "problems": self.audit.problems,
+            },
+            "seconds": self.seconds,
+        })
+    }
+}
+
+/// A part of a whole; 0 of nothing.
+#[expect(clippy::cast_precision_loss, reason = "counts are far smaller than 2^52")]
+pub fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+fn percent(part: u64, whole: u64) -> String {
+    format!("{:.1} %", 100.0 * share(part, whole))
+}
+
+fn percent_fine(part: u64, whole: u64) -> String {
+    format!("{:.2} %", 100.0 * share(part, whole))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in crate::replay) fn report() -> Report {
+        let day = |number, hits, learned| Day {
+            number,
+            queries: 1_000,
+            hits,
+            base_hits: 310,
+            learned,
+            learned_hits: learned,
+            corrections: 1_000 - hits,
+            promotions: 40,
+            wrong_promotions: u64::from(number == 2),
+        };
+        Report {
+            settings: Settings {
+                namespace: "replay".into(),
+                days: 3,
+                queries_per_day: 1_000,
+                reporters: 200,
+                noise: 0.1,
+                colluders: 0.05,
+                attack_right_answers: false,
+                zipf_exponent: 1.0,
+                threshold: 3,
+                seed: 7,
+            },
+            people: People { honest: 170, erring: 20, colluding: 10, target: "a & <b>".into() },
+            labels: 77,
+            utterances: 9_999,
+            left_out: 4,
+            days: vec![day(1, 540, 230), day(2, 670, 340), day(3, 720, 400)],
+            test: TestSet { queries: 3_080, hits: 990, base_hits: 984, learned: 7 },
+            audit: Audit { submitted: 1_070, stored: 1_070, ..Audit::default() },
+            seconds: 12.0,
+        }
+    }
+
+    #[test]
+    fn rows_stand_under_their_headings_within_a_hundred_columns() {
+        let report = report();
+        let dataset = Dataset::new(vec![("a".into(), "b".into())], vec![]);
+        let heading = Report::heading(&dataset, &report.settings, &report.people);
+        let last = heading.lines().last().unwrap().chars().count();
+        assert_eq!(report.days[0].row().chars().count(), last);
+        assert!(heading.lines().chain(report.summary().lines()).all(|line| line.chars().count() <= 110), "{heading}");
+        assert!(last <= 100);
+    }
+
+    #[test]
+    fn figures_follow_from_the_counts() {
+        let json = report().to_json();
+        assert_eq!(json["days"][0]["hitRate"], 0.54);
+        assert_eq!(json["days"][1]["correctionsNeeded"], 330);
+        assert_eq!((json["promotions"].as_u64(), json["wrongPromotions"].as_u64()), (Some(120), Some(1)));
+        assert!(report().summary().contains("(0.83 %)"));
+        assert!((share(0, 0)).abs() < f64::EPSILON);
+    }
+}

@@ -1,0 +1,309 @@
+//! Lets the days pass: queries come, the node answers, who got a wrong answer corrects it.
+//!
+//! It must know nothing of how results are told.
+
+use std::time::Duration;
+
+use emend_client::{FeedbackClient, NodeHandle, Submission, Subscriber};
+use emend_core::{Kind, Namespace, Revision};
+use emend_proto::{
+    common::v1::{Outcome, OutcomeState, ResourceKind},
+    learning::v1::{Policy, UpdatePolicyRequest},
+};
+use emend_runtime::Lifecycle;
+use indicatif::{ProgressBar, ProgressStyle};
+use prost_types::FieldMask;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{
+    audit::{self, Auditor},
+    dataset::{Dataset, Label, Utterance},
+    matcher::BaseMatcher,
+    report::{Day, People, Report, TestSet},
+    reporters::{Character, Population},
+    traffic::Traffic,
+};
+use crate::{
+    context::{Context, uri},
+    failure::{Failure, Result},
+    output::Output,
+};
+
+/// Corrections that are submitted together.
+const BATCH: usize = 100;
+/// How long a batch may take to be evaluated, and the node to catch up.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long to wait before asking again what became of a correction.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
+
+/// What is played.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Where it is learned.
+    pub namespace: String,
+    /// How many days pass.
+    pub days: u32,
+    /// How many queries a day has.
+    pub queries_per_day: u32,
+    /// How many people ask and report.
+    pub reporters: u32,
+    /// The share of them who err.
+    pub noise: f64,
+    /// The share of them who attack together.
+    pub colluders: f64,
+    /// Whether those dispute right answers too.
+    pub attack_right_answers: bool,
+    /// The exponent of Zipf's law.
+    pub zipf_exponent: f64,
+    /// Net confirmations that a promotion takes.
+    pub threshold: i32,
+    /// What everything is drawn from.
+    pub seed: u64,
+}
+
+/// Lets the days pass and reports. Rows of the table are printed as days end, unless JSON was asked for.
+pub async fn run(
+    dataset: &Dataset,
+    settings: Settings,
+    context: &Context,
+    lifecycle: &Lifecycle,
+    output: &mut Output<'_>,
+) -> Result<Report> {
+    let started = Instant::now();
+    let namespace = Namespace::parse(&settings.namespace)
+        .map_err(|invalid| Failure::usage(format!("--namespace {}: {invalid}", settings.namespace)))?;
+    let mut auditor = Auditor::new(context.clone(), &settings.namespace);
+    auditor.expect_empty().await?;
+    set_threshold(context, &settings).await?;
+
+    // Draws of one kind do not depend on how many of another kind there are.
+    let seed = settings.seed;
+    let reporters = settings.reporters as usize;
+    let mut traffic =
+        Traffic::new(dataset.train.len(), reporters, settings.zipf_exponent, seed).map_err(Failure::Failed)?;
+    let mut population = Population::new(
+        reporters,
+        dataset.labels.len(),
+        settings.noise,
+        settings.colluders,
+        settings.attack_right_answers,
+        seed.wrapping_add(1),
+    );
+    let people = People {
+        honest: population.count(Character::Honest),
+        erring: population.count(Character::Erring),
+        colluding: population.count(Character::Colluding),
+        target: dataset.labels[population.target()].clone(),
+    };
+    let mut loop_ = Loop::start(dataset, &settings, namespace, context, lifecycle).await?;
+
+    if !output.is_json() {
+        output.line(&Report::heading(dataset, &settings, &people))?;
+    }
+    let progress = progress_bar(&settings);
+    let mut days = Vec::new();
+    for number in 1..=settings.days {
+        let mut day = Day { number, ..Day::default() };
+        for _ in 0..settings.queries_per_day {
+            let query = traffic.draw();
+            let utterance = &dataset.train[query.utterance];
+            let (answer, base) = loop_.answer(utterance)?;
+            day.queries += 1;
+            day.hits += u64::from(answer.label == Some(utterance.label));
+            day.base_hits += u64::from(base == Some(utterance.label));
+            day.learned += u64::from(answer.learned);
+            day.learned_hits += u64::from(answer.learned && answer.label == Some(utterance.label));
+            if let Some(said) = population.correction(query.reporter, answer.label, utterance.label) {
+                loop_.correct(utterance, answer.label, said, query.reporter);
+                day.corrections += 1;
+                if loop_.waiting.len() == BATCH {
+                    loop_.submit().await?;
+                }
+            }
+            progress.inc(1);
+        }
+        loop_.submit().await?;
+        let learned = auditor.since_last(dataset).await?;
+        day.promotions = learned.promotions;
+        day.wrong_promotions = learned.wrong_promotions;
+        if !output.is_json() {
+            progress.suspend(|| output.line(&day.row()))?;
+        }
+        days.push(day);
+    }
+    progress.finish_and_clear();
+    let test = loop_.test_set()?;
+    let audit = auditor.finish(loop_.submitted, &loop_.node, dataset).await?;
+    Ok(Report {
+        settings,
+        people,
+        labels: dataset.labels.len(),
+        utterances: dataset.train.len(),
+        left_out: dataset.left_out,
+        days,
+        test,
+        audit,
+        seconds: started.elapsed().as_secs_f64(),
+    })
+}
+
+async fn set_threshold(context: &Context, settings: &Settings) -> Result {
+    let policy = Policy {
+        namespace: settings.namespace.clone(),
+        kind: ResourceKind::InvocationPhrase as i32,
+        threshold: settings.threshold,
+        ..Policy::default()
+    };
+    let request = UpdatePolicyRequest {
+        policy: Some(policy),
+        update_mask: Some(FieldMask { paths: vec!["threshold".into()] }),
+        reason: "replay".into(),
+        on_behalf_of: String::new(),
+    };
+    context.policies().await?.update_policy(context.request(request)).await?;
+    Ok(())
+}
+
+fn progress_bar(settings: &Settings) -> ProgressBar {
+    let bar = ProgressBar::new(u64::from(settings.days) * u64::from(settings.queries_per_day));
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} queries, {eta} left") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// What the node answered.
+#[derive(Debug, Clone, Copy)]
+struct Answer {
+    label: Option<Label>,
+    learned: bool,
+}
+
+/// The node and the way back to it.
+struct Loop<'d> {
+    dataset: &'d Dataset,
+    namespace: Namespace,
+    base: BaseMatcher,
+    node: NodeHandle,
+    feedback: FeedbackClient,
+    waiting: Vec<Submission>,
+    submitted: u64,
+}
+
+impl<'d> Loop<'d> {
+    async fn start(
+        dataset: &'d Dataset,
+        settings: &Settings,
+        namespace: Namespace,
+        context: &Context,
+        lifecycle: &Lifecycle,
+    ) -> Result<Self> {
+        let feedback = FeedbackClient::new(uri(context.feedback_addr()))
+            .map_err(|error| Failure::usage(error.to_string()))?
+            .deadline(PATIENCE);
+        let node = Subscriber::builder(uri(context.learning_addr()), format!("{}-node", settings.namespace))
+            .namespace(settings.namespace.clone())
+            .version(concat!("emend-cli/", env!("CARGO_PKG_VERSION")))
+            .spawn(lifecycle)
+            .await
+            .map_err(|error| Failure::usage(error.to_string()))?;
+        timeout(PATIENCE, node.view().wait_until_filled())
+            .await
+            .map_err(|_| Failure::failed("the node got nothing from learning-svc"))?;
+        Ok(Self {
+            dataset,
+            namespace,
+            base: BaseMatcher::new(&dataset.labels),
+            node,
+            feedback,
+            waiting: Vec::new(),
+            submitted: 0,
+        })
+    }
+
+    /// What the node answers, and what it would have answered had it learned nothing.
+    fn answer(&self, utterance: &Utterance) -> Result<(Answer, Option<Label>)> {
+        let base = self.base.best(&utterance.text);
+        let resolved = self
+            .node
+            .view()
+            .resolve(&self.namespace, Kind::InvocationPhrase, &utterance.text, None, [])
+            .map_err(|invalid| Failure::failed(format!("{:?} can't be looked up: {invalid}", utterance.text)))?;
+        let answer = match resolved.found {
+            None => Answer { label: base, learned: false },
+            // A label that nobody could have said is no right answer.
+            Some(found) => Answer { label: self.dataset.labels.binary_search(&found.value).ok(), learned: true },
+        };
+        Ok((answer, base))
+    }
+
+    fn correct(&mut self, utterance: &Utterance, answer: Option<Label>, said: Label, reporter: usize) {
+        let mut submission =
+            Submission::verb(self.namespace.as_str(), utterance.text.as_str(), self.dataset.labels[said].as_str())
+                .reporter(format!("reporter-{reporter}"))
+                .client("emend-replay");
+        if let Some(answer) = answer {
+            submission = submission.system_choice(self.dataset.labels[answer].as_str());
+        }
+        self.waiting.push(submission);
+    }
+
+    /// Submits what waits, and waits until all of it is evaluated and the node has applied what came of it.
+    async fn submit(&mut self) -> Result {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let submissions = std::mem::take(&mut self.waiting);
+        let count = submissions.len();
+        let results = self
+            .feedback
+            .submit_all(submissions, true)
+            .await
+            .map_err(|error| Failure::Refused(Box::new(error.0)))?;
+        let deadline = Instant::now() + PATIENCE;
+        let mut newest = 0;
+        for result in results {
+            let mut recorded = result.map_err(|error| Failure::Refused(Box::new(error.0)))?;
+            while !evaluated(recorded.outcome()) {
+                if Instant::now() > deadline {
+                    return Err(Failure::failed(format!(
+                        "feedback {} is not evaluated after {PATIENCE:?}",
+                        recorded.feedback_id
+                    )));
+                }
+                sleep(ASK_AGAIN).await;
+                recorded = self
+                    .feedback
+                    .get(&self.namespace, recorded.feedback_id)
+                    .await
+                    .map_err(|error| Failure::Refused(Box::new(error.0)))?;
+            }
+            newest = newest.max(recorded.outcome().map_or(0, |outcome| outcome.revision));
+            self.submitted += 1;
+        }
+        debug_assert!(count > 0, "an empty batch is not submitted");
+        timeout(PATIENCE, self.node.view().wait_for_revision(Revision(newest)))
+            .await
+            .map_err(|_| Failure::failed(format!("the node has not applied revision {newest} after {PATIENCE:?}")))
+    }
+
+    /// How the node fares on what nobody asked.
+    fn test_set(&self) -> Result<TestSet> {
+        let mut test = TestSet::default();
+        for utterance in &self.dataset.test {
+            let (answer, base) = self.answer(utterance)?;
+            test.queries += 1;
+            test.hits += u64::from(answer.label == Some(utterance.label));
+            test.base_hits += u64::from(base == Some(utterance.label));
+            test.learned += u64::from(answer.learned);
+        }
+        Ok(test)
+    }
+}
+
+/// Whether learning-svc has answered.
+fn evaluated(outcome: Option<&Outcome>) -> bool {
+    outcome.is_some_and(|outcome| {
+        outcome.state() != OutcomeState::Unspecified && outcome.reason != audit::NOT_EVALUATED
+    })
+}

@@ -1,0 +1,48 @@
+//! One JSON object a line; empty lines are skipped.
+
+use std::io::{BufRead, Write};
+
+use serde_json::{Map, Value};
+
+use super::record::{Field, Fields, Record, RowError};
+
+pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, RowError>) -> bool) {
+    for (line, text) in (1..).zip(from.lines()) {
+        let row = match text {
+            Ok(text) if text.trim().is_empty() => continue,
+            Ok(text) => row(&text),
+            Err(error) => {
+                // What can't be read now can't be read on the next line either.
+                take(line, Err(RowError::row(error.to_string())));
+                return;
+            }
+        };
+        if !take(line, row) {
+            return;
+        }
+    }
+}
+
+fn row(text: &str) -> Result<Record, RowError> {
+    let object: Map<String, Value> =
+        serde_json::from_str(text).map_err(|error| RowError::row(format!("is not a JSON object: {error}")))?;
+    let mut fields = Fields::default();
+    for (name, value) in object {
+        let field = Field::parse(&name)?;
+        match value {
+            Value::Null => {}
+            Value::String(text) => fields.set(field, text)?,
+            Value::Number(number) => fields.set(field, number.to_string())?,
+            Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
+                return Err(RowError::field(&name, "must be a string"));
+            }
+        }
+    }
+    fields.finish()
+}
+
+pub(super) fn write(to: &mut dyn Write, record: &Record) -> anyhow::Result<()> {
+    serde_json::to_writer(&mut *to, record)?;
+    to.write_all(b"\n")?;
+    Ok(())
+}

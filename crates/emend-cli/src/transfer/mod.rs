@@ -1,0 +1,206 @@
+//! The file formats of import and export: CSV, JSON lines, YAML.
+//!
+//! One row is a phrase mapping, an alias or a prohibition ([`Record`]). All three formats have the same fields; reading is
+//! streamed, a row at a time, and a bad row is told with its line and does not end the reading unless the format itself is
+//! broken there.
+//!
+//! It must know nothing of services.
+
+mod csv;
+mod jsonl;
+mod record;
+mod yaml;
+
+use std::{
+    io::{BufRead, Write},
+    path::Path,
+};
+
+use clap::ValueEnum;
+
+pub use record::{COLUMNS, Record, RowError, RowType};
+
+/// How a file is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Comma-separated values with a header line
+    Csv,
+    /// One JSON object a line
+    #[value(alias = "ndjson")]
+    Jsonl,
+    /// A list of mappings
+    #[value(alias = "yml")]
+    Yaml,
+}
+
+impl Format {
+    /// The format that a file's extension names.
+    pub fn of_path(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
+            "csv" => Some(Self::Csv),
+            "jsonl" | "ndjson" => Some(Self::Jsonl),
+            "yaml" | "yml" => Some(Self::Yaml),
+            _ => None,
+        }
+    }
+
+    /// Reads rows one by one and hands each to `take` with its line, until there are no more or `take` answers false.
+    pub fn read(self, from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, RowError>) -> bool) {
+        match self {
+            Self::Csv => csv::read(from, take),
+            Self::Jsonl => jsonl::read(from, take),
+            Self::Yaml => yaml::read(from, take),
+        }
+    }
+
+    /// Writes rows one by one.
+    pub fn writer<'w>(self, to: Box<dyn Write + Send + 'w>) -> anyhow::Result<Writer<'w>> {
+        Ok(match self {
+            Self::Csv => Writer::Csv(Box::new(csv::Writer::new(to)?)),
+            Self::Jsonl => Writer::Jsonl(to),
+            Self::Yaml => Writer::Yaml(to),
+        })
+    }
+}
+
+/// Writes rows one by one.
+pub enum Writer<'w> {
+    /// As comma-separated values.
+    Csv(Box<csv::Writer<'w>>),
+    /// As JSON lines.
+    Jsonl(Box<dyn Write + Send + 'w>),
+    /// As a YAML list.
+    Yaml(Box<dyn Write + Send + 'w>),
+}
+
+impl Writer<'_> {
+    /// Writes one row.
+    pub fn write(&mut self, record: &Record) -> anyhow::Result<()> {
+        match self {
+            Self::Csv(writer) => writer.write(record),
+            Self::Jsonl(to) => jsonl::write(to, record),
+            Self::Yaml(to) => yaml::write(to, record),
+        }
+    }
+
+    /// Writes out what is buffered.
+    pub fn finish(self) -> anyhow::Result<()> {
+        match self {
+            Self::Csv(writer) => writer.finish(),
+            Self::Jsonl(mut to) | Self::Yaml(mut to) => Ok(to.flush()?),
+        }
+    }
+}
+
+impl std::fmt::Debug for Writer<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Csv(_) => "Writer::Csv",
+            Self::Jsonl(_) => "Writer::Jsonl",
+            Self::Yaml(_) => "Writer::Yaml",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Rows = Vec<(u64, Result<Record, RowError>)>;
+
+    fn read(format: Format, text: &str) -> Rows {
+        let mut rows = Rows::new();
+        format.read(text.as_bytes(), &mut |line, row| {
+            rows.push((line, row));
+            true
+        });
+        rows
+    }
+
+    fn records() -> Vec<Record> {
+        let record = |row_type, input: &str, choice: &str, user_id: &str| Record {
+            row_type,
+            input: input.into(),
+            choice: choice.into(),
+            system_choice: String::new(),
+            user_id: user_id.into(),
+        };
+        vec![
+            record(RowType::Phrase, "set up a CSA", "create_isda", ""),
+            record(RowType::Entity, "J. \"Jay\" Smith, jr.", "person:jane", ""),
+            record(RowType::Prohibition, "wind: down\nthe fund", "delete_fund", ""),
+            record(RowType::Phrase, "- yes # no", "null", "mia"),
+            record(RowType::Phrase, "007", "1.50", ""),
+            record(RowType::Entity, "カードを手札に戻す", "true", ""),
+        ]
+    }
+
+    #[test]
+    fn what_is_written_comes_back_as_it_was() {
+        for format in [Format::Csv, Format::Jsonl, Format::Yaml] {
+            let mut bytes = Vec::new();
+            let mut writer = format.writer(Box::new(&mut bytes)).unwrap();
+            for record in records() {
+                writer.write(&record).unwrap();
+            }
+            writer.finish().unwrap();
+            let text = String::from_utf8(bytes).unwrap();
+            let back: Vec<_> = read(format, &text)
+                .into_iter()
+                .map(|(line, row)| row.unwrap_or_else(|error| panic!("{format:?} {line}: {error}\n{text}")))
+                .collect();
+            assert_eq!(back, records(), "{format:?}\n{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_nothing_has_no_rows() {
+        for (format, nothing) in
+            [(Format::Csv, "type,input,choice\n"), (Format::Csv, ""), (Format::Jsonl, "\n\n"), (Format::Yaml, ""), (Format::Yaml, "[]")]
+        {
+            assert_eq!(read(format, nothing), [], "{format:?} {nothing:?}");
+        }
+    }
+
+    #[test]
+    fn a_bad_row_is_named_by_its_line_and_the_others_are_read() {
+        for (format, text, bad) in [
+            (Format::Csv, "type,phrase,choice\nphrase,a,b\nverbs,a,b\nphrase,\"a\nb\",c\nentity,,x\n", [3, 6]),
+            (
+                Format::Jsonl,
+                "{\"type\":\"phrase\",\"input\":\"a\",\"choice\":\"b\"}\n\n{nonsense}\n{\"type\":\"phrase\",\"phrase\":\"a\",\"verb\":\"b\"}\n{\"type\":\"entity\",\"choice\":\"x\"}\n",
+                [3, 5],
+            ),
+            (
+                Format::Yaml,
+                "- type: phrase\n  phrase: a\n  verb: b\n- type: verbs\n  input: a\n  choice: b\n- {type: phrase, input: a, choice: b}\n- type: entity\n  choice: x\n",
+                [4, 8],
+            ),
+        ] {
+            let rows = read(format, text);
+            let lines: Vec<_> = rows.iter().filter(|(_, row)| row.is_err()).map(|(line, _)| *line).collect();
+            assert_eq!(lines, bad, "{format:?}: {rows:?}");
+            assert_eq!(rows.iter().filter(|(_, row)| row.is_ok()).count(), 2, "{format:?}: {rows:?}");
+        }
+    }
+
+    #[test]
+    fn a_broken_file_is_named_by_the_line_where_it_breaks() {
+        let rows = read(Format::Yaml, "- type: phrase\n  input: a\n  choice: b\n- type: [\n");
+        assert!(rows[0].1.is_ok());
+        assert!(matches!(&rows[1], (line, Err(_)) if *line >= 4), "{rows:?}");
+        let rows = read(Format::Yaml, "just: a mapping\n");
+        assert!(rows.len() == 1 && rows[0].1.is_err(), "{rows:?}");
+        let rows = read(Format::Csv, "type,input,chioce\nphrase,a,b\n");
+        assert!(matches!(&rows[..], [(1, Err(error))] if error.to_string().contains("chioce")), "{rows:?}");
+    }
+
+    #[test]
+    fn formats_are_known_by_their_extensions() {
+        assert_eq!(Format::of_path(Path::new("a/b.CSV")), Some(Format::Csv));
+        assert_eq!(Format::of_path(Path::new("b.ndjson")), Some(Format::Jsonl));
+        assert_eq!(Format::of_path(Path::new("b.yml")), Some(Format::Yaml));
+        assert_eq!(Format::of_path(Path::new("b.txt")), None);
+        assert_eq!(Format::of_path(Path::new("-")), None);
+    }
+}

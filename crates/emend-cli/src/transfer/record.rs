@@ -1,0 +1,202 @@
+//! One row, in whatever format it was written.
+//!
+//! It must know nothing of any format.
+
+use emend_proto::{
+    common::v1::{
+        Correction, EntityCorrection, PhraseMapping, Prohibition, Resource, VerbCorrection,
+        correction::Correction as Oneof,
+    },
+    learning::v1::ImportRow,
+};
+use serde::Serialize;
+
+use crate::{view, words::Kind};
+
+/// The columns that export writes, in this order.
+pub const COLUMNS: [&str; 4] = ["type", "input", "choice", "user_id"];
+
+/// What a row says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RowType {
+    /// A phrase means a verb.
+    Phrase,
+    /// An alias means an entity.
+    Entity,
+    /// A choice is never to be offered for a phrase.
+    Prohibition,
+}
+
+impl RowType {
+    fn parse(text: &str) -> Option<Self> {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "phrase" | "phrase_mapping" | "verb" | "verb_correction" | "invocation_phrase" => Some(Self::Phrase),
+            "entity" | "alias" | "entity_correction" | "entity_alias" => Some(Self::Entity),
+            "prohibition" | "prohibit" => Some(Self::Prohibition),
+            _ => None,
+        }
+    }
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Phrase => "phrase",
+            Self::Entity => "entity",
+            Self::Prohibition => "prohibition",
+        }
+    }
+}
+
+/// One row.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Record {
+    /// What it says.
+    #[serde(rename = "type")]
+    pub row_type: RowType,
+    /// The phrase or alias.
+    pub input: String,
+    /// The verb, the entity's id, or the choice never to offer.
+    pub choice: String,
+    /// What the system chose; may be empty. Read only.
+    #[serde(skip)]
+    pub system_choice: String,
+    /// For this user only; empty: for everybody.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub user_id: String,
+}
+
+/// Why a row is bad.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}{description}", prefixed(.field))]
+pub struct RowError {
+    /// The field; empty where the row as a whole is bad.
+    pub field: String,
+    /// What is wrong with it.
+    pub description: String,
+}
+
+fn prefixed(field: &str) -> String {
+    if field.is_empty() { String::new() } else { format!("{field}: ") }
+}
+
+impl RowError {
+    /// A field is bad.
+    pub fn field(field: &str, description: impl Into<String>) -> Self {
+        Self { field: field.to_owned(), description: description.into() }
+    }
+
+    /// The row as a whole is bad.
+    pub fn row(description: impl Into<String>) -> Self {
+        Self::field("", description)
+    }
+}
+
+/// The fields under the names they may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Field {
+    Type,
+    Input,
+    Choice,
+    SystemChoice,
+    UserId,
+}
+
+impl Field {
+    /// The field of that name.
+    pub(super) fn parse(name: &str) -> Result<Self, RowError> {
+        match name.trim().trim_start_matches('\u{FEFF}').to_ascii_lowercase().as_str() {
+            "type" => Ok(Self::Type),
+            "input" | "phrase" | "alias" | "original_input" => Ok(Self::Input),
+            "choice" | "verb" | "entity" | "entity_id" | "correct_choice" | "forbidden_choice" => Ok(Self::Choice),
+            "system_choice" => Ok(Self::SystemChoice),
+            "user_id" | "user" => Ok(Self::UserId),
+            _ => Err(RowError::field(
+                name,
+                "is not known; expected type, input (or phrase, alias), choice (or verb, entity_id, forbidden_choice), \
+                 system_choice, user_id",
+            )),
+        }
+    }
+}
+
+/// Collects the fields of one row.
+#[derive(Debug, Default)]
+pub(super) struct Fields([Option<String>; 5]);
+
+impl Fields {
+    /// Takes a field; one that comes twice is an error.
+    pub(super) fn set(&mut self, field: Field, value: String) -> Result<(), RowError> {
+        let slot = &mut self.0[field as usize];
+        if slot.is_some() {
+            return Err(RowError::row(format!("the field {field:?} is given twice")));
+        }
+        *slot = Some(value);
+        Ok(())
+    }
+
+    /// The row, if it has all it needs. Bounds and characters are for the server to judge.
+    pub(super) fn finish(self) -> Result<Record, RowError> {
+        let [row_type, input, choice, system_choice, user_id] = self.0;
+        let required = |name: &str, value: Option<String>| {
+            value
+                .filter(|value| !value.trim().is_empty())
+                .ok_or_else(|| RowError::field(name, "is required"))
+        };
+        let row_type = required("type", row_type)?;
+        let row_type = RowType::parse(&row_type)
+            .ok_or_else(|| RowError::field("type", format!("must be phrase, entity or prohibition, is {row_type:?}")))?;
+        Ok(Record {
+            row_type,
+            input: required("input", input)?,
+            choice: required("choice", choice)?,
+            system_choice: system_choice.unwrap_or_default(),
+            user_id: user_id.unwrap_or_default(),
+        })
+    }
+}
+
+impl Record {
+    /// As the service takes it.
+    pub fn to_import_row(&self, line: u64) -> ImportRow {
+        let (input, choice) = (self.input.clone(), self.choice.clone());
+        let oneof = match self.row_type {
+            RowType::Phrase if self.system_choice.is_empty() => {
+                Oneof::PhraseMapping(PhraseMapping { phrase: input, verb: choice })
+            }
+            RowType::Phrase => Oneof::Verb(VerbCorrection {
+                original_input: input,
+                system_choice: self.system_choice.clone(),
+                correct_choice: choice,
+            }),
+            RowType::Entity => Oneof::Entity(EntityCorrection {
+                original_input: input,
+                system_choice: self.system_choice.clone(),
+                correct_choice: choice,
+            }),
+            RowType::Prohibition => Oneof::Prohibition(Prohibition { phrase: input, forbidden_choice: choice }),
+        };
+        ImportRow {
+            line: i64::try_from(line).unwrap_or(i64::MAX),
+            correction: Some(Correction { correction: Some(oneof) }),
+            user_id: self.user_id.clone(),
+        }
+    }
+
+    /// What a resource says; none for a kind that this version cannot write.
+    pub fn of_resource(resource: &Resource) -> Option<Self> {
+        let key = resource.key.as_ref()?;
+        let value = resource.value.as_ref()?;
+        Some(Self {
+            row_type: match Kind::from_number(key.kind)? {
+                Kind::InvocationPhrase => RowType::Phrase,
+                Kind::EntityAlias => RowType::Entity,
+                Kind::Prohibition => RowType::Prohibition,
+            },
+            input: if value.display.is_empty() { key.key.clone() } else { value.display.clone() },
+            choice: view::maps_to(Some(value)).to_owned(),
+            system_choice: String::new(),
+            user_id: key.user_id.clone(),
+        })
+    }
+}

@@ -1,0 +1,48 @@
+//! Stored corrections and what could not be delivered.
+
+use emend_proto::feedback::v1::{DeadLetter, DeliveryState, Feedback};
+use emend_runtime::status::code_name;
+use serde_json::{Value, json};
+
+use super::{
+    common::{correction, outcome, reporter},
+    name, present, scope, time,
+};
+
+/// A stored correction.
+pub fn feedback(feedback: &Feedback) -> Value {
+    present(json!({
+        "feedbackId": feedback.feedback_id,
+        "namespace": feedback.namespace,
+        "acceptOrder": feedback.accept_order,
+        "requestId": feedback.request_id,
+        "reporter": reporter(feedback.reporter.as_ref()),
+        "caller": feedback.caller,
+        "queryId": feedback.query_id,
+        "reason": feedback.reason,
+        "context": feedback.context,
+        "scope": scope(feedback.scope),
+        "correction": correction(feedback.correction.as_ref()),
+        "receivedAt": time(feedback.received_at.as_ref()),
+        "retractedAt": time(feedback.retracted_at.as_ref()),
+        "retractReason": feedback.retract_reason,
+        "outcome": outcome(feedback.outcome.as_ref()),
+        "deliveryState": name(
+            DeliveryState::try_from(feedback.delivery_state).ok().map(|state| state.as_str_name()),
+            feedback.delivery_state,
+        ),
+    }))
+}
+
+/// An event that was refused for good.
+pub fn dead_letter(letter: &DeadLetter) -> Value {
+    present(json!({
+        "eventId": letter.event_id,
+        "feedbackId": letter.feedback_id,
+        "namespace": letter.namespace,
+        "attempts": letter.attempts,
+        "code": code_name(letter.code.into()),
+        "error": letter.error,
+        "deadAt": time(letter.dead_at.as_ref()),
+    }))
+}

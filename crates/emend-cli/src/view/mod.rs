@@ -1,0 +1,111 @@
+//! Messages as JSON, for `--json` and for assistants.
+//!
+//! Names are those of proto3's JSON mapping (lowerCamelCase, enums by their full names, times in RFC 3339, spans as
+//! `"3600s"`). It differs in two ways, both for the sake of those who read it with jq: every scalar is there also where it
+//! has its default, and 64-bit integers are numbers, as none of them grows beyond 2^53; the two fixed64 fields, which are
+//! hashes, are strings. Messages that are absent are left out.
+//!
+//! It must know nothing of where the messages come from or where the JSON goes.
+
+mod common;
+mod feedback;
+mod learning;
+
+pub use common::{correction, key, maps_to, outcome, resource, value};
+pub use feedback::{dead_letter, feedback};
+pub use learning::{candidate, candidate_details, change, import, node, policy, resolved, revision};
+
+use emend_proto::common::v1 as pb;
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// Leaves out what is absent.
+fn present(mut object: Value) -> Value {
+    if let Value::Object(fields) = &mut object {
+        fields.retain(|_, value| !value.is_null());
+    }
+    object
+}
+
+/// An enum's name; its number where this version does not know it.
+fn name(known: Option<&str>, number: i32) -> Value {
+    known.map_or_else(|| number.into(), Into::into)
+}
+
+fn kind(number: i32) -> Value {
+    name(pb::ResourceKind::try_from(number).ok().map(|kind| kind.as_str_name()), number)
+}
+
+fn cause(number: i32) -> Value {
+    name(pb::Cause::try_from(number).ok().map(|cause| cause.as_str_name()), number)
+}
+
+fn risk(number: i32) -> Value {
+    name(pb::RiskLevel::try_from(number).ok().map(|risk| risk.as_str_name()), number)
+}
+
+fn scope(number: i32) -> Value {
+    name(pb::Scope::try_from(number).ok().map(|scope| scope.as_str_name()), number)
+}
+
+/// A time in RFC 3339; absent or beyond the calendar: null.
+pub fn time(at: Option<&prost_types::Timestamp>) -> Value {
+    at.and_then(instant).map_or(Value::Null, |at| at.to_string().into())
+}
+
+/// A time to the second, for tables; absent: a dash.
+pub fn short_time(at: Option<&prost_types::Timestamp>) -> String {
+    at.and_then(|at| Timestamp::from_second(at.seconds).ok())
+        .map_or_else(|| "–".into(), |at| at.to_string())
+}
+
+/// A point in time, if the calendar knows it.
+pub fn instant(at: &prost_types::Timestamp) -> Option<Timestamp> {
+    Timestamp::new(at.seconds, at.nanos).ok()
+}
+
+/// A span of time as proto3's JSON writes it.
+fn span(span: Option<&prost_types::Duration>) -> Value {
+    span.map_or(Value::Null, |span| {
+        let fraction = if span.nanos == 0 {
+            String::new()
+        } else {
+            format!(".{:09}", span.nanos.unsigned_abs())
+        };
+        format!("{}{fraction}s", span.seconds).into()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn times_and_spans_are_written_as_proto3_json_does() {
+        let at = prost_types::Timestamp { seconds: 1_767_225_600, nanos: 5_000_000 };
+        assert_eq!(time(Some(&at)), json!("2026-01-01T00:00:00.005Z"));
+        assert_eq!(time(None), Value::Null);
+        assert_eq!(short_time(Some(&at)), "2026-01-01T00:00:00Z");
+        assert_eq!(span(Some(&prost_types::Duration { seconds: 3_600, nanos: 0 })), json!("3600s"));
+        assert_eq!(
+            span(Some(&prost_types::Duration { seconds: 1, nanos: 500_000_000 })),
+            json!("1.500000000s")
+        );
+    }
+
+    #[test]
+    fn unknown_numbers_are_kept() {
+        assert_eq!(kind(1), json!("RESOURCE_KIND_INVOCATION_PHRASE"));
+        assert_eq!(kind(99), json!(99));
+    }
+
+    #[test]
+    fn defaults_are_shown_and_absent_messages_are_not() {
+        let shown = candidate(&emend_proto::learning::v1::Candidate::default());
+        assert_eq!(shown["reporterCount"], json!(0));
+        assert_eq!(shown["statusReason"], json!(""));
+        assert!(shown.get("value").is_none());
+    }
+}

@@ -1,0 +1,297 @@
+//! The words in which command lines and tables name the numbers of the wire contract.
+//!
+//! It must know nothing of any command.
+
+use std::time::Duration;
+
+use clap::ValueEnum;
+use emend_proto::{
+    common::v1::{self as common, ResourceKind, RiskLevel, Scope},
+    feedback::v1::{DeliveryState, Wait},
+    learning::v1::{CandidateStatus, Counting, ImportAs, ImportMode},
+};
+
+/// A kind of resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Kind {
+    /// A phrase and the verb it invokes
+    #[value(name = "invocation_phrase", aliases = ["phrase", "verb", "invocation-phrase"])]
+    InvocationPhrase,
+    /// A name people use and the entity it means
+    #[value(name = "entity_alias", aliases = ["entity", "alias", "entity-alias"])]
+    EntityAlias,
+    /// A choice never to be offered for a phrase
+    #[value(name = "prohibition", alias = "prohibit")]
+    Prohibition,
+}
+
+impl From<Kind> for ResourceKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::InvocationPhrase => Self::InvocationPhrase,
+            Kind::EntityAlias => Self::EntityAlias,
+            Kind::Prohibition => Self::Prohibition,
+        }
+    }
+}
+
+impl Kind {
+    /// The kind of that number, if this version knows it.
+    pub fn from_number(number: i32) -> Option<Self> {
+        match ResourceKind::try_from(number).ok()? {
+            ResourceKind::Unspecified => None,
+            ResourceKind::InvocationPhrase => Some(Self::InvocationPhrase),
+            ResourceKind::EntityAlias => Some(Self::EntityAlias),
+            ResourceKind::Prohibition => Some(Self::Prohibition),
+        }
+    }
+
+    /// The number on the wire.
+    pub fn number(self) -> i32 {
+        ResourceKind::from(self) as i32
+    }
+}
+
+/// The numbers of several kinds.
+pub fn kind_numbers(kinds: &[Kind]) -> Vec<i32> {
+    kinds.iter().map(|kind| kind.number()).collect()
+}
+
+/// Where a candidate stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Status {
+    /// Gathering votes
+    Pending,
+    /// A person has to decide
+    #[value(name = "awaiting_review", aliases = ["awaiting-review", "review"])]
+    AwaitingReview,
+    /// Its value is what nodes answer with
+    Applied,
+    /// A person turned it down
+    Rejected,
+    /// Another value took its place
+    Superseded,
+    /// Its supporters went away, or its resource was deleted
+    Withdrawn,
+}
+
+impl From<Status> for CandidateStatus {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Pending => Self::Pending,
+            Status::AwaitingReview => Self::AwaitingReview,
+            Status::Applied => Self::Applied,
+            Status::Rejected => Self::Rejected,
+            Status::Superseded => Self::Superseded,
+            Status::Withdrawn => Self::Withdrawn,
+        }
+    }
+}
+
+/// How much harm a wrong promotion does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Risk {
+    /// Applied with the first vote
+    Low,
+    /// Applied at the threshold of net confirmations
+    Medium,
+    /// Only a person applies it
+    High,
+}
+
+impl From<Risk> for RiskLevel {
+    fn from(risk: Risk) -> Self {
+        match risk {
+            Risk::Low => Self::Low,
+            Risk::Medium => Self::Medium,
+            Risk::High => Self::High,
+        }
+    }
+}
+
+/// What a count is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Count {
+    /// Each voter counts once
+    #[value(name = "distinct_voters", alias = "distinct-voters")]
+    DistinctVoters,
+    /// Each correction counts
+    Occurrences,
+}
+
+impl From<Count> for Counting {
+    fn from(count: Count) -> Self {
+        match count {
+            Count::DistinctVoters => Self::DistinctVoters,
+            Count::Occurrences => Self::Occurrences,
+        }
+    }
+}
+
+/// What an import does with bad rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BadRows {
+    /// One bad row and nothing is written
+    AllOrNothing,
+    /// Good rows are written, bad ones reported
+    SkipInvalid,
+}
+
+impl From<BadRows> for ImportMode {
+    fn from(mode: BadRows) -> Self {
+        match mode {
+            BadRows::AllOrNothing => Self::AllOrNothing,
+            BadRows::SkipInvalid => Self::SkipInvalid,
+        }
+    }
+}
+
+/// As what imported rows count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CountAs {
+    /// A person's decision: applied and pinned
+    Decision,
+    /// One vote each, of the caller
+    Votes,
+}
+
+impl From<CountAs> for ImportAs {
+    fn from(count_as: CountAs) -> Self {
+        match count_as {
+            CountAs::Decision => Self::Decision,
+            CountAs::Votes => Self::Votes,
+        }
+    }
+}
+
+/// Where an event stands on the way to learning-svc.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Delivery {
+    /// In the outbox
+    Pending,
+    /// Delivered and evaluated
+    Delivered,
+    /// Refused for good
+    #[value(name = "dead_letter", aliases = ["dead-letter", "dead"])]
+    DeadLetter,
+}
+
+impl From<Delivery> for DeliveryState {
+    fn from(delivery: Delivery) -> Self {
+        match delivery {
+            Delivery::Pending => Self::Pending,
+            Delivery::Delivered => Self::Delivered,
+            Delivery::DeadLetter => Self::DeadLetter,
+        }
+    }
+}
+
+/// When a submission answers.
+pub fn wait(evaluated: bool) -> Wait {
+    if evaluated { Wait::Evaluated } else { Wait::Recorded }
+}
+
+/// For whom something is learned.
+pub fn scope(user: bool) -> Scope {
+    if user { Scope::User } else { Scope::Global }
+}
+
+/// What people call an enum's value: its name without the enum's prefix, in lower case. Numbers this version does not
+/// know are shown as numbers.
+pub fn short(name: Option<&str>, prefix: &str, number: i32) -> String {
+    name.map_or_else(
+        || number.to_string(),
+        |name| name.strip_prefix(prefix).unwrap_or(name).to_ascii_lowercase(),
+    )
+}
+
+/// The short name of a kind.
+pub fn kind_name(number: i32) -> String {
+    short(ResourceKind::try_from(number).ok().map(|kind| kind.as_str_name()), "RESOURCE_KIND_", number)
+}
+
+/// The short name of a candidate's status.
+pub fn status_name(number: i32) -> String {
+    short(
+        CandidateStatus::try_from(number).ok().map(|status| status.as_str_name()),
+        "CANDIDATE_STATUS_",
+        number,
+    )
+}
+
+/// The short name of a cause.
+pub fn cause_name(number: i32) -> String {
+    short(common::Cause::try_from(number).ok().map(|cause| cause.as_str_name()), "CAUSE_", number)
+}
+
+/// The short name of a risk level.
+pub fn risk_name(number: i32) -> String {
+    short(RiskLevel::try_from(number).ok().map(|risk| risk.as_str_name()), "RISK_LEVEL_", number)
+}
+
+/// The short name of an outcome's state.
+pub fn outcome_name(number: i32) -> String {
+    short(
+        common::OutcomeState::try_from(number).ok().map(|state| state.as_str_name()),
+        "OUTCOME_STATE_",
+        number,
+    )
+}
+
+/// Parses a time span: a number and one of ms, s, m, h, d, for example `1500ms`, `30s`, `90d`.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let millis: u64 = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return Err("expected a number and a unit: ms, s, m, h or d, for example 30s".into()),
+    };
+    let number: u64 = number.parse().map_err(|_| format!("{number:?} is not a whole number"))?;
+    number
+        .checked_mul(millis)
+        .map(Duration::from_millis)
+        .ok_or_else(|| "is too long".into())
+}
+
+/// Parses `KEY=VALUE`.
+pub fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("expected KEY=VALUE".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_of_time_have_a_unit() {
+        assert_eq!(duration("1500ms"), Ok(Duration::from_millis(1_500)));
+        assert_eq!(duration("2d"), Ok(Duration::from_secs(172_800)));
+        for bad in ["", "5", "s", "1.5h", "-1s", "5y", "99999999999999999999d", "18446744073709551615d"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn context_is_keys_and_values() {
+        assert_eq!(key_value("topic=a=b"), Ok(("topic".into(), "a=b".into())));
+        assert!(key_value("topic").is_err());
+        assert!(key_value("=x").is_err());
+    }
+
+    #[test]
+    fn numbers_are_shown_by_their_names_and_unknown_ones_as_they_are() {
+        assert_eq!(kind_name(1), "invocation_phrase");
+        assert_eq!(kind_name(99), "99");
+        assert_eq!(status_name(2), "awaiting_review");
+        assert_eq!(cause_name(5), "revert");
+        assert_eq!(risk_name(3), "high");
+        assert_eq!(outcome_name(2), "applied");
+    }
+}

@@ -1,0 +1,171 @@
+//! The last-known-good copy on disk: a node starts from it when learning-svc is away.
+//!
+//! A copy is written beside the file, synced and renamed over it, so that there is always a whole one; its checksum tells
+//! whether it is. It holds what users taught for themselves, so only its owner may read it.
+//!
+//! It must know nothing of when copies are made.
+
+mod format;
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, BufReader, BufWriter, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+};
+
+use emend_proto::learning::v1::Cursor;
+use jiff::Timestamp;
+
+use crate::replica::{Restored, holdings::Holdings};
+
+/// Why a copy cannot be used or written.
+#[derive(Debug, thiserror::Error)]
+pub enum CopyError {
+    /// The file cannot be read or written.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// The file is something else.
+    #[error("it is not a copy of learned resources")]
+    NotACopy,
+    /// The file was written by another version.
+    #[error("it has format version {0}, which this version does not know")]
+    UnknownVersion(u32),
+    /// The copy is of another subscription: other namespaces, kinds or scopes.
+    #[error("it is of another subscription")]
+    ForeignSubscription,
+    /// The file is cut off or was changed.
+    #[error("it is damaged: {0}")]
+    Damaged(&'static str),
+}
+
+/// What is said of a copy as a whole.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Label {
+    /// Which subscription it is of.
+    pub(crate) subscription: u64,
+    /// Which state of the log it is.
+    pub(crate) cursor: Cursor,
+    /// When it was written, by this computer's clock.
+    pub(crate) written_at: Timestamp,
+    /// When this was last known to be what the server had.
+    pub(crate) current_at: Option<Timestamp>,
+}
+
+/// A copy as it was read.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Copy {
+    pub(crate) label: Label,
+    pub(crate) held: Vec<Restored>,
+}
+
+/// Reads the copy; `None` where there is no file. Blocks.
+pub(crate) fn load(path: &Path, subscription: u64) -> Result<Option<Copy>, CopyError> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let length = file.metadata()?.len();
+    let copy = format::read(BufReader::with_capacity(1 << 18, file), length)?;
+    if copy.label.subscription != subscription {
+        return Err(CopyError::ForeignSubscription);
+    }
+    Ok(Some(copy))
+}
+
+/// Writes the copy in place of what was there. Blocks.
+pub(crate) fn save(path: &Path, label: &Label, held: &Holdings) -> Result<(), CopyError> {
+    let beside = beside(path);
+    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+    let mut file = BufWriter::with_capacity(1 << 18, file);
+    format::write(&mut file, label, held)?;
+    file.flush()?;
+    file.get_ref().sync_all()?;
+    fs::rename(&beside, path)?;
+    // The renaming itself is durable only once the directory is.
+    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+        File::open(directory)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// The name under which a copy is written. Always the same, so that what a crash left is overwritten.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use emend_runtime::Entropy;
+
+    use super::*;
+    use crate::{
+        keyed_hash::KeyedHash,
+        replica::{holdings::Envelope, key::KeyParts},
+    };
+
+    fn label() -> Label {
+        Label {
+            subscription: 7,
+            cursor: Cursor { epoch: "e".into(), revision: 9, filter_hash: 3 },
+            written_at: Timestamp::constant(1_700_000_000, 0),
+            current_at: None,
+        }
+    }
+
+    fn held(count: i64) -> Holdings {
+        let mut held = Holdings::new(Arc::new(KeyedHash::new(&Entropy::seeded(1))));
+        for revision in 1..=count {
+            let key = format!("phrase {revision}");
+            let key = KeyParts { namespace: "n", kind: 1, key: &key, qualifier: "", user_id: "" };
+            held.put(Envelope::new(key, b"value", revision, 5, true));
+        }
+        held
+    }
+
+    #[test]
+    fn what_was_saved_is_loaded() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("learned");
+        assert!(load(&path, 7).unwrap().is_none());
+        save(&path, &label(), &held(3)).unwrap();
+        save(&path, &label(), &held(100)).unwrap();
+        let copy = load(&path, 7).unwrap().unwrap();
+        assert_eq!(copy.label, label());
+        assert_eq!(copy.held.len(), 100);
+        assert!(!beside(&path).exists());
+    }
+
+    #[test]
+    fn a_copy_of_another_subscription_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("learned");
+        save(&path, &label(), &held(3)).unwrap();
+        assert!(matches!(load(&path, 8), Err(CopyError::ForeignSubscription)));
+    }
+
+    #[test]
+    fn a_failed_save_leaves_the_copy_that_was_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("learned");
+        save(&path, &label(), &held(3)).unwrap();
+        // A directory in the way of the file beside.
+        fs::create_dir(beside(&path)).unwrap();
+        assert!(matches!(save(&path, &label(), &held(5)), Err(CopyError::Io(_))));
+        assert_eq!(load(&path, 7).unwrap().unwrap().held.len(), 3);
+    }
+
+    #[test]
+    fn only_the_owner_may_read_it() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("learned");
+        save(&path, &label(), &held(1)).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}

@@ -1,0 +1,301 @@
+//! A typed client of the feedback service, for backends.
+//!
+//! Every submission carries a request id, so that it can be repeated without being counted twice: the client tries again
+//! while the server is away or overloaded, until the deadline.
+//!
+//! It must know nothing of what is learned.
+
+mod retry;
+mod submission;
+
+use std::{collections::HashMap, time::Duration};
+
+use emend_core::{FeedbackId, Namespace};
+use emend_proto::{
+    common::v1::{Outcome, OutcomeState},
+    feedback::v1::{
+        BatchSubmitFeedbackRequest, BatchSubmitFeedbackResponse, Feedback, GetFeedbackRequest, ListFeedbackRequest,
+        ListFeedbackResponse, RetractFeedbackRequest, Wait, feedback_service_client::FeedbackServiceClient,
+    },
+};
+use emend_runtime::{
+    Backoff, BackoffConfig, Entropy,
+    status::{Explained, from_item_status},
+};
+use tokio::time::{Instant, sleep_until};
+use tonic::{Code, Status, metadata::MetadataMap, transport::{Channel, Endpoint}};
+
+use self::retry::{next_attempt, retried};
+pub use self::submission::Submission;
+use crate::{ConfigError, subscriber::address};
+
+/// Why a call failed. `Display` gives all of it, a line for each violated field.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct CallError(pub Explained);
+
+impl CallError {
+    /// The gRPC code.
+    pub fn code(&self) -> Code {
+        self.0.code
+    }
+
+    /// A stable reason in `UPPER_SNAKE_CASE`, if the server gave one.
+    pub fn reason(&self) -> Option<&str> {
+        self.0.reason.as_deref()
+    }
+}
+
+impl From<Status> for CallError {
+    fn from(status: Status) -> Self {
+        Self(status.into())
+    }
+}
+
+/// A correction that is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    /// Its id.
+    pub feedback_id: FeedbackId,
+    /// As stored, with its current outcome.
+    pub feedback: Feedback,
+}
+
+impl Recorded {
+    /// What became of it so far.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        self.feedback.outcome.as_ref()
+    }
+
+    /// Where it stands.
+    pub fn state(&self) -> OutcomeState {
+        self.outcome().map_or(OutcomeState::Unspecified, Outcome::state)
+    }
+
+    /// The revision that applied it or whose value applies, if it is applied: what a node's view can wait for.
+    pub fn applied_revision(&self) -> Option<emend_core::Revision> {
+        let outcome = self.outcome().filter(|outcome| outcome.state() == OutcomeState::Applied)?;
+        Some(emend_core::Revision(outcome.revision))
+    }
+
+    fn parse(feedback: Option<Feedback>) -> Result<Self, Status> {
+        let feedback = feedback.ok_or_else(|| Status::internal("the server's answer holds no feedback"))?;
+        let feedback_id = FeedbackId::parse(&feedback.feedback_id)
+            .map_err(|invalid| Status::internal(format!("the server's answer has a bad feedback_id: it {invalid}")))?;
+        Ok(Self { feedback_id, feedback })
+    }
+}
+
+/// Submits corrections. Clones share one connection.
+#[derive(Debug, Clone)]
+pub struct FeedbackClient {
+    channel: Channel,
+    headers: MetadataMap,
+    deadline: Duration,
+    backoff: BackoffConfig,
+    entropy: Entropy,
+}
+
+impl FeedbackClient {
+    /// A client of the feedback-svc at `endpoint`. It connects with the first call, and again when the connection is lost.
+    pub fn new<E>(endpoint: E) -> Result<Self, ConfigError>
+    where
+        E: TryInto<Endpoint>,
+        E::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let endpoint = address(endpoint).map_err(ConfigError::Address)?;
+        let endpoint = endpoint
+            .connect_timeout(Duration::from_secs(5))
+            .tcp_nodelay(true)
+            .http2_keep_alive_interval(Duration::from_secs(20))
+            .keep_alive_timeout(Duration::from_secs(10));
+        Ok(Self {
+            channel: endpoint.connect_lazy(),
+            headers: MetadataMap::new(),
+            deadline: Duration::from_secs(10),
+            backoff: BackoffConfig { max: Duration::from_secs(2), ..BackoffConfig::default() },
+            entropy: Entropy::system(),
+        })
+    }
+
+    /// How long a call may take, all attempts together. Default: 10 s.
+    #[must_use]
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// Sent with every call, for example an `authorization`.
+    #[must_use]
+    pub fn headers(mut self, headers: MetadataMap) -> Self {
+        self.headers = headers;
+        self
+    }
+
+    /// How long to wait between attempts. Default: 100 ms, doubling up to 2 s, with jitter.
+    #[must_use]
+    pub fn backoff(mut self, backoff: BackoffConfig) -> Self {
+        self.backoff = backoff;
+        self
+    }
+
+    /// Where request ids and jitter come from. Default: the operating system.
+    #[must_use]
+    pub fn entropy(mut self, entropy: Entropy) -> Self {
+        self.entropy = entropy;
+        self
+    }
+
+    /// Stores one correction. `Ok` means stored: it will not be lost.
+    pub async fn submit(&self, submission: Submission) -> Result<Recorded, CallError> {
+        let request = self.with_request_id(submission);
+        let response = self
+            .call(|mut client, left| {
+                let request = self.request(left, request.clone());
+                async move { client.submit_feedback(request).await }
+            })
+            .await?;
+        Ok(Recorded::parse(response.feedback)?)
+    }
+
+    /// Stores up to 100 corrections and tells of each what became of it, in their order. Answers once all are evaluated if
+    /// `evaluated`, else once they are stored. Those that could not be stored for the moment are tried again, alone.
+    pub async fn submit_all(
+        &self,
+        submissions: Vec<Submission>,
+        evaluated: bool,
+    ) -> Result<Vec<Result<Recorded, CallError>>, CallError> {
+        let deadline = Instant::now() + self.deadline;
+        let mut backoff = self.new_backoff();
+        let wait = if evaluated { Wait::Evaluated } else { Wait::Recorded };
+        let mut left: Vec<_> = submissions.into_iter().map(|submission| self.with_request_id(submission)).enumerate().collect();
+        let mut results: HashMap<usize, Result<Recorded, CallError>> = HashMap::new();
+        let count = left.len();
+        loop {
+            let requests = left.iter().map(|(_, request)| request.clone()).collect();
+            let batch = BatchSubmitFeedbackRequest { requests, wait: wait.into() };
+            let answered = retried(deadline, self.new_backoff(), |time| {
+                let (mut client, request) = (self.client(), self.request(time, batch.clone()));
+                async move { client.batch_submit_feedback(request).await }
+            });
+            let answered = match answered.await {
+                Ok(answered) => answered.into_inner(),
+                Err(status) if results.is_empty() => return Err(status.into()),
+                // Of some it is known already what became of them.
+                Err(status) => {
+                    results.extend(left.iter().map(|(index, _)| (*index, Err(status.clone().into()))));
+                    break;
+                }
+            };
+            let statuses = outcomes(answered, left.len())?;
+            let mut again = Vec::new();
+            let mut at = None;
+            for ((index, request), outcome) in left.into_iter().zip(statuses) {
+                let next = outcome.as_ref().err().and_then(|status| next_attempt(status, &mut backoff, deadline));
+                if next.is_some() {
+                    at = at.max(next);
+                    again.push((index, request));
+                }
+                results.insert(index, outcome.map_err(CallError::from));
+            }
+            let Some(at) = at else { break };
+            left = again;
+            sleep_until(at).await;
+        }
+        Ok((0..count).filter_map(|index| results.remove(&index)).collect())
+    }
+
+    /// One feedback with its current outcome.
+    pub async fn get(&self, namespace: &Namespace, feedback_id: FeedbackId) -> Result<Recorded, CallError> {
+        let message =
+            GetFeedbackRequest { namespace: namespace.to_string(), feedback_id: feedback_id.to_string() };
+        let response = self
+            .call(|mut client, left| {
+                let request = self.request(left, message.clone());
+                async move { client.get_feedback(request).await }
+            })
+            .await?;
+        Ok(Recorded::parse(response.feedback)?)
+    }
+
+    /// A page of feedback, newest first.
+    pub async fn list(&self, message: ListFeedbackRequest) -> Result<ListFeedbackResponse, CallError> {
+        self.call(|mut client, left| {
+            let request = self.request(left, message.clone());
+            async move { client.list_feedback(request).await }
+        })
+        .await
+    }
+
+    /// Takes a correction back. Safe to repeat. Answers once that is evaluated if `evaluated`, else once it is stored.
+    pub async fn retract(
+        &self,
+        namespace: &Namespace,
+        feedback_id: FeedbackId,
+        reason: &str,
+        evaluated: bool,
+    ) -> Result<Recorded, CallError> {
+        let message = RetractFeedbackRequest {
+            namespace: namespace.to_string(),
+            feedback_id: feedback_id.to_string(),
+            reason: reason.to_owned(),
+            wait: if evaluated { Wait::Evaluated } else { Wait::Recorded }.into(),
+        };
+        let response = self
+            .call(|mut client, left| {
+                let request = self.request(left, message.clone());
+                async move { client.retract_feedback(request).await }
+            })
+            .await?;
+        Ok(Recorded::parse(response.feedback)?)
+    }
+
+    fn with_request_id(&self, Submission(mut request): Submission) -> emend_proto::feedback::v1::SubmitFeedbackRequest {
+        if request.request_id.is_empty() {
+            request.request_id = self.entropy.uuid_v4().to_string();
+        }
+        request
+    }
+
+    async fn call<T, F>(
+        &self,
+        mut call: impl FnMut(FeedbackServiceClient<Channel>, Duration) -> F,
+    ) -> Result<T, CallError>
+    where
+        F: Future<Output = Result<tonic::Response<T>, Status>>,
+    {
+        let deadline = Instant::now() + self.deadline;
+        let answered = retried(deadline, self.new_backoff(), |left| call(self.client(), left)).await?;
+        Ok(answered.into_inner())
+    }
+
+    fn client(&self) -> FeedbackServiceClient<Channel> {
+        FeedbackServiceClient::new(self.channel.clone())
+    }
+
+    fn request<T>(&self, left: Duration, message: T) -> tonic::Request<T> {
+        let mut request = tonic::Request::new(message);
+        *request.metadata_mut() = self.headers.clone();
+        // The server answers before it.
+        request.set_timeout(left);
+        request
+    }
+
+    fn new_backoff(&self) -> Backoff {
+        Backoff::new(self.backoff, self.entropy.clone())
+    }
+}
+
+/// What became of each item, one for each that was sent.
+fn outcomes(response: BatchSubmitFeedbackResponse, sent: usize) -> Result<Vec<Result<Recorded, Status>>, Status> {
+    if response.results.len() != sent {
+        return Err(Status::internal("the server did not answer for every item"));
+    }
+    let outcome = |result: emend_proto::feedback::v1::BatchSubmitFeedbackResult| {
+        match result.status.as_ref().and_then(from_item_status) {
+            Some(status) => Err(status),
+            None => Recorded::parse(result.feedback),
+        }
+    };
+    Ok(response.results.into_iter().map(outcome).collect())
+}

@@ -1,0 +1,110 @@
+//! When a call is tried again: while the server is away or overloaded, after the wait that it asks for, until the deadline.
+//!
+//! It must know nothing of what is called. What is called must be safe to repeat.
+
+use std::{future::Future, time::Duration};
+
+use emend_runtime::{Backoff, status::Explained};
+use tokio::time::{Instant, sleep_until};
+use tonic::{Code, Status};
+
+/// Calls until it succeeds, fails for good or the deadline comes. `call` is given the time that is left.
+pub(super) async fn retried<T, F>(
+    deadline: Instant,
+    mut backoff: Backoff,
+    mut call: impl FnMut(Duration) -> F,
+) -> Result<T, Status>
+where
+    F: Future<Output = Result<T, Status>>,
+{
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let status = match tokio::time::timeout(left, call(left)).await {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(status)) => status,
+            Err(_) => return Err(Status::deadline_exceeded("no answer before the deadline")),
+        };
+        let Some(at) = next_attempt(&status, &mut backoff, deadline) else { return Err(status) };
+        sleep_until(at).await;
+    }
+}
+
+/// When to try again; `None` where that is of no use or not before the deadline.
+pub(super) fn next_attempt(status: &Status, backoff: &mut Backoff, deadline: Instant) -> Option<Instant> {
+    if !is_transient(status) {
+        return None;
+    }
+    let asked = Explained::from(status).retry_after.unwrap_or_default();
+    let at = Instant::now() + backoff.next().max(asked);
+    (at < deadline).then_some(at)
+}
+
+/// The server is away or overloaded, or the connection broke before it answered.
+fn is_transient(status: &Status) -> bool {
+    let broken = std::error::Error::source(status).is_some();
+    matches!(status.code(), Code::Unavailable | Code::ResourceExhausted)
+        || broken && matches!(status.code(), Code::Unknown | Code::Internal | Code::Cancelled)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use emend_runtime::{BackoffConfig, Entropy};
+    use tonic_types::{ErrorDetails, StatusExt as _};
+
+    use super::*;
+
+    fn backoff() -> Backoff {
+        Backoff::new(BackoffConfig::default(), Entropy::seeded(1))
+    }
+
+    async fn tried(outcomes: &[Result<u8, Status>], within: Duration) -> (Result<u8, Status>, usize) {
+        let tries = Cell::new(0);
+        let answer = retried(Instant::now() + within, backoff(), |_| {
+            let outcome = outcomes[tries.get()].clone();
+            tries.set(tries.get() + 1);
+            async move { outcome }
+        });
+        let answer = answer.await;
+        (answer, tries.get())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_is_away_or_overloaded_is_asked_again() {
+        let outcomes = [Err(Status::unavailable("away")), Err(Status::resource_exhausted("busy")), Ok(7)];
+        let (answer, tries) = tried(&outcomes, Duration::from_secs(10)).await;
+        assert_eq!((answer.unwrap(), tries), (7, 3));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_fails_for_good_is_not_repeated() {
+        for code in [Code::InvalidArgument, Code::AlreadyExists, Code::Internal, Code::Unknown] {
+            let (answer, tries) = tried(&[Err(Status::new(code, "no"))], Duration::from_secs(10)).await;
+            assert_eq!((answer.unwrap_err().code(), tries), (code, 1));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_wait_that_the_server_asks_for_is_kept() {
+        let details = ErrorDetails::with_retry_info(Some(Duration::from_secs(4)));
+        let busy = Status::with_error_details(Code::ResourceExhausted, "busy", details);
+        let start = Instant::now();
+        let (answer, _) = tried(&[Err(busy.clone()), Ok(1)], Duration::from_secs(10)).await;
+        assert!(answer.is_ok());
+        assert_eq!(start.elapsed(), Duration::from_secs(4));
+        // Longer than the deadline: the error is returned at once.
+        let start = Instant::now();
+        let (answer, tries) = tried(&[Err(busy)], Duration::from_secs(3)).await;
+        assert_eq!((answer.unwrap_err().code(), tries), (Code::ResourceExhausted, 1));
+        assert_eq!(start.elapsed(), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_deadline_ends_a_call_that_hangs() {
+        let start = Instant::now();
+        let hanging = retried(start + Duration::from_secs(3), backoff(), |_| std::future::pending::<Result<(), _>>());
+        assert_eq!(hanging.await.unwrap_err().code(), Code::DeadlineExceeded);
+        assert_eq!(start.elapsed(), Duration::from_secs(3));
+    }
+}

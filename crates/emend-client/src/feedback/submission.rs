@@ -1,0 +1,156 @@
+//! Puts a correction together.
+//!
+//! The fields are sent as they are: the server says what is wrong with them, all of it at once, and knows best.
+//!
+//! It must know nothing of how it is sent.
+
+use std::collections::HashMap;
+
+use emend_core::RequestId;
+use emend_proto::{
+    common::v1::{
+        Correction, EntityCorrection, PhraseMapping, Prohibition, Reporter, Scope, VerbCorrection,
+        correction::Correction as Form,
+    },
+    feedback::v1::{SubmitFeedbackRequest, Wait},
+};
+
+/// A correction to submit.
+#[derive(Debug, Clone, PartialEq)]
+#[must_use]
+pub struct Submission(pub(super) SubmitFeedbackRequest);
+
+impl Submission {
+    fn new(namespace: impl Into<String>, form: Form) -> Self {
+        Self(SubmitFeedbackRequest {
+            request_id: String::new(),
+            namespace: namespace.into(),
+            reporter: None,
+            query_id: String::new(),
+            reason: String::new(),
+            context: HashMap::new(),
+            scope: Scope::Unspecified.into(),
+            wait: Wait::Unspecified.into(),
+            correction: Some(Correction { correction: Some(form) }),
+        })
+    }
+
+    /// The wrong verb was chosen for what the user said; this is the right one.
+    pub fn verb(namespace: impl Into<String>, input: impl Into<String>, verb: impl Into<String>) -> Self {
+        Self::new(
+            namespace,
+            Form::Verb(VerbCorrection {
+                original_input: input.into(),
+                system_choice: String::new(),
+                correct_choice: verb.into(),
+            }),
+        )
+    }
+
+    /// A phrase means a verb.
+    pub fn phrase_mapping(namespace: impl Into<String>, phrase: impl Into<String>, verb: impl Into<String>) -> Self {
+        Self::new(namespace, Form::PhraseMapping(PhraseMapping { phrase: phrase.into(), verb: verb.into() }))
+    }
+
+    /// The wrong entity was chosen for what the user said; this is the right one's id.
+    pub fn entity(namespace: impl Into<String>, input: impl Into<String>, entity_id: impl Into<String>) -> Self {
+        Self::new(
+            namespace,
+            Form::Entity(EntityCorrection {
+                original_input: input.into(),
+                system_choice: String::new(),
+                correct_choice: entity_id.into(),
+            }),
+        )
+    }
+
+    /// Never offer this choice for this phrase.
+    pub fn prohibition(namespace: impl Into<String>, phrase: impl Into<String>, choice: impl Into<String>) -> Self {
+        Self::new(
+            namespace,
+            Form::Prohibition(Prohibition { phrase: phrase.into(), forbidden_choice: choice.into() }),
+        )
+    }
+
+    /// What the system chose. Only corrections of verbs and entities have it; others stay as they are.
+    pub fn system_choice(mut self, choice: impl Into<String>) -> Self {
+        match self.0.correction.as_mut().and_then(|correction| correction.correction.as_mut()) {
+            Some(Form::Verb(verb)) => verb.system_choice = choice.into(),
+            Some(Form::Entity(entity)) => entity.system_choice = choice.into(),
+            Some(Form::PhraseMapping(_) | Form::Prohibition(_)) | None => {}
+        }
+        self
+    }
+
+    /// The person or agent behind it: a stable id, unique in the namespace. Without it, all of one session count as one
+    /// voter, and all of one caller's sessions together as one.
+    pub fn reporter(mut self, id: impl Into<String>) -> Self {
+        self.reporter_mut().id = id.into();
+        self
+    }
+
+    /// The session in which it was said.
+    pub fn session(mut self, id: impl Into<String>) -> Self {
+        self.reporter_mut().session_id = id.into();
+        self
+    }
+
+    /// The client software, for example `web/4.2`.
+    pub fn client(mut self, client: impl Into<String>) -> Self {
+        self.reporter_mut().client = client.into();
+        self
+    }
+
+    /// A keyed hash of the end user's address, made by the backend.
+    pub fn client_key(mut self, key: impl Into<String>) -> Self {
+        self.reporter_mut().client_key = key.into();
+        self
+    }
+
+    /// The query it is about.
+    pub fn query_id(mut self, id: impl Into<String>) -> Self {
+        self.0.query_id = id.into();
+        self
+    }
+
+    /// Why, in the reporter's words.
+    pub fn reason(mut self, reason: impl Into<String>) -> Self {
+        self.0.reason = reason.into();
+        self
+    }
+
+    /// Anything that helps a reviewer.
+    pub fn context(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        self.0.context.insert(key.into(), value.into());
+        self
+    }
+
+    /// To be learned for the reporter alone; needs [`Submission::reporter`].
+    pub fn for_reporter_only(mut self) -> Self {
+        self.0.scope = Scope::User.into();
+        self
+    }
+
+    /// Answer once it was evaluated, or after 2 s at most with the outcome PENDING. Default: once it is stored.
+    pub fn wait_evaluated(mut self) -> Self {
+        self.0.wait = Wait::Evaluated.into();
+        self
+    }
+
+    /// Makes repeating it safe also across processes. Default: a random one for each submission.
+    pub fn request_id(mut self, id: &RequestId) -> Self {
+        self.0.request_id = id.to_string();
+        self
+    }
+
+    fn reporter_mut(&mut self) -> &mut Reporter {
+        self.0.reporter.get_or_insert_default()
+    }
+}
+
+impl From<SubmitFeedbackRequest> for Submission {
+    /// A request as it is; an empty `request_id` is filled in when it is sent.
+    fn from(request: SubmitFeedbackRequest) -> Self {
+        Self(request)
+    }
+}

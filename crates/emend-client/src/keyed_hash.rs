@@ -1,0 +1,94 @@
+//! Hashes that nobody outside this process can predict.
+//!
+//! Tables of what people wrote are indexed by XXH3 under secrets drawn at start. Without a secret, anybody who may submit
+//! corrections could craft phrases that collide (XXH3 is no cryptographic hash) and so slow look-ups down or, where a
+//! 128-bit hash stands for the phrase itself, make one phrase answer for another. With 192 random bytes as its secret
+//! two phrases collide by chance only: at a million phrases with a probability of about 10^-27.
+//!
+//! It must know nothing of what is hashed.
+
+use std::fmt;
+
+use emend_runtime::Entropy;
+use xxhash_rust::xxh3::{SecretInput, xxh3_64_with_secret_input, xxh3_128_with_secret_input};
+
+const SECRET_BYTES: usize = 192;
+
+type Secret = SecretInput<[u8; SECRET_BYTES]>;
+
+/// A family of hash functions, one secret for each part of a key.
+pub(crate) struct KeyedHash {
+    namespace: Secret,
+    user: Secret,
+    phrase: Secret,
+}
+
+impl KeyedHash {
+    /// Draws the secrets.
+    pub(crate) fn new(entropy: &Entropy) -> Self {
+        let draw = || {
+            let mut secret = [0; SECRET_BYTES];
+            entropy.fill(&mut secret);
+            SecretInput::new(secret)
+        };
+        Self { namespace: draw(), user: draw(), phrase: draw() }
+    }
+
+    /// Of a phrase alone.
+    #[inline]
+    pub(crate) fn phrase(&self, phrase: &str) -> u128 {
+        xxh3_128_with_secret_input(phrase.as_bytes(), &self.phrase)
+    }
+
+    /// Of a namespace alone.
+    #[inline]
+    pub(crate) fn namespace(&self, namespace: &str) -> u128 {
+        xxh3_128_with_secret_input(namespace.as_bytes(), &self.namespace)
+    }
+
+    /// Of a user alone. Everybody (the empty user) is 0, so that looking up for everybody hashes nothing more.
+    #[inline]
+    pub(crate) fn user(&self, user_id: &str) -> u128 {
+        if user_id.is_empty() { 0 } else { xxh3_128_with_secret_input(user_id.as_bytes(), &self.user) }
+    }
+
+    /// Of all three: their exclusive or. The parts have secrets of their own, so this collides no more often than one hash
+    /// would (tabulation hashing: Zobrist, "A New Hashing Method with Application for Game Playing", 1970).
+    pub(crate) fn entry(&self, namespace: &str, user_id: &str, phrase: &str) -> u128 {
+        self.namespace(namespace) ^ self.user(user_id) ^ self.phrase(phrase)
+    }
+
+    /// Of any bytes, for tables that compare the bytes as well.
+    pub(crate) fn bytes(&self, bytes: &[u8]) -> u64 {
+        xxh3_64_with_secret_input(bytes, &self.phrase)
+    }
+}
+
+impl fmt::Debug for KeyedHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyedHash(secret)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_part_tells_entries_apart_also_where_the_texts_are_equal() {
+        let hash = KeyedHash::new(&Entropy::seeded(1));
+        let entries = [("a", "", "b"), ("b", "", "a"), ("a", "a", "b"), ("a", "b", "b"), ("b", "b", "b"), ("a", "a", "a")];
+        let distinct: HashSet<_> = entries.iter().map(|(n, u, p)| hash.entry(n, u, p)).collect();
+        assert_eq!(distinct.len(), entries.len());
+    }
+
+    #[test]
+    fn two_processes_hash_differently() {
+        let one = KeyedHash::new(&Entropy::seeded(1));
+        let other = KeyedHash::new(&Entropy::seeded(2));
+        assert_ne!(one.phrase("set up a csa"), other.phrase("set up a csa"));
+        assert_ne!(one.bytes(b"set up a csa"), other.bytes(b"set up a csa"));
+    }
+}

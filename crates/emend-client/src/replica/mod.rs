@@ -1,0 +1,434 @@
+//! The protocol of the stream as a pure state machine: messages go in, what they did comes out.
+//!
+//! A [`Replica`] holds all resources of its filter as they came, its position in the log and what this node rejects. It
+//! trusts nothing: it checks the order of revisions, the count and the digests of snapshots, each value's checksum. A
+//! message that breaks the protocol changes nothing and is answered with a [`ProtocolViolation`]; the caller then connects
+//! again. What is held is always one whole state of the server, at `position`.
+//!
+//! It must know nothing of connections, time, files or of how resources are looked up.
+
+mod effect;
+pub(crate) mod holdings;
+mod judge;
+pub(crate) mod key;
+mod rejected;
+#[cfg(test)]
+mod tests;
+mod verify;
+mod violation;
+
+use std::{borrow::Cow, mem, sync::Arc, time::Duration};
+
+use emend_core::{Kind, Revision};
+use emend_proto::{
+    common::v1::Cause,
+    learning::v1::{self as pb, Cursor, SnapshotReason},
+    wire::{self, ChangeKind, Message},
+};
+use emend_wire::parse;
+
+pub use self::{
+    effect::{Applied, AppliedChange, Effect, Installed, State},
+    holdings::Group,
+    judge::Rejection,
+    verify::{Difference, Verdict},
+    violation::ProtocolViolation,
+};
+use self::{
+    holdings::{Envelope, Holdings},
+    key::KeyParts,
+    rejected::Rejected,
+};
+use crate::{keyed_hash::KeyedHash, view::Fact};
+
+/// All that a node holds of the log.
+#[derive(Debug)]
+pub(crate) struct Replica {
+    hash: Arc<KeyedHash>,
+    held: Holdings,
+    rejected: Rejected,
+    /// Of what state of the log `held` is.
+    position: Option<Cursor>,
+    /// Whether `position` may be resumed from: not once digests differed.
+    resumable: bool,
+    phase: Phase,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// A stream was opened; its first message tells how it goes on.
+    Opened { sent: Option<Cursor> },
+    Live,
+    Snapshot(Staging),
+    Update { from: i64, to: i64, changes: Vec<wire::Change> },
+}
+
+#[derive(Debug)]
+struct Staging {
+    reason: SnapshotReason,
+    revision: i64,
+    count: usize,
+    held: Holdings,
+    rejected: Rejected,
+}
+
+impl Replica {
+    /// Holds nothing.
+    pub(crate) fn new(hash: Arc<KeyedHash>) -> Self {
+        Self {
+            held: Holdings::new(Arc::clone(&hash)),
+            hash,
+            rejected: Rejected::default(),
+            position: None,
+            resumable: false,
+            phase: Phase::Opened { sent: None },
+        }
+    }
+
+    /// Holds what was held at `position` before: (packed key, value, revision, checksum) each. Of a key that comes twice
+    /// the last counts; the digests will tell.
+    pub(crate) fn restore(hash: Arc<KeyedHash>, held: Vec<Restored>, position: Cursor) -> Self {
+        let mut replica = Self::new(hash);
+        for Restored { key, value, revision, value_checksum } in &held {
+            // The reader of the file has seen to it that keys can be unpacked.
+            if let Some(key) = KeyParts::unpack(key) {
+                let envelope = judged(key, value, *revision, *value_checksum, &mut replica.rejected).0;
+                replica.held.put(envelope);
+            }
+        }
+        replica.position = Some(position);
+        replica.resumable = true;
+        replica
+    }
+
+    /// A stream is being opened: forgets what the last one left unfinished. Returns the cursor to send.
+    pub(crate) fn open(&mut self) -> Option<Cursor> {
+        let sent = self.position.clone().filter(|_| self.resumable);
+        self.phase = Phase::Opened { sent: sent.clone() };
+        sent
+    }
+
+    /// From now on asks for a snapshot. What is held stays in use.
+    pub(crate) fn distrust(&mut self) {
+        self.resumable = false;
+    }
+
+    /// Of what state of the log this is; none: nothing came yet.
+    pub(crate) fn position(&self) -> Option<&Cursor> {
+        self.position.as_ref()
+    }
+
+    /// Everything at or below it is applied.
+    pub(crate) fn revision(&self) -> Revision {
+        Revision(self.position.as_ref().map_or(0, |cursor| cursor.revision))
+    }
+
+    /// A copy to resume from later; none while there is nothing to resume from.
+    pub(crate) fn copy(&self) -> Option<(Cursor, Holdings)> {
+        let position = self.position.clone().filter(|_| self.resumable)?;
+        Some((position, self.held.clone()))
+    }
+
+    /// What this node cannot use.
+    pub(crate) fn rejected(&self) -> &Rejected {
+        &self.rejected
+    }
+
+    /// How many resources are held.
+    pub(crate) fn len(&self) -> usize {
+        self.held.len()
+    }
+
+    /// How many resources wait for the end of their snapshot or update.
+    pub(crate) fn pending(&self) -> usize {
+        match &self.phase {
+            Phase::Snapshot(staging) => staging.held.len(),
+            Phase::Update { changes, .. } => changes.len(),
+            Phase::Opened { .. } | Phase::Live => 0,
+        }
+    }
+
+    /// Everything that this node can use.
+    pub(crate) fn facts(&self) -> impl Iterator<Item = Fact<'_>> {
+        self.held.iter().filter(|envelope| envelope.is_usable()).filter_map(|envelope| {
+            let key = envelope.key();
+            let value = emend_wire::value::decode(envelope.value()).ok()?;
+            Some(Fact {
+                namespace: key.namespace,
+                kind: Kind::from_number(key.kind)?,
+                key: key.key,
+                qualifier: key.qualifier,
+                user_id: key.user_id,
+                revision: Revision(envelope.revision()),
+                value: Some(Cow::Owned(value.learned.maps_to().to_owned())),
+            })
+        })
+    }
+
+    /// Takes one message. After an error the stream is of no more use: [`Replica::open`] another.
+    pub(crate) fn receive(&mut self, message: wire::SubscribeResponse) -> Result<Effect, ProtocolViolation> {
+        match message.message {
+            None => Ok(Effect::Ignored),
+            Some(Message::Resumed(resumed)) => self.resumed(resumed),
+            Some(Message::SnapshotBegin(begin)) => self.snapshot_begin(begin),
+            Some(Message::SnapshotChunk(chunk)) => self.snapshot_chunk(chunk),
+            Some(Message::SnapshotEnd(end)) => self.snapshot_end(end),
+            Some(Message::Update(update)) => self.update(update),
+            Some(Message::Bookmark(bookmark)) => self.bookmark(bookmark),
+            Some(Message::Drain(drain)) => Ok(drained(drain)),
+        }
+    }
+
+    fn resumed(&mut self, resumed: pb::Resumed) -> Result<Effect, ProtocolViolation> {
+        match &self.phase {
+            Phase::Opened { sent: Some(sent) } if resumed.cursor.as_ref() == Some(sent) => {
+                let revision = Revision(sent.revision);
+                self.phase = Phase::Live;
+                Ok(Effect::Resumed(revision))
+            }
+            Phase::Opened { .. } => Err(ProtocolViolation::ForeignCursor("Resumed")),
+            _ => Err(ProtocolViolation::Unexpected("Resumed")),
+        }
+    }
+
+    fn snapshot_begin(&mut self, begin: pb::SnapshotBegin) -> Result<Effect, ProtocolViolation> {
+        let count = usize::try_from(begin.resource_count)
+            .map_err(|_| ProtocolViolation::malformed("SnapshotBegin", "its count is negative"))?;
+        let reason = SnapshotReason::try_from(begin.reason).unwrap_or(SnapshotReason::Unspecified);
+        self.phase = Phase::Snapshot(Staging {
+            reason,
+            revision: begin.revision,
+            count,
+            held: Holdings::new(Arc::clone(&self.hash)),
+            rejected: Rejected::default(),
+        });
+        Ok(Effect::SnapshotBegun { reason, revision: Revision(begin.revision), count: count as u64 })
+    }
+
+    fn snapshot_chunk(&mut self, chunk: wire::SnapshotChunk) -> Result<Effect, ProtocolViolation> {
+        let Phase::Snapshot(staging) = &mut self.phase else {
+            return Err(ProtocolViolation::Unexpected("SnapshotChunk"));
+        };
+        for resource in &chunk.resources {
+            let key = KeyParts::of(key_of(resource.key.as_ref(), "SnapshotChunk")?);
+            if resource.revision > staging.revision {
+                return Err(ProtocolViolation::malformed("SnapshotChunk", "it holds what came after the snapshot"));
+            }
+            let envelope = envelope_of(key, resource, &mut staging.rejected).0;
+            if staging.held.put(envelope).is_some() {
+                return Err(ProtocolViolation::malformed("SnapshotChunk", "it repeats a key"));
+            }
+            if staging.held.len() > staging.count {
+                return Err(ProtocolViolation::Count { stated: staging.count, came: staging.held.len() });
+            }
+        }
+        Ok(Effect::Staged)
+    }
+
+    fn snapshot_end(&mut self, end: pb::SnapshotEnd) -> Result<Effect, ProtocolViolation> {
+        let Phase::Snapshot(Staging { reason, revision, count, held, rejected }) =
+            mem::replace(&mut self.phase, Phase::Opened { sent: None })
+        else {
+            return Err(ProtocolViolation::Unexpected("SnapshotEnd"));
+        };
+        let Some(cursor) = end.cursor.filter(|cursor| cursor.revision == revision) else {
+            return Err(ProtocolViolation::ForeignCursor("SnapshotEnd"));
+        };
+        if held.len() != count {
+            return Err(ProtocolViolation::Count { stated: count, came: held.len() });
+        }
+        let verdict = verify::all(held.digests(), verify::parse(&end.digests)?);
+        // In use even if the digests differ: every resource has passed its own checksum, and what is held now is older. It is
+        // only not resumed from.
+        self.held = held;
+        self.rejected = rejected;
+        self.position = Some(cursor);
+        self.resumable = !verdict.differs();
+        self.phase = Phase::Live;
+        let rejected = self.rejected.len();
+        Ok(Effect::Installed(Installed { reason, revision: Revision(revision), count, rejected, verdict }))
+    }
+
+    fn update(&mut self, part: wire::Update) -> Result<Effect, ProtocolViolation> {
+        let position = self.live_position("Update")?;
+        let (from, to) = (part.from_revision, part.to_revision);
+        if from > position.revision {
+            return Err(ProtocolViolation::Gap { held: position.revision, from });
+        }
+        if to <= position.revision {
+            return Err(ProtocolViolation::NotNew { held: position.revision, revision: to });
+        }
+        let mut changes = match mem::replace(&mut self.phase, Phase::Live) {
+            Phase::Update { from: first_from, to: first_to, changes } => {
+                if (from, to) != (first_from, first_to) {
+                    return Err(ProtocolViolation::malformed("Update", "its parts are of different updates"));
+                }
+                changes
+            }
+            _ => Vec::new(),
+        };
+        changes.extend(part.changes);
+        if !part.last {
+            self.phase = Phase::Update { from, to, changes };
+            return Ok(Effect::Staged);
+        }
+        let Some(cursor) = part.cursor.filter(|cursor| cursor.revision == to && follows(&position, cursor)) else {
+            return Err(ProtocolViolation::ForeignCursor("Update"));
+        };
+        check_order(&changes, position.revision, to)?;
+        let theirs = verify::parse(&part.digests)?;
+        // Whatever can be wrong with the message has been looked for: from here on it is applied as a whole.
+        let changes = changes.into_iter().filter_map(|change| self.apply(change)).collect();
+        let verdict = verify::some(self.held.digests(), theirs);
+        self.resumable &= !verdict.differs();
+        self.position = Some(cursor);
+        Ok(Effect::Applied(Applied { from: Revision(from), to: Revision(to), changes, verdict }))
+    }
+
+    fn apply(&mut self, change: wire::Change) -> Option<AppliedChange> {
+        // A change that this version does not know: the digests will tell if it mattered.
+        let (key, state) = match change.change? {
+            ChangeKind::Put(resource) => {
+                let key = resource.key.clone()?;
+                let (envelope, state) = envelope_of(KeyParts::of(&key), &resource, &mut self.rejected);
+                if let Some(previous) = self.held.put(envelope) {
+                    self.rejected.remove(&previous);
+                }
+                (key, state)
+            }
+            ChangeKind::Deleted(key) => {
+                if let Some(previous) = self.held.remove(KeyParts::of(&key)) {
+                    self.rejected.remove(&previous);
+                }
+                (key, State::Deleted)
+            }
+        };
+        let time = |at: Option<prost_types::Timestamp>| at.and_then(|at| parse::timestamp(&at).ok());
+        Some(AppliedChange {
+            key,
+            revision: Revision(change.revision),
+            state,
+            cause: Cause::try_from(change.cause).unwrap_or_default(),
+            committed_at: time(change.committed_at),
+            feedback_received_at: time(change.feedback_received_at),
+            traceparent: change.traceparent,
+        })
+    }
+
+    fn bookmark(&mut self, bookmark: pb::Bookmark) -> Result<Effect, ProtocolViolation> {
+        let position = self.live_position("Bookmark")?;
+        if matches!(self.phase, Phase::Update { .. }) {
+            return Err(ProtocolViolation::Unexpected("Bookmark"));
+        }
+        let Some(cursor) = bookmark.cursor.filter(|cursor| follows(&position, cursor)) else {
+            return Err(ProtocolViolation::ForeignCursor("Bookmark"));
+        };
+        if cursor.revision < position.revision {
+            return Err(ProtocolViolation::NotNew { held: position.revision, revision: cursor.revision });
+        }
+        let verdict = verify::all(self.held.digests(), verify::parse(&bookmark.digests)?);
+        self.resumable &= !verdict.differs();
+        let revision = Revision(cursor.revision);
+        self.position = Some(cursor);
+        Ok(Effect::Current { revision, verdict })
+    }
+
+    /// Where the stream stands, if it has begun and no snapshot is under way.
+    fn live_position(&self, message: &'static str) -> Result<Cursor, ProtocolViolation> {
+        match (&self.phase, &self.position) {
+            (Phase::Live | Phase::Update { .. }, Some(position)) => Ok(position.clone()),
+            _ => Err(ProtocolViolation::Unexpected(message)),
+        }
+    }
+}
+
+/// One resource as it was held before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Restored {
+    pub(crate) key: Box<[u8]>,
+    pub(crate) value: Box<[u8]>,
+    pub(crate) revision: i64,
+    pub(crate) value_checksum: u64,
+}
+
+/// What a change means to a view; none where the view has no such kind.
+pub(crate) fn fact_of(change: &AppliedChange) -> Option<Fact<'_>> {
+    let key = &change.key;
+    Some(Fact {
+        namespace: &key.namespace,
+        kind: Kind::from_number(key.kind)?,
+        key: &key.key,
+        qualifier: &key.qualifier,
+        user_id: &key.user_id,
+        revision: change.revision,
+        value: match &change.state {
+            State::Learned(value) => Some(Cow::Borrowed(value.learned.maps_to())),
+            State::Rejected(_) | State::Deleted => None,
+        },
+    })
+}
+
+fn drained(drain: pb::Drain) -> Effect {
+    let reconnect_after = drain.reconnect_after.and_then(|after| Duration::try_from(after).ok()).unwrap_or_default();
+    Effect::Drain { reconnect_after, reason: drain.reason }
+}
+
+/// Of the same log and filter.
+fn follows(position: &Cursor, cursor: &Cursor) -> bool {
+    position.epoch == cursor.epoch && position.filter_hash == cursor.filter_hash
+}
+
+/// Every change lies in (held, to], none before its predecessor, and has a key.
+fn check_order(changes: &[wire::Change], held: i64, to: i64) -> Result<(), ProtocolViolation> {
+    let mut least = held + 1;
+    for change in changes {
+        if change.revision <= held {
+            return Err(ProtocolViolation::NotNew { held, revision: change.revision });
+        }
+        if change.revision < least || change.revision > to {
+            return Err(ProtocolViolation::malformed("Update", "its changes are not in order"));
+        }
+        least = change.revision;
+        match &change.change {
+            Some(ChangeKind::Put(resource)) => {
+                key_of(resource.key.as_ref(), "Update")?;
+                if resource.revision != change.revision {
+                    return Err(ProtocolViolation::malformed("Update", "a resource has not the revision of its change"));
+                }
+            }
+            Some(ChangeKind::Deleted(_)) | None => {}
+        }
+    }
+    Ok(())
+}
+
+fn key_of<'a>(
+    key: Option<&'a emend_proto::common::v1::ResourceKey>,
+    message: &'static str,
+) -> Result<&'a emend_proto::common::v1::ResourceKey, ProtocolViolation> {
+    key.ok_or_else(|| ProtocolViolation::malformed(message, "a resource has no key"))
+}
+
+fn envelope_of(key: KeyParts<'_>, resource: &wire::Resource, rejected: &mut Rejected) -> (Envelope, State) {
+    judged(key, &resource.value, resource.revision, resource.value_checksum, rejected)
+}
+
+/// The resource as it is kept, and what it is to this node; a rejected one is noted.
+fn judged(
+    key: KeyParts<'_>,
+    value: &[u8],
+    revision: i64,
+    value_checksum: u64,
+    rejected: &mut Rejected,
+) -> (Envelope, State) {
+    let verdict = judge::judge(key, value, value_checksum);
+    let envelope = Envelope::new(key, value, revision, value_checksum, verdict.is_ok());
+    let state = match verdict {
+        Ok(value) => State::Learned(value),
+        Err(why) => {
+            rejected.insert(&envelope, why.clone());
+            State::Rejected(why)
+        }
+    };
+    (envelope, state)
+}

@@ -1,0 +1,74 @@
+//! Takes messages in and publishes what they did: the replica and its view, moved on together.
+//!
+//! It must know nothing of where messages come from.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use emend_proto::{frame::Frame, wire};
+use prost::Message as _;
+
+use crate::{
+    cache::Copy,
+    replica::{Effect, ProtocolViolation, Replica, fact_of},
+    view::{LearnedView, Publisher},
+};
+
+/// Above this many bytes or resources a step is worth a thread of its own.
+const HEAVY_BYTES: usize = 32 << 10;
+const HEAVY_RESOURCES: usize = 500;
+/// No change is smaller.
+const CHANGE_BYTES: usize = 32;
+
+/// A replica and what publishes it.
+#[derive(Debug)]
+pub(super) struct Engine {
+    pub(super) replica: Replica,
+    publisher: Publisher,
+}
+
+impl Engine {
+    pub(super) fn new(view: &LearnedView, publisher: Publisher) -> Self {
+        Self { replica: Replica::new(Arc::clone(view.hash())), publisher }
+    }
+
+    /// Starts from a copy instead of from nothing.
+    pub(super) fn restore(&mut self, view: &LearnedView, copy: Copy) {
+        self.replica = Replica::restore(Arc::clone(view.hash()), copy.held, copy.label.cursor);
+        self.publish_all();
+    }
+
+    /// Whether taking a message of so many bytes may take milliseconds.
+    pub(super) fn is_heavy(&self, bytes: usize) -> bool {
+        let pending = self.replica.pending();
+        bytes > HEAVY_BYTES
+            || pending > HEAVY_RESOURCES
+            || self.publisher.is_about_to_merge(pending + bytes / CHANGE_BYTES)
+    }
+
+    /// Takes one message; what it did is visible when this returns.
+    pub(super) fn receive(&mut self, frame: Frame) -> Result<Effect, ProtocolViolation> {
+        let message = wire::SubscribeResponse::decode(frame.0)
+            .map_err(|error| ProtocolViolation::Undecodable(error.to_string()))?;
+        let effect = self.replica.receive(message)?;
+        match &effect {
+            Effect::Installed(_) => self.publish_all(),
+            Effect::Applied(applied) => {
+                self.publisher.apply(applied.changes.iter().filter_map(fact_of), applied.to);
+            }
+            Effect::Current { revision, .. } => self.publisher.advance(*revision),
+            Effect::Ignored
+            | Effect::Resumed(_)
+            | Effect::SnapshotBegun { .. }
+            | Effect::Staged
+            | Effect::Drain { .. } => {}
+        }
+        Ok(effect)
+    }
+
+    fn publish_all(&mut self) {
+        self.publisher.replace(self.replica.len(), self.replica.facts(), self.replica.revision());
+    }
+}

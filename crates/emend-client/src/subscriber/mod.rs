@@ -1,0 +1,183 @@
+//! Keeps a [`LearnedView`] current: subscribes to learning-svc, resumes where it left off, verifies what it holds, heals
+//! itself, reports what it applied, and keeps a copy on disk to start from when learning-svc is away.
+//!
+//! It must know nothing of what is looked up.
+
+mod delays;
+mod engine;
+mod events;
+mod reporter;
+mod saver;
+mod session;
+mod settings;
+
+use std::{
+    fmt::Write as _,
+    future::pending,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use emend_core::Revision;
+use emend_runtime::{Backoff, Lifecycle, lifecycle::Shutdown};
+use tonic::transport::Endpoint;
+
+use self::{engine::Engine, events::{Emitter, Observable}, reporter::Reporter, saver::Saver, session::Session};
+pub use self::{
+    events::{Events, Observed, SubscriberEvent},
+    settings::{ConfigError, SubscriberBuilder},
+};
+use crate::{
+    cache,
+    view::{LearnedView, Origin},
+};
+
+/// Makes nodes. See [`Subscriber::builder`].
+#[derive(Debug)]
+pub struct Subscriber;
+
+impl Subscriber {
+    /// Sets up the node `node_id` (1 to 128 characters of `[A-Za-z0-9._-]`) of the learning-svc at `endpoint`: an address
+    /// such as `http://127.0.0.1:7421`, or an [`Endpoint`] with TLS and the like.
+    pub fn builder<E>(endpoint: E, node_id: impl Into<String>) -> SubscriberBuilder
+    where
+        E: TryInto<Endpoint>,
+        E::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        SubscriberBuilder::new(address(endpoint), node_id.into())
+    }
+}
+
+/// The endpoint, or why there is none.
+pub(crate) fn address<E>(endpoint: E) -> Result<Endpoint, String>
+where
+    E: TryInto<Endpoint>,
+    E::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    endpoint.try_into().map_err(|error| with_sources(&*error.into()))
+}
+
+impl SubscriberBuilder {
+    /// Loads the copy from disk, if there is one, and goes to work in `lifecycle`. The view answers from the copy when this
+    /// returns; whether learning-svc can be reached does not matter.
+    pub async fn spawn(self, lifecycle: &Lifecycle) -> Result<NodeHandle, ConfigError> {
+        self.spawn_observed(lifecycle).await.map(|(node, _)| node)
+    }
+
+    /// The same, with the events from the very first on.
+    pub async fn spawn_observed(self, lifecycle: &Lifecycle) -> Result<(NodeHandle, Events), ConfigError> {
+        let settings = self.settings()?;
+        let (publisher, view) = LearnedView::new(&self.entropy, Arc::clone(&self.clock));
+        let emitter = Emitter::new();
+        let events = emitter.observe();
+        let mut engine = Engine::new(&view, publisher);
+        if let Some(path) = self.copy.clone() {
+            engine = restored(engine, &view, path, settings.subscription(), &emitter).await;
+        }
+        let lifecycle = lifecycle.child();
+        let node = NodeHandle { view: view.clone(), observable: emitter.observable(), lifecycle: lifecycle.clone() };
+        let session = Session {
+            settings,
+            engine: Arc::new(Mutex::new(engine)),
+            view,
+            events: emitter,
+            reporter: Reporter::new(self.report_interval),
+            saver: Saver::new(self.copy, self.copy_interval),
+            backoff: Backoff::new(self.backoff, self.entropy),
+            clock: self.clock,
+            mismatches: 0,
+            violations: 0,
+        };
+        lifecycle.spawn("subscriber", session.run(lifecycle.soft().clone()));
+        Ok((node, events))
+    }
+}
+
+/// The engine, started from the copy if there is a good one.
+async fn restored(
+    mut engine: Engine,
+    view: &LearnedView,
+    path: PathBuf,
+    subscription: u64,
+    emitter: &Emitter,
+) -> Engine {
+    let shared = view.clone();
+    let shown = path.display().to_string();
+    let loading = tokio::task::spawn_blocking(move || {
+        let label = match cache::load(&path, subscription) {
+            Ok(None) => Ok(None),
+            Ok(Some(copy)) => {
+                let (label, count) = (copy.label.clone(), copy.held.len());
+                engine.restore(&shared, copy);
+                Ok(Some((label, count)))
+            }
+            Err(error) => Err(error),
+        };
+        (engine, label)
+    });
+    let (engine, loaded) = match loading.await {
+        Ok(loaded) => loaded,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime ends, and this task with it.
+            Err(_) => pending().await,
+        },
+    };
+    match loaded {
+        Ok(None) => {}
+        Ok(Some((label, count))) => {
+            let revision = Revision(label.cursor.revision);
+            tracing::info!(%revision, count, path = shown, "started from the copy on disk");
+            view.set_standing(|standing| {
+                standing.revision = revision;
+                standing.epoch = Some(label.cursor.epoch);
+                standing.origin = Origin::DiskCopy { written_at: label.written_at };
+                standing.current_at = label.current_at;
+            });
+            emitter.emit(SubscriberEvent::Restored { revision, count });
+        }
+        Err(error) => {
+            tracing::error!(%error, path = shown, "the copy on disk cannot be used; starting without");
+            emitter.emit(SubscriberEvent::CopyRefused { error: error.to_string() });
+        }
+    }
+    engine
+}
+
+/// A node at work. It goes on when this is dropped, and ends with its lifecycle.
+#[derive(Debug, Clone)]
+pub struct NodeHandle {
+    view: LearnedView,
+    observable: Observable,
+    lifecycle: Lifecycle,
+}
+
+impl NodeHandle {
+    /// What the node answers with.
+    pub fn view(&self) -> &LearnedView {
+        &self.view
+    }
+
+    /// What happens from now on.
+    pub fn events(&self) -> Events {
+        self.observable.observe()
+    }
+
+    /// Ends the node alone, with its copy on disk up to date. Returns within `grace` and two seconds.
+    pub async fn shutdown(&self, grace: Duration) -> Shutdown {
+        self.lifecycle.shutdown(grace).await
+    }
+}
+
+/// An error and what caused it, in one line: tonic's own says only "transport error".
+pub(crate) fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        // Writing to a string does not fail.
+        let _ = write!(text, ": {error}");
+        source = error.source();
+    }
+    text
+}

@@ -1,0 +1,181 @@
+//! When a node tells the server what it has applied: at once on a rejection, else at most once in an interval. What could
+//! not be told is told with the next report.
+//!
+//! It must know nothing of how reports are sent.
+
+use std::{future::pending, time::Duration};
+
+use futures::future::BoxFuture;
+use jiff::SignedDuration;
+use tokio::time::{Instant, sleep_until};
+use tonic::Status;
+
+use super::delays::Delays;
+
+/// What is to be told, and when.
+pub(super) struct Reporter {
+    interval: Duration,
+    delays: Delays,
+    problem: Option<&'static str>,
+    dirty: bool,
+    urgent: bool,
+    not_before: Instant,
+    in_flight: Option<InFlight>,
+}
+
+struct InFlight {
+    answer: BoxFuture<'static, Result<(), Status>>,
+    told: Told,
+}
+
+/// What one report tells of the time since the last.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Told {
+    pub(super) delays: Delays,
+    pub(super) problem: Option<&'static str>,
+}
+
+/// Why [`Reporter::tick`] returned.
+#[derive(Debug)]
+pub(super) enum ReporterWake {
+    /// A report is due: make it of [`Reporter::take`] and hand it to [`Reporter::sending`].
+    Due,
+    /// The report was answered.
+    Answered(Result<(), Status>),
+}
+
+impl Reporter {
+    pub(super) fn new(interval: Duration) -> Self {
+        Self {
+            interval,
+            delays: Delays::default(),
+            problem: None,
+            dirty: false,
+            urgent: false,
+            not_before: Instant::now(),
+            in_flight: None,
+        }
+    }
+
+    /// There is something to tell, when the interval is over.
+    pub(super) fn note(&mut self) {
+        self.dirty = true;
+    }
+
+    /// A change was applied so long after it was committed.
+    pub(super) fn note_delay(&mut self, delay: SignedDuration) {
+        self.delays.add(delay);
+        self.dirty = true;
+    }
+
+    /// Something was rejected: to be told at once.
+    pub(super) fn note_rejection(&mut self) {
+        self.urgent = true;
+    }
+
+    /// The node has to start over: to be told at once.
+    pub(super) fn note_problem(&mut self, problem: &'static str) {
+        self.problem = Some(problem);
+        self.urgent = true;
+    }
+
+    /// Waits until something is to be done. May be dropped and called again.
+    pub(super) async fn tick(&mut self) -> ReporterWake {
+        if let Some(in_flight) = &mut self.in_flight {
+            let answer = (&mut in_flight.answer).await;
+            let told = self.in_flight.take().map(|in_flight| in_flight.told);
+            if answer.is_err() {
+                self.put_back(told);
+            }
+            return ReporterWake::Answered(answer);
+        }
+        if self.urgent {
+            return ReporterWake::Due;
+        }
+        if !self.dirty {
+            return pending().await;
+        }
+        sleep_until(self.not_before).await;
+        ReporterWake::Due
+    }
+
+    /// What the report that is due tells.
+    pub(super) fn take(&mut self) -> Told {
+        self.dirty = false;
+        self.urgent = false;
+        self.not_before = Instant::now() + self.interval;
+        Told { delays: std::mem::take(&mut self.delays), problem: self.problem.take() }
+    }
+
+    /// The report is on its way.
+    pub(super) fn sending(&mut self, told: Told, answer: BoxFuture<'static, Result<(), Status>>) {
+        self.in_flight = Some(InFlight { answer, told });
+    }
+
+    /// The connection is gone, and with it a report that was on its way.
+    pub(super) fn disconnected(&mut self) {
+        let told = self.in_flight.take().map(|in_flight| in_flight.told);
+        if told.is_some() {
+            self.put_back(told);
+        }
+    }
+
+    fn put_back(&mut self, told: Option<Told>) {
+        let Told { delays, problem } = told.unwrap_or_default();
+        self.delays.merge(&delays);
+        self.problem = self.problem.or(problem);
+        // Not urgent: a server that refuses reports is not to be asked again at once.
+        self.dirty = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERVAL: Duration = Duration::from_secs(10);
+
+    async fn due(reporter: &mut Reporter) -> Duration {
+        let start = Instant::now();
+        assert!(matches!(reporter.tick().await, ReporterWake::Due));
+        start.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reports_keep_the_interval_but_for_rejections() {
+        let mut reporter = Reporter::new(INTERVAL);
+        reporter.note();
+        assert_eq!(due(&mut reporter).await, Duration::ZERO);
+        reporter.take();
+        reporter.note_delay(SignedDuration::from_millis(3));
+        assert_eq!(due(&mut reporter).await, INTERVAL);
+        reporter.take();
+        reporter.note_rejection();
+        assert_eq!(due(&mut reporter).await, Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_could_not_be_told_is_told_later() {
+        let mut reporter = Reporter::new(INTERVAL);
+        reporter.note_delay(SignedDuration::from_millis(3));
+        reporter.note_problem("DIGEST_MISMATCH");
+        let told = reporter.take();
+        let refused = Box::pin(async { Err(Status::unavailable("away")) });
+        reporter.sending(told.clone(), refused);
+        assert!(matches!(reporter.tick().await, ReporterWake::Answered(Err(_))));
+        assert_eq!(due(&mut reporter).await, INTERVAL);
+        assert_eq!(reporter.take(), told);
+
+        reporter.sending(told.clone(), Box::pin(pending()));
+        reporter.disconnected();
+        assert_eq!(reporter.take(), told);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn with_nothing_to_tell_no_report_is_due() {
+        let mut reporter = Reporter::new(INTERVAL);
+        reporter.sending(Told::default(), Box::pin(async { Ok(()) }));
+        assert!(matches!(reporter.tick().await, ReporterWake::Answered(Ok(()))));
+        assert!(tokio::time::timeout(INTERVAL * 10, reporter.tick()).await.is_err());
+    }
+}

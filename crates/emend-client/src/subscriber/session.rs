@@ -1,0 +1,408 @@
+//! The subscriber's life: opens a stream, takes its messages in, tells the server and the disk about it, and opens the
+//! next stream when this one ends, until it is asked to stop.
+//!
+//! It must know nothing of what messages mean; the [`Engine`] does.
+
+use std::{
+    fmt::Write as _,
+    future::pending,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use emend_proto::{
+    common::v1::ResourceKey,
+    frame::Frame,
+    learning::{
+        encoded::subscription_service_client::SubscriptionServiceClient,
+        v1::{RejectedResource, ReportStatusRequest},
+    },
+};
+use emend_runtime::{Backoff, SharedClock, status::Explained};
+use jiff::Timestamp;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Status, Streaming, transport::Channel};
+
+use super::{
+    engine::Engine,
+    events::{Emitter, SubscriberEvent},
+    reporter::{Reporter, ReporterWake, Told},
+    saver::{Saver, SaverWake},
+    settings::Settings,
+    with_sources,
+};
+use crate::{
+    cache::Label,
+    replica::{Applied, Effect, Installed, ProtocolViolation, State, Verdict},
+    view::{LearnedView, Origin},
+};
+
+type Client = SubscriptionServiceClient<Channel>;
+
+/// The largest message: a batch of 3 MiB, one larger resource, or the digests of thousands of namespaces.
+const MAX_MESSAGE_BYTES: usize = 16 << 20;
+/// A server may not keep a node away for longer.
+const MAX_DRAIN: Duration = Duration::from_secs(300);
+const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
+const MAX_REPORTED: usize = 100;
+const MAX_ERROR_CHARS: usize = 512;
+
+/// Why a stream ended.
+#[derive(Debug)]
+enum Ended {
+    /// The subscriber is asked to stop.
+    Stopped,
+    /// The server said so in good order.
+    Drained { reconnect_after: Duration, reason: String },
+    /// The digests differ: a snapshot is needed.
+    Mismatch,
+    /// The server broke the protocol.
+    Violation(ProtocolViolation),
+    /// The connection or the call failed.
+    Failed { reason: String, retry_after: Option<Duration> },
+}
+
+impl Ended {
+    fn failed(reason: impl Into<String>) -> Self {
+        Self::Failed { reason: reason.into(), retry_after: None }
+    }
+}
+
+impl From<Status> for Ended {
+    fn from(status: Status) -> Self {
+        let explained = Explained::from(&status);
+        Self::Failed { reason: explained.to_string(), retry_after: explained.retry_after }
+    }
+}
+
+/// A subscriber at work.
+pub(super) struct Session {
+    pub(super) settings: Settings,
+    pub(super) engine: Arc<Mutex<Engine>>,
+    pub(super) view: LearnedView,
+    pub(super) events: Emitter,
+    pub(super) reporter: Reporter,
+    pub(super) saver: Saver,
+    pub(super) backoff: Backoff,
+    pub(super) clock: SharedClock,
+    /// Digests that differed since the last bookmark that was verified.
+    pub(super) mismatches: u32,
+    /// Streams that broke the protocol since then.
+    pub(super) violations: u32,
+}
+
+impl Session {
+    /// Runs until `stop`; the copy on disk is then up to date.
+    pub(super) async fn run(mut self, stop: CancellationToken) {
+        loop {
+            let ended = self.stream(&stop).await;
+            self.reporter.disconnected();
+            self.view.set_standing(|standing| standing.connected = false);
+            let Some((reason, retry_in)) = self.after(ended) else { break };
+            self.events.emit(SubscriberEvent::Disconnected { reason, retry_in });
+            if !self.pause(retry_in, &stop).await {
+                break;
+            }
+        }
+        self.finish().await;
+    }
+
+    /// Why the stream ended, for people, and how long to wait before the next; `None` to stop.
+    fn after(&mut self, ended: Ended) -> Option<(String, Duration)> {
+        Some(match ended {
+            Ended::Stopped => return None,
+            Ended::Drained { reconnect_after, reason } => {
+                tracing::debug!(%reason, ?reconnect_after, "the server drains this stream");
+                self.backoff.reset();
+                (format!("drained by the server: {reason}"), reconnect_after.min(MAX_DRAIN))
+            }
+            Ended::Mismatch => {
+                self.mismatches += 1;
+                // The first time a snapshot is asked for at once; if that does not help, the fault is not ours to mend.
+                let wait = if self.mismatches == 1 { Duration::ZERO } else { self.backoff.next() };
+                ("the digests differ from the server's".into(), wait)
+            }
+            Ended::Violation(violation) => {
+                self.violations += 1;
+                self.reporter.note_problem("PROTOCOL_VIOLATION");
+                if self.violations > 1 {
+                    // Going on from here has failed twice: start over.
+                    self.engine().replica.distrust();
+                }
+                tracing::error!(%violation, "the server broke the protocol of the stream");
+                (format!("protocol violation: {violation}"), self.backoff.next())
+            }
+            Ended::Failed { reason, retry_after } => {
+                let wait = self.backoff.next().max(retry_after.unwrap_or_default().min(MAX_DRAIN));
+                tracing::warn!(%reason, retry_in = ?wait, "no stream from learning-svc");
+                (reason, wait)
+            }
+        })
+    }
+
+    /// Opens one stream and takes in what comes.
+    async fn stream(&mut self, stop: &CancellationToken) -> Ended {
+        let opened = tokio::select! {
+            () = stop.cancelled() => return Ended::Stopped,
+            opened = timeout(self.settings.connect_timeout, self.open()) => opened,
+        };
+        let (client, mut stream) = match opened {
+            Ok(Ok(opened)) => opened,
+            Ok(Err(ended)) => return ended,
+            Err(_) => return Ended::failed("opening a stream took too long"),
+        };
+        self.view.set_standing(|standing| standing.connected = true);
+        self.events.emit(SubscriberEvent::Connected);
+        let mut heard = Instant::now();
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return Ended::Stopped,
+                message = stream.message() => match message {
+                    Ok(Some(frame)) => {
+                        if let Some(ended) = self.take(frame).await {
+                            return ended;
+                        }
+                        heard = Instant::now();
+                    }
+                    Ok(None) => return Ended::failed("the server ended the stream"),
+                    Err(status) => return status.into(),
+                },
+                wake = self.reporter.tick() => self.report(wake, &client),
+                wake = self.saver.tick() => self.save(wake),
+                () = sleep_until(heard + self.settings.idle_timeout) => {
+                    return Ended::failed(format!("nothing was heard for {:?}", self.settings.idle_timeout));
+                }
+            }
+        }
+    }
+
+    /// A new connection each time, so that the name is resolved again: the server may have moved.
+    async fn open(&mut self) -> Result<(Client, Streaming<Frame>), Ended> {
+        let cursor = self.engine().replica.open();
+        let channel = self.settings.endpoint.connect().await.map_err(|error| Ended::failed(with_sources(&error)))?;
+        let mut client = Client::new(channel).max_decoding_message_size(MAX_MESSAGE_BYTES);
+        let stream = client.subscribe(self.call(self.settings.request(cursor))).await?.into_inner();
+        Ok((client, stream))
+    }
+
+    fn call<T>(&self, message: T) -> Request<T> {
+        let mut request = Request::new(message);
+        *request.metadata_mut() = self.settings.headers.clone();
+        request
+    }
+
+    /// Takes one message in. `Some` if the stream is to end.
+    async fn take(&mut self, frame: Frame) -> Option<Ended> {
+        let effect = match self.step(frame).await {
+            Ok(effect) => effect,
+            Err(violation) => return Some(Ended::Violation(violation)),
+        };
+        let now = self.clock.now();
+        match effect {
+            Effect::Ignored | Effect::Staged => None,
+            Effect::SnapshotBegun { reason, revision, count } => {
+                tracing::info!(?reason, %revision, count, "a snapshot begins");
+                None
+            }
+            Effect::Resumed(revision) => {
+                self.view.set_standing(|standing| standing.origin = Origin::Stream);
+                self.events.emit(SubscriberEvent::Resumed { revision });
+                self.reporter.note();
+                None
+            }
+            Effect::Installed(snapshot) => self.installed(snapshot, now),
+            Effect::Applied(update) => self.applied(update, now),
+            Effect::Current { revision, verdict } => {
+                self.moved_on(now);
+                self.saver.note();
+                self.events.emit(SubscriberEvent::Bookmark { revision });
+                let ended = self.judge(verdict);
+                if ended.is_none() {
+                    self.mismatches = 0;
+                    self.violations = 0;
+                    self.view.set_standing(|standing| standing.in_doubt = false);
+                }
+                ended
+            }
+            Effect::Drain { reconnect_after, reason } => Some(Ended::Drained { reconnect_after, reason }),
+        }
+    }
+
+    fn installed(&mut self, snapshot: Installed, now: Timestamp) -> Option<Ended> {
+        self.moved_on(now);
+        self.saver.note();
+        if snapshot.rejected > 0 {
+            tracing::warn!(rejected = snapshot.rejected, "a snapshot holds resources that cannot be used here");
+            self.reporter.note_rejection();
+        }
+        let verdict = snapshot.verdict.clone();
+        self.events.emit(SubscriberEvent::Snapshot { snapshot, applied_at: now });
+        let ended = self.judge(verdict);
+        if ended.is_none() {
+            self.view.set_standing(|standing| standing.in_doubt = false);
+        }
+        ended
+    }
+
+    fn applied(&mut self, update: Applied, now: Timestamp) -> Option<Ended> {
+        self.moved_on(now);
+        self.saver.note();
+        for change in &update.changes {
+            if let Some(committed_at) = change.committed_at {
+                self.reporter.note_delay(now.duration_since(committed_at));
+            }
+            if let State::Rejected(why) = &change.state {
+                tracing::warn!(revision = %change.revision, %why, "a resource cannot be used here");
+                self.reporter.note_rejection();
+            }
+        }
+        let verdict = update.verdict.clone();
+        self.events.emit(SubscriberEvent::Updated { update, applied_at: now });
+        self.judge(verdict)
+    }
+
+    /// The view shows a newer state of the server than before.
+    fn moved_on(&mut self, now: Timestamp) {
+        let position = self.engine().replica.position().cloned();
+        let Some(position) = position else { return };
+        self.view.set_standing(|standing| {
+            standing.revision = emend_core::Revision(position.revision);
+            standing.epoch = Some(position.epoch);
+            standing.origin = Origin::Stream;
+            standing.current_at = Some(now);
+        });
+        self.reporter.note();
+    }
+
+    fn judge(&mut self, verdict: Verdict) -> Option<Ended> {
+        match verdict {
+            Verdict::Same => {
+                // Only a stream that brought something sound shows that connecting again at once would do no harm.
+                if self.mismatches == 0 {
+                    self.backoff.reset();
+                }
+                None
+            }
+            Verdict::Differs(differences) => {
+                let differences: Vec<_> = differences.iter().map(ToString::to_string).collect();
+                tracing::error!(?differences, "the digests differ from the server's");
+                self.view.set_standing(|standing| standing.in_doubt = true);
+                self.reporter.note_problem("DIGEST_MISMATCH");
+                self.events.emit(SubscriberEvent::DigestMismatch { differences });
+                Some(Ended::Mismatch)
+            }
+        }
+    }
+
+    /// Hands the message to the engine; what may take milliseconds runs on a thread where nobody waits.
+    async fn step(&mut self, frame: Frame) -> Result<Effect, ProtocolViolation> {
+        if !self.engine().is_heavy(frame.0.len()) {
+            return self.engine().receive(frame);
+        }
+        let engine = Arc::clone(&self.engine);
+        match tokio::task::spawn_blocking(move || lock(&engine).receive(frame)).await {
+            Ok(result) => result,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                // The runtime ends, and this task with it.
+                Err(_) => pending().await,
+            },
+        }
+    }
+
+    fn report(&mut self, wake: ReporterWake, client: &Client) {
+        match wake {
+            ReporterWake::Due => {
+                let told = self.reporter.take();
+                let Some(report) = self.make_report(&told) else { return };
+                let mut request = self.call(report);
+                request.set_timeout(REPORT_TIMEOUT);
+                let mut client = client.clone();
+                let answer = async move { client.report_status(request).await.map(|_| ()) };
+                self.reporter.sending(told, Box::pin(answer));
+            }
+            ReporterWake::Answered(Ok(())) => {}
+            ReporterWake::Answered(Err(status)) => {
+                tracing::warn!(error = %Explained::from(&status), "the server did not take the report");
+            }
+        }
+    }
+
+    /// `None` while nothing was applied.
+    fn make_report(&self, told: &Told) -> Option<ReportStatusRequest> {
+        let engine = self.engine();
+        let rejected = engine.replica.rejected();
+        let described = rejected.newest().take(MAX_REPORTED).map(|(key, revision, why)| {
+            let mut error = String::new();
+            // Writing to a string does not fail.
+            let _ = write!(error, "{why}");
+            if let Some((end, _)) = error.char_indices().nth(MAX_ERROR_CHARS) {
+                error.truncate(end);
+            }
+            let key: ResourceKey = key.to_key();
+            RejectedResource { key: Some(key), revision, error }
+        });
+        Some(ReportStatusRequest {
+            node_id: self.settings.node.id.clone(),
+            applied: Some(engine.replica.position()?.clone()),
+            rejected: described.collect(),
+            rejected_count: i64::try_from(rejected.len()).unwrap_or(i64::MAX),
+            delays: Some(told.delays.to_message()),
+            problem: told.problem.unwrap_or_default().to_owned(),
+        })
+    }
+
+    fn save(&mut self, wake: SaverWake) {
+        match wake {
+            SaverWake::Due => {
+                let copy = self.engine().replica.copy();
+                let Some((cursor, held)) = copy else { return self.saver.skip() };
+                let label = Label {
+                    subscription: self.settings.subscription(),
+                    cursor,
+                    written_at: self.clock.now(),
+                    current_at: self.view.staleness().current_at,
+                };
+                self.saver.start(label, held);
+            }
+            SaverWake::Saved(Ok(revision)) => self.events.emit(SubscriberEvent::Saved { revision }),
+            SaverWake::Saved(Err(error)) => tracing::error!(%error, "the copy of what was learned cannot be written"),
+        }
+    }
+
+    /// Waits between two streams; false if it is time to stop.
+    async fn pause(&mut self, wait: Duration, stop: &CancellationToken) -> bool {
+        let over = sleep(wait);
+        tokio::pin!(over);
+        loop {
+            tokio::select! {
+                () = stop.cancelled() => return false,
+                () = &mut over => return true,
+                wake = self.saver.tick() => self.save(wake),
+            }
+        }
+    }
+
+    /// Brings the copy on disk up to date.
+    async fn finish(&mut self) {
+        if let Some(wake) = self.saver.settle().await {
+            self.save(wake);
+        }
+        if self.saver.is_dirty() {
+            self.save(SaverWake::Due);
+            if let Some(wake) = self.saver.settle().await {
+                self.save(wake);
+            }
+        }
+    }
+
+    fn engine(&self) -> MutexGuard<'_, Engine> {
+        lock(&self.engine)
+    }
+}
+
+/// Never waited for: messages are taken in one after the other.
+fn lock(engine: &Mutex<Engine>) -> MutexGuard<'_, Engine> {
+    engine.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,263 @@
+//! How a node subscribes: what it asks for and how it behaves.
+//!
+//! It must know nothing of how that is done.
+
+use std::{collections::HashMap, path::PathBuf, time::Duration};
+
+use emend_core::{Kind, Namespace, NodeId, Violations};
+use emend_proto::learning::v1::{Cursor, NodeInfo, SubscribeRequest};
+use emend_runtime::{BackoffConfig, Entropy, SharedClock, SystemClock};
+use tonic::{metadata::MetadataMap, transport::Endpoint};
+use xxhash_rust::xxh3::Xxh3Default;
+
+/// Why a subscriber or feedback client cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The address is none.
+    #[error("the address is not valid: {0}")]
+    Address(String),
+    /// Some settings are not valid; all of them are named.
+    #[error("{0}")]
+    Invalid(Violations),
+}
+
+/// Everything that can be set.
+#[derive(Debug)]
+pub(super) struct Settings {
+    pub(super) endpoint: Endpoint,
+    pub(super) node: NodeInfo,
+    pub(super) namespaces: Vec<Namespace>,
+    pub(super) kinds: Vec<Kind>,
+    pub(super) include_user_scoped: bool,
+    pub(super) bookmark_interval: Duration,
+    pub(super) idle_timeout: Duration,
+    pub(super) max_batch_bytes: u32,
+    pub(super) connect_timeout: Duration,
+    pub(super) headers: MetadataMap,
+}
+
+impl Settings {
+    /// The request to open a stream from `cursor`.
+    pub(super) fn request(&self, cursor: Option<Cursor>) -> SubscribeRequest {
+        SubscribeRequest {
+            node: Some(self.node.clone()),
+            namespaces: self.namespaces.iter().map(Namespace::to_string).collect(),
+            kinds: self.kinds.iter().map(|kind| kind.number()).collect(),
+            include_user_scoped: self.include_user_scoped,
+            cursor,
+            bookmark_interval: prost_types::Duration::try_from(self.bookmark_interval).ok(),
+            max_batch_bytes: i32::try_from(self.max_batch_bytes).unwrap_or(i32::MAX),
+        }
+    }
+
+    /// Tells subscriptions apart, so that a copy on disk is not taken for another's.
+    pub(super) fn subscription(&self) -> u64 {
+        let mut namespaces: Vec<_> = self.namespaces.iter().map(Namespace::as_str).collect();
+        namespaces.sort_unstable();
+        namespaces.dedup();
+        let mut kinds: Vec<_> = self.kinds.iter().map(|kind| kind.number()).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        let mut hash = Xxh3Default::new();
+        for namespace in namespaces {
+            hash.update(namespace.as_bytes());
+            // No namespace contains it.
+            hash.update(b"\n");
+        }
+        hash.update(b"\n");
+        for kind in kinds {
+            hash.update(&kind.to_le_bytes());
+        }
+        hash.update(&[u8::from(self.include_user_scoped)]);
+        hash.digest()
+    }
+}
+
+/// Sets a subscriber up. Everything but the address and the node's id has a default.
+#[derive(Debug)]
+#[must_use]
+pub struct SubscriberBuilder {
+    pub(super) endpoint: Result<Endpoint, String>,
+    pub(super) node: NodeInfo,
+    pub(super) namespaces: Vec<String>,
+    pub(super) kinds: Vec<Kind>,
+    pub(super) include_user_scoped: bool,
+    pub(super) bookmark_interval: Duration,
+    pub(super) idle_timeout: Option<Duration>,
+    pub(super) max_batch_bytes: u32,
+    pub(super) connect_timeout: Duration,
+    pub(super) report_interval: Duration,
+    pub(super) headers: MetadataMap,
+    pub(super) copy: Option<PathBuf>,
+    pub(super) copy_interval: Duration,
+    pub(super) backoff: BackoffConfig,
+    pub(super) clock: SharedClock,
+    pub(super) entropy: Entropy,
+}
+
+impl SubscriberBuilder {
+    pub(super) fn new(endpoint: Result<Endpoint, String>, node_id: String) -> Self {
+        Self {
+            endpoint,
+            node: NodeInfo { id: node_id, version: String::new(), zone: String::new(), labels: HashMap::new() },
+            namespaces: Vec::new(),
+            kinds: Vec::new(),
+            include_user_scoped: false,
+            bookmark_interval: Duration::from_secs(30),
+            idle_timeout: None,
+            max_batch_bytes: 0,
+            connect_timeout: Duration::from_secs(10),
+            report_interval: Duration::from_secs(10),
+            headers: MetadataMap::new(),
+            copy: None,
+            copy_interval: Duration::from_secs(30),
+            backoff: BackoffConfig::default(),
+            clock: SystemClock::shared(),
+            entropy: Entropy::system(),
+        }
+    }
+
+    /// The node's software version. At most 64 characters.
+    pub fn version(mut self, version: impl Into<String>) -> Self {
+        self.node.version = version.into();
+        self
+    }
+
+    /// Where the node runs. At most 64 characters.
+    pub fn zone(mut self, zone: impl Into<String>) -> Self {
+        self.node.zone = zone.into();
+        self
+    }
+
+    /// Says more of the node. At most 16 labels; names of 1 to 63 characters, values of at most 128.
+    pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.node.labels.insert(name.into(), value.into());
+        self
+    }
+
+    /// Only this search application, and others so named. Default: all that the caller may read.
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespaces.push(namespace.into());
+        self
+    }
+
+    /// Only this kind, and others so named. Default: all.
+    pub fn kind(mut self, kind: Kind) -> Self {
+        self.kinds.push(kind);
+        self
+    }
+
+    /// Also what is one user's own. Default: not.
+    pub fn include_user_scoped(mut self, include: bool) -> Self {
+        self.include_user_scoped = include;
+        self
+    }
+
+    /// How often the server tells that nothing is missing, 1 s to 1 h. Default: 30 s.
+    pub fn bookmark_interval(mut self, interval: Duration) -> Self {
+        self.bookmark_interval = interval;
+        self
+    }
+
+    /// After which silence a stream is given up. Default: three times the bookmark interval.
+    pub fn idle_timeout(mut self, timeout: Duration) -> Self {
+        self.idle_timeout = Some(timeout);
+        self
+    }
+
+    /// Bound of one message's resources in bytes, 64 KiB to 3 MiB. Default (0): the server's, 1 MiB.
+    pub fn max_batch_bytes(mut self, bytes: u32) -> Self {
+        self.max_batch_bytes = bytes;
+        self
+    }
+
+    /// How long opening a stream may take. Default: 10 s.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// How often the node reports what it has applied, at most. Rejections are reported at once. Default: 10 s.
+    pub fn report_interval(mut self, interval: Duration) -> Self {
+        self.report_interval = interval;
+        self
+    }
+
+    /// Sent with every call, for example an `authorization`.
+    pub fn headers(mut self, headers: MetadataMap) -> Self {
+        self.headers = headers;
+        self
+    }
+
+    /// Keeps a last-known-good copy in this file and starts from it. Its directory must exist; one node, one file.
+    /// Default: no copy.
+    pub fn copy(mut self, path: impl Into<PathBuf>) -> Self {
+        self.copy = Some(path.into());
+        self
+    }
+
+    /// How often the copy is written, at most. Default: 30 s.
+    pub fn copy_interval(mut self, interval: Duration) -> Self {
+        self.copy_interval = interval;
+        self
+    }
+
+    /// How long to wait between attempts to connect. Default: 100 ms, doubling up to 30 s, with jitter.
+    pub fn backoff(mut self, backoff: BackoffConfig) -> Self {
+        self.backoff = backoff;
+        self
+    }
+
+    /// Tells the time, for delays and staleness. Default: this computer's clock.
+    pub fn clock(mut self, clock: SharedClock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Where jitter and secrets come from. Default: the operating system.
+    pub fn entropy(mut self, entropy: Entropy) -> Self {
+        self.entropy = entropy;
+        self
+    }
+
+    pub(super) fn settings(&self) -> Result<Settings, ConfigError> {
+        let endpoint = self.endpoint.clone().map_err(ConfigError::Address)?;
+        let mut violations = Violations::new();
+        violations.check("node.id", NodeId::parse(&self.node.id));
+        let namespaces = self.namespaces.iter().enumerate();
+        let namespaces = namespaces
+            .filter_map(|(index, raw)| violations.check(&format!("namespaces[{index}]"), Namespace::parse(raw)))
+            .collect();
+        if !(Duration::from_secs(1)..=Duration::from_secs(3600)).contains(&self.bookmark_interval) {
+            violations.add("bookmark_interval", "must be 1 s to 1 h");
+        }
+        if self.max_batch_bytes != 0 && !(64 << 10..=3 << 20).contains(&self.max_batch_bytes) {
+            violations.add("max_batch_bytes", "must be 0 or 64 KiB to 3 MiB");
+        }
+        if let Some(path) = &self.copy
+            && path.file_name().is_none()
+        {
+            violations.add("copy", "must name a file");
+        }
+        if !violations.is_empty() {
+            return Err(ConfigError::Invalid(violations));
+        }
+        Ok(Settings {
+            endpoint: endpoint
+                .connect_timeout(self.connect_timeout)
+                .tcp_nodelay(true)
+                .http2_keep_alive_interval(Duration::from_secs(20))
+                .keep_alive_timeout(Duration::from_secs(10))
+                .keep_alive_while_idle(true),
+            node: self.node.clone(),
+            namespaces,
+            kinds: self.kinds.clone(),
+            include_user_scoped: self.include_user_scoped,
+            bookmark_interval: self.bookmark_interval,
+            idle_timeout: self.idle_timeout.unwrap_or(self.bookmark_interval * 3),
+            max_batch_bytes: self.max_batch_bytes,
+            connect_timeout: self.connect_timeout,
+            headers: self.headers.clone(),
+        })
+    }
+}

@@ -1,0 +1,66 @@
+//! All that was learned for one phrase of one namespace, for one user or for everybody.
+//!
+//! It must know nothing of how entries are found.
+
+use std::sync::Arc;
+
+use emend_core::{Kind, Revision};
+
+/// A learned answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Answer {
+    /// The verb or entity id.
+    pub(crate) value: Arc<str>,
+    /// The revision that taught it.
+    pub(crate) revision: Revision,
+}
+
+/// What was learned, by kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// The verb that the phrase invokes.
+    pub(crate) verb: Option<Answer>,
+    /// The entity that the phrase is an alias of.
+    pub(crate) entity: Option<Answer>,
+    /// The choices never to be offered, sorted.
+    pub(crate) prohibited: Vec<Arc<str>>,
+}
+
+impl Entry {
+    /// The answer of that kind; prohibitions are none.
+    pub(crate) fn answer(&self, kind: Kind) -> Option<&Answer> {
+        match kind {
+            Kind::InvocationPhrase => self.verb.as_ref(),
+            Kind::EntityAlias => self.entity.as_ref(),
+            Kind::Prohibition => None,
+        }
+    }
+
+    /// Takes over what is now learned. For a prohibition `value` is the forbidden choice.
+    pub(crate) fn learn(&mut self, kind: Kind, value: &str, revision: Revision) {
+        let answer = || Some(Answer { value: value.into(), revision });
+        match kind {
+            Kind::InvocationPhrase => self.verb = answer(),
+            Kind::EntityAlias => self.entity = answer(),
+            Kind::Prohibition => {
+                if let Err(place) = self.prohibited.binary_search_by(|choice| (**choice).cmp(value)) {
+                    self.prohibited.insert(place, value.into());
+                }
+            }
+        }
+    }
+
+    /// Takes out what is no longer learned; `qualifier` is the choice that is no longer forbidden.
+    pub(crate) fn forget(&mut self, kind: Kind, qualifier: &str) {
+        match kind {
+            Kind::InvocationPhrase => self.verb = None,
+            Kind::EntityAlias => self.entity = None,
+            Kind::Prohibition => self.prohibited.retain(|choice| **choice != *qualifier),
+        }
+    }
+
+    /// Whether nothing is left.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.verb.is_none() && self.entity.is_none() && self.prohibited.is_empty()
+    }
+}

@@ -1,0 +1,120 @@
+//! What a view answers.
+//!
+//! It must know nothing of how answers are stored or kept current.
+
+use std::sync::Arc;
+
+use emend_core::{
+    NormalizedKey, Revision, Scope,
+    lookup::{self, Match},
+};
+
+/// The score of every learned answer.
+pub const LEARNED_SCORE: f64 = 1.0;
+
+/// Where an answer came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// It was learned.
+    Learned,
+}
+
+/// What was found for a phrase; borrows from the [`Reading`](super::Reading) that was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Lookup<'a> {
+    pub(crate) resolved: lookup::Resolved<'a>,
+    pub(crate) own_prohibited: &'a [Arc<str>],
+    pub(crate) everybodys_prohibited: &'a [Arc<str>],
+}
+
+impl<'a> Lookup<'a> {
+    /// The learned answer, never a prohibited one. Its score is [`LEARNED_SCORE`].
+    pub fn found(&self) -> Option<Match<'a>> {
+        self.resolved.found
+    }
+
+    /// A learned answer exists but is prohibited.
+    pub fn found_prohibited(&self) -> bool {
+        self.resolved.found_prohibited
+    }
+
+    /// The choices never to be offered for this phrase: the user's own and everybody's. A choice may come twice.
+    pub fn prohibited(&self) -> impl Iterator<Item = &'a str> {
+        self.own_prohibited.iter().chain(self.everybodys_prohibited).map(|choice| &**choice)
+    }
+
+    /// Whether this choice is never to be offered for this phrase.
+    pub fn is_prohibited(&self, choice: &str) -> bool {
+        is_in(self.own_prohibited, choice) || is_in(self.everybodys_prohibited, choice)
+    }
+
+    /// Whether the backend should ask its user: nothing was learned, and it has more than one candidate left and its best
+    /// scores below 0.9. Candidates are (value, score from 0.0 to 1.0).
+    pub fn feedback_hint<'c>(&self, candidates: impl IntoIterator<Item = (&'c str, f64)>) -> bool {
+        lookup::feedback_hint(&self.resolved, candidates, |choice| self.is_prohibited(choice))
+    }
+}
+
+#[inline]
+pub(crate) fn is_in(prohibited: &[Arc<str>], choice: &str) -> bool {
+    prohibited.binary_search_by(|of| (**of).cmp(choice)).is_ok()
+}
+
+/// A learned answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LearnedAnswer {
+    /// The verb or entity id.
+    pub value: String,
+    /// Always [`LEARNED_SCORE`].
+    pub score: f64,
+    /// Where it came from.
+    pub source: Source,
+    /// The revision that taught it.
+    pub revision: Revision,
+    /// The user's own or everybody's.
+    pub scope: Scope,
+}
+
+/// What a node answers for a phrase as somebody wrote it; the same as the server's `Resolve`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resolution {
+    /// The learned answer; none where there is none, or where it is prohibited.
+    pub found: Option<LearnedAnswer>,
+    /// A learned answer exists but is prohibited.
+    pub found_prohibited: bool,
+    /// Choices to take out of the backend's own, sorted, each once.
+    pub prohibited: Vec<String>,
+    /// Ask the user: nothing was learned, and the backend has more than one candidate left and its best scores below 0.9.
+    pub feedback_hint: bool,
+    /// The phrase as it was looked up.
+    pub phrase: NormalizedKey,
+    /// The revision of the state that answered.
+    pub revision: Revision,
+}
+
+impl Resolution {
+    pub(crate) fn new<'c>(
+        found: &Lookup<'_>,
+        phrase: NormalizedKey,
+        candidates: impl IntoIterator<Item = (&'c str, f64)>,
+        revision: Revision,
+    ) -> Self {
+        let mut prohibited: Vec<String> = found.prohibited().map(str::to_owned).collect();
+        prohibited.sort_unstable();
+        prohibited.dedup();
+        Self {
+            found: found.found().map(|found| LearnedAnswer {
+                value: found.value.to_owned(),
+                score: LEARNED_SCORE,
+                source: Source::Learned,
+                revision: found.revision,
+                scope: found.scope,
+            }),
+            found_prohibited: found.found_prohibited(),
+            prohibited,
+            feedback_hint: found.feedback_hint(candidates),
+            phrase,
+            revision,
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! What a node answers with: the local, always current copy of what was learned, in a form made for look-ups.
+//!
+//! A [`LearnedView`] is shared by any number of threads. Looking up never locks and never waits, also while updates are
+//! applied: a [`Reading`] is one state as it was published, and the [`Publisher`] swaps in the next one whole.
+//!
+//! It must know nothing of messages, connections or files.
+
+mod entry;
+mod lookup;
+mod picture;
+mod publisher;
+pub(crate) mod standing;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::{fmt, sync::Arc};
+
+use arc_swap::{ArcSwap, Guard};
+use emend_core::{
+    Invalid, Kind, Namespace, NormalizedKey, Revision, Scope, UserId,
+    lookup::{Match, resolve},
+};
+use emend_runtime::{Entropy, SharedClock};
+use tokio::sync::watch;
+
+use self::{picture::Picture, standing::Standing};
+pub use self::{
+    lookup::{LEARNED_SCORE, LearnedAnswer, Lookup, Resolution, Source},
+    publisher::{Fact, Publisher},
+    standing::{Origin, Staleness},
+};
+use crate::keyed_hash::KeyedHash;
+
+/// What was learned. Clones are the same view.
+#[derive(Clone)]
+pub struct LearnedView(Arc<Shared>);
+
+struct Shared {
+    picture: ArcSwap<Picture>,
+    hash: Arc<KeyedHash>,
+    standing: watch::Sender<Standing>,
+    clock: SharedClock,
+}
+
+/// What to look up: a phrase in its one form, in one search application.
+#[derive(Debug, Clone, Copy)]
+pub struct LookupKey<'a> {
+    /// The search application.
+    pub namespace: &'a Namespace,
+    /// The phrase.
+    pub phrase: &'a NormalizedKey,
+}
+
+impl LearnedView {
+    /// An empty view and what publishes to it. Nodes get theirs from a [`Subscriber`](crate::Subscriber); this is for those
+    /// who learn of resources in another way, such as tests and benchmarks.
+    #[expect(clippy::new_ret_no_self, reason = "the two halves are made together")]
+    pub fn new(entropy: &Entropy, clock: SharedClock) -> (Publisher, Self) {
+        let hash = Arc::new(KeyedHash::new(entropy));
+        let view = Self(Arc::new(Shared {
+            picture: ArcSwap::from_pointee(Picture::empty()),
+            hash: Arc::clone(&hash),
+            standing: watch::Sender::new(Standing::default()),
+            clock,
+        }));
+        (Publisher::new(view.clone(), hash), view)
+    }
+
+    /// The state as it is now. All that is asked of one reading is answered from one state. Hold it for the length of a
+    /// query, not longer: it keeps that state in memory.
+    #[inline]
+    pub fn read(&self) -> Reading<'_> {
+        Reading { picture: self.0.picture.load(), hash: &self.0.hash }
+    }
+
+    /// Answers for a phrase as somebody wrote it: normalises it, tries the user's own answer, then everybody's, and says
+    /// which choices to take out of the backend's own. Candidates are what the backend would answer by itself: (value,
+    /// score from 0.0 to 1.0). A phrase that is empty or too long is invalid.
+    pub fn resolve<'c>(
+        &self,
+        namespace: &Namespace,
+        kind: Kind,
+        phrase: &str,
+        user: Option<&UserId>,
+        candidates: impl IntoIterator<Item = (&'c str, f64)>,
+    ) -> Result<Resolution, Invalid> {
+        let phrase = NormalizedKey::parse(phrase)?;
+        let reading = self.read();
+        let found = reading.lookup(LookupKey { namespace, phrase: &phrase }, kind, user);
+        Ok(Resolution::new(&found, phrase.clone(), candidates, reading.revision()))
+    }
+
+    /// How stale the view may be.
+    pub fn staleness(&self) -> Staleness {
+        self.0.standing.borrow().staleness(self.0.clock.now())
+    }
+
+    /// Everything at or below this revision has been applied.
+    pub fn revision(&self) -> Revision {
+        self.0.standing.borrow().revision
+    }
+
+    /// Waits until everything at or below `revision` has been applied: to read what you wrote. What does not match the
+    /// node's filter counts once a bookmark has come. It waits for as long as it takes; put your own bound around it.
+    pub async fn wait_for_revision(&self, revision: Revision) {
+        self.wait_until(|standing| standing.revision >= revision).await;
+    }
+
+    /// Waits until the view has something to answer with: a copy from disk or the stream's first state, however empty.
+    pub async fn wait_until_filled(&self) {
+        self.wait_until(|standing| standing.origin != Origin::Nothing).await;
+    }
+
+    async fn wait_until(&self, reached: impl FnMut(&Standing) -> bool) {
+        // The sender lives in this view, so this can't fail.
+        let _ = self.0.standing.subscribe().wait_for(reached).await;
+    }
+
+    pub(crate) fn set_standing(&self, change: impl FnOnce(&mut Standing)) {
+        self.0.standing.send_modify(change);
+    }
+
+    pub(crate) fn hash(&self) -> &Arc<KeyedHash> {
+        &self.0.hash
+    }
+
+    fn picture(&self) -> Arc<Picture> {
+        self.0.picture.load_full()
+    }
+
+    fn swap(&self, next: Arc<Picture>) -> Arc<Picture> {
+        self.0.picture.swap(next)
+    }
+}
+
+impl fmt::Debug for LearnedView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LearnedView").field(&*self.0.standing.borrow()).finish()
+    }
+}
+
+/// One state of a view.
+pub struct Reading<'v> {
+    picture: Guard<Arc<Picture>>,
+    hash: &'v KeyedHash,
+}
+
+impl Reading<'_> {
+    /// The revision of this state.
+    pub fn revision(&self) -> Revision {
+        self.picture.revision
+    }
+
+    /// What was learned for a phrase: the user's own answer first, then everybody's; never a prohibited one. What is
+    /// prohibited for everybody is so for every user.
+    #[inline]
+    pub fn lookup(&self, key: LookupKey<'_>, kind: Kind, user: Option<&UserId>) -> Lookup<'_> {
+        let everybody = self.hash.namespace(key.namespace.as_str()) ^ self.hash.phrase(key.phrase.as_str());
+        let own = match user {
+            Some(user) if self.picture.user_scoped => {
+                self.picture.find(everybody ^ self.hash.user(user.as_str()))
+            }
+            _ => None,
+        };
+        let everybodys = self.picture.find(everybody);
+        let own_prohibited = own.map_or(&[][..], table::Found::prohibited);
+        let everybodys_prohibited = everybodys.map_or(&[][..], table::Found::prohibited);
+        let as_match = |scope| move |(value, revision)| Match { value, revision, scope };
+        let resolved = resolve(
+            own.and_then(|found| found.answer(kind)).map(as_match(Scope::User)),
+            everybodys.and_then(|found| found.answer(kind)).map(as_match(Scope::Global)),
+            |choice| lookup::is_in(own_prohibited, choice) || lookup::is_in(everybodys_prohibited, choice),
+        );
+        Lookup { resolved, own_prohibited, everybodys_prohibited }
+    }
+}
+
+impl fmt::Debug for Reading<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reading").field("revision", &self.revision()).finish_non_exhaustive()
+    }
+}

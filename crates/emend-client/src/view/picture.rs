@@ -1,0 +1,88 @@
+//! One state of what was learned, never changed once readers can see it: a large table that many states share, and a small
+//! overlay of what changed since that table was built.
+//!
+//! It must know nothing of who publishes it.
+
+use std::sync::Arc;
+
+use emend_core::Revision;
+use hashbrown::HashTable;
+
+use super::{
+    entry::Entry,
+    table::{Found, Table},
+};
+
+/// One state.
+#[derive(Debug, Clone)]
+pub(crate) struct Picture {
+    pub(crate) table: Arc<Table>,
+    pub(crate) overlay: Overlay,
+    /// Whether anything may be one user's own; where nothing is, looking for it is spared.
+    pub(crate) user_scoped: bool,
+    /// Everything up to here is in it.
+    pub(crate) revision: Revision,
+}
+
+impl Picture {
+    /// Nothing was learned.
+    pub(crate) fn empty() -> Self {
+        Self {
+            table: Arc::new(Table::with_capacity(0)),
+            overlay: Overlay::default(),
+            user_scoped: false,
+            revision: Revision(0),
+        }
+    }
+
+    /// What was learned for `key`.
+    #[inline]
+    pub(crate) fn find(&self, key: u128) -> Option<Found<'_>> {
+        match self.overlay.find(key) {
+            None => self.table.find(key),
+            Some(changed) => changed.as_deref().map(Found::Many),
+        }
+    }
+}
+
+/// What changed since the table was built. Small, because it is copied for every update.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Overlay(HashTable<(u128, Option<Arc<Entry>>)>);
+
+impl Overlay {
+    /// What `key` changed to (none: gone); `None` where it did not change.
+    #[inline]
+    pub(crate) fn find(&self, key: u128) -> Option<&Option<Arc<Entry>>> {
+        if self.0.is_empty() {
+            return None;
+        }
+        self.0.find(spread(key), |(of, _)| *of == key).map(|(_, entry)| entry)
+    }
+
+    /// Notes what `key` changed to.
+    pub(crate) fn put(&mut self, key: u128, entry: Entry) {
+        let entry = (!entry.is_empty()).then(|| Arc::new(entry));
+        match self.0.find_mut(spread(key), |(of, _)| *of == key) {
+            Some(known) => known.1 = entry,
+            None => {
+                self.0.insert_unique(spread(key), (key, entry), |(of, _)| spread(*of));
+            }
+        }
+    }
+
+    /// How many phrases changed.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// All changes, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u128, Option<&Entry>)> {
+        self.0.iter().map(|(key, entry)| (*key, entry.as_deref()))
+    }
+}
+
+/// The half of a key that the table does not scale to a place.
+#[expect(clippy::cast_possible_truncation, reason = "the high half, whole")]
+fn spread(key: u128) -> u64 {
+    (key >> 64) as u64
+}

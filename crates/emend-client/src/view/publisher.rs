@@ -1,0 +1,153 @@
+//! The writing half of a view: makes the next picture and swaps it in whole, so that what one update changed becomes
+//! visible together and readers never wait.
+//!
+//! An update copies the overlay and changes the copy. When the overlay has grown to its bound it is merged into a new
+//! table; at 20 updates a second that is every few minutes for a million phrases. Pictures that readers may still hold
+//! are kept until they have let go, so that it is never a reader who frees a large table.
+//!
+//! It must know nothing of messages.
+
+use std::{borrow::Cow, sync::Arc};
+
+use emend_core::{Kind, Revision};
+
+use super::{
+    LearnedView,
+    picture::{Overlay, Picture},
+    table::{Found, Table, TextIndex},
+};
+use crate::keyed_hash::KeyedHash;
+
+/// What is learned for one key, or no longer learned.
+#[derive(Debug, Clone)]
+pub struct Fact<'a> {
+    /// The search application.
+    pub namespace: &'a str,
+    /// What it is about.
+    pub kind: Kind,
+    /// The normalised key.
+    pub key: &'a str,
+    /// For a prohibition the forbidden choice, else empty.
+    pub qualifier: &'a str,
+    /// Whose own it is; empty: everybody's.
+    pub user_id: &'a str,
+    /// The revision that says so.
+    pub revision: Revision,
+    /// The verb, the entity id or the forbidden choice; none: this is no longer learned.
+    pub value: Option<Cow<'a, str>>,
+}
+
+/// Publishes what a [`LearnedView`] answers with. There is one for each view.
+#[derive(Debug)]
+pub struct Publisher {
+    view: LearnedView,
+    hash: Arc<KeyedHash>,
+    texts: TextIndex,
+    pub(super) retired: Vec<Arc<Picture>>,
+}
+
+impl Publisher {
+    pub(crate) fn new(view: LearnedView, hash: Arc<KeyedHash>) -> Self {
+        let texts = TextIndex::new(Arc::clone(&hash));
+        Self { view, hash, texts, retired: Vec::new() }
+    }
+
+    /// Publishes a new whole: what was there before is gone. `count` is about how many facts come.
+    pub fn replace<'a>(&mut self, count: usize, facts: impl IntoIterator<Item = Fact<'a>>, revision: Revision) {
+        let mut table = Table::with_capacity(count);
+        let mut texts = TextIndex::new(Arc::clone(&self.hash));
+        let mut user_scoped = false;
+        for fact in facts {
+            let Some(value) = &fact.value else { continue };
+            if table.is_worn(1) {
+                table = rebuilt(&table, count, &mut texts, &self.hash);
+            }
+            user_scoped |= !fact.user_id.is_empty();
+            let key = self.hash.entry(fact.namespace, fact.user_id, fact.key);
+            let mut entry = table.find(key).map(Found::to_entry).unwrap_or_default();
+            entry.learn(fact.kind, value, fact.revision);
+            table.put(key, &entry, &mut texts);
+        }
+        self.texts = texts;
+        self.publish(Picture { table: Arc::new(table), overlay: Overlay::default(), user_scoped, revision });
+    }
+
+    /// Publishes what changed, all of it at once.
+    pub fn apply<'a>(&mut self, facts: impl IntoIterator<Item = Fact<'a>>, revision: Revision) {
+        let mut next = Picture::clone(&self.view.picture());
+        next.revision = revision;
+        for fact in facts {
+            next.user_scoped |= !fact.user_id.is_empty();
+            let key = self.hash.entry(fact.namespace, fact.user_id, fact.key);
+            let mut entry = next.find(key).map(Found::to_entry).unwrap_or_default();
+            match &fact.value {
+                Some(value) => entry.learn(fact.kind, value, fact.revision),
+                None => entry.forget(fact.kind, fact.qualifier),
+            }
+            next.overlay.put(key, entry);
+        }
+        if next.overlay.len() > overlay_bound(next.table.len()) {
+            self.merge(&mut next);
+        }
+        self.publish(next);
+    }
+
+    /// Publishes that nothing changed up to `revision`.
+    pub fn advance(&mut self, revision: Revision) {
+        self.sweep();
+        let current = self.view.picture();
+        if current.revision != revision {
+            self.publish(Picture { revision, ..Picture::clone(&current) });
+        }
+    }
+
+    /// Whether the next `apply` may take milliseconds, because it merges into a large table.
+    pub(crate) fn is_about_to_merge(&self, changes: usize) -> bool {
+        let current = self.view.picture();
+        let phrases = current.table.len();
+        phrases > 20_000 && current.overlay.len() + changes > overlay_bound(phrases)
+    }
+
+    fn merge(&mut self, next: &mut Picture) {
+        let changed = next.overlay.len();
+        let mut table = if next.table.is_worn(changed) {
+            rebuilt(&next.table, changed, &mut self.texts, &self.hash)
+        } else {
+            Table::clone(&next.table)
+        };
+        for (key, entry) in next.overlay.iter() {
+            match entry {
+                Some(entry) => table.put(key, entry, &mut self.texts),
+                None => table.remove(key),
+            }
+        }
+        next.table = Arc::new(table);
+        next.overlay = Overlay::default();
+    }
+
+    fn publish(&mut self, next: Picture) {
+        self.retired.push(self.view.swap(Arc::new(next)));
+        self.sweep();
+    }
+
+    /// Frees the pictures that no reader holds any more.
+    fn sweep(&mut self) {
+        self.retired.retain(|picture| Arc::strong_count(picture) > 1);
+    }
+}
+
+/// How many changed phrases are kept apart before they are merged: few enough to copy them for every update and to stay in
+/// the processor's cache, enough to make the cost of a merge small for each.
+fn overlay_bound(phrases: usize) -> usize {
+    (phrases / 256).clamp(1024, 8192)
+}
+
+/// The same phrases with room for `additional` more and without texts that nothing uses any more.
+fn rebuilt(table: &Table, additional: usize, texts: &mut TextIndex, hash: &Arc<KeyedHash>) -> Table {
+    let mut new = Table::with_capacity(table.len() + table.len() / 8 + additional);
+    *texts = TextIndex::new(Arc::clone(hash));
+    for (key, found) in table.iter() {
+        new.put(key, &found.to_entry(), texts);
+    }
+    new
+}

@@ -1,0 +1,66 @@
+//! How a view stands to the server: how far it is, since when, and how stale it may be.
+//!
+//! It must know nothing of what was learned.
+
+use emend_core::Revision;
+use jiff::{SignedDuration, Timestamp};
+
+/// Where what a view answers with came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Origin {
+    /// Nothing came yet: the view is empty because it knows nothing.
+    #[default]
+    Nothing,
+    /// From the copy on disk; the stream has not confirmed it yet.
+    DiskCopy {
+        /// When the copy was written, by this computer's clock.
+        written_at: Timestamp,
+    },
+    /// From the stream, or confirmed by it.
+    Stream,
+}
+
+/// What is known now.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Standing {
+    pub(crate) connected: bool,
+    pub(crate) revision: Revision,
+    pub(crate) epoch: Option<String>,
+    pub(crate) origin: Origin,
+    pub(crate) current_at: Option<Timestamp>,
+    pub(crate) in_doubt: bool,
+}
+
+/// How stale a view may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Staleness {
+    /// Whether the stream is open.
+    pub connected: bool,
+    /// Everything at or below it has been applied.
+    pub revision: Revision,
+    /// The life of the log that the revision belongs to: a UUID. None: nothing came yet.
+    pub epoch: Option<String>,
+    /// Where what the view answers with came from.
+    pub origin: Origin,
+    /// When the view was last known to be what the server had, by this computer's clock. From a copy on disk: when the copy
+    /// was known to be.
+    pub current_at: Option<Timestamp>,
+    /// How long ago that was; never negative. None: never.
+    pub age: Option<SignedDuration>,
+    /// The digests last compared differed: something is missing or wrong, and a new snapshot is on its way.
+    pub in_doubt: bool,
+}
+
+impl Standing {
+    pub(crate) fn staleness(&self, now: Timestamp) -> Staleness {
+        Staleness {
+            connected: self.connected,
+            revision: self.revision,
+            epoch: self.epoch.clone(),
+            origin: self.origin,
+            current_at: self.current_at,
+            age: self.current_at.map(|at| now.duration_since(at).max(SignedDuration::ZERO)),
+            in_doubt: self.in_doubt,
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The use cases. Each is called by one handler and calls the store, the committer and the relay; none knows gRPC or SQL.
+
+mod dead_letters;
+mod read;
+mod retract;
+mod submit;
+
+use std::{sync::Arc, time::Duration};
+
+use emend_core::{Caller, EventId, FeedbackId, Namespace};
+use emend_runtime::{Entropy, Error, SharedClock};
+use tokio::time::{Instant, sleep};
+
+use crate::{
+    committer::Committer,
+    domain::{DeliveryState, Feedback},
+    relay::dispatch::Dispatch,
+    store::Store,
+    waiters::{Answer, Waiter, Waiters},
+};
+
+pub(crate) use read::Page;
+pub(crate) use submit::Item;
+
+/// How often the store is looked into for an outcome that another replica may bring: at first, and at most.
+const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
+
+/// What can be done with feedback.
+#[derive(Debug)]
+pub(crate) struct UseCases {
+    store: Arc<dyn Store>,
+    committer: Committer,
+    dispatch: Dispatch,
+    waiters: Waiters,
+    clock: SharedClock,
+    entropy: Entropy,
+}
+
+/// Who asks, and how it is traced.
+#[derive(Debug, Clone)]
+pub(crate) struct Origin {
+    /// The authenticated client.
+    pub(crate) caller: Caller,
+    /// W3C trace context; may be empty.
+    pub(crate) traceparent: String,
+}
+
+impl UseCases {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        committer: Committer,
+        dispatch: Dispatch,
+        waiters: Waiters,
+        clock: SharedClock,
+        entropy: Entropy,
+    ) -> Self {
+        Self {
+            store,
+            committer,
+            dispatch,
+            waiters,
+            clock,
+            entropy,
+        }
+    }
+
+    /// Ids sort by time, so that they go to the end of an index.
+    fn new_event_id(&self) -> EventId {
+        EventId(self.entropy.uuid_v7(self.clock.now()))
+    }
+
+    fn new_feedback_id(&self) -> FeedbackId {
+        FeedbackId(self.entropy.uuid_v7(self.clock.now()))
+    }
+
+    /// The feedback with what became of the event that `waiter` waits for, if that is known in time.
+    async fn awaited(mut feedback: Feedback, waiter: Option<Waiter>, until: Option<Instant>) -> Feedback {
+        if let (Some(waiter), Some(until)) = (waiter, until) {
+            match waiter.answer(until).await {
+                Some(Answer::Evaluated(outcome)) => {
+                    feedback.outcome = Some(outcome);
+                    feedback.delivery = DeliveryState::Delivered;
+                }
+                Some(Answer::Refused) => feedback.delivery = DeliveryState::DeadLetter,
+                None => {}
+            }
+        }
+        feedback
+    }
+
+    /// A stored feedback, looked at again until its newest event has been answered or the time is up. For who did not send
+    /// the event himself: another replica may bring its answer.
+    async fn looked_for(
+        &self,
+        namespace: &Namespace,
+        id: FeedbackId,
+        until: Option<Instant>,
+    ) -> Result<Feedback, Error> {
+        let (mut pause, longest) = LOOK;
+        loop {
+            let feedback = self
+                .store
+                .feedback(namespace, id)
+                .await?
+                .ok_or_else(|| Error::not_found("feedback", id.to_string()))?;
+            match until {
+                Some(until) if feedback.delivery == DeliveryState::Pending && Instant::now() < until => {
+                    sleep(pause.min(until - Instant::now())).await;
+                    pause = (pause * 2).min(longest);
+                }
+                _ => return Ok(feedback),
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Reading feedback.
+
+use emend_core::{FeedbackId, Namespace};
+use emend_runtime::Error;
+
+use super::UseCases;
+use crate::domain::{Feedback, FeedbackQuery};
+
+/// Part of a list, and whether there is more behind it.
+#[derive(Debug)]
+pub(crate) struct Page<T> {
+    pub(crate) items: Vec<T>,
+    pub(crate) more: bool,
+}
+
+impl<T> Page<T> {
+    /// Of a list that was read one further than asked.
+    pub(super) fn cut(mut items: Vec<T>, limit: u32) -> Self {
+        let limit = limit as usize;
+        let more = items.len() > limit;
+        items.truncate(limit);
+        Self { items, more }
+    }
+}
+
+impl UseCases {
+    /// One feedback with its current outcome.
+    pub(crate) async fn get(&self, namespace: &Namespace, id: FeedbackId) -> Result<Feedback, Error> {
+        self.looked_for(namespace, id, None).await
+    }
+
+    /// A page of feedback, newest first.
+    pub(crate) async fn list(&self, query: FeedbackQuery) -> Result<Page<Feedback>, Error> {
+        let limit = query.limit;
+        let query = FeedbackQuery {
+            limit: limit.saturating_add(1),
+            ..query
+        };
+        Ok(Page::cut(self.store.list(&query).await?, limit))
+    }
+}

@@ -1,0 +1,233 @@
+//! Group commit: submissions that come at the same time share one transaction, so that durable submissions are several
+//! times faster than one transaction each.
+//!
+//! One task per process takes what waits, up to a bound, and stores it as a group. A group that fails is tried again item
+//! by item, so that only the culprit sees its error. The task owns what it was given: a caller that goes away takes nothing
+//! back. It must know nothing of requests or responses.
+
+use std::{sync::Arc, time::Duration};
+
+use emend_runtime::{Error, store::StoreError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+
+use crate::{
+    config::CommitConfig,
+    domain::{NewEvent, NewFeedback},
+    relay::dispatch::{Dispatch, Reserved},
+    store::{Inserted, Store},
+};
+
+/// What a submission counts as at least, in bytes.
+const MIN_COST: usize = 4 * 1024;
+/// After which time it may be worth trying again when the queue is full.
+const RETRY_AFTER: Duration = Duration::from_millis(250);
+
+/// The items of a job as they were given, without their events' messages, and what became of them; in order.
+type Results = Vec<Result<(NewFeedback, Inserted), Error>>;
+
+/// What one caller wants stored.
+#[derive(Debug)]
+struct Job {
+    items: Vec<NewFeedback>,
+    results: oneshot::Sender<Results>,
+    /// Given back once the job is done.
+    _room: OwnedSemaphorePermit,
+}
+
+/// The way to the committer. It runs until the last of its handles is gone.
+#[derive(Debug, Clone)]
+pub(crate) struct Committer {
+    jobs: mpsc::UnboundedSender<Job>,
+    room: Arc<Semaphore>,
+    queue_kib: usize,
+}
+
+/// The committer's task.
+#[derive(Debug)]
+pub(crate) struct CommitWorker {
+    jobs: mpsc::UnboundedReceiver<Job>,
+    /// Taken from the queue but not fitting into the last group.
+    next: Option<Job>,
+    store: Arc<dyn Store>,
+    dispatch: Dispatch,
+    config: CommitConfig,
+}
+
+impl Committer {
+    /// A committer and the task that has to be run for it.
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        dispatch: Dispatch,
+        config: CommitConfig,
+    ) -> (Self, CommitWorker) {
+        let (sender, jobs) = mpsc::unbounded_channel();
+        let queue_kib = (config.queue_bytes / 1024).clamp(1, Semaphore::MAX_PERMITS);
+        let committer = Self {
+            jobs: sender,
+            room: Arc::new(Semaphore::new(queue_kib)),
+            queue_kib,
+        };
+        (
+            committer,
+            CommitWorker {
+                jobs,
+                next: None,
+                store,
+                dispatch,
+                config,
+            },
+        )
+    }
+
+    /// Stores all items of one caller in one go, together with those of others, and answers for each. Refuses at once where
+    /// too much waits already.
+    pub(crate) async fn store(&self, items: Vec<NewFeedback>) -> Result<Results, Error> {
+        let bytes: usize = items
+            .iter()
+            .map(|item| item.event.payload.len().max(MIN_COST))
+            .sum();
+        let cost = u32::try_from((bytes / 1024).min(self.queue_kib)).unwrap_or(u32::MAX);
+        let room =
+            Arc::clone(&self.room)
+                .try_acquire_many_owned(cost)
+                .map_err(|_| Error::ResourceExhausted {
+                    reason: "TOO_MANY_SUBMISSIONS",
+                    message: "more submissions are waiting than can be stored soon".to_owned(),
+                    retry_after: Some(RETRY_AFTER),
+                })?;
+        let (results, stored) = oneshot::channel();
+        let stopped = || Error::unavailable("STOPPING", "the service is stopping");
+        self.jobs
+            .send(Job {
+                items,
+                results,
+                _room: room,
+            })
+            .map_err(|_| stopped())?;
+        stored.await.map_err(|_| stopped())
+    }
+}
+
+impl CommitWorker {
+    /// Stores groups until all handles are gone and everything they gave is stored.
+    pub(crate) async fn run(mut self) {
+        while self.run_once().await {}
+    }
+
+    /// Waits for something to store and stores one group of it. False: there will never be anything again.
+    pub(crate) async fn run_once(&mut self) -> bool {
+        let Some(group) = self.next_group().await else {
+            return false;
+        };
+        let (mut items, mut owners) = (Vec::new(), Vec::with_capacity(group.len()));
+        for Job {
+            items: own,
+            results,
+            _room: room,
+        } in group
+        {
+            owners.push((own.len(), results, room));
+            items.extend(own);
+        }
+        let mut results = self.commit(items).await.into_iter();
+        for (count, owner, _room) in owners {
+            // Whoever asked may be gone; it is stored all the same.
+            let _ = owner.send(results.by_ref().take(count).collect());
+        }
+        true
+    }
+
+    /// What waits, up to the bound of a group.
+    async fn next_group(&mut self) -> Option<Vec<Job>> {
+        let first = match self.next.take() {
+            Some(job) => job,
+            None => self.jobs.recv().await?,
+        };
+        let size = |job: &Job| -> (usize, usize) {
+            (
+                job.items.len(),
+                job.items.iter().map(|item| item.event.payload.len()).sum(),
+            )
+        };
+        let (mut items, mut bytes) = size(&first);
+        let mut group = vec![first];
+        while let Ok(job) = self.jobs.try_recv() {
+            let (more_items, more_bytes) = size(&job);
+            if items + more_items > self.config.group_items || bytes + more_bytes > self.config.group_bytes {
+                self.next = Some(job);
+                break;
+            }
+            items += more_items;
+            bytes += more_bytes;
+            group.push(job);
+        }
+        Some(group)
+    }
+
+    async fn commit(&self, mut items: Vec<NewFeedback>) -> Results {
+        let error = match self.insert(&mut items).await {
+            Ok(inserted) => return items.into_iter().zip(inserted).map(Ok).collect(),
+            Err(error) => error,
+        };
+        if items.len() == 1 {
+            return vec![Err(error.into())];
+        }
+        if let Some(nothing_helps) = condition(&error) {
+            tracing::warn!(%error, items = items.len(), "a group could not be stored");
+            return items.iter().map(|_| Err(nothing_helps())).collect();
+        }
+        tracing::warn!(%error, items = items.len(), "a group could not be stored: storing its items one by one");
+        let mut results = Vec::with_capacity(items.len());
+        for mut item in items {
+            let inserted = self.insert(std::slice::from_mut(&mut item)).await;
+            results.push(inserted.map_err(Error::from).and_then(|inserted| {
+                let answer = inserted.first().copied();
+                answer
+                    .map(|inserted| (item, inserted))
+                    .ok_or_else(|| Error::internal("the store gave no answer"))
+            }));
+        }
+        results
+    }
+
+    /// Stores items and hands over their events.
+    async fn insert(&self, items: &mut [NewFeedback]) -> Result<Vec<Inserted>, StoreError> {
+        let reserved = self.dispatch.reserve(items.len());
+        let lease = reserved.as_ref().map(Reserved::lease);
+        let inserted = self.store.insert(items, lease).await?;
+        let stored = items
+            .iter_mut()
+            .zip(&inserted)
+            .filter_map(|(item, inserted)| match inserted {
+                Inserted::Stored(accepted) => {
+                    let NewEvent { id, message, payload } = &mut item.event;
+                    Some((
+                        NewEvent {
+                            id: *id,
+                            message: std::mem::take(message),
+                            payload: payload.clone(),
+                        },
+                        *accepted,
+                    ))
+                }
+                Inserted::Replayed(_) | Inserted::RequestIdReused => None,
+            });
+        self.dispatch.stored(reserved, stored.collect());
+        Ok(inserted)
+    }
+}
+
+/// The error for every item where the database's condition, and no single item, is the cause.
+fn condition(error: &StoreError) -> Option<fn() -> Error> {
+    match error {
+        StoreError::Unavailable(_) => {
+            Some(|| Error::unavailable("DATABASE_UNAVAILABLE", "the database is unavailable"))
+        }
+        StoreError::Full(_) => Some(|| Error::ResourceExhausted {
+            reason: "STORAGE_FULL",
+            message: "the database has no more room".to_owned(),
+            retry_after: Some(Duration::from_secs(30)),
+        }),
+        StoreError::Conflict(_) | StoreError::Corrupt(_) | StoreError::Sqlx(_) => None,
+    }
+}

@@ -1,0 +1,394 @@
+//! What the service knows: submissions as they were parsed, feedback as it is stored, and where its events stand.
+//!
+//! It must know nothing of gRPC, SQL or the order in which things happen.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use bytes::Bytes;
+use emend_core::{
+    AcceptOrder, Caller, Correction, EventId, FeedbackId, Kind, Namespace, Reporter, RequestId, Scope,
+    personal_data,
+};
+use emend_proto::learning::v1 as events;
+use jiff::Timestamp;
+use uuid::Uuid;
+use xxhash_rust::xxh3::Xxh3;
+
+/// A valid request to store one correction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Submission {
+    /// Makes it safe to repeat.
+    pub(crate) request_id: Option<RequestId>,
+    /// The search application.
+    pub(crate) namespace: Namespace,
+    /// Who says so. With scope USER the id is there.
+    pub(crate) reporter: Reporter,
+    /// The query it is about; may be empty.
+    pub(crate) query_id: String,
+    /// Why; may be empty.
+    pub(crate) reason: String,
+    /// Whatever helps a reviewer.
+    pub(crate) context: BTreeMap<String, String>,
+    /// For whom it is to be learned.
+    pub(crate) scope: Scope,
+    /// What is wrong and what is right.
+    pub(crate) correction: Correction,
+}
+
+impl Submission {
+    /// The same with personal data in free text masked. Keys and values of corrections are never masked.
+    #[must_use]
+    pub(crate) fn masked(mut self) -> Self {
+        mask(&mut self.reason);
+        self.context.values_mut().for_each(mask);
+        self
+    }
+
+    /// Tells whether a request id is used again for the same request. It covers every field but the request id itself.
+    pub(crate) fn hash(&self) -> RequestHash {
+        let mut hash = Hasher::new();
+        let Self {
+            request_id: _,
+            namespace,
+            reporter,
+            query_id,
+            reason,
+            context,
+            scope,
+            correction,
+        } = self;
+        hash.text(namespace.as_str());
+        hash.optional(reporter.id.as_ref().map(emend_core::ReporterId::as_str));
+        hash.optional(reporter.session.as_deref());
+        hash.text(&reporter.client);
+        hash.text(&reporter.client_key);
+        hash.text(query_id);
+        hash.text(reason);
+        hash.number(context.len());
+        for (key, value) in context {
+            hash.text(key);
+            hash.text(value);
+        }
+        hash.number(usize::from(*scope == Scope::User));
+        let Correction {
+            form,
+            input,
+            key: _,
+            system_choice,
+            choice,
+        } = correction;
+        hash.text(match form {
+            emend_core::correction::Form::Verb => "verb",
+            emend_core::correction::Form::PhraseMapping => "phrase_mapping",
+            emend_core::correction::Form::Entity => "entity",
+            emend_core::correction::Form::Prohibition => "prohibition",
+        });
+        hash.text(input);
+        hash.optional(system_choice.as_deref());
+        hash.text(choice);
+        RequestHash(hash.0.digest128().to_le_bytes())
+    }
+}
+
+/// Masks personal data in a free text.
+pub(crate) fn mask(text: &mut String) {
+    if let std::borrow::Cow::Owned(masked) = personal_data::mask(text) {
+        *text = masked;
+    }
+}
+
+/// XXH3-128 of a parsed request, every part preceded by its length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RequestHash(pub(crate) [u8; 16]);
+
+struct Hasher(Xxh3);
+
+impl Hasher {
+    fn new() -> Self {
+        Self(Xxh3::new())
+    }
+
+    fn number(&mut self, number: usize) {
+        self.0.update(&(number as u64).to_le_bytes());
+    }
+
+    fn text(&mut self, text: &str) {
+        self.number(text.len());
+        self.0.update(text.as_bytes());
+    }
+
+    fn optional(&mut self, text: Option<&str>) {
+        self.number(usize::from(text.is_some()));
+        self.text(text.unwrap_or_default());
+    }
+}
+
+/// Feedback that is ready to be stored.
+#[derive(Debug, Clone)]
+pub(crate) struct NewFeedback {
+    /// Its id.
+    pub(crate) id: FeedbackId,
+    /// The authenticated client that sent it.
+    pub(crate) caller: Caller,
+    /// W3C trace context of the submission; may be empty.
+    pub(crate) traceparent: String,
+    /// What was said, masked.
+    pub(crate) submission: Submission,
+    /// The hash of the request as it was parsed, before masking.
+    pub(crate) hash: RequestHash,
+    /// That it was recorded, for learning-svc.
+    pub(crate) event: NewEvent,
+}
+
+/// An event that is ready to be stored, still without what the database gives: its accept order and its time.
+#[derive(Debug, Clone)]
+pub(crate) struct NewEvent {
+    /// Its id.
+    pub(crate) id: EventId,
+    /// As it will be sent.
+    pub(crate) message: events::Event,
+    /// `message`, encoded.
+    pub(crate) payload: Bytes,
+}
+
+/// A request to take feedback back.
+#[derive(Debug, Clone)]
+pub(crate) struct NewRetraction {
+    /// The search application.
+    pub(crate) namespace: Namespace,
+    /// Which feedback.
+    pub(crate) id: FeedbackId,
+    /// The authenticated client that asks for it.
+    pub(crate) caller: Caller,
+    /// Why, masked; may be empty.
+    pub(crate) reason: String,
+    /// That it was retracted, for learning-svc.
+    pub(crate) event: NewEvent,
+}
+
+/// What the database gave a stored event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Accepted {
+    /// The feedback's accept order.
+    pub(crate) order: AcceptOrder,
+    /// When it was stored, by the database's clock.
+    pub(crate) at: Timestamp,
+}
+
+/// A stored correction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Feedback {
+    /// Its id.
+    pub(crate) id: FeedbackId,
+    /// What was said, masked.
+    pub(crate) submission: Submission,
+    /// The authenticated client that sent it.
+    pub(crate) caller: Caller,
+    /// Where it stands in the order of all feedback, and when it was stored.
+    pub(crate) accepted: Accepted,
+    /// That it was taken back, if it was.
+    pub(crate) retraction: Option<Retraction>,
+    /// What learning-svc answered, if it has.
+    pub(crate) outcome: Option<EncodedOutcome>,
+    /// Where the newest event stands on its way to learning-svc.
+    pub(crate) delivery: DeliveryState,
+}
+
+/// That a feedback was taken back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Retraction {
+    /// When, by the database's clock.
+    pub(crate) at: Timestamp,
+    /// Why, masked; may be empty.
+    pub(crate) reason: String,
+}
+
+/// An `emend.common.v1.Outcome` as learning-svc sent it. This service passes outcomes on; what they mean is not its concern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EncodedOutcome(pub(crate) Bytes);
+
+/// Where an event stands on its way to learning-svc.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DeliveryState {
+    /// In the outbox.
+    Pending,
+    /// Delivered and evaluated.
+    Delivered,
+    /// Refused for good.
+    DeadLetter,
+}
+
+impl DeliveryState {
+    /// The number in databases and on the wire.
+    pub(crate) const fn number(self) -> i64 {
+        match self {
+            Self::Pending => 1,
+            Self::Delivered => 2,
+            Self::DeadLetter => 3,
+        }
+    }
+
+    /// The state of that number.
+    pub(crate) const fn from_number(number: i64) -> Option<Self> {
+        match number {
+            1 => Some(Self::Pending),
+            2 => Some(Self::Delivered),
+            3 => Some(Self::DeadLetter),
+            _ => None,
+        }
+    }
+}
+
+/// The right to deliver an outbox entry, until it expires by the database's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Lease {
+    /// Random: nobody else has it.
+    pub(crate) token: LeaseToken,
+    /// For how long.
+    pub(crate) duration: Duration,
+}
+
+/// Tells leases apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LeaseToken(pub(crate) Uuid);
+
+/// Which feedback to list, newest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FeedbackQuery {
+    /// The search application.
+    pub(crate) namespace: Namespace,
+    /// Only this reporter's.
+    pub(crate) reporter: Option<emend_core::ReporterId>,
+    /// Only what would be learned as this kind.
+    pub(crate) kind: Option<Kind>,
+    /// Only what stands here on its way.
+    pub(crate) delivery: Option<DeliveryState>,
+    /// Only what was received at or after this time.
+    pub(crate) from: Option<Timestamp>,
+    /// Only what was received before this time.
+    pub(crate) before: Option<Timestamp>,
+    /// Only what comes behind this one in the list.
+    pub(crate) after: Option<AcceptOrder>,
+    /// At most so many.
+    pub(crate) limit: u32,
+}
+
+/// Which dead letters to list, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DeadLetterQuery {
+    /// Only this search application's.
+    pub(crate) namespace: Option<Namespace>,
+    /// Only what comes behind this one in the list.
+    pub(crate) after: Option<DeadLetterPosition>,
+    /// At most so many.
+    pub(crate) limit: u32,
+}
+
+/// Where a dead letter stands in the list of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DeadLetterPosition {
+    /// When it became one, in microseconds since 1970.
+    pub(crate) dead_at_us: i64,
+    /// Its id, which tells those of one instant apart.
+    pub(crate) event_id: EventId,
+}
+
+/// An event that learning-svc refused for good.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DeadLetter {
+    /// The event.
+    pub(crate) event_id: EventId,
+    /// Its feedback.
+    pub(crate) feedback_id: FeedbackId,
+    /// The search application.
+    pub(crate) namespace: Namespace,
+    /// How often delivery was tried.
+    pub(crate) attempts: u32,
+    /// The refusal.
+    pub(crate) refusal: Refusal,
+    /// When it became a dead letter, in microseconds since 1970 by the database's clock.
+    pub(crate) dead_at_us: i64,
+}
+
+/// Why an event was not taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// A google.rpc.Code.
+    pub(crate) code: i32,
+    /// In words.
+    pub(crate) error: String,
+}
+
+/// Which dead letters to make due again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Redrive {
+    /// All of a search application.
+    Namespace(Namespace),
+    /// These; where a search application is given, only as far as they are its own.
+    Events(Vec<EventId>, Option<Namespace>),
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_core::correction::Form;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn submission() -> Submission {
+        Submission {
+            request_id: None,
+            namespace: Namespace::parse("fund-admin").unwrap(),
+            reporter: Reporter::parse("jane", "s", "web", "").unwrap(),
+            query_id: String::new(),
+            reason: "ask jane.doe@example.org".into(),
+            context: BTreeMap::from([("topic".into(), "call +44 20 7946 0958".into())]),
+            scope: Scope::Global,
+            correction: Correction::parse(Form::PhraseMapping, "mail jane.doe@example.org", "", "send_mail")
+                .unwrap(),
+        }
+    }
+
+    #[test]
+    fn free_text_is_masked_and_corrections_never_are() {
+        let masked = submission().masked();
+        assert_eq!(masked.reason, "ask [email]");
+        assert_eq!(masked.context["topic"], "call [phone]");
+        assert_eq!(masked.correction, submission().correction);
+    }
+
+    #[test]
+    fn each_field_changes_the_hash_but_the_request_id() {
+        let original = submission();
+        let changed: [fn(&mut Submission); 9] = [
+            |s| s.namespace = Namespace::parse("other").unwrap(),
+            |s| s.reporter = Reporter::parse("", "jane", "web", "").unwrap(),
+            |s| s.reporter.client_key = "k".into(),
+            |s| s.query_id = "q".into(),
+            |s| s.reason = "other".into(),
+            |s| drop(s.context.insert("more".into(), String::new())),
+            |s| s.scope = Scope::User,
+            |s| s.correction = Correction::parse(Form::Entity, "a", "", "b").unwrap(),
+            |s| s.correction.choice = "other".into(),
+        ];
+        for change in changed {
+            let mut other = original.clone();
+            change(&mut other);
+            assert_ne!(other.hash(), original.hash(), "{other:?}");
+        }
+        let same = Submission {
+            request_id: Some(RequestId::parse("r").unwrap()),
+            ..original.clone()
+        };
+        assert_eq!(same.hash(), original.hash());
+    }
+
+    proptest! {
+        #[test]
+        fn text_that_moves_between_fields_changes_the_hash(left in "[a-z]{0,3}", right in "[a-z]{1,3}") {
+            let one = Submission { query_id: left.clone(), reason: right.clone(), ..submission() };
+            let other = Submission { query_id: left + &right, reason: String::new(), ..submission() };
+            prop_assert_ne!(one.hash(), other.hash());
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The wire: handlers that parse, call one use case and render what it answers.
+//!
+//! It must know nothing of storage or delivery.
+
+mod parse;
+mod render;
+
+use std::{sync::Arc, time::Duration};
+
+use emend_proto::feedback::v1 as pb;
+use emend_runtime::{
+    Error, caller::caller_of, deadline::deadline_of, error::to_item_status, trace_context::traceparent_of,
+};
+use tokio::time::Instant;
+use tonic::{Request, Response, Status};
+
+use crate::app::{Origin, UseCases};
+
+/// How long an outcome is waited for at most.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// What is kept of the caller's deadline for the way back.
+const WAY_BACK: Duration = Duration::from_millis(100);
+
+/// Answers `emend.feedback.v1.FeedbackService`.
+#[derive(Debug, Clone)]
+pub(crate) struct FeedbackEndpoint(Arc<UseCases>);
+
+impl FeedbackEndpoint {
+    pub(crate) fn new(use_cases: Arc<UseCases>) -> Self {
+        Self(use_cases)
+    }
+}
+
+fn origin_of<T>(request: &Request<T>) -> Origin {
+    Origin {
+        caller: caller_of(request),
+        traceparent: traceparent_of(request)
+            .map(|traceparent| traceparent.to_string())
+            .unwrap_or_default(),
+    }
+}
+
+/// Until when an outcome is waited for: min(the caller's deadline − 100 ms, 2 s).
+fn until<T>(request: &Request<T>) -> impl FnOnce(parse::Wait) -> Option<Instant> + use<T> {
+    let deadline = deadline_of(request);
+    move |wait| match wait {
+        parse::Wait::Recorded => None,
+        parse::Wait::Evaluated => {
+            let latest = Instant::now() + LONGEST_WAIT;
+            Some(match deadline {
+                Some(deadline) => latest.min(deadline.checked_sub(WAY_BACK).unwrap_or(deadline)),
+                None => latest,
+            })
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
+    async fn submit_feedback(
+        &self,
+        request: Request<pb::SubmitFeedbackRequest>,
+    ) -> Result<Response<pb::SubmitFeedbackResponse>, Status> {
+        let (origin, until) = (origin_of(&request), until(&request));
+        let (submission, wait) = parse::submission(&request.into_inner()).map_err(Error::from)?;
+        let feedback = self.0.submit(&origin, submission, until(wait)).await?;
+        Ok(Response::new(pb::SubmitFeedbackResponse {
+            feedback: Some(render::feedback(feedback)?),
+        }))
+    }
+
+    async fn batch_submit_feedback(
+        &self,
+        request: Request<pb::BatchSubmitFeedbackRequest>,
+    ) -> Result<Response<pb::BatchSubmitFeedbackResponse>, Status> {
+        let (origin, until) = (origin_of(&request), until(&request));
+        let (items, wait) = parse::batch(&request.into_inner()).map_err(Error::from)?;
+        let results = self.0.submit_batch(&origin, items, until(wait)).await?;
+        let results = results
+            .into_iter()
+            .map(|result| match result.and_then(render::feedback) {
+                Ok(feedback) => pb::BatchSubmitFeedbackResult {
+                    status: Some(emend_proto::common::v1::ItemStatus::default()),
+                    feedback: Some(feedback),
+                },
+                Err(error) => pb::BatchSubmitFeedbackResult {
+                    status: Some(to_item_status(&error)),
+                    feedback: None,
+                },
+            });
+        Ok(Response::new(pb::BatchSubmitFeedbackResponse {
+            results: results.collect(),
+        }))
+    }
+
+    async fn get_feedback(
+        &self,
+        request: Request<pb::GetFeedbackRequest>,
+    ) -> Result<Response<pb::GetFeedbackResponse>, Status> {
+        let (namespace, id) = parse::get(&request.into_inner()).map_err(Error::from)?;
+        let feedback = self.0.get(&namespace, id).await?;
+        Ok(Response::new(pb::GetFeedbackResponse {
+            feedback: Some(render::feedback(feedback)?),
+        }))
+    }
+
+    async fn list_feedback(
+        &self,
+        request: Request<pb::ListFeedbackRequest>,
+    ) -> Result<Response<pb::ListFeedbackResponse>, Status> {
+        let request = request.into_inner();
+        let hash = parse::list_hash(&request);
+        let query = parse::list(&request, hash).map_err(Error::from)?;
+        let page = self.0.list(query).await?;
+        Ok(Response::new(render::feedback_page(page, hash)?))
+    }
+
+    async fn retract_feedback(
+        &self,
+        request: Request<pb::RetractFeedbackRequest>,
+    ) -> Result<Response<pb::RetractFeedbackResponse>, Status> {
+        let (origin, until) = (origin_of(&request), until(&request));
+        let parse::Retraction {
+            namespace,
+            id,
+            reason,
+            wait,
+        } = parse::retraction(&request.into_inner()).map_err(Error::from)?;
+        let feedback = self
+            .0
+            .retract(&origin, namespace, id, reason, until(wait))
+            .await?;
+        Ok(Response::new(pb::RetractFeedbackResponse {
+            feedback: Some(render::feedback(feedback)?),
+        }))
+    }
+
+    async fn list_dead_letters(
+        &self,
+        request: Request<pb::ListDeadLettersRequest>,
+    ) -> Result<Response<pb::ListDeadLettersResponse>, Status> {
+        let request = request.into_inner();
+        let hash = parse::dead_letters_hash(&request);
+        let query = parse::dead_letters(&request, hash).map_err(Error::from)?;
+        let page = self.0.dead_letters(query).await?;
+        Ok(Response::new(render::dead_letter_page(page, hash)))
+    }
+
+    async fn redrive_dead_letters(
+        &self,
+        request: Request<pb::RedriveDeadLettersRequest>,
+    ) -> Result<Response<pb::RedriveDeadLettersResponse>, Status> {
+        let which = parse::redrive(&request.into_inner()).map_err(Error::from)?;
+        let redriven = self.0.redrive(&which).await?;
+        Ok(Response::new(pb::RedriveDeadLettersResponse {
+            redriven_count: emend_wire::render::saturated(redriven),
+        }))
+    }
+}

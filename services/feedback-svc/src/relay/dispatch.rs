@@ -1,0 +1,92 @@
+//! How newly stored events get into the relay's hands: leased to this replica and sent at once, where there is room.
+//!
+//! It must know nothing of what the events say.
+
+use emend_runtime::Entropy;
+use tokio::time::Instant;
+
+use super::hand_over::{HandOver, Leased, Room};
+use crate::{
+    config::RelayConfig,
+    domain::{Accepted, Lease, LeaseToken, NewEvent},
+    event,
+};
+
+/// Hands events over to the relay. Clones share its queue.
+#[derive(Debug, Clone)]
+pub(crate) struct Dispatch {
+    hand_over: HandOver,
+    entropy: Entropy,
+    config: RelayConfig,
+}
+
+/// Room in the relay's queue and the lease under which it is to be used.
+#[derive(Debug)]
+pub(crate) struct Reserved {
+    room: Room,
+    lease: Lease,
+    expires: Instant,
+}
+
+impl Dispatch {
+    /// Into this queue.
+    pub(crate) fn new(hand_over: HandOver, entropy: Entropy, config: RelayConfig) -> Self {
+        Self {
+            hand_over,
+            entropy,
+            config,
+        }
+    }
+
+    /// A new lease.
+    pub(crate) fn lease(&self) -> Lease {
+        Lease {
+            token: LeaseToken(self.entropy.uuid_v4()),
+            duration: self.config.lease,
+        }
+    }
+
+    /// Room for so many events. To be asked for before they are stored, so that the lease does not expire later here than
+    /// in the database.
+    pub(crate) fn reserve(&self, count: usize) -> Option<Reserved> {
+        let room = self.hand_over.reserve(count)?;
+        let lease = self.lease();
+        Some(Reserved {
+            room,
+            lease,
+            expires: Instant::now() + lease.duration,
+        })
+    }
+
+    /// Sends what was stored: from memory where it was leased, else by way of a claim.
+    pub(crate) fn stored(&self, reserved: Option<Reserved>, events: Vec<(NewEvent, Accepted)>) {
+        if events.is_empty() {
+            return;
+        }
+        match reserved {
+            Some(Reserved { room, lease, expires }) => {
+                room.fill(events.into_iter().map(|(new, accepted)| Leased {
+                    event_id: new.id,
+                    size: new.payload.len(),
+                    event: event::complete(new.message, accepted),
+                    attempts: 0,
+                    token: lease.token,
+                    expires,
+                }));
+            }
+            None => self.hand_over.ask_for_claim(),
+        }
+    }
+
+    /// Something in the outbox is due that nobody holds.
+    pub(crate) fn due(&self) {
+        self.hand_over.ask_for_claim();
+    }
+}
+
+impl Reserved {
+    /// Under which events are to be stored.
+    pub(crate) fn lease(&self) -> Lease {
+        self.lease
+    }
+}

@@ -1,0 +1,261 @@
+//! The bounded queue of events that are leased to this replica and wait to be sent.
+//!
+//! Whoever stores events reserves room first. Where there is none the events are stored without a lease and claimed later:
+//! so memory stays bounded however long learning-svc is away. It must know nothing of the outbox.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use emend_core::EventId;
+use emend_proto::learning::v1::Event;
+use tokio::{sync::Notify, time::Instant};
+
+use crate::domain::LeaseToken;
+
+/// An event that is leased to this replica.
+#[derive(Debug, Clone)]
+pub(crate) struct Leased {
+    /// Its id.
+    pub(crate) event_id: EventId,
+    /// As it is sent.
+    pub(crate) event: Event,
+    /// About its length when encoded, in bytes.
+    pub(crate) size: usize,
+    /// How often its delivery failed so far.
+    pub(crate) attempts: u32,
+    /// Whose lease it is.
+    pub(crate) token: LeaseToken,
+    /// From when on another replica may have it. Never later than the database's clock says.
+    pub(crate) expires: Instant,
+}
+
+/// The queue. Clones are the same one.
+#[derive(Debug, Clone)]
+pub(crate) struct HandOver(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    capacity: usize,
+    state: Mutex<State>,
+    /// Something is there to be done: queued events, or a claim.
+    work: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    queue: VecDeque<Leased>,
+    reserved: usize,
+    claim_due: bool,
+}
+
+/// Room for some events in the queue, given back when dropped.
+#[derive(Debug)]
+pub(crate) struct Room {
+    hand_over: HandOver,
+    count: usize,
+}
+
+/// How much is taken at once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BatchLimit {
+    /// Events.
+    pub(crate) events: usize,
+    /// Bytes of them; a larger event travels alone.
+    pub(crate) bytes: usize,
+}
+
+impl HandOver {
+    /// A queue of at most so many events. What was taken and is put back may exceed that by what was taken.
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self(Arc::new(Shared {
+            capacity,
+            state: Mutex::default(),
+            work: Notify::new(),
+        }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Room for so many events, if there is.
+    pub(crate) fn reserve(&self, count: usize) -> Option<Room> {
+        let mut state = self.state();
+        if state.queue.len() + state.reserved + count > self.0.capacity {
+            return None;
+        }
+        state.reserved += count;
+        Some(Room {
+            hand_over: self.clone(),
+            count,
+        })
+    }
+
+    /// Takes the next batch, leaving out what expired meanwhile. Wakes another taker if more is left.
+    pub(crate) fn take(&self, limit: BatchLimit, now: Instant) -> Vec<Leased> {
+        let mut state = self.state();
+        let mut batch = Vec::new();
+        let mut bytes = 0;
+        while batch.len() < limit.events
+            && let Some(next) = state.queue.front()
+        {
+            if next.expires <= now {
+                state.queue.pop_front();
+                // Somebody has to look for it in the outbox.
+                state.claim_due = true;
+                continue;
+            }
+            bytes += next.size;
+            if bytes > limit.bytes && !batch.is_empty() {
+                break;
+            }
+            batch.extend(state.queue.pop_front());
+        }
+        if !state.queue.is_empty() {
+            self.0.work.notify_one();
+        }
+        batch
+    }
+
+    /// Puts leased events in front, without waking anybody: they could not be sent.
+    pub(crate) fn put_back(&self, leased: Vec<Leased>) {
+        let mut state = self.state();
+        for entry in leased.into_iter().rev() {
+            state.queue.push_front(entry);
+        }
+    }
+
+    /// Appends claimed events.
+    pub(crate) fn append(&self, leased: Vec<Leased>) {
+        self.state().queue.extend(leased);
+    }
+
+    /// Asks for a claim from the outbox and wakes a taker.
+    pub(crate) fn ask_for_claim(&self) {
+        self.state().claim_due = true;
+        self.0.work.notify_one();
+    }
+
+    /// Whether a claim was asked for; asked once, answered once.
+    pub(crate) fn take_claim(&self) -> bool {
+        std::mem::take(&mut self.state().claim_due)
+    }
+
+    /// Whether there is anything to be done now.
+    pub(crate) fn has_work(&self) -> bool {
+        let state = self.state();
+        state.claim_due || !state.queue.is_empty()
+    }
+
+    /// Waits until there may be something to be done.
+    pub(crate) async fn work(&self) {
+        self.0.work.notified().await;
+    }
+
+    /// How many events wait.
+    pub(crate) fn len(&self) -> usize {
+        self.state().queue.len()
+    }
+}
+
+impl Room {
+    /// Puts events into the room, at most as many as were reserved, and wakes a taker.
+    pub(crate) fn fill(self, leased: impl IntoIterator<Item = Leased>) {
+        let shared = &self.hand_over.0;
+        self.hand_over
+            .state()
+            .queue
+            .extend(leased.into_iter().take(self.count));
+        shared.work.notify_one();
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.hand_over.state().reserved -= self.count;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn leased(number: u128, size: usize) -> Leased {
+        Leased {
+            event_id: EventId(Uuid::from_u128(number)),
+            event: Event::default(),
+            size,
+            attempts: 0,
+            token: LeaseToken(Uuid::from_u128(9)),
+            expires: Instant::now() + Duration::from_secs(30),
+        }
+    }
+
+    fn ids(batch: &[Leased]) -> Vec<u128> {
+        batch.iter().map(|leased| leased.event_id.0.as_u128()).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reserved_room_counts_until_it_is_filled_or_dropped() {
+        let hand_over = HandOver::new(3);
+        let room = hand_over.reserve(2).unwrap();
+        assert!(hand_over.reserve(2).is_none());
+        drop(room);
+        let room = hand_over.reserve(3).unwrap();
+        room.fill([leased(1, 1), leased(2, 1)]);
+        assert!(hand_over.reserve(2).is_none());
+        assert!(hand_over.reserve(1).is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn batches_are_bounded_in_events_and_bytes_and_a_large_event_travels_alone() {
+        let hand_over = HandOver::new(10);
+        hand_over.reserve(5).unwrap().fill([
+            leased(1, 5),
+            leased(2, 5),
+            leased(3, 50),
+            leased(4, 1),
+            leased(5, 1),
+        ]);
+        let limit = BatchLimit { events: 2, bytes: 10 };
+        let take = || ids(&hand_over.take(limit, Instant::now()));
+        assert_eq!(
+            [take(), take(), take(), take()],
+            [vec![1, 2], vec![3], vec![4, 5], vec![]]
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_expired_is_left_to_a_claim() {
+        let hand_over = HandOver::new(10);
+        hand_over.reserve(1).unwrap().fill([leased(1, 5)]);
+        assert!(!hand_over.take_claim());
+        tokio::time::advance(Duration::from_secs(31)).await;
+        assert!(
+            hand_over
+                .take(BatchLimit { events: 2, bytes: 10 }, Instant::now())
+                .is_empty()
+        );
+        assert!(hand_over.take_claim());
+        assert!(!hand_over.take_claim());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_put_back_comes_first() {
+        let hand_over = HandOver::new(10);
+        hand_over
+            .reserve(3)
+            .unwrap()
+            .fill([leased(1, 1), leased(2, 1), leased(3, 1)]);
+        let limit = BatchLimit { events: 2, bytes: 10 };
+        let batch = hand_over.take(limit, Instant::now());
+        hand_over.put_back(batch);
+        assert_eq!(ids(&hand_over.take(limit, Instant::now())), [1, 2]);
+    }
+}

@@ -1,0 +1,196 @@
+//! The way to learning-svc over gRPC: one bidirectional `Ingest` stream, opened when it is needed, with several batches
+//! under way. Answers come in the order of the batches.
+//!
+//! A stream that fails or falls silent is given up with all that is under way on it; the next batch opens another, over a
+//! new connection, so that names are resolved anew. It must know nothing of the outbox.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex as SyncMutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use emend_proto::learning::v1::{
+    Event, EventResult, IngestRequest, IngestResponse, ingest_service_client::IngestServiceClient,
+};
+use emend_runtime::Lifecycle;
+use tokio::{
+    sync::{Mutex, mpsc, oneshot},
+    time::timeout,
+};
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::task::AbortOnDropHandle;
+use tonic::{
+    Code, Status,
+    transport::{Channel, Endpoint},
+};
+
+use super::{Delivery, DeliveryError};
+
+/// How long connecting may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often a silent connection is asked whether it still lives, and how long the answer may take.
+const KEEP_ALIVE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(5));
+/// How many batches may wait to be written to the connection.
+const WRITE_QUEUE: usize = 16;
+
+/// Sends events to one learning-svc address.
+#[derive(Debug)]
+pub(crate) struct IngestClient {
+    endpoint: Endpoint,
+    lifecycle: Lifecycle,
+    answer_timeout: Duration,
+    stream: Mutex<Option<Stream>>,
+}
+
+/// An open stream.
+#[derive(Debug)]
+struct Stream {
+    requests: mpsc::Sender<IngestRequest>,
+    under_way: UnderWay,
+    /// Ends with the stream.
+    _reader: AbortOnDropHandle<()>,
+}
+
+type Answer = Result<Vec<EventResult>, DeliveryError>;
+
+/// Who waits for the next answers, in order; none once the stream has ended.
+#[derive(Debug, Clone)]
+struct UnderWay(Arc<SyncMutex<Option<VecDeque<oneshot::Sender<Answer>>>>>);
+
+impl IngestClient {
+    /// A client that connects when it is first used. Its tasks run in `lifecycle`.
+    pub(crate) fn new(endpoint: Endpoint, lifecycle: Lifecycle, answer_timeout: Duration) -> Self {
+        let endpoint = endpoint
+            .connect_timeout(CONNECT_TIMEOUT)
+            .http2_keep_alive_interval(KEEP_ALIVE.0)
+            .keep_alive_timeout(KEEP_ALIVE.1)
+            .keep_alive_while_idle(true)
+            .tcp_nodelay(true);
+        Self {
+            endpoint,
+            lifecycle,
+            answer_timeout,
+            stream: Mutex::new(None),
+        }
+    }
+
+    /// Puts a batch on the stream, opening it if need be.
+    async fn send(&self, events: Vec<Event>) -> Result<oneshot::Receiver<Answer>, DeliveryError> {
+        let mut stream = self.stream.lock().await;
+        let (answer, answered) = oneshot::channel();
+        let open = match stream.take() {
+            Some(open) if open.under_way.is_open() => open,
+            _ => self.open().await?,
+        };
+        // Under the lock, so that batches wait for their answers in the order in which they are sent. If the stream has
+        // just ended, dropping the sender says so.
+        open.under_way.push(answer);
+        let sent = open.requests.send(IngestRequest { events }).await;
+        *stream = Some(open);
+        sent.map_err(|_| DeliveryError::Unavailable("the stream has ended".to_owned()))?;
+        Ok(answered)
+    }
+
+    async fn open(&self) -> Result<Stream, DeliveryError> {
+        let channel = self.endpoint.connect().await.map_err(|error| {
+            let cause = std::error::Error::source(&error)
+                .map(|source| format!(": {source}"))
+                .unwrap_or_default();
+            DeliveryError::Unavailable(format!("{error}{cause}"))
+        })?;
+        let (requests, queue) = mpsc::channel(WRITE_QUEUE);
+        let under_way = UnderWay(Arc::new(SyncMutex::new(Some(VecDeque::new()))));
+        let reader = self
+            .lifecycle
+            .spawn("read ingest answers", read(channel, queue, under_way.clone()));
+        Ok(Stream {
+            requests,
+            under_way,
+            _reader: AbortOnDropHandle::new(reader),
+        })
+    }
+}
+
+/// Hands answers to who waits for them, until the stream ends.
+async fn read(channel: Channel, queue: mpsc::Receiver<IngestRequest>, under_way: UnderWay) {
+    let error = match answers(channel, queue, &under_way).await {
+        Ok(()) => DeliveryError::Unavailable("learning-svc ended the stream".to_owned()),
+        Err(status) => explain(&status),
+    };
+    under_way.end(&error);
+}
+
+async fn answers(
+    channel: Channel,
+    queue: mpsc::Receiver<IngestRequest>,
+    under_way: &UnderWay,
+) -> Result<(), Status> {
+    // Waiting for the response's head here lets batches be sent before it has come.
+    let mut client = IngestServiceClient::new(channel);
+    let mut answers = client.ingest(ReceiverStream::new(queue)).await?.into_inner();
+    while let Some(IngestResponse { results }) = answers.message().await? {
+        under_way.answer(results);
+    }
+    Ok(())
+}
+
+/// What the end of a stream says of the batches on it.
+fn explain(status: &Status) -> DeliveryError {
+    let (code, message) = (status.code(), status.message());
+    match code {
+        // Of what was sent; out of range is a message too large.
+        Code::InvalidArgument | Code::OutOfRange => DeliveryError::Refused {
+            code: code.into(),
+            message: message.to_owned(),
+        },
+        _ => DeliveryError::Unavailable(format!("{}: {message}", emend_runtime::status::code_name(code))),
+    }
+}
+
+impl UnderWay {
+    fn with<T>(&self, change: impl FnOnce(&mut Option<VecDeque<oneshot::Sender<Answer>>>) -> T) -> T {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn is_open(&self) -> bool {
+        self.with(|waiting| waiting.is_some())
+    }
+
+    fn push(&self, answer: oneshot::Sender<Answer>) {
+        self.with(|waiting| waiting.as_mut().map(|waiting| waiting.push_back(answer)));
+    }
+
+    fn answer(&self, results: Vec<EventResult>) {
+        if let Some(first) = self.with(|waiting| waiting.as_mut().and_then(VecDeque::pop_front)) {
+            // Whoever waited may have given up.
+            let _ = first.send(Ok(results));
+        }
+    }
+
+    fn end(&self, error: &DeliveryError) {
+        for answer in self.with(Option::take).into_iter().flatten() {
+            let _ = answer.send(Err(error.clone()));
+        }
+    }
+}
+
+#[async_trait]
+impl Delivery for IngestClient {
+    async fn deliver(&self, events: Vec<Event>) -> Answer {
+        let answered = self.send(events).await?;
+        match timeout(self.answer_timeout, answered).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => Err(DeliveryError::Unavailable("the stream has ended".to_owned())),
+            Err(_) => {
+                // A later answer must not be taken for that of another batch: the stream goes, with all that is on it.
+                let error = DeliveryError::Unavailable(format!("no answer within {:?}", self.answer_timeout));
+                if let Some(silent) = self.stream.lock().await.take() {
+                    silent.under_way.end(&error);
+                }
+                Err(error)
+            }
+        }
+    }
+}

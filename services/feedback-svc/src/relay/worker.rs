@@ -1,0 +1,355 @@
+//! The relay's worker: takes a batch, sends it, settles what became of it. Several run side by side, each with one batch
+//! under way.
+//!
+//! It works from what is leased to it and from the outbox, so a step may be taken at any time, by anybody, any number of
+//! times. While learning-svc is away nothing is written: what is leased waits in memory until its lease expires, everything
+//! else waits in the outbox, and no event becomes a dead letter for it. It must know nothing of gRPC streams.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use emend_core::EventId;
+use emend_proto::learning::v1::{Event, EventResult};
+use emend_runtime::{Backoff, Entropy, backoff::delay_for_attempt};
+use prost::Message as _;
+use tokio::{
+    sync::RwLock,
+    time::{Instant, sleep},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Delivery, DeliveryError,
+    dispatch::Dispatch,
+    hand_over::{BatchLimit, HandOver, Leased},
+    verdict::{self, Verdict},
+};
+use crate::{
+    config::RelayConfig,
+    domain::Refusal,
+    event,
+    store::{Settlement, Store, StoreError},
+    waiters::{Answer, Waiters},
+};
+
+/// A worker that has not moved for so long is taken for dead.
+const STALL: Duration = Duration::from_mins(1);
+
+/// What one step did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Nothing was to be done.
+    Idle,
+    /// So many events were answered.
+    Answered(usize),
+    /// learning-svc does not answer.
+    Away(String),
+}
+
+/// Brings events to learning-svc.
+#[derive(Debug)]
+pub(crate) struct Relay {
+    store: Arc<dyn Store>,
+    delivery: Arc<dyn Delivery>,
+    hand_over: HandOver,
+    dispatch: Dispatch,
+    waiters: Waiters,
+    entropy: Entropy,
+    config: RelayConfig,
+    /// Held for writing by who must be sure that no other batch is under way.
+    under_way: RwLock<()>,
+    started: Instant,
+    /// When a worker last moved, in milliseconds since `started`.
+    moved: AtomicU64,
+}
+
+impl Relay {
+    /// A relay that does nothing until its steps are taken.
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        delivery: Arc<dyn Delivery>,
+        hand_over: HandOver,
+        waiters: Waiters,
+        entropy: Entropy,
+        config: RelayConfig,
+    ) -> Self {
+        Self {
+            dispatch: Dispatch::new(hand_over.clone(), entropy.clone(), config),
+            store,
+            delivery,
+            hand_over,
+            waiters,
+            entropy,
+            config,
+            under_way: RwLock::new(()),
+            started: Instant::now(),
+            moved: AtomicU64::new(0),
+        }
+    }
+
+    /// The way into this relay.
+    pub(crate) fn dispatch(&self) -> &Dispatch {
+        &self.dispatch
+    }
+
+    /// Whether its workers move.
+    pub(crate) fn is_alive(&self) -> bool {
+        let now = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        now.saturating_sub(self.moved.load(Ordering::Relaxed))
+            < u64::try_from(STALL.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Sends one batch: what was handed over, else what is due in the outbox if somebody asked for a claim.
+    pub(crate) async fn run_once(&self) -> Result<Step, StoreError> {
+        let mut batch = self.take();
+        if batch.is_empty() && self.hand_over.take_claim() {
+            self.claim().await?;
+            batch = self.take();
+        }
+        self.send(batch).await
+    }
+
+    /// Takes steps for as long as there is something to do; once `draining`, only until what was handed over is sent.
+    pub(crate) async fn run(self: Arc<Self>, draining: CancellationToken) {
+        let mut backoff = Backoff::new(self.config.reconnect, self.entropy.clone());
+        loop {
+            let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+            self.moved.store(elapsed, Ordering::Relaxed);
+            let step = if draining.is_cancelled() {
+                if self.hand_over.len() == 0 {
+                    return;
+                }
+                self.send(self.take()).await
+            } else {
+                if !self.hand_over.has_work() {
+                    tokio::select! {
+                        () = draining.cancelled() => continue,
+                        () = self.hand_over.work() => {}
+                    }
+                }
+                self.run_once().await
+            };
+            let trouble = match step {
+                Ok(Step::Idle) => continue,
+                Ok(Step::Answered(_)) => {
+                    if backoff.attempts() > 0 {
+                        tracing::info!("learning-svc answers again");
+                    }
+                    backoff.reset();
+                    continue;
+                }
+                Ok(Step::Away(reason)) => reason,
+                Err(error) => error.to_string(),
+            };
+            if draining.is_cancelled() {
+                tracing::warn!(%trouble, waiting = self.hand_over.len(), "events stay in the outbox for the next start");
+                return;
+            }
+            if backoff.attempts() == 0 {
+                tracing::warn!(%trouble, "events wait in the outbox");
+            }
+            tokio::select! {
+                () = draining.cancelled() => {}
+                () = sleep(backoff.next()) => {}
+            }
+        }
+    }
+
+    /// Asks for a claim from time to time, until `draining`: that finds what other replicas left, and what is to be tried
+    /// again.
+    pub(crate) async fn ask_periodically(self: Arc<Self>, draining: CancellationToken) {
+        while !draining.is_cancelled() {
+            self.dispatch.due();
+            tokio::select! {
+                () = draining.cancelled() => {}
+                () = sleep(self.config.poll.mul_f64(self.entropy.jitter(0.2))) => {}
+            }
+        }
+    }
+
+    fn take(&self) -> Vec<Leased> {
+        let limit = BatchLimit {
+            events: self.config.batch_events,
+            bytes: self.config.batch_bytes,
+        };
+        // What would expire while it is under way is left to a claim: another replica would send it too.
+        self.hand_over
+            .take(limit, Instant::now() + self.config.answer_timeout)
+    }
+
+    /// Leases what is due in the outbox.
+    async fn claim(&self) -> Result<(), StoreError> {
+        let lease = self.dispatch.lease();
+        let expires = Instant::now() + lease.duration;
+        let limit = u32::try_from(self.config.batch_events).unwrap_or(u32::MAX);
+        let claimed = self.store.claim(limit, lease).await?;
+        if claimed.len() >= self.config.batch_events {
+            self.dispatch.due();
+        }
+        let mut leased = Vec::with_capacity(claimed.len());
+        let mut unreadable = Vec::new();
+        for entry in claimed {
+            match Event::decode(&*entry.payload) {
+                Ok(message) => leased.push(Leased {
+                    event_id: entry.event_id,
+                    size: entry.payload.len(),
+                    event: event::complete(message, entry.accepted),
+                    attempts: entry.attempts,
+                    token: lease.token,
+                    expires,
+                }),
+                Err(error) => unreadable.push(Settlement::Dead {
+                    event_id: entry.event_id,
+                    token: lease.token,
+                    refusal: Refusal {
+                        code: tonic::Code::DataLoss.into(),
+                        error: format!("the stored event can't be read: {error}"),
+                    },
+                }),
+            }
+        }
+        self.hand_over.append(leased);
+        if !unreadable.is_empty() {
+            tracing::error!(
+                count = unreadable.len(),
+                "events in the outbox can't be read: now dead letters"
+            );
+            self.store.settle(&unreadable).await?;
+        }
+        Ok(())
+    }
+
+    async fn send(&self, batch: Vec<Leased>) -> Result<Step, StoreError> {
+        if batch.is_empty() {
+            return Ok(Step::Idle);
+        }
+        let answered = {
+            let _under_way = self.under_way.read().await;
+            self.deliver(&batch).await
+        };
+        match answered {
+            Ok(results) => {
+                let answered = batch
+                    .into_iter()
+                    .zip(results.into_iter().map(verdict::of))
+                    .collect();
+                self.settle(answered).await
+            }
+            Err(DeliveryError::Unavailable(reason)) => {
+                self.hand_over.put_back(batch);
+                Ok(Step::Away(reason))
+            }
+            Err(DeliveryError::Refused { code, message }) => {
+                tracing::warn!(
+                    code,
+                    message,
+                    events = batch.len(),
+                    "a batch was refused: sending its events one by one"
+                );
+                self.send_alone(batch).await
+            }
+        }
+    }
+
+    /// Sends events one by one with nothing else under way, so that a refusal without a name can only mean the one.
+    async fn send_alone(&self, batch: Vec<Leased>) -> Result<Step, StoreError> {
+        let _alone = self.under_way.write().await;
+        let mut answered = Vec::with_capacity(batch.len());
+        let mut away = None;
+        let mut rest = batch.into_iter();
+        while let Some(leased) = rest.next() {
+            match self.deliver(std::slice::from_ref(&leased)).await {
+                Ok(results) => {
+                    answered.extend(
+                        results
+                            .into_iter()
+                            .map(|result| (leased.clone(), verdict::of(result))),
+                    );
+                }
+                Err(DeliveryError::Refused { code, message }) => {
+                    answered.push((leased, Verdict::Never(Refusal { code, error: message })));
+                }
+                Err(DeliveryError::Unavailable(reason)) => {
+                    self.hand_over
+                        .put_back(std::iter::once(leased).chain(rest).collect());
+                    away = Some(reason);
+                    break;
+                }
+            }
+        }
+        let step = self.settle(answered).await?;
+        Ok(away.map_or(step, Step::Away))
+    }
+
+    /// Results, one per event, or none at all.
+    async fn deliver(&self, batch: &[Leased]) -> Result<Vec<EventResult>, DeliveryError> {
+        let results = self
+            .delivery
+            .deliver(batch.iter().map(|leased| leased.event.clone()).collect())
+            .await?;
+        let match_up = results.len() == batch.len()
+            && results
+                .iter()
+                .zip(batch)
+                .all(|(result, leased)| result.event_id == leased.event.event_id);
+        if match_up {
+            Ok(results)
+        } else {
+            Err(DeliveryError::Unavailable(
+                "its results do not match the events".to_owned(),
+            ))
+        }
+    }
+
+    async fn settle(&self, answered: Vec<(Leased, Verdict)>) -> Result<Step, StoreError> {
+        if answered.is_empty() {
+            return Ok(Step::Idle);
+        }
+        let count = answered.len();
+        let mut settlements = Vec::with_capacity(count);
+        let mut answers: Vec<(EventId, Answer)> = Vec::with_capacity(count);
+        for (
+            Leased {
+                event_id,
+                token,
+                attempts,
+                ..
+            },
+            verdict,
+        ) in answered
+        {
+            settlements.push(match verdict {
+                Verdict::Delivered(outcome) => {
+                    answers.push((event_id, Answer::Evaluated(outcome.clone())));
+                    Settlement::Delivered { event_id, outcome }
+                }
+                Verdict::Again(refusal) => Settlement::Failed {
+                    event_id,
+                    token,
+                    retry_in: delay_for_attempt(attempts, &self.config.retry, self.entropy.fraction()),
+                    refusal,
+                },
+                Verdict::Never(refusal) => {
+                    tracing::error!(%event_id, code = refusal.code, error = refusal.error, "a dead letter");
+                    answers.push((event_id, Answer::Refused));
+                    Settlement::Dead {
+                        event_id,
+                        token,
+                        refusal,
+                    }
+                }
+            });
+        }
+        // Waiters are told also if this fails: the events were evaluated, and will be sent again when the lease expires.
+        let settled = self.store.settle(&settlements).await;
+        for (event_id, answer) in answers {
+            self.waiters.tell(event_id, answer);
+        }
+        settled.map(|()| Step::Answered(count))
+    }
+}

@@ -1,0 +1,136 @@
+//! The one port to what is stored, shaped by the use cases; its two implementations; the suite that holds them alike.
+//!
+//! All times are the database's: leases, back-off, retention and accept orders hang on one clock however many replicas
+//! there are. The port must know nothing of gRPC or of how events travel.
+
+#[cfg(test)]
+mod contract;
+mod postgres;
+mod rows;
+mod sqlite;
+
+use std::{fmt::Debug, time::Duration};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use emend_core::{EventId, FeedbackId, Namespace};
+pub(crate) use emend_runtime::store::StoreError;
+
+use crate::domain::{
+    Accepted, DeadLetter, DeadLetterQuery, EncodedOutcome, Feedback, FeedbackQuery, Lease, LeaseToken,
+    NewFeedback, NewRetraction, Redrive, Refusal,
+};
+
+pub(crate) use postgres::PostgresStore;
+pub(crate) use sqlite::SqliteStore;
+
+/// What is stored of feedback and of its way to learning-svc.
+#[async_trait]
+pub(crate) trait Store: Send + Sync + Debug + 'static {
+    /// Stores all of a group with their events in one transaction, or nothing of it: an answer for each, in order. With
+    /// a lease the events are leased from the start; without one they are due at once. Of equal request ids within the
+    /// group the first counts.
+    async fn insert(&self, group: &[NewFeedback], lease: Option<Lease>) -> Result<Vec<Inserted>, StoreError>;
+
+    /// One feedback, if it is in that namespace.
+    async fn feedback(&self, namespace: &Namespace, id: FeedbackId) -> Result<Option<Feedback>, StoreError>;
+
+    /// Feedback of a namespace, newest first.
+    async fn list(&self, query: &FeedbackQuery) -> Result<Vec<Feedback>, StoreError>;
+
+    /// Takes a feedback back, with its event leased or due at once. Only the first retraction counts.
+    async fn retract(
+        &self,
+        retraction: &NewRetraction,
+        lease: Option<Lease>,
+    ) -> Result<Retracted, StoreError>;
+
+    /// Leases up to `limit` pending events that are due, in accept order. Two callers never get the same one.
+    async fn claim(&self, limit: u32, lease: Lease) -> Result<Vec<Claimed>, StoreError>;
+
+    /// Notes what became of deliveries, all in one transaction. That an event was delivered counts always; that it was
+    /// not counts only where the token is still that of its lease.
+    async fn settle(&self, settlements: &[Settlement]) -> Result<(), StoreError>;
+
+    /// Dead letters, oldest first.
+    async fn dead_letters(&self, query: &DeadLetterQuery) -> Result<Vec<DeadLetter>, StoreError>;
+
+    /// Makes dead letters due now, as if they had never been tried; answers with how many.
+    async fn redrive(&self, which: &Redrive) -> Result<u64, StoreError>;
+
+    /// Forgets up to `limit` request ids older than `retention`; answers with how many.
+    async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64, StoreError>;
+
+    /// Whether the database answers.
+    async fn ping(&self) -> Result<(), StoreError>;
+
+    /// Closes all connections.
+    async fn close(&self);
+}
+
+/// What became of one item of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Inserted {
+    /// It is stored.
+    Stored(Accepted),
+    /// The same request was stored before, as this feedback.
+    Replayed(FeedbackId),
+    /// The request id belongs to another request.
+    RequestIdReused,
+}
+
+/// What became of a retraction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Retracted {
+    /// Noted, with its event.
+    Now(Accepted),
+    /// It was retracted before.
+    Before,
+    /// There is no such feedback in that namespace.
+    NotFound,
+}
+
+/// An outbox entry that was leased to the caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Claimed {
+    /// The event.
+    pub(crate) event_id: EventId,
+    /// What completes it.
+    pub(crate) accepted: Accepted,
+    /// How often its delivery failed so far.
+    pub(crate) attempts: u32,
+    /// The encoded event, still without `accepted`.
+    pub(crate) payload: Bytes,
+}
+
+/// What became of one delivery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Settlement {
+    /// learning-svc took it and answered.
+    Delivered {
+        /// The event.
+        event_id: EventId,
+        /// The answer.
+        outcome: EncodedOutcome,
+    },
+    /// It is worth another try, after a while.
+    Failed {
+        /// The event.
+        event_id: EventId,
+        /// Whose lease it was.
+        token: LeaseToken,
+        /// When it is due again, from now.
+        retry_in: Duration,
+        /// Why.
+        refusal: Refusal,
+    },
+    /// It was refused for good.
+    Dead {
+        /// The event.
+        event_id: EventId,
+        /// Whose lease it was.
+        token: LeaseToken,
+        /// Why.
+        refusal: Refusal,
+    },
+}

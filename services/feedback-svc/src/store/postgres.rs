@@ -1,0 +1,305 @@
+//! The store on PostgreSQL, shared by any number of replicas: a group of feedback is one statement and so one round trip;
+//! claims skip what another replica has locked.
+//!
+//! READ COMMITTED throughout; deadlocks repeat the whole use case. It must know nothing of which replicas there are.
+
+use std::{collections::HashMap, time::Duration};
+
+use async_trait::async_trait;
+use emend_core::{FeedbackId, Namespace};
+use emend_runtime::{
+    Entropy,
+    database::PostgresUrl,
+    postgres::{PostgresConfig, open_postgres},
+    store::retry_conflicts,
+};
+use sqlx::{PgPool, Postgres as Db, migrate::Migrator};
+
+use super::{Claimed, Inserted, Retracted, Settlement, Store, StoreError, rows};
+use crate::domain::{
+    DeadLetter, DeadLetterQuery, DeliveryState, Feedback, FeedbackQuery, Lease, NewFeedback, NewRetraction,
+    Redrive,
+};
+use queries::Columns;
+
+#[path = "queries.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "portable SQL is compiled against each database"
+)]
+mod queries;
+
+static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
+
+/// The schema of this service.
+pub(crate) const SCHEMA: &str = "emend_feedback";
+
+/// All of a group at once. Every item gets an accept order in the order of the group; those that lose their request id to
+/// another one leave a gap. Request ids are taken in key order, so that two replicas never wait for each other.
+const INSERT: &str = "
+WITH item AS MATERIALIZED (
+    SELECT nextval('accept_order') AS accept_order, clock.now_us, u.*
+    FROM (SELECT now_us FROM database_clock) AS clock,
+         unnest($1::BYTEA[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::BYTEA[], $6::BIGINT[], $7::BIGINT[], $8::BYTEA[],
+                $9::TEXT[], $10::TEXT[], $11::TEXT[], $12::TEXT[], $13::TEXT[], $14::TEXT[], $15::TEXT[], $16::TEXT[],
+                $17::BYTEA[], $18::BYTEA[]) WITH ORDINALITY
+         AS u (feedback_id, namespace, caller, request_id, request_hash, kind, scope, correction,
+               traceparent, reporter_id, session_id, client, client_key, query_id, reason, context,
+               event_id, payload, place)
+), fresh AS (
+    INSERT INTO request_ids (accept_order, namespace, caller, request_id, request_hash, feedback_id, created_at_us)
+    SELECT accept_order, namespace, caller, request_id, request_hash, feedback_id, now_us
+    FROM item WHERE request_id <> '' ORDER BY namespace, caller, request_id, place
+    ON CONFLICT (namespace, caller, request_id) DO NOTHING
+    RETURNING accept_order
+), stored AS MATERIALIZED (
+    SELECT * FROM item WHERE request_id = '' OR accept_order IN (SELECT accept_order FROM fresh)
+), ledger AS (
+    INSERT INTO feedback (accept_order, feedback_id, namespace, caller, request_id, kind, scope, correction,
+                          traceparent, received_at_us)
+    SELECT accept_order, feedback_id, namespace, caller, request_id, kind, scope, correction, traceparent, now_us
+    FROM stored
+), personal AS (
+    INSERT INTO feedback_personal (accept_order, namespace, reporter_id, session_id, client, client_key, query_id,
+                                   reason, context, retract_reason)
+    SELECT accept_order, namespace, reporter_id, session_id, client, client_key, query_id, reason, context, ''
+    FROM stored
+), status AS (
+    INSERT INTO feedback_status (accept_order, namespace, delivery_state, event_count, outcome_of, retracted_by)
+    SELECT accept_order, namespace, $19, 1, 0, '' FROM stored
+), events AS (
+    INSERT INTO outbox (event_id, accept_order, feedback_id, namespace, event_number, occurred_at_us, payload, state,
+                        attempts, due_at_us, lease_token, code, error)
+    SELECT event_id, accept_order, feedback_id, namespace, 1, now_us, payload, $19, 0, now_us + $20, $21, 0, ''
+    FROM stored
+)
+SELECT place, accept_order, now_us FROM stored";
+
+const CLAIM: &str = "
+WITH due AS MATERIALIZED (
+    SELECT event_id FROM outbox
+    WHERE state = 1 AND due_at_us <= (SELECT now_us FROM database_clock)
+    ORDER BY accept_order, event_number LIMIT $1 FOR UPDATE SKIP LOCKED
+)
+UPDATE outbox AS o SET lease_token = $3, due_at_us = $2 + (SELECT now_us FROM database_clock)
+FROM due WHERE o.event_id = due.event_id
+RETURNING o.event_id, o.accept_order, o.event_number, o.occurred_at_us, o.attempts, o.payload";
+
+/// Feedback in one schema of a PostgreSQL database.
+#[derive(Debug)]
+pub(crate) struct PostgresStore {
+    pool: PgPool,
+    entropy: Entropy,
+}
+
+impl PostgresStore {
+    /// Connects, creates the schema if need be and brings it up to date.
+    pub(crate) async fn open(
+        url: &PostgresUrl,
+        max_connections: u32,
+        entropy: Entropy,
+    ) -> Result<Self, StoreError> {
+        let config = PostgresConfig {
+            url: url.clone(),
+            schema: SCHEMA,
+            application_name: "emend feedback-svc",
+            max_connections,
+        };
+        let pool = open_postgres(&config, &MIGRATIONS).await?;
+        let store = Self { pool, entropy };
+        retry_conflicts(&store.entropy, || store.raise_accept_order()).await?;
+        Ok(store)
+    }
+
+    /// Raises the sequence to at least now. Altering it locks it, so that no other replica is given a number between the
+    /// look at it and the raise: that number would be given again.
+    async fn raise_accept_order(&self) -> Result<(), StoreError> {
+        let behind: bool =
+            sqlx::query_scalar("SELECT last_value < (SELECT now_us FROM database_clock) FROM accept_order")
+                .fetch_one(&self.pool)
+                .await?;
+        if !behind {
+            return Ok(());
+        }
+        let mut transaction = self.pool.begin().await?;
+        sqlx::query("ALTER SEQUENCE accept_order CACHE 1")
+            .execute(&mut *transaction)
+            .await?;
+        sqlx::query(
+            "SELECT setval('accept_order', greatest(last_value, (SELECT now_us FROM database_clock))) FROM accept_order",
+        )
+        .execute(&mut *transaction)
+        .await?;
+        Ok(transaction.commit().await?)
+    }
+
+    async fn insert_once(
+        &self,
+        columns: &[Columns<'_>],
+        lease: Option<Lease>,
+    ) -> Result<Vec<(i64, i64, i64)>, StoreError> {
+        fn all<'a, T>(columns: &'a [Columns<'a>], column: impl Fn(&'a Columns<'a>) -> T) -> Vec<T> {
+            columns.iter().map(column).collect()
+        }
+        let stored = sqlx::query_as(INSERT)
+            .bind(all(columns, |c| c.new.id.0.as_bytes().as_slice()))
+            .bind(all(columns, |c| c.new.submission.namespace.as_str()))
+            .bind(all(columns, |c| c.new.caller.as_str()))
+            .bind(all(columns, |c| c.request_id))
+            .bind(all(columns, |c| c.new.hash.0.as_slice()))
+            .bind(all(columns, |c| c.kind))
+            .bind(all(columns, |c| c.scope))
+            .bind(all(columns, |c| c.correction.as_slice()))
+            .bind(all(columns, |c| c.new.traceparent.as_str()))
+            .bind(all(columns, |c| c.reporter_id))
+            .bind(all(columns, |c| c.session_id))
+            .bind(all(columns, |c| c.new.submission.reporter.client.as_str()))
+            .bind(all(columns, |c| c.new.submission.reporter.client_key.as_str()))
+            .bind(all(columns, |c| c.new.submission.query_id.as_str()))
+            .bind(all(columns, |c| c.new.submission.reason.as_str()))
+            .bind(all(columns, |c| c.context.as_str()))
+            .bind(all(columns, |c| c.new.event.id.0.as_bytes().as_slice()))
+            .bind(all(columns, |c| &*c.new.event.payload))
+            .bind(DeliveryState::Pending.number())
+            .bind(lease.map_or(0, |lease| rows::micros(lease.duration)))
+            .bind(lease.map(|lease| lease.token.0.as_bytes().to_vec()))
+            .fetch_all(&self.pool)
+            .await?;
+        Ok(stored)
+    }
+
+    /// What became of an item whose request id was taken when its group was inserted.
+    async fn replay(&self, item: &Columns<'_>, lease: Option<Lease>) -> Result<Inserted, StoreError> {
+        loop {
+            if let Some(replayed) =
+                queries::replay(&mut *self.connection().await?, item.new, item.request_id).await?
+            {
+                return Ok(replayed);
+            }
+            // It was pruned in between, so the id is free again.
+            if let [(_, order, at_us)] = *self.insert_once(std::slice::from_ref(item), lease).await? {
+                return Ok(Inserted::Stored(rows::accepted("feedback", order, at_us)?));
+            }
+        }
+    }
+
+    async fn retract_once(
+        &self,
+        retraction: &NewRetraction,
+        lease: Option<Lease>,
+    ) -> Result<Retracted, StoreError> {
+        let mut transaction = self.pool.begin().await?;
+        let retracted = queries::retract(&mut transaction, retraction, lease).await?;
+        transaction.commit().await?;
+        Ok(retracted)
+    }
+
+    async fn settle_once(&self, settlements: &[Settlement]) -> Result<(), StoreError> {
+        let mut transaction = self.pool.begin().await?;
+        queries::settle(&mut transaction, settlements).await?;
+        Ok(transaction.commit().await?)
+    }
+
+    async fn redrive_once(&self, which: &Redrive) -> Result<u64, StoreError> {
+        let mut transaction = self.pool.begin().await?;
+        let redriven = queries::redrive(&mut transaction, which).await?;
+        transaction.commit().await?;
+        Ok(redriven)
+    }
+
+    async fn connection(&self) -> Result<sqlx::pool::PoolConnection<Db>, StoreError> {
+        Ok(self.pool.acquire().await?)
+    }
+
+    /// Runs a statement of a test.
+    #[cfg(test)]
+    pub(crate) async fn execute(&self, sql: sqlx::AssertSqlSafe<String>) -> Result<u64, sqlx::Error> {
+        sqlx::raw_sql(sql)
+            .execute(&self.pool)
+            .await
+            .map(|done| done.rows_affected())
+    }
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn insert(&self, group: &[NewFeedback], lease: Option<Lease>) -> Result<Vec<Inserted>, StoreError> {
+        let columns: Vec<_> = group.iter().map(Columns::of).collect();
+        let stored = retry_conflicts(&self.entropy, || self.insert_once(&columns, lease)).await?;
+        let stored: HashMap<i64, (i64, i64)> = stored
+            .into_iter()
+            .map(|(place, order, at_us)| (place, (order, at_us)))
+            .collect();
+        let mut results = Vec::with_capacity(columns.len());
+        for (place, item) in (1..).zip(&columns) {
+            results.push(match stored.get(&place) {
+                Some(&(order, at_us)) => Inserted::Stored(rows::accepted("feedback", order, at_us)?),
+                None => self.replay(item, lease).await?,
+            });
+        }
+        Ok(results)
+    }
+
+    async fn feedback(&self, namespace: &Namespace, id: FeedbackId) -> Result<Option<Feedback>, StoreError> {
+        let row = queries::feedback(&mut *self.connection().await?, namespace, id).await?;
+        Ok(row.map(Feedback::try_from).transpose()?)
+    }
+
+    async fn list(&self, query: &FeedbackQuery) -> Result<Vec<Feedback>, StoreError> {
+        let rows = queries::list(&mut *self.connection().await?, query).await?;
+        Ok(rows
+            .into_iter()
+            .map(Feedback::try_from)
+            .collect::<Result<_, _>>()?)
+    }
+
+    async fn retract(
+        &self,
+        retraction: &NewRetraction,
+        lease: Option<Lease>,
+    ) -> Result<Retracted, StoreError> {
+        retry_conflicts(&self.entropy, || self.retract_once(retraction, lease)).await
+    }
+
+    async fn claim(&self, limit: u32, lease: Lease) -> Result<Vec<Claimed>, StoreError> {
+        let claimed = retry_conflicts(&self.entropy, async || {
+            queries::claim(&mut *self.connection().await?, CLAIM, limit, lease).await
+        });
+        Ok(claimed
+            .await?
+            .into_iter()
+            .map(Claimed::try_from)
+            .collect::<Result<_, _>>()?)
+    }
+
+    async fn settle(&self, settlements: &[Settlement]) -> Result<(), StoreError> {
+        retry_conflicts(&self.entropy, || self.settle_once(settlements)).await
+    }
+
+    async fn dead_letters(&self, query: &DeadLetterQuery) -> Result<Vec<DeadLetter>, StoreError> {
+        let rows = queries::dead_letters(&mut *self.connection().await?, query).await?;
+        Ok(rows
+            .into_iter()
+            .map(DeadLetter::try_from)
+            .collect::<Result<_, _>>()?)
+    }
+
+    async fn redrive(&self, which: &Redrive) -> Result<u64, StoreError> {
+        retry_conflicts(&self.entropy, || self.redrive_once(which)).await
+    }
+
+    async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64, StoreError> {
+        retry_conflicts(&self.entropy, async || {
+            queries::prune_request_ids(&mut *self.connection().await?, retention, limit).await
+        })
+        .await
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        queries::ping(&mut *self.connection().await?).await
+    }
+
+    async fn close(&self) {
+        self.pool.close().await;
+    }
+}

@@ -1,0 +1,248 @@
+//! Rows as both databases return them, and what they mean. Rows are parsed, not trusted: a bad one is named.
+//!
+//! It must know nothing of the queries that return them.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use bytes::Bytes;
+use emend_core::{
+    AcceptOrder, Caller, Correction, EventId, FeedbackId, Namespace, Reporter, RequestId, Scope,
+};
+use emend_proto::common::v1 as pb;
+use emend_runtime::store::CorruptRow;
+use emend_wire::parse;
+use jiff::Timestamp;
+use prost::Message as _;
+use uuid::Uuid;
+
+use super::Claimed;
+use crate::domain::{
+    Accepted, DeadLetter, DeliveryState, EncodedOutcome, Feedback, Refusal, Retraction, Submission,
+};
+
+/// A duration as databases count it.
+pub(super) fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// Names what is wrong with a column of one row.
+struct Row<I> {
+    table: &'static str,
+    id: I,
+}
+
+impl<I: ToString> Row<I> {
+    fn bad(&self, column: &'static str) -> impl FnOnce(String) -> CorruptRow {
+        let (table, id) = (self.table, self.id.to_string());
+        move |reason| CorruptRow {
+            table,
+            column,
+            id,
+            reason,
+        }
+    }
+
+    fn parse<T, E: ToString>(&self, column: &'static str, parsed: Result<T, E>) -> Result<T, CorruptRow> {
+        parsed.map_err(|error| self.bad(column)(error.to_string()))
+    }
+
+    fn uuid(&self, column: &'static str, bytes: &[u8]) -> Result<Uuid, CorruptRow> {
+        self.parse(column, Uuid::from_slice(bytes))
+    }
+
+    fn time(&self, column: &'static str, micros: i64) -> Result<Timestamp, CorruptRow> {
+        self.parse(column, Timestamp::from_microsecond(micros))
+    }
+}
+
+/// What the database gave an event.
+pub(super) fn accepted(table: &'static str, order: i64, at_us: i64) -> Result<Accepted, CorruptRow> {
+    let at = Row { table, id: order }.time("time", at_us)?;
+    Ok(Accepted {
+        order: AcceptOrder(order),
+        at,
+    })
+}
+
+/// The feedback id in a column.
+pub(super) fn feedback_id(table: &'static str, order: i64, bytes: &[u8]) -> Result<FeedbackId, CorruptRow> {
+    Row { table, id: order }
+        .uuid("feedback_id", bytes)
+        .map(FeedbackId)
+}
+
+/// A feedback: ledger, personal parts and status together.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct FeedbackRow {
+    accept_order: i64,
+    feedback_id: Vec<u8>,
+    namespace: String,
+    caller: String,
+    request_id: String,
+    scope: i64,
+    correction: Vec<u8>,
+    received_at_us: i64,
+    reporter_id: String,
+    session_id: String,
+    client: String,
+    client_key: String,
+    query_id: String,
+    reason: String,
+    context: String,
+    retract_reason: String,
+    delivery_state: i64,
+    outcome: Option<Vec<u8>>,
+    retracted_at_us: Option<i64>,
+}
+
+impl FeedbackRow {
+    /// The columns that it needs, of `feedback AS f`, `feedback_personal AS p` and `feedback_status AS s`.
+    pub(super) const COLUMNS: &str = "f.accept_order, f.feedback_id, f.namespace, f.caller, f.request_id, f.scope, f.correction, f.received_at_us, \
+         p.reporter_id, p.session_id, p.client, p.client_key, p.query_id, p.reason, p.context, p.retract_reason, \
+         s.delivery_state, s.outcome, s.retracted_at_us";
+}
+
+impl TryFrom<FeedbackRow> for Feedback {
+    type Error = CorruptRow;
+
+    fn try_from(raw: FeedbackRow) -> Result<Self, CorruptRow> {
+        let ledger = Row {
+            table: "feedback",
+            id: raw.accept_order,
+        };
+        let personal = Row {
+            table: "feedback_personal",
+            id: raw.accept_order,
+        };
+        let status = Row {
+            table: "feedback_status",
+            id: raw.accept_order,
+        };
+        let request_id = match raw.request_id.as_str() {
+            "" => None,
+            request_id => Some(ledger.parse("request_id", RequestId::parse(request_id))?),
+        };
+        let reporter = Reporter::parse(&raw.reporter_id, &raw.session_id, &raw.client, &raw.client_key);
+        let context: BTreeMap<String, String> =
+            personal.parse("context", serde_json::from_str(&raw.context))?;
+        let submission = Submission {
+            request_id,
+            namespace: ledger.parse("namespace", Namespace::parse(&raw.namespace))?,
+            reporter: personal.parse("reporter", reporter)?,
+            query_id: raw.query_id,
+            reason: raw.reason,
+            context,
+            scope: parse_scope(&ledger, raw.scope)?,
+            correction: parse_correction(&ledger, &raw.correction)?,
+        };
+        let retraction = match raw.retracted_at_us {
+            None => None,
+            Some(at) => Some(Retraction {
+                at: status.time("retracted_at_us", at)?,
+                reason: raw.retract_reason,
+            }),
+        };
+        Ok(Self {
+            id: FeedbackId(ledger.uuid("feedback_id", &raw.feedback_id)?),
+            submission,
+            caller: ledger.parse("caller", Caller::parse(&raw.caller))?,
+            accepted: Accepted {
+                order: AcceptOrder(raw.accept_order),
+                at: ledger.time("received_at_us", raw.received_at_us)?,
+            },
+            retraction,
+            outcome: raw.outcome.map(|outcome| EncodedOutcome(outcome.into())),
+            delivery: DeliveryState::from_number(raw.delivery_state).ok_or_else(|| {
+                status.bad("delivery_state")(format!("is not a state: {}", raw.delivery_state))
+            })?,
+        })
+    }
+}
+
+fn parse_scope<I: ToString>(row: &Row<I>, number: i64) -> Result<Scope, CorruptRow> {
+    let parsed = i32::try_from(number)
+        .map_err(|error| error.to_string())
+        .and_then(|number| match number {
+            0 => Err("is not a scope: 0".to_owned()),
+            number => parse::scope(number).map_err(|invalid| invalid.0),
+        });
+    row.parse("scope", parsed)
+}
+
+fn parse_correction<I: ToString>(row: &Row<I>, bytes: &[u8]) -> Result<Correction, CorruptRow> {
+    let message = row.parse("correction", pb::Correction::decode(bytes))?;
+    row.parse("correction", parse::correction(Some(&message)))
+}
+
+/// A request id that is in use.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct RequestIdRow {
+    pub(super) accept_order: i64,
+    pub(super) request_hash: Vec<u8>,
+    pub(super) feedback_id: Vec<u8>,
+}
+
+/// A claimed outbox entry.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct ClaimedRow {
+    pub(super) event_id: Vec<u8>,
+    pub(super) accept_order: i64,
+    pub(super) event_number: i64,
+    occurred_at_us: i64,
+    attempts: i64,
+    payload: Vec<u8>,
+}
+
+impl TryFrom<ClaimedRow> for Claimed {
+    type Error = CorruptRow;
+
+    fn try_from(raw: ClaimedRow) -> Result<Self, CorruptRow> {
+        let row = Row {
+            table: "outbox",
+            id: raw.accept_order,
+        };
+        Ok(Self {
+            event_id: EventId(row.uuid("event_id", &raw.event_id)?),
+            accepted: Accepted {
+                order: AcceptOrder(raw.accept_order),
+                at: row.time("occurred_at_us", raw.occurred_at_us)?,
+            },
+            attempts: u32::try_from(raw.attempts).unwrap_or(u32::MAX),
+            payload: Bytes::from(raw.payload),
+        })
+    }
+}
+
+/// A dead letter.
+#[derive(Debug, sqlx::FromRow)]
+pub(super) struct DeadLetterRow {
+    event_id: Vec<u8>,
+    feedback_id: Vec<u8>,
+    namespace: String,
+    attempts: i64,
+    code: i64,
+    error: String,
+    dead_at_us: i64,
+}
+
+impl TryFrom<DeadLetterRow> for DeadLetter {
+    type Error = CorruptRow;
+
+    fn try_from(raw: DeadLetterRow) -> Result<Self, CorruptRow> {
+        let row = Row {
+            table: "outbox",
+            id: format!("{:02x?}", raw.event_id),
+        };
+        Ok(Self {
+            event_id: EventId(row.uuid("event_id", &raw.event_id)?),
+            feedback_id: FeedbackId(row.uuid("feedback_id", &raw.feedback_id)?),
+            namespace: row.parse("namespace", Namespace::parse(&raw.namespace))?,
+            attempts: u32::try_from(raw.attempts).unwrap_or(u32::MAX),
+            refusal: Refusal {
+                code: row.parse("code", i32::try_from(raw.code))?,
+                error: raw.error,
+            },
+            dead_at_us: row.time("dead_at_us", raw.dead_at_us)?.as_microsecond(),
+        })
+    }
+}

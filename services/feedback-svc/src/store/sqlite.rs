@@ -1,0 +1,328 @@
+//! The store on SQLite: one writer at a time, so that nothing needs locking; many rows a statement.
+//!
+//! It must know nothing of other processes: the data directory is this one's alone.
+
+use std::{collections::HashSet, path::Path, time::Duration};
+
+use async_trait::async_trait;
+use emend_core::{FeedbackId, Namespace};
+use emend_runtime::{
+    Entropy,
+    sqlite::{SqlitePools, open_sqlite},
+    store::{CorruptRow, retry_conflicts},
+};
+use sqlx::{QueryBuilder, Sqlite as Db, migrate::Migrator};
+
+use super::{Claimed, Inserted, Retracted, Settlement, Store, StoreError, rows};
+use crate::domain::{
+    DeadLetter, DeadLetterQuery, DeliveryState, Feedback, FeedbackQuery, Lease, NewFeedback, NewRetraction,
+    Redrive,
+};
+use queries::{Columns, chunks};
+
+#[path = "queries.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "portable SQL is compiled against each database"
+)]
+mod queries;
+
+static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
+
+/// Readers do not wait for the writer, nor for each other up to this many.
+const READERS: u32 = 4;
+
+const CLAIM: &str = "UPDATE outbox SET lease_token = $3, due_at_us = $2 + (SELECT now_us FROM database_clock)
+     WHERE event_id IN (SELECT event_id FROM outbox
+                        WHERE state = 1 AND due_at_us <= (SELECT now_us FROM database_clock)
+                        ORDER BY accept_order, event_number LIMIT $1)
+     RETURNING event_id, accept_order, event_number, occurred_at_us, attempts, payload";
+
+/// Feedback in one SQLite file.
+#[derive(Debug)]
+pub(crate) struct SqliteStore {
+    pools: SqlitePools,
+    entropy: Entropy,
+}
+
+/// One item of a group with the accept order that it gets.
+struct Numbered<'a> {
+    order: i64,
+    columns: &'a Columns<'a>,
+}
+
+impl SqliteStore {
+    /// Opens the file, creating it if need be, and brings it up to date. Whoever opens it holds its directory's lock.
+    pub(crate) async fn open(path: &Path, entropy: Entropy) -> Result<Self, StoreError> {
+        let pools = open_sqlite(path, READERS, &MIGRATIONS).await?;
+        // Orders never go back behind what was given, also with a clock that does.
+        sqlx::query("UPDATE accept_order SET last = max(last, (SELECT now_us FROM database_clock))")
+            .execute(&pools.write)
+            .await?;
+        Ok(Self { pools, entropy })
+    }
+
+    async fn insert_once(
+        &self,
+        columns: &[Columns<'_>],
+        lease: Option<Lease>,
+    ) -> Result<Vec<Inserted>, StoreError> {
+        let mut transaction = self.pools.begin_write().await?;
+        let count = i64::try_from(columns.len()).unwrap_or(i64::MAX);
+        let (last, now_us): (i64, i64) = sqlx::query_as(
+            "UPDATE accept_order SET last = last + $1 RETURNING last, (SELECT now_us FROM database_clock)",
+        )
+        .bind(count)
+        .fetch_one(&mut *transaction)
+        .await?;
+        let numbered: Vec<_> = (last - count + 1..)
+            .zip(columns)
+            .map(|(order, columns)| Numbered { order, columns })
+            .collect();
+        let fresh = insert_request_ids(&mut transaction, &numbered, now_us).await?;
+        let mut results = Vec::with_capacity(columns.len());
+        let mut stored = Vec::with_capacity(columns.len());
+        for item in numbered {
+            let Columns { request_id, new, .. } = item.columns;
+            if request_id.is_empty() || fresh.contains(&item.order) {
+                results.push(Inserted::Stored(rows::accepted("feedback", item.order, now_us)?));
+                stored.push(item);
+            } else {
+                let replayed = queries::replay(&mut transaction, new, request_id).await?;
+                results.push(replayed.ok_or_else(|| {
+                    CorruptRow::new("request_ids", "request_id", request_id, "in use and not there")
+                })?);
+            }
+        }
+        if stored.is_empty() {
+            transaction.rollback().await?;
+            return Ok(results);
+        }
+        for chunk in chunks(&stored) {
+            insert_chunk(&mut transaction, chunk, now_us, lease).await?;
+        }
+        transaction.commit().await?;
+        Ok(results)
+    }
+
+    async fn retract_once(
+        &self,
+        retraction: &NewRetraction,
+        lease: Option<Lease>,
+    ) -> Result<Retracted, StoreError> {
+        let mut transaction = self.pools.begin_write().await?;
+        let retracted = queries::retract(&mut transaction, retraction, lease).await?;
+        transaction.commit().await?;
+        Ok(retracted)
+    }
+
+    async fn settle_once(&self, settlements: &[Settlement]) -> Result<(), StoreError> {
+        let mut transaction = self.pools.begin_write().await?;
+        queries::settle(&mut transaction, settlements).await?;
+        Ok(transaction.commit().await?)
+    }
+
+    async fn redrive_once(&self, which: &Redrive) -> Result<u64, StoreError> {
+        let mut transaction = self.pools.begin_write().await?;
+        let redriven = queries::redrive(&mut transaction, which).await?;
+        transaction.commit().await?;
+        Ok(redriven)
+    }
+
+    async fn reader(&self) -> Result<sqlx::pool::PoolConnection<Db>, StoreError> {
+        Ok(self.pools.read.acquire().await?)
+    }
+
+    async fn writer(&self) -> Result<sqlx::pool::PoolConnection<Db>, StoreError> {
+        Ok(self.pools.write.acquire().await?)
+    }
+
+    /// Runs a statement of a test.
+    #[cfg(test)]
+    pub(crate) async fn execute(&self, sql: sqlx::AssertSqlSafe<String>) -> Result<u64, sqlx::Error> {
+        sqlx::raw_sql(sql)
+            .execute(&self.pools.write)
+            .await
+            .map(|done| done.rows_affected())
+    }
+}
+
+/// Takes the request ids that are free; answers with the orders of those who got theirs.
+async fn insert_request_ids(
+    connection: &mut queries::Connection,
+    numbered: &[Numbered<'_>],
+    now_us: i64,
+) -> Result<HashSet<i64>, StoreError> {
+    let asked: Vec<_> = numbered
+        .iter()
+        .filter(|item| !item.columns.request_id.is_empty())
+        .collect();
+    let mut fresh = HashSet::with_capacity(asked.len());
+    for chunk in chunks(&asked) {
+        let mut query = QueryBuilder::<Db>::new(
+            "INSERT INTO request_ids (accept_order, namespace, caller, request_id, request_hash, feedback_id, created_at_us) ",
+        );
+        query.push_values(chunk, |mut row, Numbered { order, columns }| {
+            row.push_bind(*order)
+                .push_bind(columns.new.submission.namespace.as_str())
+                .push_bind(columns.new.caller.as_str())
+                .push_bind(columns.request_id)
+                .push_bind(columns.new.hash.0.as_slice())
+                .push_bind(columns.new.id.0.as_bytes().as_slice())
+                .push_bind(now_us);
+        });
+        query.push(" ON CONFLICT (namespace, caller, request_id) DO NOTHING RETURNING accept_order");
+        fresh.extend(
+            query
+                .build_query_scalar::<i64>()
+                .fetch_all(&mut *connection)
+                .await?,
+        );
+    }
+    Ok(fresh)
+}
+
+async fn insert_chunk(
+    connection: &mut queries::Connection,
+    chunk: &[Numbered<'_>],
+    now_us: i64,
+    lease: Option<Lease>,
+) -> Result<(), StoreError> {
+    let pending = DeliveryState::Pending.number();
+    let mut ledger = QueryBuilder::<Db>::new(
+        "INSERT INTO feedback (accept_order, feedback_id, namespace, caller, request_id, kind, scope, correction,
+                               traceparent, received_at_us) ",
+    );
+    ledger.push_values(chunk, |mut row, Numbered { order, columns }| {
+        row.push_bind(*order)
+            .push_bind(columns.new.id.0.as_bytes().as_slice())
+            .push_bind(columns.new.submission.namespace.as_str())
+            .push_bind(columns.new.caller.as_str())
+            .push_bind(columns.request_id)
+            .push_bind(columns.kind)
+            .push_bind(columns.scope)
+            .push_bind(columns.correction.as_slice())
+            .push_bind(columns.new.traceparent.as_str())
+            .push_bind(now_us);
+    });
+    ledger.build().execute(&mut *connection).await?;
+    let mut personal = QueryBuilder::<Db>::new(
+        "INSERT INTO feedback_personal (accept_order, namespace, reporter_id, session_id, client, client_key, query_id,
+                                        reason, context, retract_reason) ",
+    );
+    personal.push_values(chunk, |mut row, Numbered { order, columns }| {
+        let submission = &columns.new.submission;
+        row.push_bind(*order)
+            .push_bind(submission.namespace.as_str())
+            .push_bind(columns.reporter_id)
+            .push_bind(columns.session_id)
+            .push_bind(submission.reporter.client.as_str())
+            .push_bind(submission.reporter.client_key.as_str())
+            .push_bind(submission.query_id.as_str())
+            .push_bind(submission.reason.as_str())
+            .push_bind(columns.context.as_str())
+            .push_bind("");
+    });
+    personal.build().execute(&mut *connection).await?;
+    let mut status = QueryBuilder::<Db>::new(
+        "INSERT INTO feedback_status (accept_order, namespace, delivery_state, event_count, outcome_of, retracted_by) ",
+    );
+    status.push_values(chunk, |mut row, Numbered { order, columns }| {
+        row.push_bind(*order)
+            .push_bind(columns.new.submission.namespace.as_str())
+            .push_bind(pending);
+        row.push("1, 0, ''");
+    });
+    status.build().execute(&mut *connection).await?;
+    let due_at_us = now_us.saturating_add(lease.map_or(0, |lease| rows::micros(lease.duration)));
+    let mut outbox = QueryBuilder::<Db>::new(
+        "INSERT INTO outbox (event_id, accept_order, feedback_id, namespace, occurred_at_us, payload, state, due_at_us,
+                             lease_token, event_number, attempts, code, error) ",
+    );
+    outbox.push_values(chunk, |mut row, Numbered { order, columns }| {
+        let new = columns.new;
+        row.push_bind(new.event.id.0.as_bytes().as_slice())
+            .push_bind(*order)
+            .push_bind(new.id.0.as_bytes().as_slice())
+            .push_bind(new.submission.namespace.as_str())
+            .push_bind(now_us)
+            .push_bind(&*new.event.payload)
+            .push_bind(pending)
+            .push_bind(due_at_us)
+            .push_bind(lease.map(|lease| lease.token.0.as_bytes().to_vec()));
+        row.push("1, 0, 0, ''");
+    });
+    outbox.build().execute(connection).await?;
+    Ok(())
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn insert(&self, group: &[NewFeedback], lease: Option<Lease>) -> Result<Vec<Inserted>, StoreError> {
+        let columns: Vec<_> = group.iter().map(Columns::of).collect();
+        retry_conflicts(&self.entropy, || self.insert_once(&columns, lease)).await
+    }
+
+    async fn feedback(&self, namespace: &Namespace, id: FeedbackId) -> Result<Option<Feedback>, StoreError> {
+        let row = queries::feedback(&mut *self.reader().await?, namespace, id).await?;
+        Ok(row.map(Feedback::try_from).transpose()?)
+    }
+
+    async fn list(&self, query: &FeedbackQuery) -> Result<Vec<Feedback>, StoreError> {
+        let rows = queries::list(&mut *self.reader().await?, query).await?;
+        Ok(rows
+            .into_iter()
+            .map(Feedback::try_from)
+            .collect::<Result<_, _>>()?)
+    }
+
+    async fn retract(
+        &self,
+        retraction: &NewRetraction,
+        lease: Option<Lease>,
+    ) -> Result<Retracted, StoreError> {
+        retry_conflicts(&self.entropy, || self.retract_once(retraction, lease)).await
+    }
+
+    async fn claim(&self, limit: u32, lease: Lease) -> Result<Vec<Claimed>, StoreError> {
+        let claimed = retry_conflicts(&self.entropy, async || {
+            queries::claim(&mut *self.writer().await?, CLAIM, limit, lease).await
+        });
+        Ok(claimed
+            .await?
+            .into_iter()
+            .map(Claimed::try_from)
+            .collect::<Result<_, _>>()?)
+    }
+
+    async fn settle(&self, settlements: &[Settlement]) -> Result<(), StoreError> {
+        retry_conflicts(&self.entropy, || self.settle_once(settlements)).await
+    }
+
+    async fn dead_letters(&self, query: &DeadLetterQuery) -> Result<Vec<DeadLetter>, StoreError> {
+        let rows = queries::dead_letters(&mut *self.reader().await?, query).await?;
+        Ok(rows
+            .into_iter()
+            .map(DeadLetter::try_from)
+            .collect::<Result<_, _>>()?)
+    }
+
+    async fn redrive(&self, which: &Redrive) -> Result<u64, StoreError> {
+        retry_conflicts(&self.entropy, || self.redrive_once(which)).await
+    }
+
+    async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64, StoreError> {
+        retry_conflicts(&self.entropy, async || {
+            queries::prune_request_ids(&mut *self.writer().await?, retention, limit).await
+        })
+        .await
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        queries::ping(&mut *self.reader().await?).await
+    }
+
+    async fn close(&self) {
+        self.pools.close().await;
+    }
+}

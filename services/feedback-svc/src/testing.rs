@@ -1,0 +1,194 @@
+//! What the tests share: feedback to store, and a store on each database with a clock that a test moves.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use emend_core::{
+    Caller, Correction, EventId, FeedbackId, Namespace, Reporter, RequestId, Scope, correction::Form,
+};
+use emend_runtime::{Entropy, testing::TestDatabase, testing::TestPostgres};
+use sqlx::AssertSqlSafe;
+use tempfile::TempDir;
+
+use crate::{
+    domain::{EncodedOutcome, Lease, LeaseToken, NewFeedback, NewRetraction, Submission},
+    event,
+    store::{Inserted, PostgresStore, SqliteStore, Store},
+};
+
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
+
+pub(crate) fn namespace() -> Namespace {
+    Namespace::parse("fund-admin").unwrap()
+}
+
+pub(crate) fn submission(phrase: &str) -> Submission {
+    Submission {
+        request_id: None,
+        namespace: namespace(),
+        reporter: Reporter::parse("jane", "session-1", "web/4.2", "key").unwrap(),
+        query_id: "query-1".into(),
+        reason: "it means the other one".into(),
+        context: BTreeMap::from([("topic".into(), "custody".into())]),
+        scope: Scope::Global,
+        correction: Correction::parse(Form::Verb, phrase, "create_csa", "create_isda").unwrap(),
+    }
+}
+
+/// Feedback on a phrase, ready to be stored.
+pub(crate) fn feedback(phrase: &str) -> NewFeedback {
+    of(submission(phrase), &Caller::parse("web").unwrap())
+}
+
+/// Feedback whose request has an id.
+pub(crate) fn with_request_id(phrase: &str, request_id: &str) -> NewFeedback {
+    let request_id = Some(RequestId::parse(request_id).unwrap());
+    of(
+        Submission {
+            request_id,
+            ..submission(phrase)
+        },
+        &Caller::parse("web").unwrap(),
+    )
+}
+
+pub(crate) fn of(submission: Submission, caller: &Caller) -> NewFeedback {
+    let entropy = Entropy::system();
+    let (id, event_id) = (FeedbackId(entropy.uuid_v4()), EventId(entropy.uuid_v4()));
+    let traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    NewFeedback {
+        id,
+        caller: caller.clone(),
+        traceparent: traceparent.into(),
+        hash: submission.hash(),
+        event: event::recorded(event_id, id, caller, traceparent, &submission),
+        submission,
+    }
+}
+
+pub(crate) fn retraction(id: FeedbackId, reason: &str) -> NewRetraction {
+    let (event_id, caller) = (
+        EventId(Entropy::system().uuid_v4()),
+        Caller::parse("web").unwrap(),
+    );
+    let event = event::retracted(event_id, id, &namespace(), &caller, "", reason);
+    NewRetraction {
+        namespace: namespace(),
+        id,
+        caller,
+        reason: reason.into(),
+        event,
+    }
+}
+
+pub(crate) fn lease() -> Lease {
+    Lease {
+        token: LeaseToken(Entropy::system().uuid_v4()),
+        duration: LEASE,
+    }
+}
+
+pub(crate) fn outcome(text: &'static str) -> EncodedOutcome {
+    EncodedOutcome(text.as_bytes().into())
+}
+
+/// Stores one feedback.
+pub(crate) async fn stored(store: &dyn Store, new: &NewFeedback, lease: Option<Lease>) -> i64 {
+    match store.insert(std::slice::from_ref(new), lease).await.unwrap()[..] {
+        [Inserted::Stored(accepted)] => accepted.order.0,
+        ref other => panic!("not stored: {other:?}"),
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Backend {
+    Sqlite,
+    Postgres,
+}
+
+/// A database whose clock stands still until a test moves it.
+pub(crate) struct TestStore {
+    pub(crate) store: Arc<dyn Store>,
+    database: Database,
+}
+
+enum Database {
+    Sqlite(Arc<SqliteStore>, TempDir),
+    Postgres(Arc<PostgresStore>, TestDatabase),
+}
+
+impl TestStore {
+    /// A new database; none where there is no server.
+    pub(crate) async fn open(backend: Backend) -> Option<Self> {
+        let (store, database): (Arc<dyn Store>, _) = match backend {
+            Backend::Sqlite => {
+                let directory = tempfile::tempdir().unwrap();
+                let store = SqliteStore::open(&directory.path().join("feedback.db"), Entropy::system()).await;
+                let store = Arc::new(store.unwrap());
+                (Arc::clone(&store) as _, Database::Sqlite(store, directory))
+            }
+            Backend::Postgres => {
+                let database = TestPostgres::create().await?;
+                let store = PostgresStore::open(database.url(), 4, Entropy::system()).await;
+                let store = Arc::new(store.unwrap());
+                (Arc::clone(&store) as _, Database::Postgres(store, database))
+            }
+        };
+        let store = Self { store, database };
+        store
+            .execute(
+                "CREATE TABLE test_clock AS SELECT now_us FROM database_clock;
+                 DROP VIEW database_clock;
+                 CREATE VIEW database_clock AS SELECT now_us FROM test_clock;",
+            )
+            .await
+            .unwrap();
+        Some(store)
+    }
+
+    pub(crate) async fn sqlite() -> Self {
+        Self::open(Backend::Sqlite).await.expect("SQLite is always there")
+    }
+
+    /// The same database as another replica sees it.
+    pub(crate) async fn replica(&self) -> Arc<dyn Store> {
+        match &self.database {
+            Database::Sqlite(_, directory) => {
+                let path = directory.path().join("feedback.db");
+                Arc::new(SqliteStore::open(&path, Entropy::system()).await.unwrap())
+            }
+            Database::Postgres(_, database) => Arc::new(
+                PostgresStore::open(database.url(), 4, Entropy::system())
+                    .await
+                    .unwrap(),
+            ),
+        }
+    }
+
+    /// Runs statements behind the store's back.
+    pub(crate) async fn execute(&self, sql: &str) -> Result<u64, sqlx::Error> {
+        let sql = AssertSqlSafe(sql.to_owned());
+        match &self.database {
+            Database::Sqlite(store, _) => store.execute(sql).await,
+            Database::Postgres(store, _) => store.execute(sql).await,
+        }
+    }
+
+    /// Moves the database's clock by so many seconds.
+    pub(crate) async fn advance(&self, seconds: i64) {
+        self.execute(&format!(
+            "UPDATE test_clock SET now_us = now_us + {}",
+            seconds * 1_000_000
+        ))
+        .await
+        .unwrap();
+    }
+
+    /// Drops the database.
+    pub(crate) async fn close(self) {
+        self.store.close().await;
+        match self.database {
+            Database::Sqlite(..) => {}
+            Database::Postgres(_, database) => database.close().await,
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Background work beside the relay: forgetting old request ids, and seeing whether the service is ready.
+//!
+//! Each step reads what is so and may be taken at any time.
+
+use std::{sync::Arc, time::Duration};
+
+use emend_runtime::{Entropy, health::Readiness, store::StoreError};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::{relay::worker::Relay, store::Store};
+
+/// The database answers.
+pub(crate) const DATABASE: &str = "database";
+/// The relay's workers move.
+pub(crate) const RELAY: &str = "relay";
+
+/// How many request ids are forgotten in one transaction.
+const PRUNE_BATCH: u32 = 1_000;
+/// How often they are looked for, give or take a fifth.
+const PRUNE_INTERVAL: Duration = Duration::from_mins(10);
+/// How often readiness is looked at.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// How long the database may take to say that it is there.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Forgets request ids that are older than the retention.
+#[derive(Debug)]
+pub(crate) struct Pruner {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) retention: Duration,
+    pub(crate) entropy: Entropy,
+}
+
+impl Pruner {
+    /// Forgets all that are old, a batch at a time; answers with how many.
+    pub(crate) async fn run_once(&self) -> Result<u64, StoreError> {
+        let mut pruned = 0;
+        loop {
+            let batch = self.store.prune_request_ids(self.retention, PRUNE_BATCH).await?;
+            pruned += batch;
+            if batch < u64::from(PRUNE_BATCH) {
+                return Ok(pruned);
+            }
+        }
+    }
+
+    pub(crate) async fn run(self, soft: CancellationToken) {
+        let rounds = async {
+            loop {
+                match self.run_once().await {
+                    Ok(0) => {}
+                    Ok(pruned) => tracing::info!(pruned, "forgot old request ids"),
+                    Err(error) => tracing::warn!(%error, "can't forget old request ids"),
+                }
+                sleep(PRUNE_INTERVAL.mul_f64(self.entropy.jitter(0.2))).await;
+            }
+        };
+        tokio::select! {
+            () = soft.cancelled() => {}
+            () = rounds => {}
+        }
+    }
+}
+
+/// Reports what readiness hangs on.
+#[derive(Debug)]
+pub(crate) struct Lookout {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) relay: Arc<Relay>,
+    pub(crate) readiness: Readiness,
+}
+
+impl Lookout {
+    pub(crate) async fn run_once(&self) {
+        let database = timeout(LOOK_TIMEOUT, self.store.ping()).await;
+        self.readiness.set(DATABASE, matches!(database, Ok(Ok(()))));
+        self.readiness.set(RELAY, self.relay.is_alive());
+    }
+
+    pub(crate) async fn run(self, soft: CancellationToken) {
+        let rounds = async {
+            loop {
+                self.run_once().await;
+                sleep(LOOK_INTERVAL).await;
+            }
+        };
+        tokio::select! {
+            () = soft.cancelled() => {}
+            () = rounds => {}
+        }
+    }
+}

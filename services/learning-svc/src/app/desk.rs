@@ -1,0 +1,512 @@
+//! Contests on a desk: locked, decided upon one event after another in memory, and written at once.
+//!
+//! Revisions get their numbers last, under the head's lock, which is held only while they are written. Until then they
+//! carry provisional numbers, which sort after all others; [`Written::settle`] gives the final ones.
+
+use std::collections::{BTreeMap, HashMap};
+
+use bytes::Bytes;
+use emend_core::{
+    AcceptOrder, ContestId, ContestState, Decision, Event, EventId, FeedbackId, OperationId, Outcome, Policy,
+    Refusal, ResourceChange, ResourceKey, Revision, Status, decide, decide::Cause,
+};
+use emend_proto::common::v1 as pb;
+use emend_runtime::store::StoreError;
+use emend_wire::value;
+use jiff::Timestamp;
+use prost::Message as _;
+
+use crate::store::{
+    conflict,
+    decisions::{
+        Actor, CandidateRecord, CandidateWrite, ChangeWrite, ContestWrite, DecisionWrites, InboxWrite,
+        KeptCandidate, PolicyKey, ResourceWrite, RevisionWrite, StoredContest, TransitionWrite, Trigger, Tx,
+        VoteWrites,
+    },
+};
+
+/// Provisional revisions are above this one; no log gets that long.
+const PROVISIONAL: i64 = i64::MAX / 2;
+
+/// Who does something, and why.
+#[derive(Debug, Clone)]
+pub struct Because {
+    /// Who.
+    pub actor: Actor,
+    /// In words; may be empty.
+    pub reason: String,
+    /// The import or bulk action that it is part of.
+    pub operation: Option<OperationId>,
+    /// The feedback that caused it.
+    pub trigger: Option<Trigger>,
+}
+
+/// In which revision a change goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InRevision {
+    /// One of its own.
+    Own,
+    /// The one that all changes of this desk share; at most 1,000 of them.
+    Shared,
+}
+
+/// What was decided of one event.
+#[derive(Debug)]
+pub struct Made {
+    /// What the reporter is told, its revision provisional where one is written.
+    pub outcome: Option<Outcome>,
+    /// The revision that is written, provisional; 0 where no resource changes.
+    pub revision: Revision,
+}
+
+/// What was written.
+#[derive(Debug)]
+pub struct Written {
+    /// The revision before the first of these.
+    base: i64,
+    /// How many revisions were written.
+    count: i64,
+    /// What each answered event is told, in the order of [`Desk::answer`].
+    pub outcomes: Vec<pb::Outcome>,
+    /// When it was committed, in microseconds since 1970 by the database's clock; 0 where no revision was written.
+    pub committed_at: i64,
+}
+
+impl Written {
+    /// The final number of a revision.
+    pub fn settle(&self, revision: Revision) -> Revision {
+        if revision.0 > PROVISIONAL {
+            Revision(self.base + (revision.0 - PROVISIONAL))
+        } else {
+            revision
+        }
+    }
+
+    /// The first revision that was written; 0 where none was.
+    pub fn first(&self) -> Revision {
+        if self.count > 0 {
+            Revision(self.base + 1)
+        } else {
+            Revision::default()
+        }
+    }
+
+    /// The last revision that was written; 0 where none was.
+    pub fn last(&self) -> Revision {
+        if self.count > 0 {
+            Revision(self.base + self.count)
+        } else {
+            Revision::default()
+        }
+    }
+}
+
+/// A contest while it is worked upon.
+struct Working {
+    before: StoredContest,
+    state: ContestState,
+    kept: HashMap<emend_core::CandidateId, KeptCandidate>,
+    policy_version: i64,
+    decided: bool,
+    resource_changed: bool,
+}
+
+/// Contests that are worked upon in one unit of work.
+pub struct Desk {
+    now: Timestamp,
+    contests: BTreeMap<ContestId, Working>,
+    policies: HashMap<PolicyKey, Policy>,
+    counts: HashMap<PolicyKey, u64>,
+    /// What else is to be written with the decisions and names no revision.
+    pub votes: VoteWrites,
+    revisions: Vec<RevisionWrite>,
+    shared: Option<Revision>,
+    changes: Vec<ChangeWrite>,
+    transitions: Vec<TransitionWrite>,
+    answers: Vec<(EventId, FeedbackId, pb::Outcome)>,
+}
+
+impl Desk {
+    /// Locks the contests of `keys`, in any order and however often each is named, and reads them. `leaving` is how many
+    /// ballots of one contest may be taken out, so that as many older ones count in their place.
+    pub async fn open(
+        tx: &mut dyn Tx,
+        now: Timestamp,
+        keys: impl IntoIterator<Item = ResourceKey>,
+        leaving: u32,
+    ) -> Result<Self, StoreError> {
+        let keys: BTreeMap<ContestId, ResourceKey> =
+            keys.into_iter().map(|key| (key.contest_id(), key)).collect();
+        let keys: Vec<&ResourceKey> = keys.values().collect();
+        let mut scopes: Vec<PolicyKey> = keys.iter().map(|key| PolicyKey::of(key)).collect();
+        scopes.sort_unstable();
+        scopes.dedup();
+        let policies = tx.policies(&scopes).await?;
+        let ballots = policies.values().map(|policy| policy.max_counted_feedback).max();
+        tx.create_contests(&keys, now).await?;
+        let locked = tx.lock_contests(&keys).await?;
+        let contests = tx
+            .load_contests(locked, ballots.unwrap_or(0).saturating_add(leaving))
+            .await?;
+        let counts = tx.resource_counts(&scopes).await?;
+        let contests = contests.into_iter().map(|before| {
+            let working = Working {
+                state: before.state.clone(),
+                kept: before.kept.clone(),
+                policy_version: before.row.policy_version,
+                decided: false,
+                resource_changed: false,
+                before,
+            };
+            (working.state.id(), working)
+        });
+        Ok(Self {
+            now,
+            contests: contests.collect(),
+            policies,
+            counts,
+            votes: VoteWrites::default(),
+            revisions: Vec::new(),
+            shared: None,
+            changes: Vec::new(),
+            transitions: Vec::new(),
+            answers: Vec::new(),
+        })
+    }
+
+    /// A contest as it is now, after all that was decided.
+    pub fn state(&self, contest: ContestId) -> Option<&ContestState> {
+        self.contests.get(&contest).map(|working| &working.state)
+    }
+
+    /// A contest as it was found.
+    pub fn found(&self, contest: ContestId) -> Option<&StoredContest> {
+        self.contests.get(&contest).map(|working| &working.before)
+    }
+
+    /// The policy that decides upon a key.
+    pub fn policy(&self, key: &ResourceKey) -> Policy {
+        self.policies
+            .get(&PolicyKey::of(key))
+            .cloned()
+            .unwrap_or_else(|| Policy::default_for(key.kind))
+    }
+
+    /// The accept order of what a person does to a contest now: newer than all that the contest has seen.
+    pub fn next_accept_order(&self, contest: ContestId) -> AcceptOrder {
+        self.contests
+            .get(&contest)
+            .map_or(AcceptOrder::default(), |working| {
+                let newest = working.state.highest_accept_order.0;
+                AcceptOrder(working.before.row.locked_at.as_microsecond().max(newest + 1))
+            })
+    }
+
+    /// A contest has seen this accept order, whatever it did.
+    pub fn note_accept_order(&mut self, contest: ContestId, order: AcceptOrder) {
+        if let Some(working) = self.contests.get_mut(&contest)
+            && working.state.highest_accept_order < order
+        {
+            working.state.highest_accept_order = order;
+        }
+    }
+
+    /// Decides upon an event. Refused, it leaves everything as it was.
+    pub fn decide(
+        &mut self,
+        contest: ContestId,
+        event: &Event,
+        because: &Because,
+        place: InRevision,
+    ) -> Result<Made, Refusal> {
+        let person = is_persons(event);
+        let order = self.next_accept_order(contest);
+        let Some(working) = self.contests.get_mut(&contest) else {
+            return Err(Refusal::UnknownCandidate);
+        };
+        let scope = PolicyKey::of(&working.state.key);
+        let default = Policy::default_for(scope.kind);
+        let policy = self.policies.get(&scope).unwrap_or(&default);
+        let count = self.counts.entry(scope).or_default();
+        working.state.full = *count >= policy.max_resources;
+
+        let mut decision = decide(&working.state, event, policy, self.now)?;
+        let revision = match (&decision.resource, place, self.shared) {
+            (None, _, _) => None,
+            (Some(_), InRevision::Shared, Some(shared)) => Some(shared),
+            (Some(_), _, _) => {
+                let revision = Revision(PROVISIONAL + 1 + signed(self.revisions.len()));
+                self.revisions.push(RevisionWrite {
+                    revision,
+                    operation: because.operation,
+                    cause: decision.cause,
+                    actor: because.actor.clone(),
+                    reason: because.reason.clone(),
+                });
+                if place == InRevision::Shared {
+                    self.shared = Some(revision);
+                }
+                Some(revision)
+            }
+        };
+        if let (Some(change), Some(revision)) = (&decision.resource, revision) {
+            let ordinal = self.changes.iter().rev().take_while(|other| other.revision == revision).count();
+            self.changes.push(ChangeWrite {
+                revision,
+                ordinal: i32::try_from(ordinal).unwrap_or(i32::MAX),
+                key: working.state.key.clone(),
+                value: match change {
+                    ResourceChange::Put { value, .. } => Some(value::encode(value)),
+                    ResourceChange::Delete { .. } => None,
+                },
+                before: working.state.resource.as_ref().map(|resource| value::encode(&resource.value)),
+                candidate: change.candidate(),
+                trigger: because.trigger.clone(),
+                policy_version: if person { 0 } else { decision.policy_version },
+            });
+            working.resource_changed = true;
+        }
+        if let Some(revision) = revision {
+            decision.stamp(revision);
+        }
+        if let Some(outcome) = &mut decision.outcome {
+            // Where nothing was written, the revision whose value applies.
+            let applies = decision.after.resource.as_ref().map(|resource| resource.revision);
+            outcome.revision = revision.or(applies).unwrap_or_default();
+        }
+        match (working.state.resource.is_some(), decision.after.resource.is_some()) {
+            (false, true) => *count += 1,
+            (true, false) => *count = count.saturating_sub(1),
+            _ => {}
+        }
+        let outcome = decision.outcome.take();
+        self.transitions
+            .extend(working.take(decision, because, revision.unwrap_or_default(), self.now));
+        if person {
+            working.state.highest_accept_order = order;
+        }
+        Ok(Made {
+            outcome,
+            revision: revision.unwrap_or_default(),
+        })
+    }
+
+    /// Notes what an event is told, to be kept with it. Answers its place in [`Written::outcomes`].
+    pub fn answer(&mut self, event: EventId, feedback: FeedbackId, outcome: pb::Outcome) -> usize {
+        self.answers.push((event, feedback, outcome));
+        self.answers.len() - 1
+    }
+
+    /// Writes everything. The head is locked last and only while what names revisions is written.
+    pub async fn finish(&mut self, tx: &mut dyn Tx) -> Result<Written, StoreError> {
+        self.votes.contests = self.contests.values().filter_map(Working::row).collect();
+        tx.save_votes(&self.votes).await?;
+
+        let mut written = Written {
+            base: 0,
+            count: signed(self.revisions.len()),
+            outcomes: Vec::with_capacity(self.answers.len()),
+            committed_at: 0,
+        };
+        if !self.revisions.is_empty() {
+            let head = tx.advance_head(self.revisions.len()).await?;
+            written.base = head.revision.0 - written.count;
+            written.committed_at = head.now;
+        }
+        let writes = self.decision_writes(&mut written);
+        let counts = tx.save_decisions(&writes).await?;
+        for (scope, count) in counts {
+            let grew = writes.counts.get(&scope).is_some_and(|by| *by > 0);
+            let limit = self.policies.get(&scope).map_or(u64::MAX, |policy| policy.max_resources);
+            if grew && count > limit {
+                return Err(conflict("others took the last room for resources"));
+            }
+        }
+        Ok(written)
+    }
+
+    fn decision_writes(&mut self, written: &mut Written) -> DecisionWrites {
+        let mut writes = DecisionWrites {
+            committed_at: written.committed_at,
+            transitions: std::mem::take(&mut self.transitions),
+            revisions: std::mem::take(&mut self.revisions),
+            changes: std::mem::take(&mut self.changes),
+            ..DecisionWrites::default()
+        };
+        for transition in &mut writes.transitions {
+            transition.revision = written.settle(transition.revision);
+        }
+        for revision in &mut writes.revisions {
+            revision.revision = written.settle(revision.revision);
+        }
+        for change in &mut writes.changes {
+            change.revision = written.settle(change.revision);
+        }
+        for working in self.contests.values_mut().filter(|working| working.decided) {
+            working.settle(written);
+            writes.candidates.extend(working.changed_candidates(self.now));
+            if working.resource_changed {
+                let key = &working.state.key;
+                let now = working.state.resource.as_ref();
+                writes.resources.push(ResourceWrite {
+                    key: key.clone(),
+                    revision: now.map_or(Revision::default(), |resource| resource.revision),
+                    value: now.map(|resource| value::encode(&resource.value)),
+                });
+                let by = i64::from(now.is_some()) - i64::from(working.before.state.resource.is_some());
+                *writes.counts.entry(PolicyKey::of(key)).or_default() += by;
+            }
+        }
+        for (event, feedback, mut outcome) in self.answers.drain(..) {
+            outcome.revision = written.settle(Revision(outcome.revision)).0;
+            writes.inbox.push(InboxWrite {
+                event,
+                feedback,
+                at: self.now,
+                outcome: Bytes::from(outcome.encode_to_vec()),
+            });
+            written.outcomes.push(outcome);
+        }
+        writes
+    }
+
+    /// A candidate as it was written.
+    pub fn record(&self, contest: ContestId, candidate: emend_core::CandidateId) -> Option<CandidateRecord> {
+        let working = self.contests.get(&contest)?;
+        Some(CandidateRecord {
+            candidate: working.state.candidate(candidate)?.clone(),
+            key: working.state.key.clone(),
+            contest_pinned: working.state.pinned,
+            kept: working.kept.get(&candidate)?.clone(),
+        })
+    }
+}
+
+impl Working {
+    /// Takes a decision over, and makes of its transitions what is to be written.
+    fn take(
+        &mut self,
+        decision: Decision,
+        because: &Because,
+        revision: Revision,
+        now: Timestamp,
+    ) -> Vec<TransitionWrite> {
+        let Decision {
+            after,
+            transitions,
+            cause,
+            policy_version,
+            ..
+        } = decision;
+        let writes = transitions.into_iter().map(|transition| {
+            let kept = self
+                .kept
+                .entry(transition.candidate)
+                .or_insert_with(|| KeptCandidate {
+                    decided_by: because.actor.clone(),
+                    created_at: now,
+                    updated_at: now,
+                    transitions: 0,
+                    version: 0,
+                });
+            let sequence = kept.transitions;
+            kept.transitions += 1;
+            kept.decided_by = because.actor.clone();
+            let reason = match transition.reason {
+                // A person's words say more than the name of the rule.
+                Some(reason) if because.reason.is_empty() || !is_by_person(cause) => reason.name().to_owned(),
+                _ if is_by_person(cause) => because.reason.clone(),
+                _ => String::new(),
+            };
+            TransitionWrite {
+                candidate: transition.candidate,
+                sequence,
+                from: transition.from,
+                to: transition.to,
+                cause,
+                reason,
+                actor: because.actor.clone(),
+                at: now,
+                revision,
+                policy_version,
+            }
+        });
+        let writes = writes.collect();
+        self.state = after;
+        self.policy_version = policy_version;
+        self.decided = true;
+        writes
+    }
+
+    /// The contest's row, where it changed.
+    fn row(&self) -> Option<ContestWrite> {
+        let pending = self
+            .state
+            .candidates
+            .iter()
+            .any(|candidate| matches!(candidate.status, Status::Pending | Status::AwaitingReview));
+        let before = &self.before.row;
+        let same = before.pinned == self.state.pinned
+            && before.highest_accept_order == self.state.highest_accept_order
+            && before.policy_version == self.policy_version
+            && before.pending == pending;
+        (!same).then(|| ContestWrite {
+            key: self.state.key.clone(),
+            pinned: self.state.pinned,
+            highest_accept_order: self.state.highest_accept_order,
+            policy_version: self.policy_version,
+            pending,
+        })
+    }
+
+    fn settle(&mut self, written: &Written) {
+        if let Some(resource) = &mut self.state.resource {
+            resource.revision = written.settle(resource.revision);
+        }
+        for candidate in &mut self.state.candidates {
+            candidate.applied_revision = written.settle(candidate.applied_revision);
+        }
+    }
+
+    fn changed_candidates(&mut self, now: Timestamp) -> Vec<CandidateWrite> {
+        let mut changed = Vec::new();
+        for candidate in &self.state.candidates {
+            let before = self.before.state.candidate(candidate.id);
+            if before == Some(candidate) {
+                continue;
+            }
+            if let Some(kept) = self.kept.get_mut(&candidate.id) {
+                kept.version += 1;
+                kept.updated_at = now;
+                changed.push(CandidateWrite {
+                    key: self.state.key.clone(),
+                    candidate: candidate.clone(),
+                    kept: kept.clone(),
+                });
+            }
+        }
+        changed
+    }
+}
+
+fn is_persons(event: &Event) -> bool {
+    match event {
+        Event::Recorded { .. } | Event::Retracted { .. } | Event::PolicyChanged => false,
+        Event::Approve { .. }
+        | Event::Reject { .. }
+        | Event::Put { .. }
+        | Event::Delete { .. }
+        | Event::Revert { .. } => true,
+    }
+}
+
+fn is_by_person(cause: Cause) -> bool {
+    match cause {
+        Cause::Votes | Cause::Retraction | Cause::Policy => false,
+        Cause::Review | Cause::Operator | Cause::Import | Cause::Revert => true,
+    }
+}
+
+fn signed(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,48 @@
+//! Etags: opaque to callers, so that a change takes effect only on what its caller saw.
+
+use emend_core::{Invalid, violation::bounded_text};
+use emend_runtime::Error;
+
+/// Longer than any that was ever handed out, in characters.
+const LONGEST: usize = 64;
+
+/// Of a resource: the revision that gave it its value.
+pub fn of_revision(revision: i64) -> String {
+    revision.to_string()
+}
+
+/// Of a candidate or policy: the number that grows with each change.
+pub fn of_version(version: i64) -> String {
+    version.to_string()
+}
+
+/// An etag as sent; none where it is empty.
+pub fn parse(raw: &str) -> Result<Option<String>, Invalid> {
+    bounded_text(raw, 0, LONGEST).map(|etag| (!etag.is_empty()).then_some(etag))
+}
+
+/// Refuses a change of what is no longer as its caller saw it.
+pub fn check(asked: Option<&str>, current: &str) -> Result<(), Error> {
+    match asked {
+        Some(asked) if asked != current => Err(Error::Aborted {
+            reason: "ETAG_MISMATCH",
+            message: "it was changed since you read it: read it again".into(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_another_etag_is_a_mismatch() {
+        assert!(check(None, "7").is_ok());
+        assert!(check(Some("7"), "7").is_ok());
+        assert!(matches!(check(Some("6"), "7"), Err(Error::Aborted { .. })));
+        assert_eq!(parse(""), Ok(None));
+        assert!(parse(&"x".repeat(65)).is_err());
+        assert!(parse("a\0").is_err());
+    }
+}

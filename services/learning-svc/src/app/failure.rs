@@ -1,0 +1,69 @@
+//! Why a use case was not done: the database, or a reason for the caller.
+
+use emend_core::Refusal;
+use emend_runtime::{
+    Error,
+    store::{CorruptRow, MayConflict, StoreError},
+};
+
+/// Why a use case was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// By the database; a conflict begins the use case anew.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// For a reason that the caller is told.
+    #[error(transparent)]
+    Refused(#[from] Error),
+}
+
+impl MayConflict for Failure {
+    fn is_conflict(&self) -> bool {
+        matches!(self, Self::Store(error) if error.is_conflict())
+    }
+}
+
+impl From<CorruptRow> for Failure {
+    fn from(row: CorruptRow) -> Self {
+        Self::Store(row.into())
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Store(error) => error.into(),
+            Failure::Refused(error) => error,
+        }
+    }
+}
+
+/// A limit of the policy is reached.
+pub fn resource_limit(message: impl Into<String>) -> Error {
+    Error::ResourceExhausted {
+        reason: "RESOURCE_LIMIT",
+        message: message.into(),
+        retry_after: None,
+    }
+}
+
+/// What the caller is told of a refusal by the rules. `subject` names what it is about.
+pub fn refused(refusal: &Refusal, subject: &str) -> Error {
+    let precondition = |reason| Error::FailedPrecondition {
+        reason,
+        message: refusal.to_string(),
+        violations: vec![emend_runtime::error::PreconditionViolation {
+            kind: reason.into(),
+            subject: subject.to_owned(),
+            description: refusal.to_string(),
+        }],
+    };
+    match refusal {
+        Refusal::UnknownCandidate => Error::not_found("candidate", subject),
+        Refusal::NoResource => Error::not_found("resource", subject),
+        Refusal::AlreadyApplied => precondition("ALREADY_APPLIED"),
+        Refusal::AlreadyRejected => precondition("ALREADY_REJECTED"),
+        Refusal::WrongKind => Error::invalid("value", refusal.to_string()),
+        Refusal::Full => resource_limit(refusal.to_string()),
+    }
+}

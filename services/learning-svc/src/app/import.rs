@@ -1,0 +1,311 @@
+//! Bulk import: many rows at once, as a person's decision (applied, pinned) or as the caller's votes.
+//!
+//! Rows of one key: the last one counts, the others are reported as unchanged. Running an import twice changes nothing: a
+//! value that applies and is pinned is left alone, and a vote has an id that is derived from caller, contest and value, so
+//! that it is cast once, also where the caller voted otherwise since.
+//!
+//! All or nothing is one transaction: contests are locked in the order of their ids, then the head, which is held until the
+//! end, so writers of other revisions wait for a large one. Skipping bad rows commits every [`CHUNK`] rows.
+
+use emend_core::{
+    Ballot, Caller, ContestId, Event, FeedbackId, Namespace, OperationId, Origin, Proposal, Refusal, Revision,
+    contest::Voter,
+};
+use emend_runtime::{Error, store::retry_conflicts};
+use emend_wire::value;
+use uuid::Uuid;
+
+use super::{
+    App,
+    desk::{Because, Desk, InRevision, Written},
+    failure::{Failure, resource_limit},
+};
+use crate::store::decisions::{Actor, BallotDetails, NewBallot, Trigger, Tx};
+
+/// Rows in one revision, and in one transaction where bad rows are skipped.
+const CHUNK: usize = 1_000;
+
+/// The name space of the feedback ids of imported votes (RFC 9562, version 5).
+const VOTES: Uuid = Uuid::from_u128(0x3f0f_4ab1_5c1e_4c43_9a55_7d2b_9b1c_0e03);
+
+/// What an import does with rows that the policy does not allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Nothing is written.
+    AllOrNothing,
+    /// The others are written, these are reported.
+    SkipInvalid,
+}
+
+/// As what rows count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum As {
+    /// A person's decision: applied and pinned.
+    Decision,
+    /// One vote each, of the caller.
+    Votes,
+}
+
+/// How to import.
+#[derive(Debug, Clone)]
+pub struct Import {
+    /// The search application.
+    pub namespace: Namespace,
+    /// What to do with bad rows.
+    pub mode: Mode,
+    /// As what rows count.
+    pub import_as: As,
+    /// Why.
+    pub reason: Option<String>,
+    /// Who.
+    pub actor: Actor,
+    /// What the revisions of this import carry.
+    pub operation: OperationId,
+}
+
+/// A valid row.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// The line or entry in the source.
+    pub line: i64,
+    /// What it says.
+    pub proposal: Proposal,
+}
+
+/// Why a row is bad.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowError {
+    /// As sent.
+    pub line: i64,
+    /// The violated field, relative to the row.
+    pub field: String,
+    /// What is wrong, with the bound.
+    pub description: String,
+}
+
+/// What became of an import.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Rows that changed something.
+    pub applied: u64,
+    /// Rows that said what was so already.
+    pub unchanged: u64,
+    /// The first revision that was written; 0 if none was.
+    pub first: Revision,
+    /// The last revision that was written; 0 if none was.
+    pub last: Revision,
+    /// Rows that the policy did not allow.
+    pub refused: Vec<RowError>,
+}
+
+impl Imported {
+    fn add(&mut self, chunk: Self) {
+        self.applied += chunk.applied;
+        self.unchanged += chunk.unchanged;
+        if self.first == Revision::default() {
+            self.first = chunk.first;
+        }
+        self.last = self.last.max(chunk.last);
+        self.refused.extend(chunk.refused);
+    }
+}
+
+impl App {
+    /// Imports valid rows.
+    pub async fn import(&self, import: &Import, rows: Vec<Row>) -> Result<Imported, Error> {
+        let sent = rows.len() as u64;
+        let rows = last_of_each_key(rows);
+        let mut imported = Imported {
+            unchanged: sent - rows.len() as u64,
+            ..Imported::default()
+        };
+        match import.mode {
+            Mode::AllOrNothing => {
+                let done = retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_all(import, &rows));
+                imported.add(done.await?);
+            }
+            Mode::SkipInvalid => {
+                for chunk in rows.chunks(CHUNK) {
+                    let done = retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_all(import, chunk));
+                    let done = done.await?;
+                    if done.last > Revision::default() {
+                        self.follower.wake();
+                    }
+                    imported.add(done);
+                }
+            }
+        }
+        self.publish(imported.last).await;
+        Ok(imported)
+    }
+
+    /// Imports rows in one transaction.
+    async fn try_all(&self, import: &Import, rows: &[Row]) -> Result<Imported, Failure> {
+        let now = self.clock.now();
+        let mut tx = self.store.begin().await?;
+        if rows.len() > CHUNK {
+            // All rows are made before any is locked, and all are locked before the head is.
+            let keys: Vec<_> = rows.iter().map(|row| &row.proposal.key).collect();
+            for keys in keys.chunks(CHUNK) {
+                tx.create_contests(keys, now).await?;
+            }
+            for keys in keys.chunks(CHUNK) {
+                tx.lock_contests(keys).await?;
+            }
+            tx.advance_head(0).await?;
+        }
+        let mut imported = Imported::default();
+        for chunk in rows.chunks(CHUNK) {
+            imported.add(self.try_chunk(&mut *tx, import, chunk).await?);
+            if let (Mode::AllOrNothing, Some(refused)) = (import.mode, imported.refused.first()) {
+                return Err(resource_limit(format!(
+                    "nothing was imported: line {}: {} {}",
+                    refused.line, refused.field, refused.description
+                ))
+                .into());
+            }
+        }
+        tx.commit().await?;
+        Ok(imported)
+    }
+
+    async fn try_chunk(&self, tx: &mut dyn Tx, import: &Import, rows: &[Row]) -> Result<Imported, Failure> {
+        let keys = rows.iter().map(|row| row.proposal.key.clone());
+        let mut desk = Desk::open(tx, self.clock.now(), keys, 0).await?;
+        let because = Because {
+            actor: import.actor.clone(),
+            reason: import.reason.clone().unwrap_or_default(),
+            operation: Some(import.operation),
+            trigger: None,
+        };
+        let mut imported = Imported::default();
+        let cast = match import.import_as {
+            As::Decision => std::collections::HashMap::new(),
+            As::Votes => {
+                let ids: Vec<FeedbackId> =
+                    rows.iter().map(|row| vote_id(&import.actor.caller, &row.proposal)).collect();
+                tx.seen(&[], &ids).await?.ballots
+            }
+        };
+        for row in rows {
+            let limit = desk.policy(&row.proposal.key).max_value_bytes;
+            let done = if value::encode(&row.proposal.value).len() > limit as usize {
+                Err(format!("has more than the {limit} bytes that the policy allows"))
+            } else {
+                let done = match import.import_as {
+                    As::Decision => decide_row(&mut desk, &because, row),
+                    As::Votes if cast.contains_key(&vote_id(&import.actor.caller, &row.proposal)) => Ok(false),
+                    As::Votes => self.vote_row(&mut desk, import, &because, row),
+                };
+                done.map_err(|refusal| format!("is refused: {refusal}"))
+            };
+            match done {
+                Ok(true) => imported.applied += 1,
+                Ok(false) => imported.unchanged += 1,
+                Err(description) => imported.refused.push(RowError {
+                    line: row.line,
+                    field: "correction".to_owned(),
+                    description,
+                }),
+            }
+        }
+        let written: Written = desk.finish(tx).await?;
+        imported.first = written.first();
+        imported.last = written.last();
+        Ok(imported)
+    }
+
+    /// Casts the caller's vote for a row.
+    fn vote_row(
+        &self,
+        desk: &mut Desk,
+        import: &Import,
+        because: &Because,
+        row: &Row,
+    ) -> Result<bool, Refusal> {
+        let Proposal { key, value, .. } = &row.proposal;
+        let contest = key.contest_id();
+        let caller = &import.actor.caller;
+        let voter = Voter::new(None, caller.clone(), None);
+        let ballot = Ballot {
+            feedback_id: vote_id(caller, &row.proposal),
+            accept_order: desk.next_accept_order(contest),
+            voter: voter.key(),
+            identified: voter.is_identified(),
+            caller: caller.clone(),
+            candidate: value.candidate_id(contest),
+            received_at: self.clock.now(),
+        };
+        let event = Event::Recorded {
+            ballot: ballot.clone(),
+            value: value.clone(),
+            origin: Origin::Import,
+            personal_data: row.proposal.personal_data,
+        };
+        let because = Because {
+            trigger: Some(Trigger {
+                feedback: ballot.feedback_id,
+                received_at: ballot.received_at,
+                traceparent: String::new(),
+            }),
+            ..because.clone()
+        };
+        desk.decide(contest, &event, &because, InRevision::Shared)?;
+        desk.votes.details.push(BallotDetails {
+            feedback: ballot.feedback_id,
+            reporter: emend_core::Reporter::default(),
+            query_id: String::new(),
+            reason: because.reason,
+            context: std::collections::BTreeMap::new(),
+        });
+        desk.votes.ballots.push(NewBallot {
+            contest,
+            ballot,
+            retracted: false,
+            system_choice: row.proposal.system_choice.clone().unwrap_or_default(),
+            traceparent: String::new(),
+        });
+        Ok(true)
+    }
+}
+
+/// Sets a row's value as a person's decision. Says whether that changed anything.
+fn decide_row(desk: &mut Desk, because: &Because, row: &Row) -> Result<bool, Refusal> {
+    let Proposal { key, value, .. } = &row.proposal;
+    let contest = key.contest_id();
+    let is_so = desk.state(contest).is_some_and(|state| {
+        state.pinned && state.resource.as_ref().is_some_and(|resource| resource.value == *value)
+    });
+    if is_so {
+        return Ok(false);
+    }
+    let event = Event::Put {
+        value: value.clone(),
+        origin: Origin::Import,
+        reason: (!because.reason.is_empty()).then(|| because.reason.clone()),
+    };
+    desk.decide(contest, &event, because, InRevision::Shared)?;
+    Ok(true)
+}
+
+/// The last row of each key, in the order of the contests' ids.
+fn last_of_each_key(rows: Vec<Row>) -> Vec<Row> {
+    let mut rows: Vec<(ContestId, Row)> = rows
+        .into_iter()
+        .map(|row| (row.proposal.key.contest_id(), row))
+        .collect();
+    // Stable: rows of one key stay in their order. Reversed, so that the last comes first and stays.
+    rows.reverse();
+    rows.sort_by_key(|(contest, _)| *contest);
+    rows.dedup_by_key(|(contest, _)| *contest);
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+/// The id of the caller's vote for a value.
+fn vote_id(caller: &Caller, proposal: &Proposal) -> FeedbackId {
+    let contest = proposal.key.contest_id();
+    let candidate = proposal.value.candidate_id(contest);
+    // Two ids of fixed length, then the caller: no two votes give the same bytes.
+    let name = [contest.0.as_bytes(), candidate.0.as_bytes(), caller.as_str().as_bytes()].concat();
+    FeedbackId(Uuid::new_v5(&VOTES, &name))
+}

@@ -1,0 +1,413 @@
+//! Takes events from feedback-svc: delivered at least once, in effect exactly once.
+//!
+//! Events are applied in groups: one transaction for all of a group's contests. A group that fails is tried again one by
+//! one, so that only the culprit sees its error. What each event was told is kept with its id and told again when it comes
+//! again.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use emend_core::{
+    AcceptOrder, Ballot, Caller, Event, EventId, FeedbackId, Namespace, Origin, Outcome, OutcomeState, Proposal,
+    Reason, Reporter,
+};
+use emend_proto::common::v1 as pb;
+use emend_runtime::{
+    Error,
+    store::{CorruptRow, StoreError, retry_conflicts},
+};
+use emend_wire::{render, value};
+use jiff::Timestamp;
+use prost::Message as _;
+
+use super::{
+    App,
+    desk::{Because, Desk, InRevision, Made},
+    failure::{Failure, refused},
+};
+use crate::store::decisions::{Actor, BallotDetails, KnownBallot, Mark, NewBallot, Seen, Trigger};
+
+/// Events that one transaction takes at most.
+pub const GROUP: usize = 64;
+
+/// A valid event.
+#[derive(Debug, Clone)]
+pub struct IngestEvent {
+    /// Unique.
+    pub id: EventId,
+    /// The feedback that it happened to.
+    pub feedback: FeedbackId,
+    /// The feedback's search application.
+    pub namespace: Namespace,
+    /// The feedback's accept order.
+    pub accept_order: AcceptOrder,
+    /// W3C trace context of the submission; may be empty.
+    pub traceparent: String,
+    /// What happened.
+    pub what: What,
+}
+
+/// What happened to a feedback.
+#[derive(Debug, Clone)]
+pub enum What {
+    /// It was stored.
+    Recorded(Box<Recorded>),
+    /// It was taken back.
+    Retracted {
+        /// The client that did.
+        caller: Caller,
+        /// When.
+        at: Timestamp,
+    },
+    /// Its personal parts are to be erased.
+    Redacted {
+        /// The client that asked for it.
+        caller: Caller,
+        /// When.
+        at: Timestamp,
+    },
+}
+
+/// A stored feedback.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// Who said so.
+    pub reporter: Reporter,
+    /// The client that sent it.
+    pub caller: Caller,
+    /// The query it is about; may be empty.
+    pub query_id: String,
+    /// Why; may be empty.
+    pub reason: String,
+    /// For the reviewer.
+    pub context: BTreeMap<String, String>,
+    /// What it proposes.
+    pub proposal: Proposal,
+    /// When it was received.
+    pub received_at: Timestamp,
+}
+
+/// What became of an event.
+pub type EventResult = Result<pb::Outcome, Error>;
+
+impl App {
+    /// Applies events, in groups; a result for each, in their order.
+    pub async fn ingest(&self, events: &[IngestEvent]) -> Vec<EventResult> {
+        let mut results = Vec::with_capacity(events.len());
+        for group in events.chunks(GROUP) {
+            match self.group(group).await {
+                Ok(group) => results.extend(group),
+                // The database is away for all of them.
+                Err(Failure::Store(StoreError::Unavailable(error))) => {
+                    results.push(Err(StoreError::Unavailable(error).into()));
+                    results.extend(group[1..].iter().map(|_| {
+                        Err(Error::unavailable("DATABASE_UNAVAILABLE", "the database is unavailable"))
+                    }));
+                }
+                Err(failure) if group.len() == 1 => results.push(Err(failure.into())),
+                Err(failure) => {
+                    tracing::warn!(error = %failure, events = group.len(), "a group failed; trying one by one");
+                    for event in group {
+                        results.push(match self.group(std::slice::from_ref(event)).await {
+                            Ok(mut alone) => alone.pop().unwrap_or_else(|| {
+                                Err(Error::internal("a group of one event has no result"))
+                            }),
+                            Err(failure) => Err(failure.into()),
+                        });
+                    }
+                }
+            }
+        }
+        results
+    }
+
+    /// Applies a group in one transaction.
+    async fn group(&self, events: &[IngestEvent]) -> Result<Vec<EventResult>, Failure> {
+        let (results, wrote) =
+            retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_group(events)).await?;
+        if wrote {
+            self.follower.wake();
+        }
+        Ok(results)
+    }
+
+    async fn try_group(&self, events: &[IngestEvent]) -> Result<(Vec<EventResult>, bool), Failure> {
+        let now = self.clock.now();
+        let ids: Vec<EventId> = events.iter().map(|event| event.id).collect();
+        let feedback: Vec<FeedbackId> = events.iter().map(|event| event.feedback).collect();
+        let mut tx = self.store.begin().await?;
+        tx.lock_feedback(&feedback).await?;
+        let seen = tx.seen(&ids, &feedback).await?;
+        if ids.iter().all(|id| seen.outcomes.contains_key(id)) {
+            let told = ids.iter().map(|id| Ok(Ok(told_before(&seen, *id)?)));
+            return Ok((told.collect::<Result<_, Failure>>()?, false));
+        }
+        let keys = events.iter().filter_map(|event| match &event.what {
+            What::Recorded(recorded) => Some(recorded.proposal.key.clone()),
+            What::Retracted { .. } => seen.ballots.get(&event.feedback).map(|known| known.key.clone()),
+            What::Redacted { .. } => None,
+        });
+        let leaving = u32::try_from(events.len()).unwrap_or(u32::MAX);
+        let desk = Desk::open(&mut *tx, now, keys, leaving).await?;
+        let mut group = Group {
+            now,
+            desk,
+            retracted: seen.retracted.iter().copied().collect(),
+            redacted: seen.redacted.iter().copied().collect(),
+            ballots: HashMap::new(),
+            seen,
+            answered: HashMap::new(),
+        };
+        let mut order: Vec<usize> = (0..events.len()).collect();
+        order.sort_by_key(|&index| events[index].accept_order);
+        let mut answers: Vec<Option<Answer>> = events.iter().map(|_| None).collect();
+        for index in order {
+            answers[index] = Some(group.apply(&events[index])?);
+        }
+        let written = group.desk.finish(&mut *tx).await?;
+        tx.commit().await?;
+        let results = answers.into_iter().flatten().map(|answer| match answer {
+            Answer::Now(place) => written
+                .outcomes
+                .get(place)
+                .cloned()
+                .ok_or_else(|| Error::internal("an answered event has no outcome")),
+            Answer::Before(outcome) => Ok(*outcome),
+            Answer::Refused(error) => Err(error),
+        });
+        Ok((results.collect(), written.last().0 > 0))
+    }
+}
+
+/// What an event of a group is told.
+enum Answer {
+    /// What is decided now, by its place among the written outcomes.
+    Now(usize),
+    /// What it was told before.
+    Before(Box<pb::Outcome>),
+    /// It can't be applied, whenever it is tried.
+    Refused(Error),
+}
+
+/// A group while it is applied.
+struct Group {
+    now: Timestamp,
+    desk: Desk,
+    seen: Seen,
+    retracted: HashSet<FeedbackId>,
+    redacted: HashSet<FeedbackId>,
+    /// Ballots of this group, and stored ones that it changed.
+    ballots: HashMap<FeedbackId, KnownBallot>,
+    answered: HashMap<EventId, usize>,
+}
+
+impl Group {
+    fn apply(&mut self, event: &IngestEvent) -> Result<Answer, Failure> {
+        if self.seen.outcomes.contains_key(&event.id) {
+            return Ok(Answer::Before(Box::new(told_before(&self.seen, event.id)?)));
+        }
+        if let Some(&place) = self.answered.get(&event.id) {
+            return Ok(Answer::Now(place));
+        }
+        let known = self.known(event.feedback);
+        if known.as_ref().is_some_and(|known| known.key.namespace != event.namespace) {
+            return Ok(Answer::Refused(Error::invalid(
+                "namespace",
+                "is not the namespace of this feedback",
+            )));
+        }
+        let outcome = match &event.what {
+            What::Recorded(recorded) if known.is_none() => self.record(event, recorded)?,
+            What::Recorded(_) => {
+                return Ok(Answer::Refused(Error::AlreadyExists {
+                    reason: "FEEDBACK_RECORDED",
+                    message: "another event recorded this feedback before".into(),
+                }));
+            }
+            What::Retracted { caller, at } => self.retract(event, known, caller, *at)?,
+            What::Redacted { caller, at } => self.redact(event, known, caller, *at),
+        };
+        let place = self.desk.answer(event.id, event.feedback, outcome);
+        self.answered.insert(event.id, place);
+        Ok(Answer::Now(place))
+    }
+
+    /// The ballot of a feedback as it is now.
+    fn known(&self, feedback: FeedbackId) -> Option<KnownBallot> {
+        self.ballots
+            .get(&feedback)
+            .or_else(|| self.seen.ballots.get(&feedback))
+            .cloned()
+    }
+
+    fn record(&mut self, event: &IngestEvent, recorded: &Recorded) -> Result<pb::Outcome, Failure> {
+        let Recorded { proposal, caller, .. } = recorded;
+        let contest = proposal.key.contest_id();
+        let policy = self.desk.policy(&proposal.key);
+        let candidate = proposal.value.candidate_id(contest);
+        let without_effect = |state, reason| {
+            let risk = policy.risk_for(proposal.key.user.is_some());
+            let threshold = policy.threshold_for(risk);
+            Outcome::without_effect(state, reason, candidate, &proposal.value, risk, threshold, self.now)
+        };
+        if value::encode(&proposal.value).len() > policy.max_value_bytes as usize {
+            let outcome = without_effect(OutcomeState::Refused, Reason::ResourceLimit);
+            return Ok(render::outcome(&outcome));
+        }
+        let voter = recorded.reporter.voter(caller);
+        let ballot = Ballot {
+            feedback_id: event.feedback,
+            accept_order: event.accept_order,
+            voter: voter.key(),
+            identified: voter.is_identified(),
+            caller: caller.clone(),
+            candidate,
+            received_at: recorded.received_at,
+        };
+        let retracted = self.retracted.contains(&event.feedback);
+        let outcome = if retracted {
+            self.desk.note_accept_order(contest, event.accept_order);
+            without_effect(OutcomeState::NoEffect, Reason::Retracted)
+        } else {
+            let happened = Event::Recorded {
+                ballot: ballot.clone(),
+                value: proposal.value.clone(),
+                origin: Origin::Votes,
+                personal_data: proposal.personal_data,
+            };
+            let because = because(event, caller, recorded.received_at);
+            let made = self.desk.decide(contest, &happened, &because, InRevision::Own);
+            outcome_of(made, event)?
+        };
+        self.keep(event, recorded, ballot, retracted);
+        Ok(render::outcome(&outcome))
+    }
+
+    /// Keeps the ballot, and its personal parts unless they were erased before they came.
+    fn keep(&mut self, event: &IngestEvent, recorded: &Recorded, ballot: Ballot, retracted: bool) {
+        let key = recorded.proposal.key.clone();
+        self.desk.votes.ballots.push(NewBallot {
+            contest: key.contest_id(),
+            ballot: ballot.clone(),
+            retracted,
+            system_choice: recorded.proposal.system_choice.clone().unwrap_or_default(),
+            traceparent: event.traceparent.clone(),
+        });
+        if !self.redacted.contains(&event.feedback) {
+            self.desk.votes.details.push(BallotDetails {
+                feedback: event.feedback,
+                reporter: recorded.reporter.clone(),
+                query_id: recorded.query_id.clone(),
+                reason: recorded.reason.clone(),
+                context: recorded.context.clone(),
+            });
+        }
+        let known = KnownBallot {
+            key,
+            ballot,
+            retracted,
+        };
+        self.ballots.insert(event.feedback, known);
+    }
+
+    fn retract(
+        &mut self,
+        event: &IngestEvent,
+        known: Option<KnownBallot>,
+        caller: &Caller,
+        at: Timestamp,
+    ) -> Result<pb::Outcome, Failure> {
+        if self.retracted.insert(event.feedback) {
+            self.desk.votes.retraction_marks.push(mark(event, caller, at));
+        }
+        match known {
+            Some(known) if !known.retracted => {
+                let contest = known.key.contest_id();
+                let happened = Event::Retracted {
+                    ballot: known.ballot.clone(),
+                };
+                let because = because(event, caller, at);
+                let made = self.desk.decide(contest, &happened, &because, InRevision::Own);
+                self.desk.votes.retracted.push(event.feedback);
+                let retracted = KnownBallot {
+                    retracted: true,
+                    ..known
+                };
+                self.ballots.insert(event.feedback, retracted);
+                Ok(render::outcome(&outcome_of(made, event)?))
+            }
+            known => Ok(self.nothing_more(
+                known.as_ref(),
+                Reason::Retracted.name(),
+                "Taken back: it does not count.",
+            )),
+        }
+    }
+
+    fn redact(
+        &mut self,
+        event: &IngestEvent,
+        known: Option<KnownBallot>,
+        caller: &Caller,
+        at: Timestamp,
+    ) -> pb::Outcome {
+        if self.redacted.insert(event.feedback) {
+            self.desk.votes.redaction_marks.push(mark(event, caller, at));
+        }
+        self.desk.votes.erased.push(event.feedback);
+        self.nothing_more(
+            known.as_ref(),
+            "",
+            "Its reporter, free text and context are erased; what it counted for stays.",
+        )
+    }
+
+    /// What an event is told that changed nothing that counts.
+    fn nothing_more(&self, known: Option<&KnownBallot>, reason: &str, message: &str) -> pb::Outcome {
+        pb::Outcome {
+            state: pb::OutcomeState::NoEffect as i32,
+            reason: reason.to_owned(),
+            candidate_id: known
+                .map(|known| known.ballot.candidate.to_string())
+                .unwrap_or_default(),
+            kind: known.map_or(0, |known| known.key.kind.number()),
+            message: message.to_owned(),
+            evaluated_at: Some(render::timestamp(self.now)),
+            ..pb::Outcome::default()
+        }
+    }
+}
+
+fn because(event: &IngestEvent, caller: &Caller, received_at: Timestamp) -> Because {
+    Because {
+        actor: Actor::caller(caller.clone()),
+        reason: String::new(),
+        operation: None,
+        trigger: Some(Trigger {
+            feedback: event.feedback,
+            received_at,
+            traceparent: event.traceparent.clone(),
+        }),
+    }
+}
+
+fn mark(event: &IngestEvent, caller: &Caller, at: Timestamp) -> Mark {
+    Mark {
+        feedback: event.feedback,
+        event: event.id,
+        caller: caller.clone(),
+        at,
+    }
+}
+
+/// The rules refuse no vote and no retraction; if they did, that would be for the sender to know.
+fn outcome_of(made: Result<Made, emend_core::Refusal>, event: &IngestEvent) -> Result<Outcome, Failure> {
+    let made = made.map_err(|refusal| refused(&refusal, &event.feedback.to_string()))?;
+    made.outcome
+        .ok_or_else(|| Error::internal(format!("feedback {} has no outcome", event.feedback)).into())
+}
+
+fn told_before(seen: &Seen, event: EventId) -> Result<pb::Outcome, Failure> {
+    let bytes = seen.outcomes.get(&event).map(AsRef::as_ref).unwrap_or_default();
+    let outcome = pb::Outcome::decode(bytes);
+    outcome.map_err(|error| CorruptRow::new("inbox", "outcome", event, error).into())
+}

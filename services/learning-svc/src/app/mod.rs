@@ -1,0 +1,91 @@
+//! The use cases. Each is one transaction, from its first read to its commit, begun anew as a whole where it meets a
+//! conflict; nothing leaves the process within it.
+//!
+//! [`desk`] is what they share: contests on a desk, decided upon one event after another, and written at once. They must
+//! know nothing of gRPC or SQL.
+
+pub mod audit;
+pub mod candidates;
+pub mod desk;
+pub mod etag;
+pub mod failure;
+pub mod import;
+pub mod ingest;
+pub mod policies;
+pub mod reevaluation;
+pub mod resources;
+pub mod revert;
+pub mod review;
+
+#[cfg(test)]
+mod tests;
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use emend_core::Revision;
+use emend_runtime::{Entropy, SharedClock};
+use tokio::{sync::Notify, time::timeout};
+
+use crate::store::DecisionStore;
+
+/// How long a mutation waits until this replica's own readers see what it wrote.
+const READ_YOUR_WRITES: Duration = Duration::from_secs(1);
+
+/// Who follows the log in this process.
+#[async_trait]
+pub trait Follower: Send + Sync {
+    /// Revisions were committed.
+    fn wake(&self);
+
+    /// Ends once this process's readers see the revision.
+    async fn reached(&self, revision: Revision);
+}
+
+/// What every use case needs.
+#[derive(Clone)]
+pub struct App {
+    /// The database.
+    pub store: Arc<dyn DecisionStore>,
+    /// Who follows the log in this process.
+    pub follower: Arc<dyn Follower>,
+    /// What time it is, for deciding.
+    pub clock: SharedClock,
+    /// Ids and jitter.
+    pub entropy: Entropy,
+    /// Wakes the re-evaluation when a policy changed.
+    pub policy_changed: Arc<Notify>,
+}
+
+impl std::fmt::Debug for App {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("App").finish_non_exhaustive()
+    }
+}
+
+impl App {
+    /// The use cases on one database.
+    pub fn new(
+        store: Arc<dyn DecisionStore>,
+        follower: Arc<dyn Follower>,
+        clock: SharedClock,
+        entropy: Entropy,
+    ) -> Self {
+        Self {
+            store,
+            follower,
+            clock,
+            entropy,
+            policy_changed: Arc::default(),
+        }
+    }
+
+    /// Tells of committed revisions and, for a short while, waits until this replica's readers see them.
+    async fn publish(&self, revision: Revision) {
+        if revision > Revision::default() {
+            self.follower.wake();
+            // Readers that lag catch up by themselves; whoever must see it asks with min_revision.
+            let _ = timeout(READ_YOUR_WRITES, self.follower.reached(revision)).await;
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Evaluates anew what waits, after a policy changed: in batches, resumable, by any number of replicas.
+//!
+//! It takes no input: what was evaluated by an older version than the one in force is to be done, and what is done no
+//! longer shows. A decision that began under the old policy and commits late shows again, which is why it looks again from
+//! time to time.
+
+use std::time::Duration;
+
+use emend_core::{Caller, Event, ResourceKey, Revision};
+use emend_runtime::{
+    Lifecycle,
+    store::{StoreError, retry_conflicts},
+};
+use tokio::time::timeout;
+
+use super::{
+    App,
+    desk::{Because, Desk, InRevision},
+    failure::{Failure, refused},
+    resources::subject,
+};
+use crate::store::decisions::Actor;
+
+/// Contests in one transaction.
+const BATCH: u32 = 128;
+/// How often it looks by itself.
+const PERIOD: Duration = Duration::from_secs(5);
+
+/// What one step did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Step {
+    /// Contests that were evaluated.
+    pub evaluated: usize,
+    /// Contests that could not be, and are left for later.
+    pub failed: usize,
+}
+
+impl App {
+    /// Evaluates one batch.
+    pub async fn reevaluate_once(&self) -> Result<Step, StoreError> {
+        let keys = self.store.contests_to_reevaluate(BATCH).await?;
+        if keys.is_empty() {
+            return Ok(Step::default());
+        }
+        match self.reevaluate(&keys).await {
+            Ok(()) => Ok(Step {
+                evaluated: keys.len(),
+                failed: 0,
+            }),
+            Err(Failure::Store(error @ (StoreError::Unavailable(_) | StoreError::Conflict(_)))) => Err(error),
+            Err(_) => {
+                let mut step = Step::default();
+                for key in &keys {
+                    match self.reevaluate(std::slice::from_ref(key)).await {
+                        Ok(()) => step.evaluated += 1,
+                        Err(error) => {
+                            let contest = key.contest_id();
+                            tracing::error!(%contest, %error, "a contest can't be evaluated anew");
+                            step.failed += 1;
+                        }
+                    }
+                }
+                Ok(step)
+            }
+        }
+    }
+
+    async fn reevaluate(&self, keys: &[ResourceKey]) -> Result<(), Failure> {
+        let last = retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_reevaluate(keys)).await?;
+        if last > Revision::default() {
+            self.follower.wake();
+        }
+        Ok(())
+    }
+
+    async fn try_reevaluate(&self, keys: &[ResourceKey]) -> Result<Revision, Failure> {
+        let because = Because {
+            actor: Actor::caller(Caller::system()),
+            reason: String::new(),
+            operation: None,
+            trigger: None,
+        };
+        let mut tx = self.store.begin().await?;
+        let mut desk = Desk::open(&mut *tx, self.clock.now(), keys.iter().cloned(), 0).await?;
+        for key in keys {
+            let contest = key.contest_id();
+            let version = desk.policy(key).version;
+            // Another replica may have been here, or an event.
+            if desk
+                .found(contest)
+                .is_some_and(|found| found.row.pending && found.row.policy_version < version)
+            {
+                desk.decide(contest, &Event::PolicyChanged, &because, InRevision::Own)
+                    .map_err(|refusal| refused(&refusal, &subject(key)))?;
+            }
+        }
+        let written = desk.finish(&mut *tx).await?;
+        tx.commit().await?;
+        Ok(written.last())
+    }
+
+    /// Works until the lifecycle ends; `alive` hears whether the last step went well.
+    pub async fn reevaluate_until_stopped(self, lifecycle: Lifecycle, alive: impl Fn(bool) + Send + Sync) {
+        loop {
+            let step = tokio::select! {
+                () = lifecycle.soft().cancelled() => return,
+                step = self.reevaluate_once() => step,
+            };
+            alive(step.is_ok());
+            match step {
+                Ok(step) if step.evaluated > 0 => continue,
+                Ok(_) => {}
+                Err(error) => tracing::warn!(%error, "can't evaluate anew; trying again"),
+            }
+            tokio::select! {
+                () = lifecycle.soft().cancelled() => return,
+                _ = timeout(PERIOD, self.policy_changed.notified()) => {}
+            }
+        }
+    }
+}

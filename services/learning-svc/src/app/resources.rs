@@ -1,0 +1,150 @@
+//! People set values and take them away.
+
+use emend_core::{Event, Origin, ResourceKey, ResourceValue, Revision};
+use emend_runtime::{Error, store::retry_conflicts};
+use emend_wire::value;
+
+use super::{
+    App,
+    desk::{Because, Desk, InRevision},
+    etag,
+    failure::{Failure, refused, resource_limit},
+};
+use crate::store::decisions::Actor;
+
+/// A value that a person sets.
+#[derive(Debug, Clone)]
+pub struct Put {
+    /// Of which resource.
+    pub key: ResourceKey,
+    /// The value.
+    pub value: ResourceValue,
+    /// Only if the resource still has this etag.
+    pub etag: Option<String>,
+    /// Why.
+    pub reason: Option<String>,
+    /// Who.
+    pub actor: Actor,
+}
+
+/// A value that a person takes away.
+#[derive(Debug, Clone)]
+pub struct Delete {
+    /// Of which resource.
+    pub key: ResourceKey,
+    /// Only if the resource still has this etag.
+    pub etag: Option<String>,
+    /// Why.
+    pub reason: Option<String>,
+    /// Who.
+    pub actor: Actor,
+}
+
+/// A resource after a person set it.
+#[derive(Debug, Clone)]
+pub struct PutResource {
+    /// The revision that gave it its value.
+    pub resource_revision: Revision,
+    /// When that was committed, in microseconds since 1970 by the database's clock.
+    pub committed_at: i64,
+    /// The revision that was written; 0 where it had this value already.
+    pub revision: Revision,
+}
+
+impl App {
+    /// Sets a value as a person's decision and pins its contest.
+    pub async fn put(&self, put: &Put) -> Result<PutResource, Error> {
+        let done = retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_put(put)).await?;
+        self.publish(done.revision).await;
+        Ok(done)
+    }
+
+    async fn try_put(&self, put: &Put) -> Result<PutResource, Failure> {
+        let contest = put.key.contest_id();
+        let mut tx = self.store.begin().await?;
+        let mut desk = Desk::open(&mut *tx, self.clock.now(), [put.key.clone()], 0).await?;
+        etag::check(put.etag.as_deref(), &current_etag(&desk, &put.key))?;
+        let limit = desk.policy(&put.key).max_value_bytes;
+        if value::encode(&put.value).len() > limit as usize {
+            return Err(resource_limit(format!(
+                "the value has more than the {limit} bytes that the policy allows"
+            ))
+            .into());
+        }
+        let event = Event::Put {
+            value: put.value.clone(),
+            origin: Origin::Operator,
+            reason: put.reason.clone(),
+        };
+        let because = because(&put.actor, put.reason.as_deref());
+        let made = desk
+            .decide(contest, &event, &because, InRevision::Own)
+            .map_err(|refusal| refused(&refusal, &subject(&put.key)))?;
+        let written = desk.finish(&mut *tx).await?;
+        tx.commit().await?;
+        let revision = written.settle(made.revision);
+        let before = desk.found(contest).map_or(0, |found| found.committed_at);
+        Ok(PutResource {
+            resource_revision: desk
+                .state(contest)
+                .and_then(|state| state.resource.as_ref())
+                .map_or(revision, |resource| resource.revision),
+            committed_at: if revision.0 > 0 { written.committed_at } else { before },
+            revision,
+        })
+    }
+
+    /// Takes a value away; answers the revision that was written.
+    pub async fn delete(&self, delete: &Delete) -> Result<Revision, Error> {
+        let revision = retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_delete(delete)).await?;
+        self.publish(revision).await;
+        Ok(revision)
+    }
+
+    async fn try_delete(&self, delete: &Delete) -> Result<Revision, Failure> {
+        let contest = delete.key.contest_id();
+        let mut tx = self.store.begin().await?;
+        let mut desk = Desk::open(&mut *tx, self.clock.now(), [delete.key.clone()], 0).await?;
+        if desk.state(contest).is_some_and(|state| state.resource.is_some()) {
+            etag::check(delete.etag.as_deref(), &current_etag(&desk, &delete.key))?;
+        }
+        let event = Event::Delete {
+            reason: delete.reason.clone(),
+        };
+        let because = because(&delete.actor, delete.reason.as_deref());
+        let made = desk
+            .decide(contest, &event, &because, InRevision::Own)
+            .map_err(|refusal| refused(&refusal, &subject(&delete.key)))?;
+        let written = desk.finish(&mut *tx).await?;
+        tx.commit().await?;
+        Ok(written.settle(made.revision))
+    }
+}
+
+fn because(actor: &Actor, reason: Option<&str>) -> Because {
+    Because {
+        actor: actor.clone(),
+        reason: reason.unwrap_or_default().to_owned(),
+        operation: None,
+        trigger: None,
+    }
+}
+
+/// The etag of what is there; of nothing, one that no resource has.
+fn current_etag(desk: &Desk, key: &ResourceKey) -> String {
+    desk.state(key.contest_id())
+        .and_then(|state| state.resource.as_ref())
+        .map_or_else(String::new, |resource| etag::of_revision(resource.revision.0))
+}
+
+/// A resource as errors name it: its parts, joined by slashes.
+pub fn subject(key: &ResourceKey) -> String {
+    let mut subject = format!("{}/{}/{}", key.namespace, key.kind, key.key);
+    for part in [key.qualifier.as_str(), key.user_id()] {
+        if !part.is_empty() {
+            subject.push('/');
+            subject.push_str(part);
+        }
+    }
+    subject
+}

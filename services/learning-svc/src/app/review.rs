@@ -1,0 +1,138 @@
+//! People approve and reject candidates.
+
+use emend_core::{CandidateId, Event, Namespace, OperationId, ResourceValue, Revision};
+use emend_runtime::{Error, store::retry_conflicts};
+use emend_wire::value;
+
+use super::{
+    App,
+    desk::{Because, Desk, InRevision},
+    etag,
+    failure::{Failure, refused, resource_limit},
+};
+use crate::store::decisions::{Actor, CandidateRecord};
+
+/// Which candidate a person decides upon, and who that is.
+#[derive(Debug, Clone)]
+pub struct Review {
+    /// The candidate's search application.
+    pub namespace: Namespace,
+    /// Which.
+    pub candidate: CandidateId,
+    /// Only if it still has this etag.
+    pub etag: Option<String>,
+    /// Who.
+    pub actor: Actor,
+    /// The bulk action that it is part of.
+    pub operation: Option<OperationId>,
+    /// What is decided.
+    pub verdict: Verdict,
+}
+
+/// What a person decides upon a candidate.
+#[derive(Debug, Clone)]
+pub enum Verdict {
+    /// It applies, as it is or edited.
+    Approve {
+        /// This applies instead.
+        edited: Option<ResourceValue>,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// It is turned down.
+    Reject {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What became of it.
+#[derive(Debug, Clone)]
+pub struct Reviewed {
+    /// The candidate that was decided upon: the edited one where the value was edited.
+    pub candidate: CandidateRecord,
+    /// The revision that was written; 0 where no resource changed.
+    pub revision: Revision,
+}
+
+impl App {
+    /// Does what a person decided.
+    pub async fn review(&self, review: &Review) -> Result<Reviewed, Error> {
+        let reviewed =
+            retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_review(review)).await?;
+        self.publish(reviewed.revision).await;
+        Ok(reviewed)
+    }
+
+    async fn try_review(&self, review: &Review) -> Result<Reviewed, Failure> {
+        let id = review.candidate;
+        let unknown = || Error::not_found("candidate", id.to_string());
+        let mut tx = self.store.begin().await?;
+        let key = tx
+            .contest_of(id)
+            .await?
+            .filter(|key| key.namespace == review.namespace)
+            .ok_or_else(unknown)?;
+        let contest = key.contest_id();
+        let mut desk = Desk::open(&mut *tx, self.clock.now(), [key.clone()], 0).await?;
+        let version = desk
+            .found(contest)
+            .and_then(|found| found.kept.get(&id))
+            .map(|kept| kept.version)
+            .ok_or_else(unknown)?;
+        etag::check(review.etag.as_deref(), &etag::of_version(version))?;
+
+        let (event, reason) = match &review.verdict {
+            Verdict::Approve { edited, reason } => {
+                let limit = desk.policy(&key).max_value_bytes;
+                if edited
+                    .as_ref()
+                    .is_some_and(|edited| value::encode(edited).len() > limit as usize)
+                {
+                    return Err(resource_limit(format!(
+                        "the value has more than the {limit} bytes that the policy allows"
+                    ))
+                    .into());
+                }
+                let event = Event::Approve {
+                    candidate: id,
+                    edited: edited.clone(),
+                    reason: reason.clone(),
+                };
+                (event, reason.clone().unwrap_or_default())
+            }
+            Verdict::Reject { reason } => {
+                let event = Event::Reject {
+                    candidate: id,
+                    reason: reason.clone(),
+                };
+                (event, reason.clone())
+            }
+        };
+        let because = Because {
+            actor: review.actor.clone(),
+            reason,
+            operation: review.operation,
+            trigger: None,
+        };
+        let made = desk
+            .decide(contest, &event, &because, InRevision::Own)
+            .map_err(|refusal| refused(&refusal, &id.to_string()))?;
+        let decided_upon = match &review.verdict {
+            Verdict::Approve { .. } => desk
+                .state(contest)
+                .and_then(|state| state.applied())
+                .map_or(id, |applied| applied.id),
+            Verdict::Reject { .. } => id,
+        };
+        let written = desk.finish(&mut *tx).await?;
+        tx.commit().await?;
+        let candidate = desk
+            .record(contest, decided_upon)
+            .ok_or_else(|| Error::internal(format!("candidate {decided_upon} was decided upon and is gone")))?;
+        Ok(Reviewed {
+            candidate,
+            revision: written.settle(made.revision),
+        })
+    }
+}

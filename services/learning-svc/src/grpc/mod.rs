@@ -1,0 +1,3 @@
+//! Requests in, one use case, responses out.
+
+pub mod subscriptions;

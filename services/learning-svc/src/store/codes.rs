@@ -1,0 +1,137 @@
+//! The numbers and names by which databases keep what the rules know as enums. The numbers are those of the wire contract.
+
+use emend_core::{Counting, Hold, Origin, Reason, RiskLevel, Status};
+
+/// A candidate's status.
+pub fn status(status: Status) -> i32 {
+    match status {
+        Status::Pending => 1,
+        Status::AwaitingReview => 2,
+        Status::Applied => 3,
+        Status::Rejected => 4,
+        Status::Superseded => 5,
+        Status::Withdrawn => 6,
+    }
+}
+
+/// The status of that number.
+pub fn parse_status(number: i32) -> Option<Status> {
+    [
+        Status::Pending,
+        Status::AwaitingReview,
+        Status::Applied,
+        Status::Rejected,
+        Status::Superseded,
+        Status::Withdrawn,
+    ]
+    .into_iter()
+    .find(|&known| status(known) == number)
+}
+
+/// A candidate's origin.
+pub fn origin(origin: Origin) -> i32 {
+    match origin {
+        Origin::Votes => 1,
+        Origin::Review => 2,
+        Origin::Operator => 3,
+        Origin::Import => 4,
+    }
+}
+
+/// The origin of that number.
+pub fn parse_origin(number: i32) -> Option<Origin> {
+    [Origin::Votes, Origin::Review, Origin::Operator, Origin::Import]
+        .into_iter()
+        .find(|&known| origin(known) == number)
+}
+
+/// A risk level.
+pub fn risk(risk: RiskLevel) -> i32 {
+    match risk {
+        RiskLevel::Low => 1,
+        RiskLevel::Medium => 2,
+        RiskLevel::High => 3,
+    }
+}
+
+/// The risk level of that number.
+pub fn parse_risk(number: i32) -> Option<RiskLevel> {
+    [RiskLevel::Low, RiskLevel::Medium, RiskLevel::High]
+        .into_iter()
+        .find(|&known| risk(known) == number)
+}
+
+/// What a count is made of.
+pub fn counting(counting: Counting) -> i32 {
+    match counting {
+        Counting::DistinctVoters => 1,
+        Counting::Occurrences => 2,
+    }
+}
+
+/// The counting of that number.
+pub fn parse_counting(number: i32) -> Option<Counting> {
+    [Counting::DistinctVoters, Counting::Occurrences]
+        .into_iter()
+        .find(|&known| counting(known) == number)
+}
+
+/// Why votes alone cannot apply a candidate, by the reason's name; empty: they can.
+pub fn hold(hold: Option<Hold>) -> &'static str {
+    hold.map_or("", |hold| hold.reason().name())
+}
+
+/// The hold of that name.
+pub fn parse_hold(name: &str) -> Option<Option<Hold>> {
+    if name.is_empty() {
+        return Some(None);
+    }
+    [Hold::Reverted, Hold::Deleted, Hold::PersonalData]
+        .into_iter()
+        .find(|known| known.reason().name() == name)
+        .map(Some)
+}
+
+/// A reason's name; empty: none.
+pub fn reason(reason: Option<Reason>) -> &'static str {
+    reason.map_or("", Reason::name)
+}
+
+/// The reason of that name.
+pub fn parse_reason(name: &str) -> Option<Option<Reason>> {
+    if name.is_empty() {
+        Some(None)
+    } else {
+        Reason::parse(name).ok().map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_and_name_comes_back_as_what_it_was() {
+        for number in 1..=6 {
+            assert_eq!(parse_status(number).map(status), Some(number));
+        }
+        for number in 1..=4 {
+            assert_eq!(parse_origin(number).map(origin), Some(number));
+        }
+        for number in 1..=3 {
+            assert_eq!(parse_risk(number).map(risk), Some(number));
+        }
+        for number in 1..=2 {
+            assert_eq!(parse_counting(number).map(counting), Some(number));
+        }
+        for name in ["", "REVERTED", "DELETED", "PERSONAL_DATA"] {
+            assert_eq!(parse_hold(name).map(hold), Some(name));
+        }
+        for name in ["", "RIVALS", "RETRACTED"] {
+            assert_eq!(parse_reason(name).map(reason), Some(name));
+        }
+        assert_eq!(parse_status(0), None);
+        assert_eq!(parse_hold("RIVALS"), None);
+        assert_eq!(parse_reason("SOMETHING"), None);
+    }
+}

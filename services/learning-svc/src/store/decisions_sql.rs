@@ -1,0 +1,389 @@
+//! The unit of work in SQL: what is locked and read before anything is decided. Written once, compiled for each database.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use emend_core::{
+    AcceptOrder, CandidateId, ContestId, ContestState, EventId, FeedbackId, Policy, ResourceKey, Revision,
+};
+use emend_runtime::store::{CorruptRow, StoreError};
+use jiff::Timestamp;
+use sqlx::{QueryBuilder, Transaction};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{Backend, Db, FOR_UPDATE, NOW_MICROS, lock_feedback, notify, writes_sql};
+use crate::store::{
+    batches::{batches, batches_up_to},
+    decisions::{
+        DecisionWrites, LockedContest, LockedHead, PolicyKey, PolicyWrite, Seen, StoredContest, StoredPolicy,
+        Tx, VoteWrites, WrittenChange,
+    },
+    rows::{
+        BallotRow, CandidateRow, ContestRow, CountRow, KeyRow, KnownBallotRow, PolicyRow, ResourceRow, SeenRow,
+        WrittenChangeRow,
+    },
+};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// One unit of work: a transaction, rolled back when it is dropped.
+pub(super) struct Work {
+    transaction: Transaction<'static, Db>,
+}
+
+impl Work {
+    pub(super) async fn begin(store: &Backend) -> Result<Self> {
+        Ok(Self {
+            transaction: store.begin_write().await?,
+        })
+    }
+
+    async fn rows<R>(&mut self, mut query: QueryBuilder<Db>) -> Result<Vec<R>>
+    where
+        R: for<'r> sqlx::FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
+    {
+        Ok(query
+            .build_query_as()
+            .fetch_all(&mut *self.transaction)
+            .await?)
+    }
+}
+
+/// Appends `($1, $2, …)`; of nothing, a list that holds nothing.
+pub(super) fn push_list<T: ToString>(query: &mut QueryBuilder<Db>, items: &[T]) {
+    if items.is_empty() {
+        query.push("(NULL)");
+        return;
+    }
+    query.push("(");
+    let mut list = query.separated(", ");
+    for item in items {
+        list.push_bind(item.to_string());
+    }
+    query.push(")");
+}
+
+/// Appends `((a = $1 AND b = $2) OR …)` for namespaces and kinds.
+fn push_policy_keys(query: &mut QueryBuilder<Db>, keys: &[PolicyKey]) {
+    query.push("(");
+    for (index, key) in keys.iter().enumerate() {
+        if index > 0 {
+            query.push(" OR ");
+        }
+        query.push("(namespace = ").push_bind(key.namespace.as_str());
+        query.push(" AND kind = ").push_bind(key.kind.number());
+        query.push(")");
+    }
+    query.push(")");
+}
+
+/// The hash by which contests are found by their key alone.
+pub(super) fn key_hash(key: &str) -> i64 {
+    xxh3_64(key.as_bytes()).cast_signed()
+}
+
+const POLICY: &str = "SELECT namespace, kind, version, risk, threshold, counting, half_life, max_derived_voters, \
+     max_resources, max_value_bytes, max_counted_feedback, updated_at FROM policies WHERE ";
+const POLICY_IN_FORCE: &str = " AND version = (SELECT max(newer.version) FROM policies AS newer \
+     WHERE newer.namespace = policies.namespace AND newer.kind = policies.kind)";
+
+/// The query for the policies in force.
+pub(super) fn policies_in_force(keys: &[PolicyKey]) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(POLICY);
+    push_policy_keys(&mut query, keys);
+    query.push(POLICY_IN_FORCE);
+    query
+}
+
+/// Puts the default in the place of a policy that was never changed.
+pub(super) fn or_default(rows: &[PolicyRow], key: &PolicyKey) -> Result<StoredPolicy> {
+    match rows.first() {
+        Some(row) => Ok(row.parse()?.1),
+        None => Ok(StoredPolicy {
+            policy: Policy::default_for(key.kind),
+            updated_at: None,
+        }),
+    }
+}
+
+#[async_trait]
+impl Tx for Work {
+    async fn lock_feedback(&mut self, ids: &[FeedbackId]) -> Result<()> {
+        lock_feedback(&mut self.transaction, ids).await
+    }
+
+    async fn seen(&mut self, events: &[EventId], feedback: &[FeedbackId]) -> Result<Seen> {
+        let mut seen = Seen::default();
+        for (events, feedback) in pair_up(events, feedback) {
+            let mut query = QueryBuilder::new("SELECT 1 AS what, event_id AS id, outcome FROM inbox WHERE event_id IN ");
+            push_list(&mut query, events);
+            query.push(" UNION ALL SELECT 2, feedback_id, NULL FROM retraction_marks WHERE feedback_id IN ");
+            push_list(&mut query, feedback);
+            query.push(" UNION ALL SELECT 3, feedback_id, NULL FROM redaction_marks WHERE feedback_id IN ");
+            push_list(&mut query, feedback);
+            for row in self.rows::<SeenRow>(query).await? {
+                match row.what {
+                    1 => {
+                        seen.outcomes.insert(row.event()?, row.outcome());
+                    }
+                    2 => seen.retracted.push(row.feedback()?),
+                    _ => seen.redacted.push(row.feedback()?),
+                }
+            }
+            let mut query = QueryBuilder::new(
+                "SELECT b.feedback_id, b.contest_id, b.candidate_id, b.accept_order, b.voter, b.identified, b.caller, \
+                 b.received_at, b.retracted, c.namespace, c.kind, c.key, c.qualifier, c.user_id \
+                 FROM ballots AS b JOIN contests AS c ON c.contest_id = b.contest_id WHERE b.feedback_id IN ",
+            );
+            push_list(&mut query, feedback);
+            for row in self.rows::<KnownBallotRow>(query).await? {
+                let known = row.parse()?;
+                seen.ballots.insert(known.ballot.feedback_id, known);
+            }
+        }
+        Ok(seen)
+    }
+
+    async fn policies(&mut self, keys: &[PolicyKey]) -> Result<HashMap<PolicyKey, Policy>> {
+        let mut policies: HashMap<_, _> = keys
+            .iter()
+            .map(|key| (key.clone(), Policy::default_for(key.kind)))
+            .collect();
+        for keys in batches_up_to(keys, 16) {
+            for row in self.rows::<PolicyRow>(policies_in_force(keys)).await? {
+                let (key, stored) = row.parse()?;
+                policies.insert(key, stored.policy);
+            }
+        }
+        Ok(policies)
+    }
+
+    async fn resource_counts(&mut self, keys: &[PolicyKey]) -> Result<HashMap<PolicyKey, u64>> {
+        let mut counts: HashMap<_, _> = keys.iter().map(|key| (key.clone(), 0)).collect();
+        for keys in batches_up_to(keys, 16) {
+            let mut query = QueryBuilder::new("SELECT namespace, kind, count FROM resource_counts WHERE ");
+            push_policy_keys(&mut query, keys);
+            for row in self.rows::<CountRow>(query).await? {
+                let (key, count) = row.parse()?;
+                counts.insert(key, count);
+            }
+        }
+        Ok(counts)
+    }
+
+    async fn create_contests(&mut self, keys: &[&ResourceKey], now: Timestamp) -> Result<()> {
+        for keys in batches(keys) {
+            let mut query = QueryBuilder::new(
+                "INSERT INTO contests (contest_id, namespace, kind, key, key_hash, qualifier, user_id, pinned, \
+                 highest_accept_order, policy_version, pending, created_at) ",
+            );
+            query.push_values(keys, |mut row, key| {
+                row.push_bind(key.contest_id().to_string())
+                    .push_bind(key.namespace.as_str())
+                    .push_bind(key.kind.number())
+                    .push_bind(key.key.as_str())
+                    .push_bind(key_hash(key.key.as_str()))
+                    .push_bind(key.qualifier.as_str())
+                    .push_bind(key.user_id())
+                    .push_bind(0_i32)
+                    .push_bind(0_i64)
+                    .push_bind(0_i64)
+                    .push_bind(0_i32)
+                    .push_bind(now.as_microsecond());
+            });
+            query.push(" ON CONFLICT (contest_id) DO NOTHING");
+            query.build().execute(&mut *self.transaction).await?;
+        }
+        Ok(())
+    }
+
+    async fn lock_contests(&mut self, keys: &[&ResourceKey]) -> Result<Vec<LockedContest>> {
+        let mut locked = Vec::with_capacity(keys.len());
+        for keys in batches(keys) {
+            let ids: Vec<ContestId> = keys.iter().map(|key| key.contest_id()).collect();
+            let mut query = QueryBuilder::new(
+                "SELECT contest_id, namespace, kind, key, qualifier, user_id, pinned, highest_accept_order, \
+                 policy_version, pending, ",
+            );
+            query.push(NOW_MICROS).push(" AS locked_at FROM contests WHERE contest_id IN ");
+            push_list(&mut query, &ids);
+            query.push(" ORDER BY contest_id").push(FOR_UPDATE);
+            for row in self.rows::<ContestRow>(query).await? {
+                locked.push(row.parse()?);
+            }
+        }
+        for (asked, found) in keys.iter().zip(&locked) {
+            if **asked != found.key {
+                return Err(CorruptRow::new(
+                    "contests",
+                    "key",
+                    asked.contest_id(),
+                    "another key than the one that was asked for",
+                )
+                .into());
+            }
+        }
+        if locked.len() == keys.len() {
+            Ok(locked)
+        } else {
+            Err(CorruptRow::new("contests", "contest_id", locked.len(), "a contest that was created is gone").into())
+        }
+    }
+
+    async fn load_contests(&mut self, rows: Vec<LockedContest>, ballots: u32) -> Result<Vec<StoredContest>> {
+        let ids: Vec<ContestId> = rows.iter().map(|row| row.key.contest_id()).collect();
+        let mut contests: HashMap<ContestId, StoredContest> = rows
+            .into_iter()
+            .map(|row| (row.key.contest_id(), empty(row)))
+            .collect();
+        for ids in batches(&ids) {
+            let mut query = QueryBuilder::new(
+                "SELECT candidate_id, contest_id, value, status, status_reason, origin, edited_from, hold, \
+                 decision_reason, decided_caller, decided_for, occurrences, reporters, net, risk, threshold, \
+                 policy_version, applied_threshold, applied_revision, created_at, updated_at, transitions, version \
+                 FROM candidates WHERE contest_id IN ",
+            );
+            push_list(&mut query, ids);
+            query.push(" ORDER BY created_at, candidate_id");
+            for row in self.rows::<CandidateRow>(query).await? {
+                let contest = row.contest()?;
+                let (candidate, kept) = row.parse()?;
+                if let Some(contest) = contests.get_mut(&contest) {
+                    contest.kept.insert(candidate.id, kept);
+                    contest.state.candidates.push(candidate);
+                }
+            }
+            let mut query =
+                QueryBuilder::new("SELECT contest_id, revision, value, committed_at FROM resources WHERE contest_id IN ");
+            push_list(&mut query, ids);
+            for row in self.rows::<ResourceRow>(query).await? {
+                let (contest, resource) = row.parse()?;
+                if let Some(contest) = contests.get_mut(&contest) {
+                    contest.state.resource = Some(resource);
+                    contest.committed_at = row.committed_at;
+                }
+            }
+        }
+        // Where nothing was ever proposed there is no ballot to count.
+        let contested: Vec<ContestId> = ids
+            .iter()
+            .copied()
+            .filter(|id| contests.get(id).is_some_and(|contest| !contest.state.candidates.is_empty()))
+            .collect();
+        for ids in batches_up_to(&contested, 16) {
+            for row in self.rows::<BallotRow>(newest_ballots(ids, ballots)).await? {
+                let contest = row.contest()?;
+                let ballot = row.parse()?;
+                if let Some(contest) = contests.get_mut(&contest) {
+                    contest.state.ballots.push(ballot);
+                }
+            }
+        }
+        Ok(ids.iter().filter_map(|id| contests.remove(id)).collect())
+    }
+
+    async fn contest_of(&mut self, candidate: CandidateId) -> Result<Option<ResourceKey>> {
+        let mut query = QueryBuilder::new(
+            "SELECT c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id FROM candidates AS k \
+             JOIN contests AS c ON c.contest_id = k.contest_id WHERE k.candidate_id = ",
+        );
+        query.push_bind(candidate.to_string());
+        let rows = self.rows::<KeyRow>(query).await?;
+        rows.first().map(|row| row.parse("contests")).transpose()
+    }
+
+    async fn changes_of(&mut self, revision: Revision) -> Result<Vec<WrittenChange>> {
+        let mut query = QueryBuilder::new(
+            "SELECT contest_id, namespace, kind, key, qualifier, user_id, before_value, \
+             (SELECT max(newer.revision) FROM changes AS newer WHERE newer.contest_id = changes.contest_id) AS newest \
+             FROM changes WHERE revision = ",
+        );
+        query.push_bind(revision.0).push(" ORDER BY ordinal");
+        let rows = self.rows::<WrittenChangeRow>(query).await?;
+        rows.into_iter().map(WrittenChangeRow::parse).collect()
+    }
+
+    async fn save_votes(&mut self, writes: &VoteWrites) -> Result<()> {
+        writes_sql::save_votes(&mut self.transaction, writes).await
+    }
+
+    async fn advance_head(&mut self, revisions: usize) -> Result<LockedHead> {
+        let by = i64::try_from(revisions).unwrap_or(i64::MAX);
+        let mut query = QueryBuilder::<Db>::new("UPDATE head SET revision = revision + ");
+        query.push_bind(by);
+        query.push(" WHERE id = 1 RETURNING revision, ").push(NOW_MICROS);
+        let (revision, now): (i64, i64) = query
+            .build_query_as()
+            .fetch_optional(&mut *self.transaction)
+            .await?
+            .ok_or_else(|| CorruptRow::new("head", "id", 1, "the log has no head"))?;
+        if revisions > 0 {
+            notify(&mut self.transaction).await?;
+        }
+        Ok(LockedHead {
+            revision: Revision(revision),
+            now,
+        })
+    }
+
+    async fn save_decisions(&mut self, writes: &DecisionWrites) -> Result<HashMap<PolicyKey, u64>> {
+        writes_sql::save_decisions(&mut self.transaction, writes).await
+    }
+
+    async fn stored_policy(&mut self, key: &PolicyKey) -> Result<StoredPolicy> {
+        let rows = self.rows(policies_in_force(std::slice::from_ref(key))).await?;
+        or_default(&rows, key)
+    }
+
+    async fn save_policy(&mut self, policy: &PolicyWrite) -> Result<()> {
+        writes_sql::save_policy(&mut self.transaction, policy).await
+    }
+
+    async fn commit(self: Box<Self>) -> Result<()> {
+        Ok(self.transaction.commit().await?)
+    }
+}
+
+/// Batches of both lists side by side; the shorter one runs out first.
+fn pair_up<'a>(
+    events: &'a [EventId],
+    feedback: &'a [FeedbackId],
+) -> impl Iterator<Item = (&'a [EventId], &'a [FeedbackId])> {
+    let mut feedback = batches(feedback);
+    let mut events = batches(events);
+    std::iter::from_fn(move || match (events.next(), feedback.next()) {
+        (None, None) => None,
+        (events, feedback) => Some((events.unwrap_or_default(), feedback.unwrap_or_default())),
+    })
+}
+
+fn empty(row: LockedContest) -> StoredContest {
+    let mut state = ContestState::new(row.key.clone());
+    state.pinned = row.pinned;
+    state.highest_accept_order = AcceptOrder(row.highest_accept_order.0);
+    StoredContest {
+        row,
+        state,
+        kept: HashMap::new(),
+        committed_at: 0,
+    }
+}
+
+/// The newest ballots that count of each of some contests. One bounded read per contest, however many ballots it has.
+pub(super) fn newest_ballots(contests: &[ContestId], limit: u32) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new("");
+    for (index, contest) in contests.iter().enumerate() {
+        if index > 0 {
+            query.push(" UNION ALL ");
+        }
+        query.push(
+            "SELECT * FROM (SELECT feedback_id, contest_id, candidate_id, accept_order, voter, identified, caller, \
+             received_at FROM ballots WHERE contest_id = ",
+        );
+        query.push_bind(contest.to_string());
+        query.push(" AND retracted = 0 ORDER BY accept_order DESC, feedback_id LIMIT ");
+        query.push_bind(i64::from(limit));
+        query.push(format_args!(") AS contest_{index}"));
+    }
+    query
+}

@@ -1,0 +1,183 @@
+//! The log's side of the store: what the update stream, the read model and the node registry need of a database.
+//!
+//! Rows of resources and changes are handed over as they are stored, unknown kinds included: who streams them must not
+//! need to understand them. It must know nothing of SQL, of subscribers or of how revisions are decided.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use emend_core::{Caller, Epoch, NodeId};
+use emend_runtime::store::StoreError;
+use jiff::SignedDuration;
+
+/// The head of the log in one consistent read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// The life of the log.
+    pub epoch: Epoch,
+    /// The newest revision; 0 while there is none.
+    pub revision: i64,
+    /// Deletions at or below this revision may be forgotten.
+    pub horizon: i64,
+}
+
+/// What a revision did to one key, as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedChange {
+    /// The revision.
+    pub revision: i64,
+    /// When it was committed, in microseconds since 1970 by the database's clock.
+    pub committed_at: i64,
+    /// A `Cause`, by its number.
+    pub cause: i32,
+    /// The search application.
+    pub namespace: String,
+    /// The kind's number, known to this version or not.
+    pub kind: i32,
+    /// The normalised key.
+    pub key: String,
+    /// The qualifier, or empty.
+    pub qualifier: String,
+    /// Whose own it is, or empty.
+    pub user_id: String,
+    /// The encoded value; none if the key was deleted.
+    pub value: Option<Bytes>,
+    /// XXH3-64 of the value's bytes.
+    pub checksum: u64,
+    /// When the feedback that caused it was received, in microseconds since 1970; 0 if none did.
+    pub feedback_received_at: i64,
+    /// W3C trace context of that feedback, or empty.
+    pub traceparent: String,
+}
+
+/// One revision with all it changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedRevision {
+    /// Its position in the log.
+    pub revision: i64,
+    /// When it was committed, in microseconds since 1970 by the database's clock.
+    pub committed_at: i64,
+    /// In the order in which they were written.
+    pub changes: Vec<LoggedChange>,
+}
+
+/// What follows a revision, in one consistent read with the head.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogPage {
+    /// The head at that moment.
+    pub head: Head,
+    /// When the revision that was asked about was committed; none if the log does not have it (any more).
+    pub anchor: Option<i64>,
+    /// The revisions after it, ascending.
+    pub revisions: Vec<LoggedRevision>,
+}
+
+/// The end of a whole load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Loaded {
+    /// The head at that moment.
+    pub head: Head,
+    /// When the head revision was committed; 0 while there is none.
+    pub committed_at: i64,
+}
+
+/// What became of a node's stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Connection {
+    /// It was opened; with an encoded `NodeInfo`.
+    Opened(Vec<u8>),
+    /// It ended.
+    Closed,
+    /// It was opened and ended again; with an encoded `NodeInfo`.
+    OpenedAndClosed(Vec<u8>),
+}
+
+/// What a replica learned of one node since it last wrote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeWrite {
+    /// Which node.
+    pub node_id: NodeId,
+    /// The caller that opened its stream.
+    pub caller: Caller,
+    /// The last change of its connection to this replica.
+    pub connection: Option<Connection>,
+    /// Its last report: an encoded `ReportStatusRequest`.
+    pub report: Option<Vec<u8>>,
+}
+
+/// A node as stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeRow {
+    /// Its id.
+    pub node_id: String,
+    /// The caller that opened its stream.
+    pub caller: String,
+    /// An encoded `NodeInfo`.
+    pub info: Vec<u8>,
+    /// An encoded `ReportStatusRequest`; empty if it never reported.
+    pub report: Vec<u8>,
+    /// Whether a replica holds its stream, as far as that replica could tell.
+    pub connected: bool,
+    /// When its stream was opened last, in microseconds since 1970 by the database's clock.
+    pub connected_at: i64,
+    /// When something was heard of it last, in microseconds since 1970 by the database's clock.
+    pub seen_at: i64,
+}
+
+/// A page of nodes and what is needed to judge them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodePage {
+    /// Ordered by id, then caller.
+    pub nodes: Vec<NodeRow>,
+    /// The log's head.
+    pub head: Head,
+    /// The database's clock, in microseconds since 1970.
+    pub now: i64,
+}
+
+/// Takes what a load finds, one by one.
+pub type Sink<'a> = &'a mut (dyn FnMut(LoggedChange) + Send);
+
+/// What the stream needs of a database. Every method is one transaction.
+#[async_trait]
+pub trait LogStore: Send + Sync + 'static {
+    /// Creates the head with this epoch, at revision 0, unless there is one.
+    async fn create_head(&self, epoch: Epoch) -> Result<(), StoreError>;
+
+    /// The head.
+    async fn head(&self) -> Result<Head, StoreError>;
+
+    /// Hands every resource, and every key whose newest change is a deletion above the horizon, to `sink`: once per key,
+    /// in no particular order, all of one consistent state. What was handed over before an error is worthless.
+    async fn load(&self, sink: Sink<'_>) -> Result<Loaded, StoreError>;
+
+    /// The revisions after `revision`, at most `limit`, with all they changed.
+    async fn revisions_after(&self, revision: i64, limit: i64) -> Result<LogPage, StoreError>;
+
+    /// Raises the horizon so that no deletion older than `max_age` and no more than the newest `max_tombstones` are above
+    /// it; never lowers it. Answers with the horizon in force.
+    async fn raise_horizon(&self, max_age: SignedDuration, max_tombstones: i64) -> Result<i64, StoreError>;
+
+    /// Begins a new life of the log, if `old` is still the one in force. Answers with the one in force afterwards, so that
+    /// of several replicas that do this at once all follow the first.
+    async fn mint_epoch(&self, old: Epoch, new: Epoch) -> Result<Epoch, StoreError>;
+
+    /// Notes what `replica` learned of its nodes. A close counts only if no other replica has opened since.
+    async fn write_nodes(&self, replica: &str, writes: &[NodeWrite]) -> Result<(), StoreError>;
+
+    /// Notes that `replica` still holds the streams that it opened and did not close.
+    async fn touch_nodes(&self, replica: &str) -> Result<(), StoreError>;
+
+    /// The callers that have opened a stream as this node.
+    async fn node_callers(&self, node_id: &NodeId) -> Result<Vec<String>, StoreError>;
+
+    /// At most `limit` nodes of which something was heard within `seen_within`, after that position.
+    async fn list_nodes(
+        &self,
+        after: Option<(String, String)>,
+        limit: i64,
+        seen_within: SignedDuration,
+    ) -> Result<NodePage, StoreError>;
+
+    /// Forgets nodes of which nothing was heard for `unseen_for`. Answers how many.
+    async fn forget_nodes(&self, unseen_for: SignedDuration) -> Result<u64, StoreError>;
+}

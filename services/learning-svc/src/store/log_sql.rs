@@ -1,0 +1,417 @@
+//! The log's side of the store in portable SQL: compiled once per database, against the module that includes it.
+//!
+//! Reads that must be consistent are one statement, or pages within one reading transaction: no statement runs long, and
+//! no more than one page is in memory. It must know nothing of what is done with the rows.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use emend_core::{Epoch, NodeId};
+use emend_runtime::store::{CorruptRow, StoreError};
+use futures::TryStreamExt as _;
+use jiff::SignedDuration;
+use sqlx::{AssertSqlSafe, Database, Row as _, Transaction};
+
+use super::{Backend, Db, NOW_MICROS};
+use crate::store::log::{
+    Connection, Head, Loaded, LogPage, LogStore, LoggedChange, LoggedRevision, NodePage, NodeRow, NodeWrite,
+    Sink,
+};
+
+#[cfg(test)]
+#[path = "contract/log.rs"]
+mod contract;
+
+type Row = <Db as Database>::Row;
+
+/// How many rows of a load are in memory at once.
+const LOAD_PAGE: i64 = 10_000;
+
+const HEAD: &str = "SELECT epoch, revision AS head, tombstone_horizon FROM head WHERE id = 1";
+
+const RESOURCES: &str = "
+    SELECT r.contest_id, r.namespace, r.kind, r.key, r.qualifier, r.user_id, r.value, r.value_checksum, r.revision,
+           v.committed_at, v.cause, c.feedback_received_at, c.traceparent
+    FROM resources r
+    LEFT JOIN revisions v ON v.revision = r.revision
+    LEFT JOIN changes c ON c.contest_id = r.contest_id AND c.revision = r.revision
+    WHERE r.contest_id > $1
+    ORDER BY r.contest_id LIMIT $2";
+
+const TOMBSTONES: &str = "
+    SELECT c.ordinal, c.namespace, c.kind, c.key, c.qualifier, c.user_id, c.value, c.value_checksum, c.revision,
+           v.committed_at, v.cause, c.feedback_received_at, c.traceparent
+    FROM changes c
+    LEFT JOIN revisions v ON v.revision = c.revision
+    WHERE c.value IS NULL AND (c.revision, c.ordinal) > ($1, $2)
+      AND NOT EXISTS (SELECT 1 FROM changes n WHERE n.contest_id = c.contest_id AND n.revision > c.revision)
+    ORDER BY c.revision, c.ordinal LIMIT $3";
+
+/// One statement, so that head, anchor and revisions are of one moment. Revisions are gap-free: a range is a limit.
+const REVISIONS_AFTER: &str = "
+    SELECT h.epoch, h.revision AS head, h.tombstone_horizon, r.revision, r.committed_at, r.cause,
+           c.namespace, c.kind, c.key, c.qualifier, c.user_id, c.value, c.value_checksum,
+           c.feedback_received_at, c.traceparent
+    FROM head h
+    LEFT JOIN revisions r ON r.revision >= $1 AND r.revision <= $1 + $2
+    LEFT JOIN changes c ON c.revision = r.revision AND c.revision > $1
+    WHERE h.id = 1
+    ORDER BY r.revision, c.ordinal";
+
+#[async_trait]
+impl LogStore for Backend {
+    async fn create_head(&self, epoch: Epoch) -> Result<(), StoreError> {
+        let mut transaction = self.begin_write().await?;
+        sqlx::query(AssertSqlSafe(format!(
+            "INSERT INTO head (id, epoch, revision, tombstone_horizon, created_at) VALUES (1, $1, 0, 0, {NOW_MICROS})
+             ON CONFLICT (id) DO NOTHING"
+        )))
+        .bind(epoch.to_string())
+        .execute(&mut *transaction)
+        .await?;
+        Ok(transaction.commit().await?)
+    }
+
+    async fn head(&self) -> Result<Head, StoreError> {
+        let row = sqlx::query(HEAD).fetch_one(self.read_pool()).await?;
+        parse_head(&row)
+    }
+
+    async fn load(&self, sink: Sink<'_>) -> Result<Loaded, StoreError> {
+        let mut transaction = self.begin_read().await?;
+        let head = parse_head(&sqlx::query(HEAD).fetch_one(&mut *transaction).await?)?;
+        let committed_at = sqlx::query_scalar("SELECT committed_at FROM revisions WHERE revision = $1")
+            .bind(head.revision)
+            .fetch_optional(&mut *transaction)
+            .await?;
+        load_resources(&mut transaction, &mut *sink).await?;
+        load_tombstones(&mut transaction, head.horizon, sink).await?;
+        transaction.rollback().await?;
+        match committed_at {
+            Some(committed_at) => Ok(Loaded { head, committed_at }),
+            None if head.revision == 0 => Ok(Loaded {
+                head,
+                committed_at: 0,
+            }),
+            None => Err(CorruptRow::new("head", "revision", 1, "the log does not have this revision").into()),
+        }
+    }
+
+    async fn revisions_after(&self, revision: i64, limit: i64) -> Result<LogPage, StoreError> {
+        let mut rows = sqlx::query(REVISIONS_AFTER)
+            .bind(revision)
+            .bind(limit)
+            .fetch(self.read_pool());
+        let mut page: Option<LogPage> = None;
+        while let Some(row) = rows.try_next().await? {
+            let page = match &mut page {
+                Some(page) => page,
+                None => page.insert(LogPage {
+                    head: parse_head(&row)?,
+                    anchor: None,
+                    revisions: Vec::new(),
+                }),
+            };
+            let Some(found) = row.try_get::<Option<i64>, _>("revision")? else {
+                continue;
+            };
+            let committed_at = row.try_get("committed_at")?;
+            if found == revision {
+                page.anchor = Some(committed_at);
+                continue;
+            }
+            if page.revisions.last().is_none_or(|last| last.revision != found) {
+                page.revisions.push(LoggedRevision {
+                    revision: found,
+                    committed_at,
+                    changes: Vec::new(),
+                });
+            }
+            // A revision that changed nothing joins with no change.
+            if row.try_get::<Option<&str>, _>("namespace")?.is_some()
+                && let Some(last) = page.revisions.last_mut()
+            {
+                last.changes.push(parse_change(&row)?);
+            }
+        }
+        page.ok_or_else(|| CorruptRow::new("head", "id", 1, "the row is missing").into())
+    }
+
+    async fn raise_horizon(&self, max_age: SignedDuration, max_tombstones: i64) -> Result<i64, StoreError> {
+        let head = self.head().await?;
+        let now: i64 = sqlx::query_scalar(AssertSqlSafe(format!("SELECT {NOW_MICROS}")))
+            .fetch_one(self.read_pool())
+            .await?;
+        let by_age = self.newest_until(head, now.saturating_sub(micros(max_age))).await?;
+        let by_count: Option<i64> = sqlx::query_scalar(
+            "SELECT revision FROM changes WHERE value IS NULL AND revision > $1
+             ORDER BY revision DESC LIMIT 1 OFFSET $2",
+        )
+        .bind(head.horizon)
+        .bind(max_tombstones)
+        .fetch_optional(self.read_pool())
+        .await?;
+        let wanted = by_age.max(by_count.unwrap_or(0));
+        if wanted <= head.horizon {
+            return Ok(head.horizon);
+        }
+        let mut transaction = self.begin_write().await?;
+        // The update takes the head's lock, which every writer of revisions holds until it commits.
+        sqlx::query("UPDATE head SET tombstone_horizon = $1 WHERE id = 1 AND tombstone_horizon < $1 AND revision >= $1")
+            .bind(wanted)
+            .execute(&mut *transaction)
+            .await?;
+        let head = parse_head(&sqlx::query(HEAD).fetch_one(&mut *transaction).await?)?;
+        transaction.commit().await?;
+        Ok(head.horizon)
+    }
+
+    async fn mint_epoch(&self, old: Epoch, new: Epoch) -> Result<Epoch, StoreError> {
+        let mut transaction = self.begin_write().await?;
+        sqlx::query("UPDATE head SET epoch = $2 WHERE id = 1 AND epoch = $1")
+            .bind(old.to_string())
+            .bind(new.to_string())
+            .execute(&mut *transaction)
+            .await?;
+        let head = parse_head(&sqlx::query(HEAD).fetch_one(&mut *transaction).await?)?;
+        transaction.commit().await?;
+        Ok(head.epoch)
+    }
+
+    async fn write_nodes(&self, replica: &str, writes: &[NodeWrite]) -> Result<(), StoreError> {
+        // Replicas that write the same nodes at once must lock them in the same order.
+        let mut writes: Vec<&NodeWrite> = writes.iter().collect();
+        writes.sort_by(|a, b| (&a.node_id, &a.caller).cmp(&(&b.node_id, &b.caller)));
+        let mut transaction = self.begin_write().await?;
+        for write in writes {
+            write_node(&mut transaction, replica, write).await?;
+        }
+        Ok(transaction.commit().await?)
+    }
+
+    async fn touch_nodes(&self, replica: &str) -> Result<(), StoreError> {
+        let mut transaction = self.begin_write().await?;
+        sqlx::query(AssertSqlSafe(format!(
+            "UPDATE nodes SET seen_at = {NOW_MICROS} WHERE replica = $1 AND connected = 1"
+        )))
+        .bind(replica)
+        .execute(&mut *transaction)
+        .await?;
+        Ok(transaction.commit().await?)
+    }
+
+    async fn node_callers(&self, node_id: &NodeId) -> Result<Vec<String>, StoreError> {
+        Ok(sqlx::query_scalar("SELECT caller FROM nodes WHERE node_id = $1")
+            .bind(node_id.as_str())
+            .fetch_all(self.read_pool())
+            .await?)
+    }
+
+    async fn list_nodes(
+        &self,
+        after: Option<(String, String)>,
+        limit: i64,
+        seen_within: SignedDuration,
+    ) -> Result<NodePage, StoreError> {
+        let (after_id, after_caller) = after.unwrap_or_default();
+        let mut transaction = self.begin_read().await?;
+        let head = parse_head(&sqlx::query(HEAD).fetch_one(&mut *transaction).await?)?;
+        let now: i64 = sqlx::query_scalar(AssertSqlSafe(format!("SELECT {NOW_MICROS}")))
+            .fetch_one(&mut *transaction)
+            .await?;
+        let rows = sqlx::query(
+            "SELECT node_id, caller, info, report, connected, connected_at, seen_at FROM nodes
+             WHERE (node_id, caller) > ($1, $2) AND seen_at >= $3 ORDER BY node_id, caller LIMIT $4",
+        )
+        .bind(after_id)
+        .bind(after_caller)
+        .bind(now.saturating_sub(micros(seen_within)))
+        .bind(limit)
+        .fetch_all(&mut *transaction)
+        .await?;
+        transaction.rollback().await?;
+        Ok(NodePage {
+            nodes: rows.iter().map(parse_node).collect::<Result<_, _>>()?,
+            head,
+            now,
+        })
+    }
+
+    async fn forget_nodes(&self, unseen_for: SignedDuration) -> Result<u64, StoreError> {
+        let mut transaction = self.begin_write().await?;
+        let forgotten = sqlx::query(AssertSqlSafe(format!(
+            "DELETE FROM nodes WHERE seen_at < {NOW_MICROS} - $1"
+        )))
+        .bind(micros(unseen_for))
+        .execute(&mut *transaction)
+        .await?
+        .rows_affected();
+        transaction.commit().await?;
+        Ok(forgotten)
+    }
+}
+
+impl Backend {
+    /// The newest revision above the horizon that was committed at or before `cutoff`, else the horizon: a search by
+    /// halves, because commit times grow with revisions. Where a clock was set back the result is off by as much.
+    async fn newest_until(&self, head: Head, cutoff: i64) -> Result<i64, StoreError> {
+        let (mut known, mut beyond) = (head.horizon, head.revision + 1);
+        while beyond - known > 1 {
+            let middle = known + (beyond - known) / 2;
+            let committed_at: Option<i64> =
+                sqlx::query_scalar("SELECT committed_at FROM revisions WHERE revision = $1")
+                    .bind(middle)
+                    .fetch_optional(self.read_pool())
+                    .await?;
+            if committed_at.is_some_and(|at| at <= cutoff) {
+                known = middle;
+            } else {
+                beyond = middle;
+            }
+        }
+        Ok(known)
+    }
+}
+
+async fn load_resources(transaction: &mut Transaction<'static, Db>, sink: Sink<'_>) -> Result<(), StoreError> {
+    let mut after = String::new();
+    loop {
+        let mut rows = sqlx::query(RESOURCES)
+            .bind(after.clone())
+            .bind(LOAD_PAGE)
+            .fetch(&mut **transaction);
+        let mut found = 0;
+        while let Some(row) = rows.try_next().await? {
+            after = row.try_get("contest_id")?;
+            sink(parse_change(&row)?);
+            found += 1;
+        }
+        if found < LOAD_PAGE {
+            return Ok(());
+        }
+    }
+}
+
+async fn load_tombstones(
+    transaction: &mut Transaction<'static, Db>,
+    horizon: i64,
+    sink: Sink<'_>,
+) -> Result<(), StoreError> {
+    // Ordinals begin at 0: nothing of the horizon's own revision, everything after it.
+    let mut after = (horizon, i32::MAX);
+    loop {
+        let mut rows = sqlx::query(TOMBSTONES)
+            .bind(after.0)
+            .bind(after.1)
+            .bind(LOAD_PAGE)
+            .fetch(&mut **transaction);
+        let mut found = 0;
+        while let Some(row) = rows.try_next().await? {
+            after = (row.try_get("revision")?, row.try_get("ordinal")?);
+            sink(parse_change(&row)?);
+            found += 1;
+        }
+        if found < LOAD_PAGE {
+            return Ok(());
+        }
+    }
+}
+
+async fn write_node(
+    transaction: &mut Transaction<'static, Db>,
+    replica: &str,
+    write: &NodeWrite,
+) -> Result<(), StoreError> {
+    let (opened, closed) = match &write.connection {
+        Some(Connection::Opened(info)) => (Some(info), false),
+        Some(Connection::OpenedAndClosed(info)) => (Some(info), true),
+        Some(Connection::Closed) => (None, true),
+        None => (None, false),
+    };
+    if let Some(info) = opened {
+        sqlx::query(AssertSqlSafe(format!(
+            "INSERT INTO nodes (node_id, caller, replica, info, report, connected, connected_at, seen_at)
+             VALUES ($1, $2, $3, $4, $5, 1, {NOW_MICROS}, {NOW_MICROS})
+             ON CONFLICT (node_id, caller) DO UPDATE SET info = excluded.info, replica = excluded.replica,
+               connected = 1, connected_at = excluded.connected_at, seen_at = excluded.seen_at"
+        )))
+        .bind(write.node_id.as_str())
+        .bind(write.caller.as_str())
+        .bind(replica)
+        .bind(info.as_slice())
+        .bind([].as_slice())
+        .execute(&mut **transaction)
+        .await?;
+    }
+    if closed {
+        sqlx::query(AssertSqlSafe(format!(
+            "UPDATE nodes SET connected = 0, seen_at = {NOW_MICROS}
+             WHERE node_id = $1 AND caller = $2 AND replica = $3"
+        )))
+        .bind(write.node_id.as_str())
+        .bind(write.caller.as_str())
+        .bind(replica)
+        .execute(&mut **transaction)
+        .await?;
+    }
+    if let Some(report) = &write.report {
+        sqlx::query(AssertSqlSafe(format!(
+            "UPDATE nodes SET report = $3, seen_at = {NOW_MICROS} WHERE node_id = $1 AND caller = $2"
+        )))
+        .bind(write.node_id.as_str())
+        .bind(write.caller.as_str())
+        .bind(report.as_slice())
+        .execute(&mut **transaction)
+        .await?;
+    }
+    Ok(())
+}
+
+fn micros(duration: SignedDuration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}
+
+fn parse_head(row: &Row) -> Result<Head, StoreError> {
+    let epoch: &str = row.try_get("epoch")?;
+    Ok(Head {
+        epoch: Epoch::parse(epoch).map_err(|invalid| CorruptRow::new("head", "epoch", 1, invalid.0))?,
+        revision: row.try_get("head")?,
+        horizon: row.try_get("tombstone_horizon")?,
+    })
+}
+
+fn parse_change(row: &Row) -> Result<LoggedChange, StoreError> {
+    let revision: i64 = row.try_get("revision")?;
+    let missing = || CorruptRow::new("revisions", "revision", revision, "the row is missing");
+    Ok(LoggedChange {
+        revision,
+        committed_at: row
+            .try_get::<Option<i64>, _>("committed_at")?
+            .ok_or_else(missing)?,
+        cause: row.try_get::<Option<i32>, _>("cause")?.ok_or_else(missing)?,
+        namespace: row.try_get("namespace")?,
+        kind: row.try_get("kind")?,
+        key: row.try_get("key")?,
+        qualifier: row.try_get("qualifier")?,
+        user_id: row.try_get("user_id")?,
+        value: row.try_get::<Option<Vec<u8>>, _>("value")?.map(Bytes::from),
+        checksum: row.try_get::<i64, _>("value_checksum")?.cast_unsigned(),
+        feedback_received_at: row
+            .try_get::<Option<i64>, _>("feedback_received_at")?
+            .unwrap_or(0),
+        traceparent: row
+            .try_get::<Option<String>, _>("traceparent")?
+            .unwrap_or_default(),
+    })
+}
+
+fn parse_node(row: &Row) -> Result<NodeRow, StoreError> {
+    Ok(NodeRow {
+        node_id: row.try_get("node_id")?,
+        caller: row.try_get("caller")?,
+        info: row.try_get("info")?,
+        report: row.try_get("report")?,
+        connected: row.try_get::<i32, _>("connected")? != 0,
+        connected_at: row.try_get("connected_at")?,
+        seen_at: row.try_get("seen_at")?,
+    })
+}

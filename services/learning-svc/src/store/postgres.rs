@@ -1,0 +1,110 @@
+//! PostgreSQL, for any number of replicas on one database.
+//!
+//! What is written once for both databases is compiled here against [`Db`]; this file holds what differs.
+
+use emend_core::FeedbackId;
+use emend_runtime::{
+    database::PostgresUrl,
+    postgres::{PostgresConfig, open_postgres},
+    store::StoreError,
+};
+use sqlx::{Pool, Transaction, migrate::Migrator};
+
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "decisions_sql.rs"]
+mod decisions_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "log_sql.rs"]
+mod log_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "queries_sql.rs"]
+mod queries_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "writes_sql.rs"]
+mod writes_sql;
+
+/// The database that the portable SQL is compiled against.
+pub(super) type Db = sqlx::Postgres;
+/// The store of that database.
+pub(super) type Backend = PostgresStore;
+
+/// The database's time in microseconds since 1970, as an SQL expression.
+pub(super) const NOW_MICROS: &str = "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)";
+/// Locks the rows of a SELECT.
+pub(super) const FOR_UPDATE: &str = " FOR UPDATE";
+
+/// The channel on which commits that wrote revisions notify.
+pub const CHANNEL: &str = "emend_learning_revisions";
+
+const SCHEMA: &str = "emend_learning";
+
+static MIGRATIONS: Migrator = sqlx::migrate!("./migrations/postgres");
+
+/// The store in one PostgreSQL database.
+#[derive(Debug, Clone)]
+pub struct PostgresStore {
+    pool: Pool<Db>,
+}
+
+impl PostgresStore {
+    /// Opens the database, creating the schema if need be.
+    pub async fn open(url: &PostgresUrl, max_connections: u32) -> Result<Self, StoreError> {
+        let config = PostgresConfig {
+            url: url.clone(),
+            schema: SCHEMA,
+            application_name: "emend learning-svc",
+            max_connections,
+        };
+        let pool = open_postgres(&config, &MIGRATIONS).await?;
+        Ok(Self { pool })
+    }
+
+    /// Connections that only read.
+    pub(super) fn read_pool(&self) -> &Pool<Db> {
+        &self.pool
+    }
+
+    /// Begins a transaction that may write, READ COMMITTED.
+    pub(super) async fn begin_write(&self) -> Result<Transaction<'static, Db>, StoreError> {
+        Ok(self.pool.begin().await?)
+    }
+
+    /// Begins a transaction that reads one consistent state.
+    pub(super) async fn begin_read(&self) -> Result<Transaction<'static, Db>, StoreError> {
+        Ok(self
+            .pool
+            .begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            .await?)
+    }
+
+    /// Closes all connections.
+    pub(super) async fn close_pools(&self) {
+        self.pool.close().await;
+    }
+}
+
+/// Keeps everybody else who handles one of these feedbacks waiting until this transaction ends: a feedback and its
+/// retraction meet on no row that both would write, and must not miss each other.
+pub(super) async fn lock_feedback(
+    transaction: &mut Transaction<'static, Db>,
+    ids: &[FeedbackId],
+) -> Result<(), StoreError> {
+    // Advisory locks are known by 64 bits. Two feedbacks that share them wait for each other, no more.
+    let mut keys: Vec<i64> = ids.iter().map(|id| id.0.as_u64_pair().0.cast_signed() ^ id.0.as_u64_pair().1.cast_signed()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    sqlx::query("SELECT pg_advisory_xact_lock(key) FROM unnest($1::bigint[]) AS key")
+        .bind(keys)
+        .execute(&mut **transaction)
+        .await?;
+    Ok(())
+}
+
+/// Wakes whoever tails the log in other replicas, when and if this transaction commits.
+pub(super) async fn notify(transaction: &mut Transaction<'static, Db>) -> Result<(), StoreError> {
+    sqlx::query("SELECT pg_notify($1, '')")
+        .bind(CHANNEL)
+        .execute(&mut **transaction)
+        .await?;
+    Ok(())
+}

@@ -1,0 +1,375 @@
+//! What reviewers, auditors and the re-evaluation read, in SQL. Written once, compiled for each database.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use emend_core::{
+    AcceptOrder, Ballot, CandidateId, ContestId, FeedbackId, ResourceKey, Revision, contest::VoterKey,
+};
+use emend_runtime::store::{CorruptRow, StoreError};
+use sqlx::{FromRow, QueryBuilder};
+
+use super::{
+    Backend, Db,
+    decisions_sql::{Work, key_hash, newest_ballots, or_default, policies_in_force, push_list},
+};
+use crate::store::{
+    batches::batches,
+    codes,
+    decisions::{
+        AuditRecords, CandidateFilter, CandidatePosition, CandidateRecord, DecisionStore, FeedbackRecord, PolicyKey,
+        RevisionFilter, RevisionRecord, StoredPolicy, TransitionWrite, Tx,
+    },
+    rows::{
+        At, BallotRow, CandidateRecordRow, ChangeRow, CountRow, FeedbackRow, KeyRow, RevisionRow, TransitionRow,
+    },
+};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// A page of revisions ends where it has shown so many changes, so that a response stays below a message's bound.
+const CHANGES_PER_PAGE: i64 = 2_000;
+
+const CANDIDATE_RECORD: &str = "SELECT k.candidate_id, k.contest_id, k.value, k.status, k.status_reason, k.origin, \
+     k.edited_from, k.hold, k.decision_reason, k.decided_caller, k.decided_for, k.occurrences, k.reporters, k.net, \
+     k.risk, k.threshold, k.policy_version, k.applied_threshold, k.applied_revision, k.created_at, k.updated_at, \
+     k.transitions, k.version, c.namespace, c.kind, c.key, c.qualifier, c.user_id, c.pinned \
+     FROM candidates AS k JOIN contests AS c ON c.contest_id = k.contest_id WHERE ";
+
+impl Backend {
+    async fn rows<R>(&self, mut query: QueryBuilder<Db>) -> Result<Vec<R>>
+    where
+        R: for<'r> FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
+    {
+        Ok(query.build_query_as().fetch_all(self.read_pool()).await?)
+    }
+
+    async fn candidate_records(&self, query: QueryBuilder<Db>) -> Result<Vec<CandidateRecord>> {
+        let rows = self.rows::<CandidateRecordRow>(query).await?;
+        rows.into_iter().map(CandidateRecordRow::parse).collect()
+    }
+}
+
+#[derive(FromRow)]
+struct RevisionSize {
+    revision: i64,
+    changes: i64,
+}
+
+#[async_trait]
+impl DecisionStore for Backend {
+    async fn begin(&self) -> Result<Box<dyn Tx>> {
+        Ok(Box::new(Work::begin(self).await?))
+    }
+
+    async fn candidate(&self, id: CandidateId) -> Result<Option<CandidateRecord>> {
+        let mut query = QueryBuilder::new(CANDIDATE_RECORD);
+        query.push("k.candidate_id = ").push_bind(id.to_string());
+        Ok(self.candidate_records(query).await?.pop())
+    }
+
+    async fn list_candidates(
+        &self,
+        filter: &CandidateFilter,
+        after: Option<CandidatePosition>,
+        limit: u32,
+    ) -> Result<Vec<CandidateRecord>> {
+        let mut query = QueryBuilder::new(CANDIDATE_RECORD);
+        query.push("k.namespace = ").push_bind(filter.namespace.as_str());
+        if !filter.kinds.is_empty() {
+            query.push(" AND k.kind IN (");
+            let mut list = query.separated(", ");
+            for kind in &filter.kinds {
+                list.push_bind(kind.number());
+            }
+            query.push(")");
+        }
+        if !filter.statuses.is_empty() {
+            query.push(" AND k.status IN (");
+            let mut list = query.separated(", ");
+            for status in &filter.statuses {
+                list.push_bind(codes::status(*status));
+            }
+            query.push(")");
+        }
+        if let Some(key) = &filter.key {
+            query.push(" AND c.namespace = ").push_bind(filter.namespace.as_str());
+            query.push(" AND c.key_hash = ").push_bind(key_hash(key));
+            query.push(" AND c.key = ").push_bind(key.as_str());
+        }
+        if let Some(after) = after {
+            query.push(" AND (k.created_at < ").push_bind(after.created_at);
+            query.push(" OR (k.created_at = ").push_bind(after.created_at);
+            query.push(" AND k.candidate_id < ").push_bind(after.id.to_string());
+            query.push("))");
+        }
+        query.push(" ORDER BY k.created_at DESC, k.candidate_id DESC LIMIT ");
+        query.push_bind(i64::from(limit));
+        self.candidate_records(query).await
+    }
+
+    async fn rivals(&self, of: &CandidateRecord, limit: u32) -> Result<Vec<CandidateRecord>> {
+        let mut query = QueryBuilder::new(CANDIDATE_RECORD);
+        query
+            .push("k.contest_id = ")
+            .push_bind(of.key.contest_id().to_string());
+        query
+            .push(" AND k.candidate_id <> ")
+            .push_bind(of.candidate.id.to_string());
+        query.push(" ORDER BY k.net DESC, k.reporters DESC, k.candidate_id LIMIT ");
+        query.push_bind(i64::from(limit));
+        self.candidate_records(query).await
+    }
+
+    async fn ballots(&self, contest: ContestId, limit: u32) -> Result<Vec<Ballot>> {
+        let rows = self.rows::<BallotRow>(newest_ballots(&[contest], limit)).await?;
+        rows.iter().map(BallotRow::parse).collect()
+    }
+
+    async fn reporters(&self, feedback: &[FeedbackId]) -> Result<HashMap<FeedbackId, String>> {
+        let mut reporters = HashMap::with_capacity(feedback.len());
+        for feedback in batches(feedback) {
+            let mut query = QueryBuilder::new(
+                "SELECT feedback_id, reporter_id FROM ballot_details WHERE reporter_id <> '' AND feedback_id IN ",
+            );
+            push_list(&mut query, feedback);
+            for (id, reporter) in self.rows::<(String, String)>(query).await? {
+                let at = At {
+                    table: "ballot_details",
+                    id: &id,
+                };
+                reporters.insert(FeedbackId(at.uuid("feedback_id", &id)?), reporter);
+            }
+        }
+        Ok(reporters)
+    }
+
+    async fn feedback(&self, candidate: CandidateId, limit: u32) -> Result<Vec<FeedbackRecord>> {
+        let mut query = QueryBuilder::new(
+            "SELECT b.feedback_id, b.system_choice, b.received_at, b.retracted, d.reason, d.context, d.query_id \
+             FROM ballots AS b LEFT JOIN ballot_details AS d ON d.feedback_id = b.feedback_id WHERE b.candidate_id = ",
+        );
+        query.push_bind(candidate.to_string());
+        query.push(" ORDER BY b.accept_order DESC, b.feedback_id LIMIT ");
+        query.push_bind(i64::from(limit));
+        let rows = self.rows::<FeedbackRow>(query).await?;
+        rows.into_iter().map(FeedbackRow::parse).collect()
+    }
+
+    async fn transitions(&self, candidate: CandidateId, limit: u32) -> Result<Vec<TransitionWrite>> {
+        let mut query = QueryBuilder::new(
+            "SELECT candidate_id, sequence, from_status, to_status, cause, reason, caller, on_behalf_of, at, revision, \
+             policy_version FROM transitions WHERE candidate_id = ",
+        );
+        query.push_bind(candidate.to_string());
+        query.push(" ORDER BY sequence LIMIT ").push_bind(i64::from(limit));
+        let rows = self.rows::<TransitionRow>(query).await?;
+        rows.into_iter().map(TransitionRow::parse).collect()
+    }
+
+    async fn list_revisions(
+        &self,
+        filter: &RevisionFilter,
+        before: Option<Revision>,
+        limit: u32,
+    ) -> Result<(Vec<RevisionRecord>, bool)> {
+        let sizes = self.rows::<RevisionSize>(matching(filter, before, limit)).await?;
+        let Some((shown, more)) = page(&sizes, limit) else {
+            return Ok((Vec::new(), false));
+        };
+        let (newest, oldest) = (shown[0].revision, shown[shown.len() - 1].revision);
+        let mut revisions = Vec::with_capacity(shown.len());
+        let mut places = HashMap::with_capacity(shown.len());
+        for shown in batches(shown) {
+            let mut query = QueryBuilder::new(
+                "SELECT revision, operation_id, cause, caller, on_behalf_of, reason, committed_at FROM revisions \
+                 WHERE revision IN (",
+            );
+            let mut list = query.separated(", ");
+            for size in shown {
+                list.push_bind(size.revision);
+            }
+            query.push(") ORDER BY revision DESC");
+            for row in self.rows::<RevisionRow>(query).await? {
+                places.insert(row.revision, revisions.len());
+                revisions.push(row.parse()?);
+            }
+        }
+        let mut query = QueryBuilder::new(
+            "SELECT revision, contest_id, namespace, kind, key, qualifier, user_id, value, before_value, candidate_id, \
+             feedback_id, policy_version FROM changes WHERE namespace = ",
+        );
+        query.push_bind(filter.namespace.as_str());
+        query.push(" AND revision IN (");
+        push_matching(&mut query, filter);
+        query.push(") AND revision >= ").push_bind(oldest);
+        query.push(" AND revision <= ").push_bind(newest);
+        query.push(" ORDER BY revision DESC, ordinal");
+        for row in self.rows::<ChangeRow>(query).await? {
+            if let Some(&place) = places.get(&row.revision) {
+                let change = row.parse()?;
+                let record: &mut RevisionRecord = &mut revisions[place];
+                record.changes.push(change);
+            }
+        }
+        Ok((revisions, more))
+    }
+
+    async fn policy(&self, key: &PolicyKey) -> Result<StoredPolicy> {
+        let rows = self.rows(policies_in_force(std::slice::from_ref(key))).await?;
+        or_default(&rows, key)
+    }
+
+    async fn reevaluation_remaining(&self, key: &PolicyKey, version: i64) -> Result<u64> {
+        let mut query = QueryBuilder::new(
+            "SELECT namespace, kind, count(*) AS count FROM contests WHERE pending = 1 AND namespace = ",
+        );
+        query.push_bind(key.namespace.as_str());
+        query.push(" AND kind = ").push_bind(key.kind.number());
+        query.push(" AND policy_version < ").push_bind(version);
+        query.push(" GROUP BY namespace, kind");
+        let rows = self.rows::<CountRow>(query).await?;
+        rows.first().map_or(Ok(0), |row| Ok(row.parse()?.1))
+    }
+
+    async fn contests_to_reevaluate(&self, limit: u32) -> Result<Vec<ResourceKey>> {
+        let mut query = QueryBuilder::new(
+            "SELECT c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id FROM \
+             (SELECT namespace, kind, max(version) AS version FROM policies GROUP BY namespace, kind) AS p \
+             JOIN contests AS c ON c.namespace = p.namespace AND c.kind = p.kind AND c.policy_version < p.version \
+             WHERE c.pending = 1 LIMIT ",
+        );
+        query.push_bind(i64::from(limit));
+        let rows = self.rows::<KeyRow>(query).await?;
+        rows.iter().map(|row| row.parse("contests")).collect()
+    }
+
+    async fn audit(&self) -> Result<AuditRecords> {
+        audit(self).await
+    }
+
+    async fn ping(&self) -> Result<()> {
+        sqlx::query("SELECT 1").execute(self.read_pool()).await?;
+        Ok(())
+    }
+
+    async fn close(&self) {
+        self.close_pools().await;
+    }
+}
+
+/// Appends the query for the revisions that a filter asks for.
+fn push_matching(query: &mut QueryBuilder<Db>, filter: &RevisionFilter) {
+    query
+        .push("SELECT found.revision FROM changes AS found WHERE found.namespace = ")
+        .push_bind(filter.namespace.as_str());
+    if let Some(kind) = filter.kind {
+        query.push(" AND found.kind = ").push_bind(kind.number());
+    }
+    if let Some(key) = &filter.key {
+        query
+            .push(" AND found.contest_id IN (SELECT contest_id FROM contests WHERE namespace = ")
+            .push_bind(filter.namespace.as_str());
+        query.push(" AND key_hash = ").push_bind(key_hash(key));
+        query.push(" AND key = ").push_bind(key.as_str()).push(")");
+    }
+    if let Some(operation) = filter.operation {
+        query
+            .push(" AND found.revision IN (SELECT revision FROM revisions WHERE operation_id <> '' AND operation_id = ")
+            .push_bind(operation.to_string())
+            .push(")");
+    }
+}
+
+/// The matching revisions below `before`, newest first, each with how many changes of the namespace it has.
+fn matching(filter: &RevisionFilter, before: Option<Revision>, limit: u32) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new("SELECT shown.revision, count(*) AS changes FROM changes AS shown WHERE shown.namespace = ");
+    query.push_bind(filter.namespace.as_str());
+    query.push(" AND shown.revision IN (");
+    push_matching(&mut query, filter);
+    query.push(")");
+    if let Some(before) = before {
+        query.push(" AND shown.revision < ").push_bind(before.0);
+    }
+    query.push(" GROUP BY shown.revision ORDER BY shown.revision DESC LIMIT ");
+    query.push_bind(i64::from(limit) + 1);
+    query
+}
+
+/// How many of the matching revisions fit a page, and whether there are more. None where nothing matches.
+fn page(sizes: &[RevisionSize], limit: u32) -> Option<(&[RevisionSize], bool)> {
+    let mut changes = 0;
+    let fitting = sizes
+        .iter()
+        .take(limit as usize)
+        .take_while(|size| {
+            let first = changes == 0;
+            changes += size.changes;
+            first || changes <= CHANGES_PER_PAGE
+        })
+        .count();
+    let (shown, rest) = sizes.split_at_checked(fitting)?;
+    (!shown.is_empty()).then_some((shown, !rest.is_empty()))
+}
+
+async fn audit(store: &Backend) -> Result<AuditRecords> {
+    let mut transaction = store.begin_read().await?;
+    let uuid = |column: &'static str, text: &str| {
+        uuid::Uuid::try_parse(text).map_err(|error| CorruptRow::new("audited", column, text, error))
+    };
+    let mut records = AuditRecords::default();
+    let head: (i64,) = sqlx::query_as("SELECT revision FROM head WHERE id = 1")
+        .fetch_one(&mut *transaction)
+        .await?;
+    records.head = Revision(head.0);
+    let revisions: Vec<(i64,)> = sqlx::query_as("SELECT revision FROM revisions ORDER BY revision")
+        .fetch_all(&mut *transaction)
+        .await?;
+    records.revisions = revisions.into_iter().map(|(revision,)| Revision(revision)).collect();
+    let changes: Vec<(String, i64, Option<Vec<u8>>)> =
+        sqlx::query_as("SELECT contest_id, revision, value FROM changes ORDER BY revision, ordinal")
+            .fetch_all(&mut *transaction)
+            .await?;
+    for (contest, revision, value) in changes {
+        let contest = ContestId(uuid("contest_id", &contest)?);
+        records.changes.push((contest, Revision(revision), value));
+    }
+    let resources: Vec<(String, i64, Vec<u8>)> =
+        sqlx::query_as("SELECT contest_id, revision, value FROM resources ORDER BY contest_id")
+            .fetch_all(&mut *transaction)
+            .await?;
+    for (contest, revision, value) in resources {
+        let contest = ContestId(uuid("contest_id", &contest)?);
+        records.resources.push((contest, Revision(revision), value));
+    }
+    let candidates: Vec<(String, String, i64, i64)> =
+        sqlx::query_as("SELECT contest_id, candidate_id, occurrences, reporters FROM candidates")
+            .fetch_all(&mut *transaction)
+            .await?;
+    for (contest, candidate, occurrences, reporters) in candidates {
+        let contest = ContestId(uuid("contest_id", &contest)?);
+        let candidate = CandidateId(uuid("candidate_id", &candidate)?);
+        records.candidates.push((contest, candidate, occurrences, reporters));
+    }
+    let ballots: Vec<(String, String, String, i64)> =
+        sqlx::query_as("SELECT contest_id, candidate_id, voter, accept_order FROM ballots WHERE retracted = 0")
+            .fetch_all(&mut *transaction)
+            .await?;
+    for (contest, candidate, voter, order) in ballots {
+        let contest = ContestId(uuid("contest_id", &contest)?);
+        let candidate = CandidateId(uuid("candidate_id", &candidate)?);
+        let voter = VoterKey(uuid("voter", &voter)?);
+        records.ballots.push((contest, candidate, voter, AcceptOrder(order)));
+    }
+    let counted: Vec<CountRow> = sqlx::query_as("SELECT namespace, kind, count FROM resource_counts")
+        .fetch_all(&mut *transaction)
+        .await?;
+    records.counted = counted.iter().map(CountRow::parse).collect::<Result<_>>()?;
+    let present: Vec<CountRow> =
+        sqlx::query_as("SELECT namespace, kind, count(*) AS count FROM resources GROUP BY namespace, kind")
+            .fetch_all(&mut *transaction)
+            .await?;
+    records.present = present.iter().map(CountRow::parse).collect::<Result<_>>()?;
+    transaction.commit().await?;
+    Ok(records)
+}

@@ -1,0 +1,613 @@
+//! Rows as databases give them, and how each becomes a value that the rules know: parsed, never trusted.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use emend_core::{
+    AcceptOrder, Ballot, Caller, Candidate, CandidateId, ContestId, EventId, FeedbackId, Invalid, Kind, Namespace,
+    Policy, ResourceKey, ResourceValue, Revision,
+    contest::{CurrentResource, VoterKey},
+    decide::Cause,
+};
+use emend_runtime::store::{CorruptRow, StoreError};
+use jiff::{SignedDuration, Timestamp};
+use sqlx::FromRow;
+use uuid::Uuid;
+
+use super::{
+    codes,
+    decisions::{
+        Actor, CandidateRecord, ChangeRecord, FeedbackRecord, KeptCandidate, KnownBallot, LockedContest,
+        PolicyKey, StoredPolicy, TransitionWrite, WrittenChange,
+    },
+};
+
+/// Of which table and row a column is, for the error that names them.
+#[derive(Clone, Copy)]
+pub(super) struct At<'a> {
+    pub table: &'static str,
+    pub id: &'a str,
+}
+
+impl At<'_> {
+    pub(super) fn corrupt(self, column: &'static str, reason: impl std::fmt::Display) -> StoreError {
+        CorruptRow::new(self.table, column, self.id, reason).into()
+    }
+
+    /// The value that a parser makes of a column.
+    pub(super) fn parse<T>(self, column: &'static str, parsed: Result<T, Invalid>) -> Result<T, StoreError> {
+        parsed.map_err(|invalid| self.corrupt(column, invalid))
+    }
+
+    /// The value of a code that must be known.
+    pub(super) fn known<T>(
+        self,
+        column: &'static str,
+        code: impl std::fmt::Display,
+        known: Option<T>,
+    ) -> Result<T, StoreError> {
+        known.ok_or_else(|| self.corrupt(column, format_args!("unknown: {code}")))
+    }
+
+    /// A number that must not be negative, or fit otherwise.
+    pub(super) fn number<T, N: TryInto<T> + std::fmt::Display + Copy>(
+        self,
+        column: &'static str,
+        number: N,
+    ) -> Result<T, StoreError> {
+        number
+            .try_into()
+            .map_err(|_| self.corrupt(column, format_args!("out of range: {number}")))
+    }
+
+    /// Microseconds since 1970.
+    pub(super) fn time(self, column: &'static str, micros: i64) -> Result<Timestamp, StoreError> {
+        Timestamp::from_microsecond(micros).map_err(|error| self.corrupt(column, error))
+    }
+
+    pub(super) fn uuid(self, column: &'static str, text: &str) -> Result<Uuid, StoreError> {
+        Uuid::try_parse(text).map_err(|error| self.corrupt(column, error))
+    }
+
+    pub(super) fn value(self, column: &'static str, bytes: &[u8]) -> Result<ResourceValue, StoreError> {
+        self.parse(column, emend_wire::value::decode(bytes))
+    }
+}
+
+/// The parts of a resource key.
+#[derive(Debug, FromRow)]
+pub(super) struct KeyRow {
+    pub contest_id: String,
+    pub namespace: String,
+    pub kind: i32,
+    pub key: String,
+    pub qualifier: String,
+    pub user_id: String,
+}
+
+impl KeyRow {
+    /// The key. Its parts must give the id under which they are stored.
+    pub(super) fn parse(&self, table: &'static str) -> Result<ResourceKey, StoreError> {
+        let at = At {
+            table,
+            id: &self.contest_id,
+        };
+        let kind = at.known("kind", self.kind, Kind::from_number(self.kind))?;
+        let key = ResourceKey::parse(
+            &self.namespace,
+            Some(kind),
+            &self.key,
+            &self.qualifier,
+            &self.user_id,
+        )
+        .map_err(|violations| at.corrupt("key", violations))?;
+        if key.contest_id() == ContestId(at.uuid("contest_id", &self.contest_id)?) {
+            Ok(key)
+        } else {
+            Err(at.corrupt("key", "another key than the one that gives this id"))
+        }
+    }
+}
+
+#[derive(Debug, FromRow)]
+pub(super) struct ContestRow {
+    #[sqlx(flatten)]
+    pub key: KeyRow,
+    pub pinned: i32,
+    pub highest_accept_order: i64,
+    pub policy_version: i64,
+    pub pending: i32,
+    pub locked_at: i64,
+}
+
+impl ContestRow {
+    pub(super) fn parse(&self) -> Result<LockedContest, StoreError> {
+        let at = At {
+            table: "contests",
+            id: &self.key.contest_id,
+        };
+        Ok(LockedContest {
+            key: self.key.parse("contests")?,
+            pinned: self.pinned != 0,
+            highest_accept_order: AcceptOrder(self.highest_accept_order),
+            policy_version: self.policy_version,
+            pending: self.pending != 0,
+            locked_at: at.time("locked_at", self.locked_at)?,
+        })
+    }
+}
+
+#[derive(Debug, FromRow)]
+pub(super) struct CandidateRow {
+    pub candidate_id: String,
+    pub contest_id: String,
+    pub value: Vec<u8>,
+    pub status: i32,
+    pub status_reason: String,
+    pub origin: i32,
+    pub edited_from: String,
+    pub hold: String,
+    pub decision_reason: String,
+    pub decided_caller: String,
+    pub decided_for: String,
+    pub occurrences: i64,
+    pub reporters: i64,
+    pub net: i64,
+    pub risk: i32,
+    pub threshold: i32,
+    pub policy_version: i64,
+    pub applied_threshold: i32,
+    pub applied_revision: i64,
+    pub created_at: i64,
+    pub updated_at: i64,
+    pub transitions: i64,
+    pub version: i64,
+}
+
+impl CandidateRow {
+    pub(super) fn contest(&self) -> Result<ContestId, StoreError> {
+        let at = At {
+            table: "candidates",
+            id: &self.candidate_id,
+        };
+        Ok(ContestId(at.uuid("contest_id", &self.contest_id)?))
+    }
+
+    pub(super) fn parse(&self) -> Result<(Candidate, KeptCandidate), StoreError> {
+        let at = At {
+            table: "candidates",
+            id: &self.candidate_id,
+        };
+        let edited_from = match self.edited_from.as_str() {
+            "" => None,
+            id => Some(CandidateId(at.uuid("edited_from", id)?)),
+        };
+        let applied_threshold: u32 = at.number("applied_threshold", self.applied_threshold)?;
+        let candidate = Candidate {
+            id: CandidateId(at.uuid("candidate_id", &self.candidate_id)?),
+            value: at.value("value", &self.value)?,
+            status: at.known("status", self.status, codes::parse_status(self.status))?,
+            reason: at.known(
+                "status_reason",
+                &self.status_reason,
+                codes::parse_reason(&self.status_reason),
+            )?,
+            origin: at.known("origin", self.origin, codes::parse_origin(self.origin))?,
+            edited_from,
+            hold: at.known("hold", &self.hold, codes::parse_hold(&self.hold))?,
+            decision_reason: (!self.decision_reason.is_empty()).then(|| self.decision_reason.clone()),
+            occurrences: at.number("occurrences", self.occurrences)?,
+            reporters: at.number("reporters", self.reporters)?,
+            net: self.net,
+            risk: at.known("risk", self.risk, codes::parse_risk(self.risk))?,
+            threshold: at.number("threshold", self.threshold)?,
+            policy_version: self.policy_version,
+            applied_threshold: (applied_threshold > 0).then_some(applied_threshold),
+            applied_revision: Revision(self.applied_revision),
+        };
+        let kept = KeptCandidate {
+            decided_by: actor(at, "decided_caller", &self.decided_caller, &self.decided_for)?,
+            created_at: at.time("created_at", self.created_at)?,
+            updated_at: at.time("updated_at", self.updated_at)?,
+            transitions: self.transitions,
+            version: self.version,
+        };
+        Ok((candidate, kept))
+    }
+}
+
+fn actor(at: At<'_>, column: &'static str, caller: &str, on_behalf_of: &str) -> Result<Actor, StoreError> {
+    Ok(Actor {
+        caller: at.parse(column, Caller::parse(caller))?,
+        on_behalf_of: on_behalf_of.to_owned(),
+    })
+}
+
+/// A candidate with the key of its contest.
+#[derive(Debug, FromRow)]
+pub(super) struct CandidateRecordRow {
+    #[sqlx(flatten)]
+    pub candidate: CandidateRow,
+    pub namespace: String,
+    pub kind: i32,
+    pub key: String,
+    pub qualifier: String,
+    pub user_id: String,
+    pub pinned: i32,
+}
+
+impl CandidateRecordRow {
+    pub(super) fn parse(self) -> Result<CandidateRecord, StoreError> {
+        let (candidate, kept) = self.candidate.parse()?;
+        let key = KeyRow {
+            contest_id: self.candidate.contest_id,
+            namespace: self.namespace,
+            kind: self.kind,
+            key: self.key,
+            qualifier: self.qualifier,
+            user_id: self.user_id,
+        };
+        Ok(CandidateRecord {
+            candidate,
+            key: key.parse("contests")?,
+            contest_pinned: self.pinned != 0,
+            kept,
+        })
+    }
+}
+
+#[derive(Debug, FromRow)]
+pub(super) struct BallotRow {
+    pub feedback_id: String,
+    pub contest_id: String,
+    pub candidate_id: String,
+    pub accept_order: i64,
+    pub voter: String,
+    pub identified: i32,
+    pub caller: String,
+    pub received_at: i64,
+}
+
+impl BallotRow {
+    pub(super) fn contest(&self) -> Result<ContestId, StoreError> {
+        let at = At {
+            table: "ballots",
+            id: &self.feedback_id,
+        };
+        Ok(ContestId(at.uuid("contest_id", &self.contest_id)?))
+    }
+
+    pub(super) fn parse(&self) -> Result<Ballot, StoreError> {
+        let at = At {
+            table: "ballots",
+            id: &self.feedback_id,
+        };
+        Ok(Ballot {
+            feedback_id: FeedbackId(at.uuid("feedback_id", &self.feedback_id)?),
+            accept_order: AcceptOrder(self.accept_order),
+            voter: VoterKey(at.uuid("voter", &self.voter)?),
+            identified: self.identified != 0,
+            caller: at.parse("caller", Caller::parse(&self.caller))?,
+            candidate: CandidateId(at.uuid("candidate_id", &self.candidate_id)?),
+            received_at: at.time("received_at", self.received_at)?,
+        })
+    }
+}
+
+/// A ballot with the key of its contest.
+#[derive(Debug, FromRow)]
+pub(super) struct KnownBallotRow {
+    #[sqlx(flatten)]
+    pub ballot: BallotRow,
+    pub retracted: i32,
+    pub namespace: String,
+    pub kind: i32,
+    pub key: String,
+    pub qualifier: String,
+    pub user_id: String,
+}
+
+impl KnownBallotRow {
+    pub(super) fn parse(self) -> Result<KnownBallot, StoreError> {
+        let ballot = self.ballot.parse()?;
+        let key = KeyRow {
+            contest_id: self.ballot.contest_id,
+            namespace: self.namespace,
+            kind: self.kind,
+            key: self.key,
+            qualifier: self.qualifier,
+            user_id: self.user_id,
+        };
+        Ok(KnownBallot {
+            key: key.parse("contests")?,
+            ballot,
+            retracted: self.retracted != 0,
+        })
+    }
+}
+
+/// One of: an applied event (1), a retraction mark (2), a redaction mark (3).
+#[derive(Debug, FromRow)]
+pub(super) struct SeenRow {
+    pub what: i32,
+    pub id: String,
+    pub outcome: Option<Vec<u8>>,
+}
+
+impl SeenRow {
+    pub(super) fn event(&self) -> Result<EventId, StoreError> {
+        let at = At {
+            table: "inbox",
+            id: &self.id,
+        };
+        Ok(EventId(at.uuid("event_id", &self.id)?))
+    }
+
+    pub(super) fn feedback(&self) -> Result<FeedbackId, StoreError> {
+        let at = At {
+            table: "retraction_marks or redaction_marks",
+            id: &self.id,
+        };
+        Ok(FeedbackId(at.uuid("feedback_id", &self.id)?))
+    }
+
+    pub(super) fn outcome(self) -> Bytes {
+        self.outcome.unwrap_or_default().into()
+    }
+}
+
+#[derive(Debug, FromRow)]
+pub(super) struct ResourceRow {
+    pub contest_id: String,
+    pub revision: i64,
+    pub value: Vec<u8>,
+    pub committed_at: i64,
+}
+
+impl ResourceRow {
+    pub(super) fn parse(&self) -> Result<(ContestId, CurrentResource), StoreError> {
+        let at = At {
+            table: "resources",
+            id: &self.contest_id,
+        };
+        let current = CurrentResource {
+            revision: Revision(self.revision),
+            value: at.value("value", &self.value)?,
+        };
+        Ok((ContestId(at.uuid("contest_id", &self.contest_id)?), current))
+    }
+}
+
+#[derive(Debug, FromRow)]
+pub(super) struct CountRow {
+    pub namespace: String,
+    pub kind: i32,
+    pub count: i64,
+}
+
+impl CountRow {
+    pub(super) fn parse(&self) -> Result<(PolicyKey, u64), StoreError> {
+        let at = At {
+            table: "resource_counts",
+            id: &self.namespace,
+        };
+        let key = PolicyKey {
+            namespace: at.parse("namespace", Namespace::parse(&self.namespace))?,
+            kind: at.known("kind", self.kind, Kind::from_number(self.kind))?,
+        };
+        Ok((key, at.number("count", self.count)?))
+    }
+}
+
+#[derive(Debug, FromRow)]
+pub(super) struct PolicyRow {
+    pub namespace: String,
+    pub kind: i32,
+    pub version: i64,
+    pub risk: i32,
+    pub threshold: i32,
+    pub counting: i32,
+    pub half_life: i64,
+    pub max_derived_voters: i32,
+    pub max_resources: i64,
+    pub max_value_bytes: i32,
+    pub max_counted_feedback: i32,
+    pub updated_at: i64,
+}
+
+impl PolicyRow {
+    pub(super) fn parse(&self) -> Result<(PolicyKey, StoredPolicy), StoreError> {
+        let id = format!("({}, {}, {})", self.namespace, self.kind, self.version);
+        let at = At {
+            table: "policies",
+            id: &id,
+        };
+        let key = PolicyKey {
+            namespace: at.parse("namespace", Namespace::parse(&self.namespace))?,
+            kind: at.known("kind", self.kind, Kind::from_number(self.kind))?,
+        };
+        let policy = Policy {
+            version: self.version,
+            risk: at.known("risk", self.risk, codes::parse_risk(self.risk))?,
+            threshold: at.number("threshold", self.threshold)?,
+            counting: at.known("counting", self.counting, codes::parse_counting(self.counting))?,
+            half_life: (self.half_life > 0).then(|| SignedDuration::from_secs(self.half_life)),
+            max_derived_voters: at.number("max_derived_voters", self.max_derived_voters)?,
+            max_resources: at.number("max_resources", self.max_resources)?,
+            max_value_bytes: at.number("max_value_bytes", self.max_value_bytes)?,
+            max_counted_feedback: at.number("max_counted_feedback", self.max_counted_feedback)?,
+        };
+        policy
+            .validate()
+            .map_err(|violations| at.corrupt("threshold", violations))?;
+        let stored = StoredPolicy {
+            policy,
+            updated_at: Some(at.time("updated_at", self.updated_at)?),
+        };
+        Ok((key, stored))
+    }
+}
+
+#[derive(Debug, FromRow)]
+pub(super) struct WrittenChangeRow {
+    #[sqlx(flatten)]
+    pub key: KeyRow,
+    pub before_value: Option<Vec<u8>>,
+    pub newest: i64,
+}
+
+impl WrittenChangeRow {
+    pub(super) fn parse(self) -> Result<WrittenChange, StoreError> {
+        let at = At {
+            table: "changes",
+            id: &self.key.contest_id,
+        };
+        Ok(WrittenChange {
+            key: self.key.parse("changes")?,
+            before: optional_value(at, "before_value", self.before_value.as_deref())?,
+            newest: Revision(self.newest),
+        })
+    }
+}
+
+fn optional_value(
+    at: At<'_>,
+    column: &'static str,
+    bytes: Option<&[u8]>,
+) -> Result<Option<ResourceValue>, StoreError> {
+    bytes.map(|bytes| at.value(column, bytes)).transpose()
+}
+
+#[derive(Debug, FromRow)]
+pub(super) struct FeedbackRow {
+    pub feedback_id: String,
+    pub system_choice: String,
+    pub received_at: i64,
+    pub retracted: i32,
+    /// None where the details were erased.
+    pub reason: Option<String>,
+    pub context: Option<String>,
+    pub query_id: Option<String>,
+}
+
+impl FeedbackRow {
+    pub(super) fn parse(self) -> Result<FeedbackRecord, StoreError> {
+        let at = At {
+            table: "ballot_details",
+            id: &self.feedback_id,
+        };
+        let context: BTreeMap<String, String> = match &self.context {
+            None => BTreeMap::new(),
+            Some(json) => serde_json::from_str(json).map_err(|error| at.corrupt("context", error))?,
+        };
+        Ok(FeedbackRecord {
+            feedback: FeedbackId(at.uuid("feedback_id", &self.feedback_id)?),
+            received_at: at.time("received_at", self.received_at)?,
+            retracted: self.retracted != 0,
+            system_choice: self.system_choice,
+            reason: self.reason.unwrap_or_default(),
+            context,
+            query_id: self.query_id.unwrap_or_default(),
+        })
+    }
+}
+
+#[derive(Debug, FromRow)]
+pub(super) struct TransitionRow {
+    pub candidate_id: String,
+    pub sequence: i64,
+    pub from_status: i32,
+    pub to_status: i32,
+    pub cause: i32,
+    pub reason: String,
+    pub caller: String,
+    pub on_behalf_of: String,
+    pub at: i64,
+    pub revision: i64,
+    pub policy_version: i64,
+}
+
+impl TransitionRow {
+    pub(super) fn parse(self) -> Result<TransitionWrite, StoreError> {
+        let at = At {
+            table: "transitions",
+            id: &self.candidate_id,
+        };
+        let from = match self.from_status {
+            0 => None,
+            number => Some(at.known("from_status", number, codes::parse_status(number))?),
+        };
+        Ok(TransitionWrite {
+            candidate: CandidateId(at.uuid("candidate_id", &self.candidate_id)?),
+            sequence: self.sequence,
+            from,
+            to: at.known("to_status", self.to_status, codes::parse_status(self.to_status))?,
+            cause: at.known("cause", self.cause, Cause::from_number(self.cause))?,
+            actor: actor(at, "caller", &self.caller, &self.on_behalf_of)?,
+            at: at.time("at", self.at)?,
+            revision: Revision(self.revision),
+            policy_version: self.policy_version,
+            reason: self.reason,
+        })
+    }
+}
+
+#[derive(Debug, FromRow)]
+pub(super) struct RevisionRow {
+    pub revision: i64,
+    pub operation_id: String,
+    pub cause: i32,
+    pub caller: String,
+    pub on_behalf_of: String,
+    pub reason: String,
+    pub committed_at: i64,
+}
+
+impl RevisionRow {
+    pub(super) fn parse(self) -> Result<super::decisions::RevisionRecord, StoreError> {
+        let id = self.revision.to_string();
+        let at = At {
+            table: "revisions",
+            id: &id,
+        };
+        Ok(super::decisions::RevisionRecord {
+            revision: Revision(self.revision),
+            cause: at.known("cause", self.cause, Cause::from_number(self.cause))?,
+            actor: actor(at, "caller", &self.caller, &self.on_behalf_of)?,
+            committed_at: at.time("committed_at", self.committed_at)?,
+            operation: self.operation_id,
+            reason: self.reason,
+            changes: Vec::new(),
+        })
+    }
+}
+
+#[derive(Debug, FromRow)]
+pub(super) struct ChangeRow {
+    #[sqlx(flatten)]
+    pub key: KeyRow,
+    pub revision: i64,
+    pub value: Option<Vec<u8>>,
+    pub before_value: Option<Vec<u8>>,
+    pub candidate_id: String,
+    pub feedback_id: String,
+    pub policy_version: i64,
+}
+
+impl ChangeRow {
+    pub(super) fn parse(self) -> Result<ChangeRecord, StoreError> {
+        let id = format!("({}, {})", self.revision, self.key.contest_id);
+        let at = At {
+            table: "changes",
+            id: &id,
+        };
+        Ok(ChangeRecord {
+            key: self.key.parse("changes")?,
+            before: optional_value(at, "before_value", self.before_value.as_deref())?,
+            after: optional_value(at, "value", self.value.as_deref())?,
+            candidate: self.candidate_id,
+            feedback: self.feedback_id,
+            policy_version: self.policy_version,
+        })
+    }
+}

@@ -1,0 +1,86 @@
+//! SQLite, the embedded default: one writer at a time, readers that never wait.
+//!
+//! What is written once for both databases is compiled here against [`Db`]; this file holds what differs.
+
+use std::path::Path;
+
+use emend_core::FeedbackId;
+use emend_runtime::{
+    sqlite::{SqlitePools, open_sqlite},
+    store::StoreError,
+};
+use sqlx::{Pool, Transaction, migrate::Migrator};
+
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "decisions_sql.rs"]
+mod decisions_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "log_sql.rs"]
+mod log_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "queries_sql.rs"]
+mod queries_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "writes_sql.rs"]
+mod writes_sql;
+
+/// The database that the portable SQL is compiled against.
+pub(super) type Db = sqlx::Sqlite;
+/// The store of that database.
+pub(super) type Backend = SqliteStore;
+
+/// The database's time in microseconds since 1970, as an SQL expression.
+pub(super) const NOW_MICROS: &str = "CAST(unixepoch('subsec') * 1000000 AS INTEGER)";
+/// Locks the rows of a SELECT. The one writer holds the whole file.
+pub(super) const FOR_UPDATE: &str = "";
+
+static MIGRATIONS: Migrator = sqlx::migrate!("./migrations/sqlite");
+
+/// The store in one SQLite file.
+#[derive(Debug, Clone)]
+pub struct SqliteStore {
+    pools: SqlitePools,
+}
+
+impl SqliteStore {
+    /// Opens the file, creating it if need be.
+    pub async fn open(path: &Path, readers: u32) -> Result<Self, StoreError> {
+        let pools = open_sqlite(path, readers, &MIGRATIONS).await?;
+        Ok(Self { pools })
+    }
+
+    /// Connections that only read.
+    pub(super) fn read_pool(&self) -> &Pool<Db> {
+        &self.pools.read
+    }
+
+    /// Begins a transaction that may write; everybody else's waits.
+    pub(super) async fn begin_write(&self) -> Result<Transaction<'static, Db>, StoreError> {
+        self.pools.begin_write().await
+    }
+
+    /// Begins a transaction that reads one consistent state.
+    pub(super) async fn begin_read(&self) -> Result<Transaction<'static, Db>, StoreError> {
+        self.pools.begin_read().await
+    }
+
+    /// Closes all connections.
+    pub(super) async fn close_pools(&self) {
+        self.pools.close().await;
+    }
+}
+
+/// Nobody else writes while this transaction does.
+#[expect(clippy::unused_async, reason = "PostgreSQL's twin waits")]
+pub(super) async fn lock_feedback(
+    _transaction: &mut Transaction<'static, Db>,
+    _ids: &[FeedbackId],
+) -> Result<(), StoreError> {
+    Ok(())
+}
+
+/// Whoever tails the log in this process is woken after the commit; nobody else can have the file open.
+#[expect(clippy::unused_async, reason = "PostgreSQL's twin notifies")]
+pub(super) async fn notify(_transaction: &mut Transaction<'static, Db>) -> Result<(), StoreError> {
+    Ok(())
+}

@@ -1,0 +1,147 @@
+//! Who listens: streams of equal filter and bound are one audience, woken together and served with the same bytes.
+//!
+//! Publishing a state wakes exactly the audiences whose filters cover something that changed, and waits for nobody: a
+//! wake-up carries nothing, the stream reads from its own cursor. It must know nothing of single streams.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, AtomicI64, Ordering},
+    },
+};
+
+use tokio::sync::{Notify, watch};
+
+use super::{
+    batches::Batches,
+    filter::{Filter, GroupId},
+    state::ReplicaState,
+};
+
+/// The streams of one filter and one bound.
+#[derive(Debug)]
+pub struct Audience {
+    /// What they see.
+    pub filter: Filter,
+    /// The filter's hash, as in cursors.
+    pub filter_hash: u64,
+    /// The bound of one message's encoded resources, in bytes.
+    pub max_batch_bytes: usize,
+    /// What is encoded for them.
+    pub batches: Batches,
+    /// Woken when something that the filter covers has changed.
+    pub wake: Arc<Notify>,
+    /// Nothing that the filter covers changed after this revision.
+    quiet_since: AtomicI64,
+}
+
+impl Audience {
+    /// Whether nothing that the filter covers changed between `revision` and a state that was read before the call.
+    pub fn is_quiet_since(&self, revision: i64) -> bool {
+        revision >= self.quiet_since.load(Ordering::SeqCst)
+    }
+}
+
+/// What a new state changed.
+#[derive(Debug)]
+pub enum Touched {
+    /// Only these groups.
+    Groups(BTreeSet<Arc<GroupId>>),
+    /// Everything may be another: it was loaded anew.
+    Everything,
+}
+
+type Key = (Filter, usize);
+
+/// The published state and all who listen.
+#[derive(Debug)]
+pub struct Audiences {
+    state: watch::Sender<Option<Arc<ReplicaState>>>,
+    all: Mutex<HashMap<Key, Weak<Audience>>>,
+    draining: AtomicBool,
+}
+
+impl Default for Audiences {
+    fn default() -> Self {
+        Self {
+            state: watch::Sender::new(None),
+            all: Mutex::default(),
+            draining: AtomicBool::new(false),
+        }
+    }
+}
+
+impl Audiences {
+    /// The newest state; none before the first is loaded.
+    pub fn state(&self) -> Option<Arc<ReplicaState>> {
+        self.state.borrow().clone()
+    }
+
+    /// Follows the newest state.
+    pub fn follow(&self) -> watch::Receiver<Option<Arc<ReplicaState>>> {
+        self.state.subscribe()
+    }
+
+    /// Whether streams are asked to say farewell.
+    pub fn is_draining(&self) -> bool {
+        self.draining.load(Ordering::SeqCst)
+    }
+
+    /// Publishes a state and wakes who is concerned.
+    pub fn publish(&self, state: Arc<ReplicaState>, touched: &Touched) {
+        let mut concerned = Vec::new();
+        {
+            let mut all = self.lock();
+            all.retain(|_, audience| audience.strong_count() > 0);
+            for audience in all.values().filter_map(Weak::upgrade) {
+                let matches = match touched {
+                    Touched::Everything => true,
+                    Touched::Groups(groups) => groups.iter().any(|group| audience.filter.covers(group)),
+                };
+                if matches {
+                    // Before the state, so that no stream sees the state and believes itself current.
+                    audience.quiet_since.store(state.revision(), Ordering::SeqCst);
+                    concerned.push(audience);
+                }
+            }
+            self.state.send_replace(Some(state));
+        }
+        for audience in concerned {
+            audience.wake.notify_waiters();
+        }
+    }
+
+    /// Asks all streams to say farewell.
+    pub fn drain(&self) {
+        self.draining.store(true, Ordering::SeqCst);
+        let all: Vec<_> = self.lock().values().filter_map(Weak::upgrade).collect();
+        for audience in all {
+            audience.wake.notify_waiters();
+        }
+    }
+
+    /// The audience of that filter and bound, for as long as it is held.
+    pub fn join(&self, filter: Filter, max_batch_bytes: usize) -> Arc<Audience> {
+        let mut all = self.lock();
+        let key = (filter, max_batch_bytes);
+        if let Some(audience) = all.get(&key).and_then(Weak::upgrade) {
+            return audience;
+        }
+        let audience = Arc::new(Audience {
+            filter: key.0.clone(),
+            filter_hash: key.0.hash(),
+            max_batch_bytes,
+            batches: Batches::default(),
+            wake: Arc::default(),
+            // No state can be published in between: publishing takes the same lock.
+            quiet_since: AtomicI64::new(self.state().map_or(0, |state| state.revision())),
+        });
+        all.insert(key, Arc::downgrade(&audience));
+        audience
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Weak<Audience>>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,149 @@
+//! Encoded batches, made once for all streams that get the same: equal filter, equal bound, equal cursor.
+//!
+//! Whoever needs a batch first encodes it, the others wait for it in place; that takes at most milliseconds, because only
+//! what is bounded by [`SHARED_BYTES`] is shared. Longer updates and snapshots are cut part by part
+//! ([`transfer`](super::transfer)), each part shared while somebody still sends it. It must know nothing of subscribers.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use emend_core::Epoch;
+
+use super::{
+    encode::{self, Encoded},
+    filter::Filter,
+    state::{Entry, ReplicaState},
+};
+
+/// No batch that is kept whole is longer, and all that an audience keeps together is hardly longer.
+pub const SHARED_BYTES: usize = 4 * 1024 * 1024;
+/// How many batches an audience keeps: streams with different cursors are few, because each batch brings them together.
+const KEPT: usize = 16;
+
+/// What brings a stream from one revision to another.
+#[derive(Debug)]
+pub enum Batch {
+    /// Nothing that the filter covers changed.
+    Nothing,
+    /// These messages, in their order.
+    Parts(Vec<Encoded>),
+    /// More than is kept whole.
+    Long,
+}
+
+/// A part of a snapshot.
+#[derive(Debug)]
+pub struct Chunk {
+    /// The message.
+    pub message: Encoded,
+    /// The last entry in it, if more follow.
+    pub next: Option<Arc<Entry>>,
+}
+
+type BatchKey = (Epoch, i64, i64);
+type ChunkKey = (Epoch, i64, Option<usize>);
+
+/// What was encoded for one audience lately.
+#[derive(Debug, Default)]
+pub struct Batches {
+    recent: Mutex<VecDeque<(BatchKey, Arc<OnceLock<Arc<Batch>>>)>>,
+    chunks: Mutex<Vec<(ChunkKey, Weak<OnceLock<Option<Chunk>>>)>>,
+    encoded: AtomicU64,
+}
+
+impl Batches {
+    /// What brings a stream from `from` to `state`.
+    pub fn batch(&self, state: &ReplicaState, filter: &Filter, from: i64, max_bytes: usize) -> Arc<Batch> {
+        let key = (state.epoch(), from, state.revision());
+        let cell = {
+            let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+            match recent.iter().rev().find(|(known, _)| *known == key) {
+                Some((_, cell)) => Arc::clone(cell),
+                None => {
+                    let cell = Arc::default();
+                    recent.push_back((key, Arc::clone(&cell)));
+                    trim(&mut recent);
+                    cell
+                }
+            }
+        };
+        Arc::clone(cell.get_or_init(|| {
+            self.encoded.fetch_add(1, Ordering::Relaxed);
+            Arc::new(encode_batch(state, filter, from, max_bytes))
+        }))
+    }
+
+    /// The part of a snapshot of `state` after that entry. Held until the next is asked for, so that streams side by side
+    /// share it.
+    pub fn chunk(
+        &self,
+        state: &ReplicaState,
+        filter: &Filter,
+        after: Option<&Arc<Entry>>,
+        max_bytes: usize,
+    ) -> Arc<OnceLock<Option<Chunk>>> {
+        // An entry's address tells it apart from all others for as long as the state that holds it lives.
+        let key = (state.epoch(), state.revision(), after.map(|entry| Arc::as_ptr(entry).addr()));
+        let cell = {
+            let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+            chunks.retain(|(_, cell)| cell.strong_count() > 0);
+            let known = chunks.iter().find(|(known, _)| *known == key);
+            match known.and_then(|(_, cell)| cell.upgrade()) {
+                Some(cell) => cell,
+                None => {
+                    let cell = Arc::default();
+                    chunks.push((key, Arc::downgrade(&cell)));
+                    cell
+                }
+            }
+        };
+        cell.get_or_init(|| {
+            self.encoded.fetch_add(1, Ordering::Relaxed);
+            encode::snapshot_chunk(state, filter, after, max_bytes)
+                .map(|(message, next)| Chunk { message, next })
+        });
+        cell
+    }
+
+    /// How often something was encoded.
+    pub fn encoded(&self) -> u64 {
+        self.encoded.load(Ordering::Relaxed)
+    }
+}
+
+fn encode_batch(state: &ReplicaState, filter: &Filter, from: i64, max_bytes: usize) -> Batch {
+    let (mut parts, mut bytes, mut after) = (Vec::new(), 0, None);
+    loop {
+        let Some((part, next)) = encode::update_part(state, filter, from, after.as_ref(), max_bytes) else {
+            return Batch::Nothing;
+        };
+        bytes += part.len();
+        parts.push(part);
+        after = next;
+        if after.is_none() {
+            return Batch::Parts(parts);
+        }
+        if bytes > SHARED_BYTES {
+            return Batch::Long;
+        }
+    }
+}
+
+fn trim(recent: &mut VecDeque<(BatchKey, Arc<OnceLock<Arc<Batch>>>)>) {
+    let size = |cell: &OnceLock<Arc<Batch>>| match cell.get().map(|batch| &**batch) {
+        Some(Batch::Parts(parts)) => parts.iter().map(Encoded::len).sum(),
+        _ => 0,
+    };
+    let mut bytes: usize = recent.iter().map(|(_, cell)| size(cell)).sum();
+    while recent.len() > KEPT || (bytes > SHARED_BYTES && recent.len() > 1) {
+        let Some((_, oldest)) = recent.pop_front() else {
+            return;
+        };
+        bytes -= size(&oldest);
+    }
+}

@@ -1,0 +1,259 @@
+//! The update stream and the read model: what subscribers and readers see of the log.
+//!
+//! One mechanism serves live, catching-up, slow and resumed subscribers: "what changed since" over immutable states.
+//!
+//! * [`tailer`] follows the log and publishes one [`state`] after another to the [`audience`]s; it waits for nobody.
+//! * [`session`] is one subscriber: woken, it reads from its own cursor. [`opening`] says where it begins, [`batches`] and
+//!   [`transfer`] what it sends, [`encode`] how that looks on the wire, [`filter`] what it sees at all.
+//! * [`reads`] answers from the newest state; [`nodes`] knows the fleet; [`retention`] forgets.
+//!
+//! # Invariants
+//! 1. A state is of one revision, complete, and never changes.
+//! 2. A notification carries nothing. A stream reads from its own cursor, which moves only with what is handed out.
+//! 3. Publishing never waits for a subscriber, and a subscriber holds no queue.
+//! 4. Where changes can't be told (another life of the log, forgotten deletions, another filter) a snapshot says so.
+
+pub mod audience;
+pub mod batches;
+pub mod encode;
+pub mod filter;
+pub mod nodes;
+pub mod opening;
+pub mod reads;
+pub mod retention;
+pub mod session;
+pub mod settings;
+pub mod state;
+pub mod tailer;
+#[cfg(test)]
+pub(crate) mod testing;
+pub mod transfer;
+mod workers;
+
+use std::{sync::Arc, time::Duration};
+
+use emend_core::{Caller, NodeId};
+use emend_proto::learning::v1 as pb;
+use emend_runtime::{Entropy, Error, Lifecycle, SharedClock, health::Readiness, postgres::PgWake};
+use tokio::{
+    sync::{Notify, watch},
+    time::{Instant, timeout_at},
+};
+
+pub use self::{
+    nodes::Nodes, opening::Cursor, retention::Retention, session::Session, settings::Settings,
+    state::ReplicaState, tailer::Tailer,
+};
+use self::{audience::Audiences, filter::Filter, session::Common, transfer::Places};
+use crate::store::log::LogStore;
+
+/// What wakes the tailer, beside commits in this process and the clock.
+#[derive(Debug, Clone, Default)]
+pub struct Wake(Option<PgWake>);
+
+impl Wake {
+    /// Nobody else writes to this database.
+    pub fn local() -> Self {
+        Self(None)
+    }
+
+    /// Other replicas' commits notify.
+    pub fn notified(wake: PgWake) -> Self {
+        Self(Some(wake))
+    }
+
+    async fn woken(&mut self) {
+        match &mut self.0 {
+            Some(wake) => wake.woken().await,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// A parsed `SubscribeRequest`, and who sent it.
+#[derive(Debug, Clone)]
+pub struct Subscription {
+    /// Who subscribes, by its id.
+    pub node_id: NodeId,
+    /// The authenticated client.
+    pub caller: Caller,
+    /// What the node says of itself.
+    pub info: pb::NodeInfo,
+    /// What it sees, after authorization.
+    pub filter: Filter,
+    /// How far it has applied.
+    pub cursor: Option<Cursor>,
+    /// How often a bookmark comes while nothing changes.
+    pub bookmark_interval: Duration,
+    /// The bound of one message's encoded resources, in bytes.
+    pub max_batch_bytes: usize,
+}
+
+/// The update stream and the read model of one replica. Clones share it.
+#[derive(Clone)]
+pub struct Stream(Arc<Inner>);
+
+struct Inner {
+    store: Arc<dyn LogStore>,
+    common: Arc<Common>,
+    nodes: Nodes,
+    settings: Settings,
+    woken: Notify,
+    ready: watch::Sender<bool>,
+}
+
+impl Stream {
+    /// Starts following the log in `lifecycle`. Answers at once; ready when state and log are loaded.
+    pub fn start(
+        store: Arc<dyn LogStore>,
+        wake: Wake,
+        settings: Settings,
+        clock: SharedClock,
+        entropy: Entropy,
+        lifecycle: &Lifecycle,
+    ) -> Self {
+        let stream = Self::new(store, settings, clock, entropy);
+        workers::spawn(&stream, wake, lifecycle);
+        stream
+    }
+
+    /// One whose workers are stepped by hand.
+    pub fn new(store: Arc<dyn LogStore>, settings: Settings, clock: SharedClock, entropy: Entropy) -> Self {
+        let replica = entropy.uuid_v4().to_string();
+        let nodes = Nodes::new(Arc::clone(&store), &replica, settings.node_connected_within);
+        let common = Common {
+            audiences: Arc::new(Audiences::default()),
+            places: Places::new(settings.transfers, settings.transfer_stalls_after),
+            clock,
+            entropy,
+            max_stream_age: settings.max_stream_age,
+            max_reconnect_delay: settings.max_reconnect_delay,
+        };
+        Self(Arc::new(Inner {
+            store,
+            common: Arc::new(common),
+            nodes,
+            settings,
+            woken: Notify::new(),
+            ready: watch::Sender::new(false),
+        }))
+    }
+
+    /// The worker that follows the log.
+    pub fn tailer(&self) -> Tailer {
+        Tailer::new(
+            Arc::clone(&self.0.store),
+            Arc::clone(&self.0.common.audiences),
+            self.0.common.entropy.clone(),
+            self.0.settings.page_revisions,
+        )
+    }
+
+    /// The worker that forgets.
+    pub fn retention(&self) -> Retention {
+        Retention::new(Arc::clone(&self.0.store), self.0.settings.clone())
+    }
+
+    /// The fleet.
+    pub fn nodes(&self) -> &Nodes {
+        &self.0.nodes
+    }
+
+    /// Tells that something was committed. Cheap, never waits.
+    pub fn wake(&self) {
+        self.0.woken.notify_one();
+    }
+
+    /// Whether state and log are loaded and being followed.
+    pub fn is_ready(&self) -> bool {
+        *self.0.ready.borrow()
+    }
+
+    /// Follows [`Stream::is_ready`].
+    pub fn readiness(&self) -> watch::Receiver<bool> {
+        self.0.ready.subscribe()
+    }
+
+    /// Reports [`Stream::is_ready`] as a check, for as long as `lifecycle` runs.
+    pub fn report_readiness(&self, readiness: Readiness, check: &'static str, lifecycle: &Lifecycle) {
+        let (mut ready, soft) = (self.readiness(), lifecycle.soft().clone());
+        lifecycle.spawn("report the stream's readiness", async move {
+            loop {
+                readiness.set(check, *ready.borrow_and_update());
+                tokio::select! {
+                    () = soft.cancelled() => return,
+                    changed = ready.changed() => if changed.is_err() { return },
+                }
+            }
+        });
+    }
+
+    /// The newest state. UNAVAILABLE before the first is loaded.
+    pub fn state(&self) -> Result<Arc<ReplicaState>, Error> {
+        self.0.common.audiences.state().ok_or_else(not_loaded)
+    }
+
+    /// A state at least as new as `revision`. Waits until `deadline`, at most [`Settings::max_wait`], then UNAVAILABLE with
+    /// RetryInfo.
+    pub async fn wait_for(
+        &self,
+        revision: i64,
+        deadline: Option<Instant>,
+    ) -> Result<Arc<ReplicaState>, Error> {
+        self.wait_until(move |state| state.revision() >= revision, deadline)
+            .await
+    }
+
+    /// A state of which `is_enough` is true, like [`Stream::wait_for`].
+    pub(crate) async fn wait_until(
+        &self,
+        is_enough: impl Fn(&ReplicaState) -> bool,
+        deadline: Option<Instant>,
+    ) -> Result<Arc<ReplicaState>, Error> {
+        let latest = Instant::now() + self.0.settings.max_wait;
+        let deadline = deadline.map_or(latest, |deadline| deadline.min(latest));
+        let mut states = self.0.common.audiences.follow();
+        let found = timeout_at(
+            deadline,
+            states.wait_for(|state| state.as_ref().is_some_and(|state| is_enough(state))),
+        )
+        .await;
+        match found {
+            Ok(Ok(state)) => state.clone().ok_or_else(not_loaded),
+            // The sender lives as long as this.
+            Ok(Err(_)) | Err(_) => Err(match self.0.common.audiences.state() {
+                Some(_) => Error::unavailable(
+                    "REPLICA_BEHIND",
+                    "this replica has not seen that revision yet; try again",
+                ),
+                None => not_loaded(),
+            }),
+        }
+    }
+
+    /// Opens a stream. UNAVAILABLE where the replica is too far behind the cursor, or is not loaded.
+    pub async fn subscribe(&self, subscription: Subscription) -> Result<Session, Error> {
+        let Inner { common, nodes, .. } = &*self.0;
+        let filter_hash = subscription.filter.hash();
+        let start = opening::start(self, subscription.cursor, filter_hash).await?;
+        let audience = common
+            .audiences
+            .join(subscription.filter, subscription.max_batch_bytes);
+        let open = nodes.open(subscription.caller, subscription.node_id, &subscription.info);
+        Ok(Session::new(
+            Arc::clone(common),
+            audience,
+            start,
+            subscription.bookmark_interval,
+            open,
+        ))
+    }
+
+    fn store(&self) -> &dyn LogStore {
+        &*self.0.store
+    }
+}
+
+fn not_loaded() -> Error {
+    Error::unavailable("NOT_LOADED", "this replica is still loading what was learned; try again")
+}

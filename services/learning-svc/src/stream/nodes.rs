@@ -1,0 +1,300 @@
+//! The fleet: which nodes have a stream open, and what they report.
+//!
+//! What happens is noted in memory, without waiting, and written in batches; so the whole fleet can be listed by any
+//! replica. A node belongs to the callers that opened a stream as it: only they may report for it. It must know nothing of
+//! what is streamed.
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use emend_core::{Caller, NodeId};
+use emend_proto::learning::v1 as pb;
+use emend_runtime::{
+    Error,
+    store::{CorruptRow, StoreError},
+};
+use emend_wire::{
+    page::{self, QueryHash},
+    render::timestamp_from_micros,
+};
+use jiff::SignedDuration;
+use prost::Message as _;
+use tokio::sync::Notify;
+
+use crate::store::log::{Connection, Head, LogStore, NodePage, NodeRow, NodeWrite};
+
+/// How many nodes are written in one transaction.
+const WRITE_PAGE: usize = 500;
+
+type NodeKey = (NodeId, Caller);
+
+/// What is not written yet of one node.
+#[derive(Debug, Default)]
+struct Pending {
+    connection: Option<Connection>,
+    report: Option<Vec<u8>>,
+}
+
+#[derive(Debug, Default)]
+struct Registry {
+    /// How many streams of each node are open here.
+    open: HashMap<NodeKey, usize>,
+    pending: BTreeMap<NodeKey, Pending>,
+}
+
+/// The registry of one replica. Clones share it.
+#[derive(Clone)]
+pub struct Nodes {
+    store: Arc<dyn LogStore>,
+    /// This running replica, in the table.
+    replica: Arc<str>,
+    connected_within: SignedDuration,
+    registry: Arc<Mutex<Registry>>,
+    dirty: Arc<Notify>,
+}
+
+/// An open stream; when it is dropped, the stream is gone.
+pub struct OpenStream {
+    nodes: Nodes,
+    key: NodeKey,
+}
+
+impl Nodes {
+    /// `replica` names this running process; a node counts as connected only if its replica was heard of within
+    /// `connected_within`.
+    pub fn new(store: Arc<dyn LogStore>, replica: &str, connected_within: SignedDuration) -> Self {
+        Self {
+            store,
+            replica: replica.into(),
+            connected_within,
+            registry: Arc::default(),
+            dirty: Arc::default(),
+        }
+    }
+
+    /// Notes that a stream of the node was opened.
+    pub fn open(&self, caller: Caller, node_id: NodeId, info: &pb::NodeInfo) -> OpenStream {
+        let key = (node_id, caller);
+        {
+            let mut registry = self.lock();
+            *registry.open.entry(key.clone()).or_default() += 1;
+            let pending = registry.pending.entry(key.clone()).or_default();
+            pending.connection = Some(Connection::Opened(info.encode_to_vec()));
+        }
+        self.dirty.notify_one();
+        OpenStream {
+            nodes: self.clone(),
+            key,
+        }
+    }
+
+    /// Takes note of a report, if the caller is one that opened a stream as this node.
+    pub async fn report(
+        &self,
+        caller: Caller,
+        node_id: NodeId,
+        report: &pb::ReportStatusRequest,
+    ) -> Result<(), Error> {
+        let key = (node_id, caller);
+        if !self.knows(&key) {
+            let callers = self.store.node_callers(&key.0).await?;
+            if !callers.iter().any(|caller| caller == key.1.as_str()) {
+                return Err(not_his(&key.0, callers.is_empty() && !self.has_other_caller(&key)));
+            }
+        }
+        self.lock().pending.entry(key).or_default().report = Some(report.encode_to_vec());
+        self.dirty.notify_one();
+        Ok(())
+    }
+
+    fn knows(&self, key: &NodeKey) -> bool {
+        let registry = self.lock();
+        registry.open.contains_key(key) || registry.pending.contains_key(key)
+    }
+
+    fn has_other_caller(&self, key: &NodeKey) -> bool {
+        let registry = self.lock();
+        registry.open.keys().any(|open| open.0 == key.0)
+    }
+
+    /// Waits until there is something to write.
+    pub async fn dirty(&self) {
+        self.dirty.notified().await;
+    }
+
+    /// How many nodes have a stream open here.
+    pub fn connected(&self) -> usize {
+        self.lock().open.len()
+    }
+
+    /// Writes what is not written yet. What could not be written stays, unless something newer came. Answers how many
+    /// nodes were written.
+    pub async fn run_once(&self) -> Result<usize, StoreError> {
+        let mut written = 0;
+        loop {
+            let writes = self.take_pending();
+            if writes.is_empty() {
+                return Ok(written);
+            }
+            if let Err(error) = self.store.write_nodes(&self.replica, &writes).await {
+                self.put_back(writes);
+                self.dirty.notify_one();
+                return Err(error);
+            }
+            written += writes.len();
+        }
+    }
+
+    /// Says that the streams of this replica are still open.
+    pub async fn heartbeat(&self) -> Result<(), StoreError> {
+        self.store.touch_nodes(&self.replica).await
+    }
+
+    fn take_pending(&self) -> Vec<NodeWrite> {
+        let mut registry = self.lock();
+        let mut writes = Vec::new();
+        while writes.len() < WRITE_PAGE
+            && let Some(((node_id, caller), pending)) = registry.pending.pop_first()
+        {
+            writes.push(NodeWrite {
+                node_id,
+                caller,
+                connection: pending.connection,
+                report: pending.report,
+            });
+        }
+        writes
+    }
+
+    fn put_back(&self, writes: Vec<NodeWrite>) {
+        let mut registry = self.lock();
+        for write in writes {
+            let newer = registry.pending.entry((write.node_id, write.caller)).or_default();
+            newer.connection = merge(write.connection, newer.connection.take());
+            newer.report = newer.report.take().or(write.report);
+        }
+    }
+
+    /// A page of the whole fleet.
+    pub async fn list(&self, query: ListNodes) -> Result<pb::ListNodesResponse, Error> {
+        // One more than asked for tells whether more follow.
+        let NodePage { mut nodes, head, now } = self
+            .store
+            .list_nodes(query.after, i64::from(query.limit) + 1, query.seen_within)
+            .await?;
+        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
+        let more = nodes.len() > limit;
+        nodes.truncate(limit);
+        let next_page_token = match nodes.last() {
+            Some(last) if more => page::token(
+                query.hash,
+                [last.node_id.as_bytes(), &[0], last.caller.as_bytes()].concat().as_slice(),
+            ),
+            _ => String::new(),
+        };
+        let alive_since = now.saturating_sub(i64::try_from(self.connected_within.as_micros()).unwrap_or(i64::MAX));
+        let nodes = nodes
+            .into_iter()
+            .map(|row| render(row, head, alive_since))
+            .collect::<Result<_, _>>()
+            .map_err(StoreError::from)?;
+        Ok(pb::ListNodesResponse {
+            nodes,
+            next_page_token,
+            head_revision: head.revision,
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        {
+            let mut registry = self.nodes.lock();
+            if let Some(count) = registry.open.get_mut(&self.key) {
+                *count -= 1;
+                if *count > 0 {
+                    // Another stream of the same node is open here.
+                    return;
+                }
+                registry.open.remove(&self.key);
+            }
+            let pending = registry.pending.entry(self.key.clone()).or_default();
+            pending.connection = merge(pending.connection.take(), Some(Connection::Closed));
+        }
+        self.nodes.dirty.notify_one();
+    }
+}
+
+/// Which nodes to list.
+#[derive(Debug, Clone)]
+pub struct ListNodes {
+    /// Tells this query's page tokens from others'.
+    pub hash: QueryHash,
+    /// At most so many.
+    pub limit: u32,
+    /// After this id and caller.
+    pub after: Option<(String, String)>,
+    /// Only nodes of which something was heard within this time.
+    pub seen_within: SignedDuration,
+}
+
+/// What is to be written of what happened first and what happened then.
+fn merge(first: Option<Connection>, then: Option<Connection>) -> Option<Connection> {
+    match (first, then) {
+        // Closed before the opening was written: the node must still become known.
+        (Some(Connection::Opened(info) | Connection::OpenedAndClosed(info)), Some(Connection::Closed)) => {
+            Some(Connection::OpenedAndClosed(info))
+        }
+        (first, then) => then.or(first),
+    }
+}
+
+fn not_his(node_id: &NodeId, nobodys: bool) -> Error {
+    if nobodys {
+        Error::FailedPrecondition {
+            reason: "NODE_NOT_SUBSCRIBED",
+            message: format!("no stream was opened as node {:?}", node_id.as_str()),
+            violations: Vec::new(),
+        }
+    } else {
+        Error::PermissionDenied {
+            reason: "NODE_OF_ANOTHER_CALLER",
+            message: format!("the stream of node {:?} was opened by another caller", node_id.as_str()),
+        }
+    }
+}
+
+fn render(row: NodeRow, head: Head, alive_since: i64) -> Result<pb::Node, CorruptRow> {
+    let corrupt = |column, error: prost::DecodeError| CorruptRow::new("nodes", column, &row.node_id, error);
+    let info = pb::NodeInfo::decode(row.info.as_slice()).map_err(|error| corrupt("info", error))?;
+    let report =
+        pb::ReportStatusRequest::decode(row.report.as_slice()).map_err(|error| corrupt("report", error))?;
+    let lag_revisions = report.applied.as_ref().map_or(0, |applied| {
+        // What is of another life of the log counts for nothing.
+        let same_life = applied.epoch == head.epoch.to_string();
+        let applied = if same_life { applied.revision } else { 0 };
+        (head.revision - applied).max(0)
+    });
+    Ok(pb::Node {
+        info: Some(info),
+        caller: row.caller,
+        connected: row.connected && row.seen_at >= alive_since,
+        applied: report.applied,
+        lag_revisions,
+        rejected: report.rejected,
+        rejected_count: report.rejected_count,
+        delays: report.delays,
+        problem: report.problem,
+        connected_at: Some(timestamp_from_micros(row.connected_at)),
+        seen_at: Some(timestamp_from_micros(row.seen_at)),
+    })
+}

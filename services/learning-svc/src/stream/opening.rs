@@ -1,0 +1,82 @@
+//! Where a stream begins: from the subscriber's cursor, or with a snapshot and why.
+//!
+//! A replica that lags behind the one that handed out the cursor is no reason for a snapshot: before a cursor counts as
+//! ahead, the database is asked, and if that covers it, the replica's tailer is waited for. It must know nothing of
+//! messages.
+
+use emend_core::Epoch;
+use emend_proto::learning::v1::SnapshotReason;
+use emend_runtime::Error;
+
+use super::{Stream, state::ReplicaState};
+
+/// How far a subscriber says it has applied, and of what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cursor {
+    /// The life of the log.
+    pub epoch: Epoch,
+    /// Everything at or below it has been applied.
+    pub revision: i64,
+    /// Of which filter.
+    pub filter_hash: u64,
+}
+
+/// Where a stream begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Start {
+    /// The life of the log.
+    pub epoch: Epoch,
+    /// What the subscriber has applied.
+    pub revision: i64,
+    /// Why a snapshot comes first; none: the cursor is good.
+    pub snapshot: Option<SnapshotReason>,
+}
+
+impl Start {
+    fn snapshot(state: &ReplicaState, reason: SnapshotReason) -> Self {
+        Self {
+            epoch: state.epoch(),
+            revision: 0,
+            snapshot: Some(reason),
+        }
+    }
+}
+
+/// Decides. Waits at most [`Settings::max_wait`](super::Settings::max_wait), then UNAVAILABLE.
+pub async fn start(stream: &Stream, cursor: Option<Cursor>, filter_hash: u64) -> Result<Start, Error> {
+    let mut state = stream.state()?;
+    let Some(cursor) = cursor else {
+        return Ok(Start::snapshot(&state, SnapshotReason::NoCursor));
+    };
+    let covers = move |state: &ReplicaState| {
+        state.epoch() == cursor.epoch && state.revision() >= cursor.revision
+    };
+    if !covers(&state) {
+        let head = stream.store().head().await?;
+        let reason = if head.epoch != cursor.epoch {
+            Some(SnapshotReason::ForeignEpoch)
+        } else if cursor.filter_hash != filter_hash {
+            Some(SnapshotReason::FilterChanged)
+        } else if head.revision < cursor.revision {
+            Some(SnapshotReason::CursorAhead)
+        } else {
+            None
+        };
+        if let Some(reason) = reason {
+            return Ok(Start::snapshot(&state, reason));
+        }
+        stream.wake();
+        state = stream.wait_until(covers, None).await?;
+    }
+    if cursor.filter_hash != filter_hash {
+        Ok(Start::snapshot(&state, SnapshotReason::FilterChanged))
+    } else if cursor.revision < state.horizon() {
+        Ok(Start::snapshot(&state, SnapshotReason::CursorExpired))
+    } else {
+        Ok(Start {
+            epoch: cursor.epoch,
+            revision: cursor.revision,
+            snapshot: None,
+        })
+    }
+}

@@ -1,0 +1,41 @@
+//! Forgets what need not be remembered for ever: deletions behind the horizon, nodes long gone.
+//!
+//! Any number of replicas may do so at once. It must know nothing of who is subscribed: whose cursor is older than the
+//! horizon gets a snapshot.
+
+use std::sync::Arc;
+
+use emend_runtime::store::StoreError;
+
+use super::settings::Settings;
+use crate::store::log::LogStore;
+
+/// The worker that forgets.
+#[derive(Clone)]
+pub struct Retention {
+    store: Arc<dyn LogStore>,
+    settings: Settings,
+}
+
+impl Retention {
+    /// Keeps what the settings say.
+    pub fn new(store: Arc<dyn LogStore>, settings: Settings) -> Self {
+        Self { store, settings }
+    }
+
+    /// Answers with the horizon in force.
+    pub async fn run_once(&self) -> Result<i64, StoreError> {
+        let Settings {
+            tombstone_age,
+            max_tombstones,
+            node_forgotten_after,
+            ..
+        } = self.settings;
+        let horizon = self.store.raise_horizon(tombstone_age, max_tombstones).await?;
+        let forgotten = self.store.forget_nodes(node_forgotten_after).await?;
+        if forgotten > 0 {
+            tracing::info!(nodes = forgotten, "forgot nodes that were not seen for long");
+        }
+        Ok(horizon)
+    }
+}

@@ -1,0 +1,377 @@
+//! One subscriber's stream: a state machine that is polled when there is room to send, without a task, a channel or a queue
+//! of its own.
+//!
+//! It reads from its own cursor whenever it is woken or there is room again. So a slow subscriber delays nobody and holds
+//! nothing but its cursor: what changes meanwhile is conflated in the state. It must know nothing of gRPC.
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use emend_core::Epoch;
+use emend_proto::learning::v1::SnapshotReason;
+use emend_runtime::{Entropy, Error, SharedClock};
+use futures::{Stream, future::BoxFuture};
+use tokio::{
+    sync::{OwnedSemaphorePermit, futures::OwnedNotified},
+    time::{Instant, Sleep, sleep_until},
+};
+
+use super::{
+    audience::{Audience, Audiences},
+    batches::Batch,
+    encode::{self, Encoded},
+    nodes::OpenStream,
+    opening::Start,
+    state::ReplicaState,
+    transfer::{Placed, Places, Transfer},
+};
+
+/// By how much bookmarks come earlier or later, so that those of many streams do not fall together.
+const BOOKMARK_JITTER: f64 = 0.1;
+/// By how much streams live longer or shorter.
+const AGE_JITTER: f64 = 0.2;
+
+/// What all sessions of a replica share.
+#[derive(Debug)]
+pub struct Common {
+    /// The published state and all who listen.
+    pub audiences: Arc<Audiences>,
+    /// The places for long transfers.
+    pub places: Places,
+    /// What time it is, for bookmarks.
+    pub clock: SharedClock,
+    /// For jitter.
+    pub entropy: Entropy,
+    /// How long a stream lives, on average.
+    pub max_stream_age: Duration,
+    /// The longest time that a drained client is asked to wait.
+    pub max_reconnect_delay: Duration,
+}
+
+/// Why the server ends a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Farewell {
+    Shutdown,
+    MaxStreamAge,
+}
+
+impl Farewell {
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Shutdown => "SHUTDOWN",
+            Self::MaxStreamAge => "MAX_STREAM_AGE",
+        }
+    }
+}
+
+/// What a place for a transfer is wanted for.
+#[derive(Debug, Clone, Copy)]
+enum Wanted {
+    Snapshot(SnapshotReason),
+    Update,
+}
+
+enum Phase {
+    /// Says that the cursor was good.
+    Resuming,
+    /// Waits for a place for a transfer.
+    Waiting(Wanted, BoxFuture<'static, OwnedSemaphorePermit>),
+    /// Sends a snapshot or a long update.
+    Sending(Placed),
+    /// Sends a batch: which, the next part, the revision it leads to.
+    Batch(Arc<Batch>, usize, i64),
+    /// Is current, or about to be.
+    Following,
+    /// Says farewell.
+    Leaving(Farewell),
+    /// Has ended.
+    Ended,
+}
+
+/// One subscriber's stream of encoded messages.
+pub struct Session {
+    common: Arc<Common>,
+    audience: Arc<Audience>,
+    epoch: Epoch,
+    /// The revision that was handed out last: where the subscriber is, or will be when it has read all.
+    cursor: i64,
+    /// Nothing that the filter covers changed between the cursor and this revision.
+    checked: i64,
+    phase: Phase,
+    /// The state up to which a stream that leaves is still served.
+    last: Option<(Farewell, Arc<ReplicaState>)>,
+    woken: Pin<Box<OwnedNotified>>,
+    timer: Pin<Box<Sleep>>,
+    bookmark_interval: Duration,
+    bookmark_at: Instant,
+    ends_at: Instant,
+    /// Tells when the stream is gone.
+    _open: OpenStream,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("cursor", &self.cursor)
+            .field("checked", &self.checked)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// Begins where `start` says.
+    pub fn new(
+        common: Arc<Common>,
+        audience: Arc<Audience>,
+        start: Start,
+        bookmark_interval: Duration,
+        open: OpenStream,
+    ) -> Self {
+        let now = Instant::now();
+        let ends_at = now + common.max_stream_age.mul_f64(common.entropy.jitter(AGE_JITTER));
+        let mut session = Self {
+            woken: Box::pin(Arc::clone(&audience.wake).notified_owned()),
+            timer: Box::pin(sleep_until(ends_at)),
+            common,
+            audience,
+            epoch: start.epoch,
+            cursor: start.revision,
+            checked: start.revision,
+            phase: Phase::Resuming,
+            last: None,
+            bookmark_interval,
+            bookmark_at: now,
+            ends_at,
+            _open: open,
+        };
+        session.schedule_bookmark(now);
+        session.timer.as_mut().reset(session.due());
+        if let Some(reason) = start.snapshot {
+            session.want(Wanted::Snapshot(reason));
+        }
+        session
+    }
+
+    fn schedule_bookmark(&mut self, now: Instant) {
+        let factor = self.common.entropy.jitter(BOOKMARK_JITTER);
+        self.bookmark_at = now + self.bookmark_interval.mul_f64(factor);
+    }
+
+    fn due(&self) -> Instant {
+        self.bookmark_at.min(self.ends_at)
+    }
+
+    /// Asks for a place for a transfer and begins it at once where one is free.
+    fn want(&mut self, wanted: Wanted) {
+        match self.common.places.try_take() {
+            Some(permit) => self.begin_transfer(wanted, permit),
+            None => self.phase = Phase::Waiting(wanted, Box::pin(self.common.places.clone().take())),
+        }
+    }
+
+    fn begin_transfer(&mut self, wanted: Wanted, permit: OwnedSemaphorePermit) {
+        // A session is only made when there is a state, and there is never none again.
+        let Some(state) = self.common.audiences.state() else {
+            self.phase = Phase::Ended;
+            return;
+        };
+        // Much may have happened while it waited.
+        let reason = match wanted {
+            Wanted::Snapshot(reason) => Some(reason),
+            Wanted::Update => self.needs_snapshot(&state),
+        };
+        let transfer = match reason {
+            Some(reason) => {
+                tracing::debug!(revision = state.revision(), reason = reason.as_str_name(), "snapshot");
+                Transfer::snapshot(state, reason)
+            }
+            None => Transfer::update(state, self.cursor),
+        };
+        self.phase = Phase::Sending(self.common.places.put(permit, transfer));
+    }
+
+    /// Why changes alone can't bring the subscriber to `state`.
+    fn needs_snapshot(&self, state: &ReplicaState) -> Option<SnapshotReason> {
+        if state.epoch() != self.epoch {
+            Some(SnapshotReason::NewEpoch)
+        } else if self.checked < state.horizon() {
+            Some(SnapshotReason::CursorExpired)
+        } else {
+            None
+        }
+    }
+
+    /// The subscriber is at that revision once it has read what was sent.
+    fn arrived(&mut self, epoch: Epoch, revision: i64) {
+        self.epoch = epoch;
+        self.cursor = revision;
+        self.checked = revision;
+        self.phase = Phase::Following;
+        self.schedule_bookmark(Instant::now());
+    }
+
+    /// The farewell to say, if it is time for one.
+    fn farewell(&self) -> Option<Farewell> {
+        if self.common.audiences.is_draining() {
+            Some(Farewell::Shutdown)
+        } else if Instant::now() >= self.ends_at {
+            Some(Farewell::MaxStreamAge)
+        } else {
+            None
+        }
+    }
+
+    /// The next message while following; none when there is nothing to say now.
+    fn follow(&mut self) -> Option<Encoded> {
+        if self.last.is_none()
+            && let Some(farewell) = self.farewell()
+        {
+            self.last = self.common.audiences.state().map(|state| (farewell, state));
+        }
+        let state = match &self.last {
+            Some((_, state)) => Arc::clone(state),
+            None => self.common.audiences.state()?,
+        };
+        if state.epoch() != self.epoch {
+            self.want(Wanted::Snapshot(SnapshotReason::NewEpoch));
+            return None;
+        }
+        if state.revision() > self.checked {
+            if self.audience.is_quiet_since(self.checked) {
+                self.checked = state.revision();
+            } else if let Some(reason) = self.needs_snapshot(&state) {
+                self.want(Wanted::Snapshot(reason));
+                return None;
+            } else {
+                let Audience {
+                    filter,
+                    max_batch_bytes,
+                    batches,
+                    ..
+                } = &*self.audience;
+                let batch = batches.batch(&state, filter, self.cursor, *max_batch_bytes);
+                match &*batch {
+                    Batch::Nothing => self.checked = state.revision(),
+                    Batch::Parts(_) => {
+                        self.phase = Phase::Batch(batch, 0, state.revision());
+                        return None;
+                    }
+                    Batch::Long => {
+                        self.want(Wanted::Update);
+                        return None;
+                    }
+                }
+            }
+        }
+        let now = Instant::now();
+        if let Some((farewell, _)) = self.last {
+            self.phase = Phase::Leaving(farewell);
+        } else if now < self.bookmark_at {
+            return None;
+        }
+        self.cursor = state.revision();
+        self.checked = state.revision();
+        self.schedule_bookmark(now);
+        Some(encode::bookmark(&state, &self.audience.filter, self.common.clock.now()))
+    }
+
+    /// Waits for a wake-up or the time; ready when it is worth looking again.
+    fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.woken.as_mut().poll(cx).is_ready() {
+            // Before the state is read again, so that no wake-up in between is lost.
+            self.woken.set(Arc::clone(&self.audience.wake).notified_owned());
+            return Poll::Ready(());
+        }
+        ready!(self.timer.as_mut().poll(cx));
+        // What was sent meanwhile has put the next bookmark off.
+        let due = self.due();
+        self.timer.as_mut().reset(due);
+        Poll::Ready(())
+    }
+
+    fn drain(&mut self, farewell: Farewell) -> Encoded {
+        self.phase = Phase::Ended;
+        let delay = self
+            .common
+            .max_reconnect_delay
+            .mul_f64(self.common.entropy.fraction());
+        encode::drain(delay, farewell.reason())
+    }
+}
+
+impl Stream for Session {
+    type Item = Result<Encoded, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = &mut *self;
+        loop {
+            match &mut this.phase {
+                Phase::Resuming => {
+                    let cursor = encode::cursor(this.epoch, this.cursor, this.audience.filter_hash);
+                    this.phase = Phase::Following;
+                    return Poll::Ready(Some(Ok(encode::resumed(cursor))));
+                }
+                // Who has nothing whole can't be given a bookmark, and is not kept waiting.
+                Phase::Waiting(..) | Phase::Sending(_) if this.common.audiences.is_draining() => {
+                    return Poll::Ready(Some(Ok(this.drain(Farewell::Shutdown))));
+                }
+                Phase::Waiting(wanted, place) => {
+                    let wanted = *wanted;
+                    if let Poll::Ready(permit) = place.as_mut().poll(cx) {
+                        this.begin_transfer(wanted, permit);
+                    } else {
+                        ready!(this.poll_wait(cx));
+                    }
+                }
+                Phase::Sending(placed) => match (placed.state(), placed.next(&this.audience)) {
+                    (Ok(_), Ok(Some(message))) => return Poll::Ready(Some(Ok(message))),
+                    (Ok(state), Ok(None)) => {
+                        // It may have brought the subscriber beyond the state up to which it was still to be served.
+                        this.last = None;
+                        this.arrived(state.epoch(), state.revision());
+                    }
+                    _ => {
+                        this.phase = Phase::Ended;
+                        return Poll::Ready(Some(Err(Error::unavailable(
+                            "STREAM_STALLED",
+                            "the snapshot was not read while others waited for theirs; connect again",
+                        ))));
+                    }
+                },
+                Phase::Batch(batch, next, to) => {
+                    let part = match &**batch {
+                        Batch::Parts(parts) => parts.get(*next).cloned(),
+                        Batch::Nothing | Batch::Long => None,
+                    };
+                    *next += 1;
+                    if let Some(part) = part {
+                        return Poll::Ready(Some(Ok(part)));
+                    }
+                    let to = *to;
+                    this.arrived(this.epoch, to);
+                }
+                Phase::Following => {
+                    if let Some(message) = this.follow() {
+                        return Poll::Ready(Some(Ok(message)));
+                    }
+                    if matches!(this.phase, Phase::Following) {
+                        ready!(this.poll_wait(cx));
+                    }
+                }
+                Phase::Leaving(farewell) => {
+                    let farewell = *farewell;
+                    return Poll::Ready(Some(Ok(this.drain(farewell))));
+                }
+                Phase::Ended => return Poll::Ready(None),
+            }
+        }
+    }
+}

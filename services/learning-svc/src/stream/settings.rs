@@ -1,0 +1,59 @@
+//! The stream's settings, with the defaults that production uses.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+/// How the stream behaves.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// How often the log is looked at although nobody woke the tailer.
+    pub scan_interval: Duration,
+    /// How many revisions are read at once.
+    pub page_revisions: i64,
+    /// How long whoever needs a newer state than there is waits for it.
+    pub max_wait: Duration,
+    /// How long a stream lives, on average; by up to a fifth more or less.
+    pub max_stream_age: Duration,
+    /// The longest time that a drained client is asked to wait before it connects again.
+    pub max_reconnect_delay: Duration,
+    /// How many snapshots and long updates are sent at once.
+    pub transfers: usize,
+    /// A transfer that did not get on for so long may be taken away when another waits.
+    pub transfer_stalls_after: Duration,
+    /// How long deletions are remembered.
+    pub tombstone_age: SignedDuration,
+    /// How many deletions are remembered.
+    pub max_tombstones: i64,
+    /// How often the horizon is raised and nodes long gone are forgotten.
+    pub retention_interval: Duration,
+    /// The shortest time between two writes of what nodes do and report.
+    pub node_write_interval: Duration,
+    /// How often a replica says that it still holds its nodes' streams.
+    pub node_heartbeat_interval: Duration,
+    /// A node counts as connected only if its replica was heard of within this time.
+    pub node_connected_within: SignedDuration,
+    /// Nodes of which nothing was heard for so long are forgotten.
+    pub node_forgotten_after: SignedDuration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            scan_interval: Duration::from_secs(1),
+            page_revisions: 64,
+            max_wait: Duration::from_secs(5),
+            max_stream_age: Duration::from_secs(3600),
+            max_reconnect_delay: Duration::from_secs(5),
+            transfers: 16,
+            transfer_stalls_after: Duration::from_secs(30),
+            tombstone_age: SignedDuration::from_hours(7 * 24),
+            max_tombstones: 1_000_000,
+            retention_interval: Duration::from_secs(300),
+            node_write_interval: Duration::from_secs(1),
+            node_heartbeat_interval: Duration::from_secs(15),
+            node_connected_within: SignedDuration::from_secs(60),
+            node_forgotten_after: SignedDuration::from_hours(30 * 24),
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! What applies now and what changed when: one immutable state per revision, sharing all that did not change.
+//!
+//! Everything the stream sends and every read answers with comes from one such state, so it is consistent at one revision
+//! without any lock. Persistent B-trees (imbl) make a state's copy cheap and a revision's application O(changes · log n).
+//! Each group of resources keeps an index of modification revisions, tombstones included, from which "what changed since"
+//! is read in time proportional to its answer; groups themselves are indexed by their last change, so that the churn of
+//! other namespaces costs nothing. It must know nothing of messages, subscribers or databases.
+
+mod entry;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeSet, BinaryHeap},
+    ops::{Bound, ControlFlow},
+    sync::Arc,
+};
+
+use emend_core::{Digest, Epoch};
+use imbl::{OrdMap, OrdSet};
+
+pub use self::entry::Entry;
+use self::entry::{ByKey, ByRevision, ByUser};
+use super::filter::{Filter, GroupId};
+use crate::store::log::{Loaded, LoggedChange, LoggedRevision};
+
+/// A filter that names more namespaces than this is answered from the index of all groups.
+const FEW_NAMESPACES: usize = 16;
+
+/// The resources of one group and what changed of them.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// Which group.
+    pub id: Arc<GroupId>,
+    /// How many resources, and the sum of their hashes.
+    pub digest: Digest,
+    /// The newest revision that changed a resource of it.
+    pub last_changed: i64,
+    live: OrdSet<ByKey>,
+    dead: OrdSet<ByKey>,
+    /// Both, by the revision that changed them last.
+    changed: OrdSet<ByRevision>,
+    /// The live ones, by their users; only where they have users.
+    by_user: OrdSet<ByUser>,
+}
+
+impl Group {
+    fn new(id: Arc<GroupId>) -> Self {
+        Self {
+            id,
+            digest: Digest::default(),
+            last_changed: 0,
+            live: OrdSet::new(),
+            dead: OrdSet::new(),
+            changed: OrdSet::new(),
+            by_user: OrdSet::new(),
+        }
+    }
+
+    /// Takes in the newest state of a key. Answers with the tombstone that it replaces.
+    fn put(&mut self, entry: &Arc<Entry>) -> Option<Arc<Entry>> {
+        let place = ByKey(Arc::clone(entry));
+        if let Some(ByKey(before)) = self.live.remove(&place) {
+            self.digest.remove(&before.digest_item());
+            self.by_user.remove(&ByUser(Arc::clone(&before)));
+            self.changed.remove(&ByRevision(before));
+        }
+        let tombstone = self.dead.remove(&place).map(|ByKey(before)| before);
+        if let Some(before) = &tombstone {
+            self.changed.remove(&ByRevision(Arc::clone(before)));
+        }
+        self.changed.insert(ByRevision(Arc::clone(entry)));
+        if entry.value.is_some() {
+            self.digest.add(&entry.digest_item());
+            if self.id.user_scoped {
+                self.by_user.insert(ByUser(Arc::clone(entry)));
+            }
+            self.live.insert(place);
+        } else {
+            self.dead.insert(place);
+        }
+        self.last_changed = self.last_changed.max(entry.revision);
+        tombstone
+    }
+
+    fn forget(&mut self, tombstone: &Arc<Entry>) {
+        self.dead.remove(&ByKey(Arc::clone(tombstone)));
+        self.changed.remove(&ByRevision(Arc::clone(tombstone)));
+    }
+
+    fn is_empty(&self) -> bool {
+        self.live.is_empty() && self.dead.is_empty()
+    }
+}
+
+/// What applied at one revision. Cloning shares everything.
+#[derive(Debug, Clone)]
+pub struct ReplicaState {
+    epoch: Epoch,
+    revision: i64,
+    committed_at: i64,
+    horizon: i64,
+    groups: OrdMap<Arc<GroupId>, Arc<Group>>,
+    /// The groups by their last change.
+    newest: OrdSet<(i64, Arc<GroupId>)>,
+    tombstones: OrdSet<ByRevision>,
+}
+
+impl ReplicaState {
+    /// Nothing yet; rows of a load are [restored](Self::restore) into it, then it is [finished](Self::finish).
+    pub fn empty(epoch: Epoch) -> Self {
+        Self {
+            epoch,
+            revision: 0,
+            committed_at: 0,
+            horizon: 0,
+            groups: OrdMap::new(),
+            newest: OrdSet::new(),
+            tombstones: OrdSet::new(),
+        }
+    }
+
+    /// Takes in the newest state of a key, in any order.
+    pub fn restore(&mut self, change: LoggedChange) {
+        self.put(change);
+    }
+
+    /// Names the moment of which the restored rows are.
+    pub fn finish(&mut self, loaded: Loaded) {
+        self.epoch = loaded.head.epoch;
+        self.revision = loaded.head.revision;
+        self.committed_at = loaded.committed_at;
+        self.raise_horizon(loaded.head.horizon);
+    }
+
+    /// Applies the next revision. Answers which groups it changed.
+    pub fn apply(&mut self, revision: LoggedRevision) -> BTreeSet<Arc<GroupId>> {
+        self.revision = revision.revision;
+        self.committed_at = revision.committed_at;
+        revision
+            .changes
+            .into_iter()
+            .map(|change| self.put(change))
+            .collect()
+    }
+
+    /// Forgets deletions at or below the horizon. It never falls.
+    pub fn raise_horizon(&mut self, horizon: i64) {
+        self.horizon = self.horizon.max(horizon);
+        while let Some(ByRevision(oldest)) = self.tombstones.get_min().cloned() {
+            if oldest.revision > self.horizon {
+                return;
+            }
+            self.tombstones.remove(&ByRevision(Arc::clone(&oldest)));
+            let Some(group) = self.groups.get_mut(&oldest.group) else {
+                continue;
+            };
+            let group = Arc::make_mut(group);
+            group.forget(&oldest);
+            if group.is_empty() {
+                self.newest.remove(&(group.last_changed, Arc::clone(&oldest.group)));
+                self.groups.remove(&oldest.group);
+            }
+        }
+    }
+
+    fn put(&mut self, change: LoggedChange) -> Arc<GroupId> {
+        let id = GroupId {
+            namespace: change.namespace.as_str().into(),
+            kind: change.kind,
+            user_scoped: !change.user_id.is_empty(),
+        };
+        let id = match self.groups.get_key_value(&id) {
+            Some((id, _)) => Arc::clone(id),
+            None => Arc::new(id),
+        };
+        let entry = Arc::new(Entry::new(Arc::clone(&id), change));
+        let group = self
+            .groups
+            .entry(Arc::clone(&id))
+            .or_insert_with(|| Arc::new(Group::new(Arc::clone(&id))));
+        let group = Arc::make_mut(group);
+        let before = group.last_changed;
+        if let Some(tombstone) = group.put(&entry) {
+            self.tombstones.remove(&ByRevision(tombstone));
+        }
+        if group.last_changed > before {
+            self.newest.remove(&(before, Arc::clone(&id)));
+            self.newest.insert((group.last_changed, Arc::clone(&id)));
+        }
+        if entry.value.is_none() {
+            self.tombstones.insert(ByRevision(entry));
+        }
+        id
+    }
+
+    /// The life of the log that it is of.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// The revision at which all of this applied.
+    pub fn revision(&self) -> i64 {
+        self.revision
+    }
+
+    /// When that revision was committed, in microseconds since 1970; 0 at revision 0.
+    pub fn committed_at(&self) -> i64 {
+        self.committed_at
+    }
+
+    /// Deletions at or below it are forgotten.
+    pub fn horizon(&self) -> i64 {
+        self.horizon
+    }
+
+    /// How many deletions are remembered.
+    pub fn tombstones(&self) -> usize {
+        self.tombstones.len()
+    }
+
+    /// The groups that a filter covers, in key order.
+    pub fn groups<'a>(&'a self, filter: &Filter) -> Vec<&'a Group> {
+        let Some(names) = filter.namespaces() else {
+            return covered(self.groups.values(), filter).collect();
+        };
+        let mut found = Vec::new();
+        for name in names {
+            let (first, last) = GroupId::bounds(name);
+            let range = self.groups.range::<_, GroupId>(first..=last);
+            found.extend(covered(range.map(|(_, group)| group), filter));
+        }
+        found
+    }
+
+    /// The groups of a filter in which something changed after `from`, in key order.
+    pub fn groups_changed_since<'a>(&'a self, filter: &Filter, from: i64) -> Vec<&'a Group> {
+        if filter.namespaces().is_some_and(|names| names.len() <= FEW_NAMESPACES) {
+            let mut groups = self.groups(filter);
+            groups.retain(|group| group.last_changed > from);
+            return groups;
+        }
+        let newer = self.newest.iter().rev().take_while(|(last, _)| *last > from);
+        let mut groups: Vec<_> =
+            covered(newer.filter_map(|(_, id)| self.groups.get(id)), filter).collect();
+        groups.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+        groups
+    }
+
+    /// The newest state of every key of a filter that changed after `from` or, where `after` is given, after that entry;
+    /// ordered by revision, then by key, until `visit` breaks off. No key comes twice: older states are not kept.
+    pub fn changes_since(
+        &self,
+        filter: &Filter,
+        from: i64,
+        after: Option<&Arc<Entry>>,
+        mut visit: impl FnMut(&Arc<Entry>) -> ControlFlow<()>,
+    ) {
+        let lower = match after {
+            Some(entry) => Bound::Excluded(ByRevision(Arc::clone(entry))),
+            None => Bound::Included(first_after(from)),
+        };
+        let groups = self.groups_changed_since(filter, after.map_or(from, |entry| entry.revision - 1));
+        // A merge of the groups' own orders.
+        let mut heap = BinaryHeap::with_capacity(groups.len());
+        let mut ranges = Vec::with_capacity(groups.len());
+        for group in groups {
+            let mut range = group.changed.range((lower.as_ref(), Bound::Unbounded));
+            if let Some(first) = range.next() {
+                heap.push(Reverse((first, ranges.len())));
+                ranges.push(range);
+            }
+        }
+        while let Some(Reverse((entry, index))) = heap.pop() {
+            if visit(&entry.0).is_break() {
+                return;
+            }
+            if let Some(next) = ranges[index].next() {
+                heap.push(Reverse((next, index)));
+            }
+        }
+    }
+
+    /// Every resource of a filter after that entry, in key order (namespace, kind, key, qualifier, user), until `visit`
+    /// breaks off.
+    pub fn resources(
+        &self,
+        filter: &Filter,
+        after: Option<&Arc<Entry>>,
+        mut visit: impl FnMut(&Arc<Entry>) -> ControlFlow<()>,
+    ) {
+        let groups = self.groups(filter);
+        let mut rest = match after {
+            Some(entry) => {
+                let passed = groups.partition_point(|group| group.id.cmp_key(&entry.group).is_lt());
+                &groups[passed..]
+            }
+            None => &groups[..],
+        };
+        while let Some(first) = rest.first() {
+            // Everybody's and users' own of one kind are two groups in one key order.
+            let same = rest.partition_point(|group| group.id.cmp_key(&first.id).is_eq());
+            let (kind, others) = rest.split_at(same);
+            rest = others;
+            let lower = match after {
+                Some(entry) if entry.group.cmp_key(&first.id).is_eq() => {
+                    Bound::Excluded(ByKey(Arc::clone(entry)))
+                }
+                _ => Bound::Unbounded,
+            };
+            let mut ranges: Vec<_> = kind
+                .iter()
+                .map(|group| group.live.range((lower.as_ref(), Bound::Unbounded)).peekable())
+                .collect();
+            while let Some(next) = ranges
+                .iter_mut()
+                .filter(|range| range.peek().is_some())
+                .min_by(|a, b| a.peek().cmp(&b.peek()))
+                .and_then(Iterator::next)
+            {
+                if visit(&next.0).is_break() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The resource of that key.
+    pub fn get(
+        &self,
+        namespace: &str,
+        kind: i32,
+        key: &str,
+        qualifier: &str,
+        user_id: &str,
+    ) -> Option<&Arc<Entry>> {
+        let id = group_id(namespace, kind, !user_id.is_empty());
+        let place = Entry::place(Arc::new(id), 0, key, qualifier, user_id);
+        let group = self.groups.get(&*place.group)?;
+        group.live.get(&ByKey(Arc::clone(&place))).map(|ByKey(entry)| entry)
+    }
+
+    /// The kinds of which a namespace has resources of that scope, in the order of their numbers.
+    pub fn kinds(&self, namespace: &str, user_scoped: bool) -> Vec<i32> {
+        let (first, last) = GroupId::bounds(&namespace.into());
+        self.groups
+            .range::<_, GroupId>(first..=last)
+            .filter(|(id, _)| id.user_scoped == user_scoped)
+            .map(|(id, _)| id.kind)
+            .collect()
+    }
+
+    /// The resources of one kind that are everybody's (empty user) or that user's, from the place (key, qualifier) on, in
+    /// key order. `included`: whether one at that very place counts.
+    pub fn of_kind<'a>(
+        &'a self,
+        namespace: &str,
+        kind: i32,
+        user_id: &'a str,
+        from: (&str, &str),
+        included: bool,
+    ) -> Box<dyn Iterator<Item = &'a Arc<Entry>> + 'a> {
+        let id = group_id(namespace, kind, !user_id.is_empty());
+        let Some(group) = self.groups.get(&id) else {
+            return Box::new(std::iter::empty());
+        };
+        let place = Entry::place(Arc::clone(&group.id), 0, from.0, from.1, user_id);
+        let bound = |included, place| {
+            if included {
+                Bound::Included(place)
+            } else {
+                Bound::Excluded(place)
+            }
+        };
+        if user_id.is_empty() {
+            let place = ByKey(place);
+            let range = group.live.range((bound(included, &place), Bound::Unbounded));
+            Box::new(range.map(|ByKey(entry)| entry))
+        } else {
+            let place = ByUser(place);
+            let range = group.by_user.range((bound(included, &place), Bound::Unbounded));
+            Box::new(
+                range
+                    .map(|ByUser(entry)| entry)
+                    .take_while(move |entry| &*entry.user_id == user_id),
+            )
+        }
+    }
+}
+
+fn covered<'a>(
+    groups: impl Iterator<Item = &'a Arc<Group>>,
+    filter: &Filter,
+) -> impl Iterator<Item = &'a Group> {
+    groups
+        .map(|group| &**group)
+        .filter(|group| filter.covers(&group.id))
+}
+
+fn group_id(namespace: &str, kind: i32, user_scoped: bool) -> GroupId {
+    GroupId {
+        namespace: namespace.into(),
+        kind,
+        user_scoped,
+    }
+}
+
+/// Before every entry of a revision after `from`, behind every other.
+fn first_after(from: i64) -> ByRevision {
+    let id = group_id("", i32::MIN, false);
+    ByRevision(Entry::place(Arc::new(id), from.saturating_add(1), "", "", ""))
+}

@@ -1,0 +1,145 @@
+//! Follows the log: reads what was committed since, applies it, publishes the new state.
+//!
+//! It reads from its own head whenever it is woken or some time has passed, and never waits for a subscriber. It also
+//! watches over the log itself: a revision that is missing is an error, and a log that went backwards (a failover or
+//! restore that lost its tail) begins a new life, of which of several replicas the first mints the epoch. It must know
+//! nothing of messages.
+
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use emend_core::Epoch;
+use emend_runtime::{Entropy, store::StoreError};
+
+use super::{
+    audience::{Audiences, Touched},
+    state::ReplicaState,
+};
+use crate::store::log::{LogPage, LogStore};
+
+/// What a run came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tailed {
+    /// The whole state was loaded.
+    Loaded,
+    /// The state is now at the head that was seen.
+    Current,
+    /// There is more to read.
+    More,
+    /// The log went backwards or another life began: the state was loaded anew.
+    NewEpoch,
+}
+
+/// Why a run failed.
+#[derive(Debug, thiserror::Error)]
+pub enum TailError {
+    /// The store did not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A revision is missing in the log.
+    #[error("the log has a gap: revision {missing} is missing, the head is {head}")]
+    Gap {
+        /// The first that is missing.
+        missing: i64,
+        /// The head.
+        head: i64,
+    },
+}
+
+/// The worker that follows the log.
+#[derive(Clone)]
+pub struct Tailer {
+    store: Arc<dyn LogStore>,
+    audiences: Arc<Audiences>,
+    entropy: Entropy,
+    page_revisions: i64,
+}
+
+impl Tailer {
+    /// Publishes to `audiences`, at most `page_revisions` revisions at once.
+    pub fn new(
+        store: Arc<dyn LogStore>,
+        audiences: Arc<Audiences>,
+        entropy: Entropy,
+        page_revisions: i64,
+    ) -> Self {
+        Self {
+            store,
+            audiences,
+            entropy,
+            page_revisions,
+        }
+    }
+
+    /// Loads the state if there is none, else reads one page and publishes it.
+    pub async fn run_once(&self) -> Result<Tailed, TailError> {
+        let Some(state) = self.audiences.state() else {
+            self.store.create_head(Epoch(self.entropy.uuid_v4())).await?;
+            self.load().await?;
+            return Ok(Tailed::Loaded);
+        };
+        let page = self.store.revisions_after(state.revision(), self.page_revisions).await?;
+        if page.head.epoch != state.epoch() {
+            tracing::warn!(epoch = %page.head.epoch, "another life of the log began; loading it");
+            self.load().await?;
+            return Ok(Tailed::NewEpoch);
+        }
+        if went_backwards(&state, &page) {
+            let minted = Epoch(self.entropy.uuid_v4());
+            let epoch = self.store.mint_epoch(state.epoch(), minted).await?;
+            tracing::error!(
+                applied = state.revision(),
+                head = page.head.revision,
+                %epoch,
+                "the log went backwards: it lost revisions that were published; a new epoch began"
+            );
+            self.load().await?;
+            return Ok(Tailed::NewEpoch);
+        }
+        self.apply(&state, page)
+    }
+
+    fn apply(&self, state: &ReplicaState, page: LogPage) -> Result<Tailed, TailError> {
+        let head = page.head;
+        let expected = (head.revision - state.revision()).min(self.page_revisions);
+        let mut next = state.clone();
+        let mut touched = BTreeSet::new();
+        let mut applied = 0;
+        for revision in page.revisions {
+            if revision.revision != next.revision() + 1 {
+                break;
+            }
+            touched.extend(next.apply(revision));
+            applied += 1;
+        }
+        if applied < expected {
+            return Err(TailError::Gap {
+                missing: next.revision() + 1,
+                head: head.revision,
+            });
+        }
+        next.raise_horizon(head.horizon);
+        let current = next.revision() == head.revision;
+        if applied > 0 || next.horizon() != state.horizon() {
+            self.audiences.publish(Arc::new(next), &Touched::Groups(touched));
+        }
+        Ok(if current { Tailed::Current } else { Tailed::More })
+    }
+
+    async fn load(&self) -> Result<(), TailError> {
+        let mut state = ReplicaState::empty(Epoch(self.entropy.uuid_v4()));
+        let loaded = self.store.load(&mut |change| state.restore(change)).await?;
+        state.finish(loaded);
+        tracing::info!(revision = state.revision(), epoch = %state.epoch(), "state and log are loaded");
+        self.audiences.publish(Arc::new(state), &Touched::Everything);
+        Ok(())
+    }
+}
+
+/// Whether the log no longer has the revision that was applied last, or another in its place.
+fn went_backwards(state: &ReplicaState, page: &LogPage) -> bool {
+    page.head.revision < state.revision()
+        || (state.revision() > 0 && page.anchor != Some(state.committed_at()))
+}

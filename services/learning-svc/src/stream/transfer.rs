@@ -1,0 +1,210 @@
+//! Long transfers: snapshots, and updates too long to be kept encoded. Cut part by part from one immutable state, their
+//! number at once bounded.
+//!
+//! A transfer holds a whole state. One whose subscriber stalls is taken from it when another waits for its place: that
+//! stream ends when it is next asked for, and resumes from its cursor. So stalled subscribers cost the others nothing, and
+//! never more than a bounded number of states is held. It must know nothing of subscribers beyond that.
+
+use std::{
+    sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
+    time::Duration,
+};
+
+use emend_proto::learning::v1::SnapshotReason;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{Instant, timeout},
+};
+
+use super::{
+    audience::Audience,
+    batches::Chunk,
+    encode::{self, Encoded},
+    state::{Entry, ReplicaState},
+};
+
+/// How often who waits looks for transfers that stall.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Something long to send.
+#[derive(Debug)]
+pub struct Transfer {
+    state: Arc<ReplicaState>,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
+    SnapshotBegin(SnapshotReason),
+    Snapshot(Option<Arc<Entry>>, Option<Arc<OnceLock<Option<Chunk>>>>),
+    SnapshotEnd,
+    Update(i64, Option<Arc<Entry>>),
+    Done,
+}
+
+impl Transfer {
+    /// All that the audience sees of `state`.
+    pub fn snapshot(state: Arc<ReplicaState>, reason: SnapshotReason) -> Self {
+        Self {
+            state,
+            what: What::SnapshotBegin(reason),
+        }
+    }
+
+    /// All that changed between `from` and `state`.
+    pub fn update(state: Arc<ReplicaState>, from: i64) -> Self {
+        Self {
+            state,
+            what: What::Update(from, None),
+        }
+    }
+
+    /// The state that the subscriber holds after the last message.
+    pub fn state(&self) -> &Arc<ReplicaState> {
+        &self.state
+    }
+
+    /// The next message; none after the last.
+    pub fn next(&mut self, audience: &Audience) -> Option<Encoded> {
+        let Audience {
+            filter,
+            max_batch_bytes,
+            batches,
+            ..
+        } = audience;
+        loop {
+            match std::mem::replace(&mut self.what, What::Done) {
+                What::SnapshotBegin(reason) => {
+                    self.what = What::Snapshot(None, None);
+                    return Some(encode::snapshot_begin(&self.state, filter, reason));
+                }
+                What::Snapshot(after, before) => {
+                    let cell = batches.chunk(&self.state, filter, after.as_ref(), *max_batch_bytes);
+                    drop(before);
+                    match cell.get().and_then(Option::as_ref) {
+                        Some(Chunk { message, next }) => {
+                            let message = message.clone();
+                            self.what = match next {
+                                Some(_) => What::Snapshot(next.clone(), Some(cell)),
+                                None => What::SnapshotEnd,
+                            };
+                            return Some(message);
+                        }
+                        None => self.what = What::SnapshotEnd,
+                    }
+                }
+                What::SnapshotEnd => return Some(encode::snapshot_end(&self.state, filter)),
+                What::Update(from, after) => {
+                    let (part, next) =
+                        encode::update_part(&self.state, filter, from, after.as_ref(), *max_batch_bytes)?;
+                    if next.is_some() {
+                        self.what = What::Update(from, next);
+                    }
+                    return Some(part);
+                }
+                What::Done => return None,
+            }
+        }
+    }
+}
+
+/// The places for transfers. Clones share them.
+#[derive(Debug, Clone)]
+pub struct Places {
+    semaphore: Arc<Semaphore>,
+    taken: Arc<Mutex<Vec<Weak<Mutex<Option<Running>>>>>>,
+    stalls_after: Duration,
+}
+
+#[derive(Debug)]
+struct Running {
+    transfer: Transfer,
+    progressed: Instant,
+    /// Given back when this is dropped.
+    _permit: OwnedSemaphorePermit,
+}
+
+/// A transfer in its place, unless it was taken away.
+#[derive(Debug)]
+pub struct Placed(Arc<Mutex<Option<Running>>>);
+
+/// The transfer was taken away because it did not get on while others waited.
+#[derive(Debug)]
+pub struct TakenAway;
+
+impl Places {
+    /// So many transfers at once; one that got on within `stalls_after` is never taken away.
+    pub fn new(count: usize, stalls_after: Duration) -> Self {
+        Self {
+            semaphore: Arc::new(Semaphore::new(count.max(1))),
+            taken: Arc::default(),
+            stalls_after,
+        }
+    }
+
+    /// A place, if one is free at once.
+    pub fn try_take(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.semaphore).try_acquire_owned().ok()
+    }
+
+    /// Waits for a place.
+    pub async fn take(self) -> OwnedSemaphorePermit {
+        loop {
+            let waiting = Arc::clone(&self.semaphore).acquire_owned();
+            if let Ok(permit) = timeout(LOOK_INTERVAL, waiting).await {
+                return permit.expect("invariant: the semaphore is never closed");
+            }
+            self.free_stalled();
+        }
+    }
+
+    /// Puts a transfer into its place.
+    pub fn put(&self, permit: OwnedSemaphorePermit, transfer: Transfer) -> Placed {
+        let place = Arc::new(Mutex::new(Some(Running {
+            transfer,
+            progressed: Instant::now(),
+            _permit: permit,
+        })));
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.retain(|place| place.strong_count() > 0);
+        taken.push(Arc::downgrade(&place));
+        Placed(place)
+    }
+
+    /// Takes away one transfer that stalls.
+    fn free_stalled(&self) {
+        let places: Vec<_> = {
+            let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+            taken.iter().filter_map(Weak::upgrade).collect()
+        };
+        for place in places {
+            let stalled = place
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take_if(|running| running.progressed.elapsed() > self.stalls_after);
+            // Dropped without any lock: a whole state may go with it.
+            if stalled.is_some() {
+                return;
+            }
+        }
+    }
+}
+
+impl Placed {
+    /// The next message; none after the last.
+    pub fn next(&self, audience: &Audience) -> Result<Option<Encoded>, TakenAway> {
+        let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let running = running.as_mut().ok_or(TakenAway)?;
+        running.progressed = Instant::now();
+        Ok(running.transfer.next(audience))
+    }
+
+    /// The state that the subscriber holds after the last message.
+    pub fn state(&self) -> Result<Arc<ReplicaState>, TakenAway> {
+        let running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        running
+            .as_ref()
+            .map(|running| Arc::clone(running.transfer.state()))
+            .ok_or(TakenAway)
+    }
+}

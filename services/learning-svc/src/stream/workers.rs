@@ -1,0 +1,141 @@
+//! The loops around the stream's workers: when each runs, and how each ends.
+//!
+//! It must know nothing of what the workers do.
+
+use std::time::Duration;
+
+use emend_runtime::{Backoff, BackoffConfig, Lifecycle};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::{Stream, Wake, tailer::Tailed};
+
+/// How often following the log may fail in a row before the replica counts as not ready.
+const TOLERATED_FAILURES: u32 = 3;
+/// How long a stopping replica waits for its streams to end, so that it can tell that they have.
+const FAREWELL: Duration = Duration::from_secs(5);
+/// By how much periods differ, so that those of many replicas do not fall together.
+const JITTER: f64 = 0.2;
+
+/// Spawns them all in `lifecycle`.
+pub fn spawn(stream: &Stream, wake: Wake, lifecycle: &Lifecycle) {
+    lifecycle.spawn("follow the log", follow(stream.clone(), wake, lifecycle.clone()));
+    lifecycle.spawn("say farewell to streams", drain(stream.clone(), lifecycle.clone()));
+    lifecycle.spawn("forget", forget(stream.clone(), lifecycle.clone()));
+    lifecycle.spawn("write what nodes do", write_nodes(stream.clone(), lifecycle.clone()));
+    lifecycle.spawn("node heartbeat", beat(stream.clone(), lifecycle.clone()));
+}
+
+async fn follow(stream: Stream, mut wake: Wake, lifecycle: Lifecycle) {
+    let inner = &*stream.0;
+    let entropy = &inner.common.entropy;
+    let tailer = stream.tailer();
+    let mut backoff = Backoff::new(
+        BackoffConfig {
+            max: Duration::from_secs(5),
+            ..BackoffConfig::default()
+        },
+        entropy.clone(),
+    );
+    while !lifecycle.is_stopping() {
+        let pause = match tailer.run_once().await {
+            Ok(Tailed::More) => {
+                backoff.reset();
+                tokio::task::yield_now().await;
+                continue;
+            }
+            Ok(_) => {
+                backoff.reset();
+                set_ready(&stream, true);
+                inner.settings.scan_interval.mul_f64(entropy.jitter(JITTER))
+            }
+            Err(error) => {
+                tracing::warn!(%error, "can't follow the log");
+                if backoff.attempts() >= TOLERATED_FAILURES {
+                    set_ready(&stream, false);
+                }
+                let pause = backoff.next();
+                tokio::select! {
+                    () = lifecycle.soft().cancelled() => {}
+                    () = sleep(pause) => {}
+                }
+                continue;
+            }
+        };
+        tokio::select! {
+            () = lifecycle.soft().cancelled() => {}
+            () = inner.woken.notified() => {}
+            () = wake.woken() => {}
+            () = sleep(pause) => {}
+        }
+    }
+}
+
+fn set_ready(stream: &Stream, ready: bool) {
+    stream
+        .0
+        .ready
+        .send_if_modified(|before| std::mem::replace(before, ready) != ready);
+}
+
+async fn drain(stream: Stream, lifecycle: Lifecycle) {
+    lifecycle.soft().cancelled().await;
+    stream.0.common.audiences.drain();
+}
+
+async fn forget(stream: Stream, lifecycle: Lifecycle) {
+    let retention = stream.retention();
+    let entropy = &stream.0.common.entropy;
+    loop {
+        let pause = stream.0.settings.retention_interval.mul_f64(entropy.jitter(JITTER));
+        tokio::select! {
+            () = lifecycle.soft().cancelled() => return,
+            () = sleep(pause) => {}
+        }
+        match retention.run_once().await {
+            Ok(_) => stream.wake(),
+            Err(error) => tracing::warn!(%error, "can't forget what is old"),
+        }
+    }
+}
+
+async fn write_nodes(stream: Stream, lifecycle: Lifecycle) {
+    let (nodes, interval) = (stream.nodes(), stream.0.settings.node_write_interval);
+    while !lifecycle.is_stopping() {
+        tokio::select! {
+            () = lifecycle.soft().cancelled() => break,
+            () = nodes.dirty() => {}
+        }
+        if let Err(error) = nodes.run_once().await {
+            tracing::warn!(%error, "can't write what nodes do");
+        }
+        tokio::select! {
+            () = lifecycle.soft().cancelled() => break,
+            () = sleep(interval) => {}
+        }
+    }
+    // Streams end now; that they have is written once they are gone.
+    let until = Instant::now() + FAREWELL;
+    while nodes.connected() > 0 {
+        tokio::select! {
+            () = nodes.dirty() => {}
+            () = sleep_until(until) => break,
+        }
+    }
+    if let Err(error) = nodes.run_once().await {
+        tracing::warn!(%error, "can't write that streams have ended");
+    }
+}
+
+async fn beat(stream: Stream, lifecycle: Lifecycle) {
+    loop {
+        tokio::select! {
+            () = lifecycle.soft().cancelled() => return,
+            () = sleep(stream.0.settings.node_heartbeat_interval) => {}
+        }
+        if stream.nodes().connected() > 0
+            && let Err(error) = stream.nodes().heartbeat().await
+        {
+            tracing::warn!(%error, "can't say that streams are still open");
+        }
+    }
+}

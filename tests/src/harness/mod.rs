@@ -1,0 +1,75 @@
+//! What the tests stand on: services and the sockets before them, typed clients, subscribers, and waiting for conditions.
+
+pub mod clients;
+pub mod dice;
+pub mod gateway;
+pub mod node;
+pub mod process;
+pub mod refusing;
+pub mod rpc;
+pub mod says;
+pub mod start;
+pub mod stored;
+pub mod subscriber;
+pub mod system;
+pub mod wait;
+
+pub use clients::{Feedback, Learning};
+pub use dice::Dice;
+pub use gateway::Gateway;
+pub use rpc::{answered, refused};
+pub use says::{NAMESPACE, alias, phrase, prohibit, says, verb};
+pub use stored::Stored;
+pub use subscriber::{Heard, Key, Subscriber};
+pub use system::{Database, System};
+pub use wait::{eventually, within};
+
+/// Stamps each test on both databases, with a system of one replica of each service. On PostgreSQL it is skipped, with one
+/// line, where there is no server. After the test the system has to shut down in good order.
+#[macro_export]
+macro_rules! both_databases {
+    ($( $(#[$meta:meta])* async fn $name:ident($system:ident) $body:block )+) => { $(
+        $(#[$meta])*
+        mod $name {
+            use super::*;
+
+            async fn check($system: &mut $crate::harness::System) $body
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn sqlite() {
+                let mut system = $crate::harness::System::sqlite().await;
+                check(&mut system).await;
+                system.stop().await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn postgres() {
+                if let Some(mut system) = $crate::harness::System::postgres(1, 1).await {
+                    check(&mut system).await;
+                    system.stop().await;
+                }
+            }
+        }
+    )+ };
+}
+
+/// Like [`both_databases!`], on PostgreSQL alone, with so many replicas of feedback-svc and of learning-svc.
+#[macro_export]
+macro_rules! replicated {
+    ($( $(#[$meta:meta])* async fn $name:ident($system:ident: $feedback:literal x $learning:literal) $body:block )+) => { $(
+        $(#[$meta])*
+        mod $name {
+            use super::*;
+
+            async fn check($system: &mut $crate::harness::System) $body
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn postgres() {
+                if let Some(mut system) = $crate::harness::System::postgres($feedback, $learning).await {
+                    check(&mut system).await;
+                    system.stop().await;
+                }
+            }
+        }
+    )+ };
+}

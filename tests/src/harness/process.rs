@@ -1,0 +1,269 @@
+//! The real programs as processes: started, asked to end, and killed without warning.
+
+use std::{
+    env,
+    ffi::OsStr,
+    fmt,
+    path::{Path, PathBuf},
+    process::{ExitStatus, Stdio},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncRead, BufReader},
+    process::{Child, Command},
+    sync::OnceCell,
+};
+use tokio_util::task::AbortOnDropHandle;
+use tonic_health::pb::{
+    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+};
+
+use super::{
+    rpc::channel,
+    wait::{PATIENCE, eventually, holds, within},
+};
+
+/// The packages whose programs are run here.
+const PACKAGES: [&str; 3] = ["emend-cli", "feedback-svc", "learning-svc"];
+
+/// A running program. It is killed with its value.
+#[derive(Debug)]
+pub struct Process {
+    name: String,
+    child: Child,
+    output: Output,
+    _reading: [AbortOnDropHandle<()>; 2],
+}
+
+/// The lines that a program wrote, by stream.
+#[derive(Debug, Clone, Default)]
+struct Output(Arc<Mutex<Vec<(Stream, String)>>>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stream {
+    Out,
+    Err,
+}
+
+impl fmt::Display for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // The end tells why; logs may be long.
+        for (_, line) in lines.iter().skip(lines.len().saturating_sub(60)) {
+            writeln!(f, "  | {line}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Process {
+    /// Starts a program of this workspace.
+    ///
+    /// # Panics
+    /// If it can't be started.
+    pub async fn start(program: &str, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        let mut command = Command::new(binary(program).await);
+        command.args(arguments);
+        Self::spawn(program, command)
+    }
+
+    /// Starts a command.
+    ///
+    /// # Panics
+    /// If it can't be started.
+    pub fn spawn(name: &str, mut command: Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap_or_else(|error| panic!("{name} does not start: {error}"));
+        let output = Output::default();
+        let (out, err) = (child.stdout.take(), child.stderr.take());
+        let reading = [
+            read(out.expect("piped"), Stream::Out, output.clone()),
+            read(err.expect("piped"), Stream::Err, output.clone()),
+        ];
+        Self {
+            name: name.to_owned(),
+            child,
+            output,
+            _reading: reading,
+        }
+    }
+
+    /// Waits for a line on standard output that `found` takes.
+    pub async fn says<T>(&mut self, what: &str, found: impl Fn(&str) -> Option<T>) -> T {
+        let Self {
+            name, child, output, ..
+        } = self;
+        let output = output.clone();
+        let child = Mutex::new(child);
+        let name = name.as_str();
+        eventually(&format!("{name} says {what}"), || async {
+            {
+                let lines = output.0.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut said = lines.iter().filter(|(stream, _)| *stream == Stream::Out);
+                if let Some(found) = said.find_map(|(_, line)| found(line)) {
+                    return Ok(found);
+                }
+            }
+            let ended = child.lock().unwrap_or_else(PoisonError::into_inner).try_wait();
+            assert!(
+                matches!(ended, Ok(None)),
+                "{name} ended ({ended:?}) before it said {what}:\n{output}"
+            );
+            Err(format!("\n{output}"))
+        })
+        .await
+    }
+
+    /// Waits until it is ready, by its health service.
+    pub async fn ready(&mut self, address: impl fmt::Display, service: &str) {
+        let health = HealthClient::new(channel(&address));
+        let Self {
+            name, child, output, ..
+        } = self;
+        let child = Mutex::new(child);
+        let name = name.as_str();
+        eventually(&format!("{name} is ready at {address}"), || async {
+            let ended = child.lock().unwrap_or_else(PoisonError::into_inner).try_wait();
+            assert!(
+                matches!(ended, Ok(None)),
+                "{name} ended ({ended:?}) before it was ready:\n{output}"
+            );
+            let status = serving(&health, service).await;
+            holds(status == Some(ServingStatus::Serving), || {
+                format!("{status:?}\n{output}")
+            })
+        })
+        .await;
+    }
+
+    /// Kills it without warning.
+    ///
+    /// # Panics
+    /// If it ended before.
+    pub async fn kill(&mut self) {
+        let ended = self.child.try_wait();
+        assert!(
+            matches!(ended, Ok(None)),
+            "{} ended by itself ({ended:?}):\n{}",
+            self.name,
+            self.output
+        );
+        self.child.kill().await.expect("a running process can be killed");
+    }
+
+    /// Asks it to end, as a supervisor does.
+    ///
+    /// # Panics
+    /// If it has ended.
+    pub async fn terminate(&self) {
+        let id = self.child.id().expect("the process runs");
+        let sent = Command::new("kill").args(["-TERM", &id.to_string()]).status().await;
+        assert!(sent.is_ok_and(|status| status.success()), "the signal is sent");
+    }
+
+    /// Waits until it has ended.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub async fn ended(&mut self) -> ExitStatus {
+        let status = tokio::time::timeout(PATIENCE, self.child.wait()).await;
+        let status =
+            status.unwrap_or_else(|_| panic!("{} does not end:\n{}", self.name, self.output));
+        status.expect("an exit status")
+    }
+
+    /// All it wrote so far, for failures.
+    pub fn output(&self) -> String {
+        self.output.to_string()
+    }
+
+    /// All it wrote on standard output so far.
+    pub fn standard_output(&self) -> String {
+        let lines = self.output.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut text = String::new();
+        for (_, line) in lines.iter().filter(|(stream, _)| *stream == Stream::Out) {
+            text.push_str(line);
+            text.push('\n');
+        }
+        text
+    }
+}
+
+fn read(from: impl AsyncRead + Send + Unpin + 'static, stream: Stream, to: Output) -> AbortOnDropHandle<()> {
+    AbortOnDropHandle::new(tokio::spawn(async move {
+        let mut lines = BufReader::new(from).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            let mut kept = to.0.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.push((stream, line));
+        }
+    }))
+}
+
+/// What a health service says; `None` where it does not answer.
+pub async fn serving(
+    health: &HealthClient<tonic::transport::Channel>,
+    service: &str,
+) -> Option<ServingStatus> {
+    let request = HealthCheckRequest {
+        service: service.to_owned(),
+    };
+    let answer = health.clone().check(request).await.ok()?;
+    ServingStatus::try_from(answer.into_inner().status).ok()
+}
+
+/// A port on the loopback that was free just now.
+///
+/// # Panics
+/// If there is none.
+pub async fn free_port() -> u16 {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    listener.local_addr().expect("a bound socket has an address").port()
+}
+
+/// A program of this workspace: built with these tests, or built now if it is not there.
+pub async fn binary(name: &str) -> PathBuf {
+    static BUILT: OnceCell<()> = OnceCell::const_new();
+    let this = env::current_exe().expect("this test has a file");
+    // target/PROFILE/deps/system-…
+    let directory = this.ancestors().nth(2).expect("tests are built into a directory");
+    let program = directory.join(name);
+    if !program.is_file() {
+        BUILT.get_or_init(|| build(directory)).await;
+    }
+    assert!(program.is_file(), "{} is not built", program.display());
+    program
+}
+
+async fn build(directory: &Path) {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(["build", "--bins"]);
+    for package in PACKAGES {
+        command.args(["--package", package]);
+    }
+    if directory.ends_with("release") {
+        command.arg("--release");
+    }
+    let target = directory.parent().expect("a profile's directory is in the target directory");
+    command.arg("--target-dir").arg(target).stdin(Stdio::null());
+    let built = command.status().await.expect("cargo runs");
+    assert!(built.success(), "the programs do not build");
+}
+
+/// Runs a command to its end and answers with its standard output, or with both streams where it failed.
+pub async fn run(name: &str, mut command: Command) -> Result<String, String> {
+    let child = command.stdin(Stdio::null()).kill_on_drop(true).output();
+    let output = within(name, child).await.map_err(|error| format!("{name}: {error}"))?;
+    let out = String::from_utf8_lossy(&output.stdout);
+    if output.status.success() {
+        Ok(out.into_owned())
+    } else {
+        let err = String::from_utf8_lossy(&output.stderr);
+        Err(format!("{name} ended with {}:\n{out}{err}", output.status))
+    }
+}

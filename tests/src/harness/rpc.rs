@@ -1,0 +1,90 @@
+//! Answers and refusals: a test that expects one gets it, or fails with all that the other says.
+
+use std::{fmt::Debug, time::Duration};
+
+use emend_proto::common::v1::ItemStatus;
+use emend_runtime::status::{Explained, explain, from_item_status};
+use prost::Message;
+use tonic::{
+    Response, Status,
+    client::Grpc,
+    codegen::http::uri::PathAndQuery,
+    transport::{Channel, Endpoint},
+};
+use tonic_prost::ProstCodec;
+
+/// A channel that connects when it is used, and again when it has to.
+///
+/// # Panics
+/// If `address` is none.
+pub fn channel(address: impl std::fmt::Display) -> Channel {
+    Endpoint::from_shared(format!("http://{address}"))
+        .expect("an address")
+        .connect_timeout(Duration::from_secs(5))
+        .tcp_nodelay(true)
+        .connect_lazy()
+}
+
+/// The answer.
+///
+/// # Panics
+/// If it was refused.
+#[track_caller]
+pub fn answered<T>(result: Result<Response<T>, Status>) -> T {
+    match result {
+        Ok(response) => response.into_inner(),
+        Err(status) => panic!("refused: {}", explain(&status)),
+    }
+}
+
+/// The refusal, taken apart.
+///
+/// # Panics
+/// If it was answered.
+#[track_caller]
+pub fn refused<T: Debug>(result: Result<T, Status>) -> Explained {
+    match result {
+        Ok(response) => panic!("not refused: {response:?}"),
+        Err(status) => Explained::from(status),
+    }
+}
+
+/// Why an item of a batch was refused; `None` where it is fine.
+pub fn item_refusal(status: Option<&ItemStatus>) -> Option<Explained> {
+    status.and_then(from_item_status).map(Explained::from)
+}
+
+/// The fields that a refusal names, sorted.
+pub fn fields(refusal: &Explained) -> Vec<&str> {
+    let mut fields: Vec<&str> = refusal
+        .field_violations
+        .iter()
+        .map(|violation| violation.field.as_str())
+        .collect();
+    fields.sort_unstable();
+    fields
+}
+
+/// Calls any RPC by its path with any number of messages, and answers with the first message, if there is one. Unary and
+/// streaming RPCs are the same on the wire.
+pub async fn call<Request, Answer>(
+    channel: &Channel,
+    path: &str,
+    messages: Vec<Request>,
+) -> Result<Option<Answer>, Status>
+where
+    Request: Message + 'static,
+    Answer: Message + Default + 'static,
+{
+    let mut grpc = Grpc::new(channel.clone());
+    grpc.ready()
+        .await
+        .map_err(|error| Status::unavailable(error.to_string()))?;
+    let path = PathAndQuery::try_from(path).map_err(|error| Status::internal(error.to_string()))?;
+    let request = tonic::Request::new(tokio_stream::iter(messages));
+    let mut answers = grpc
+        .streaming(request, path, ProstCodec::<Request, Answer>::default())
+        .await?
+        .into_inner();
+    answers.message().await
+}

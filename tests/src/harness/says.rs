@@ -1,0 +1,130 @@
+//! The requests of these tests, in one line each: fund administration, as in "set up a CSA" when an ISDA was meant.
+
+use emend_proto::{
+    common::v1::{
+        Correction, EntityAliasValue, EntityCorrection, InvocationPhraseValue, PhraseMapping, Prohibition,
+        ProhibitionValue, Reporter, ResourceKey, ResourceKind, ResourceValue, VerbCorrection,
+        correction::Correction as Form, resource_value::Value,
+    },
+    feedback::v1::{SubmitFeedbackRequest, Wait},
+};
+
+/// Where most tests live.
+pub const NAMESPACE: &str = "fund-admin";
+
+/// A phrase means a verb, said after the system had chosen another.
+pub fn verb(input: &str, choice: &str) -> Correction {
+    form(Form::Verb(VerbCorrection {
+        original_input: input.into(),
+        system_choice: "the_systems_choice".into(),
+        correct_choice: choice.into(),
+    }))
+}
+
+/// A phrase means a verb.
+pub fn phrase(phrase: &str, verb: &str) -> Correction {
+    form(Form::PhraseMapping(PhraseMapping {
+        phrase: phrase.into(),
+        verb: verb.into(),
+    }))
+}
+
+/// A name means an entity.
+pub fn alias(alias: &str, entity: &str) -> Correction {
+    form(Form::Entity(EntityCorrection {
+        original_input: alias.into(),
+        system_choice: String::new(),
+        correct_choice: entity.into(),
+    }))
+}
+
+/// A choice is never to be offered for a phrase.
+pub fn prohibit(phrase: &str, choice: &str) -> Correction {
+    form(Form::Prohibition(Prohibition {
+        phrase: phrase.into(),
+        forbidden_choice: choice.into(),
+    }))
+}
+
+fn form(form: Form) -> Correction {
+    Correction {
+        correction: Some(form),
+    }
+}
+
+/// `reporter` says so, to everybody, and wants to know what became of it.
+pub fn says(reporter: &str, correction: Correction) -> SubmitFeedbackRequest {
+    SubmitFeedbackRequest {
+        namespace: NAMESPACE.into(),
+        reporter: Some(Reporter {
+            id: reporter.into(),
+            ..Reporter::default()
+        }),
+        wait: Wait::Evaluated.into(),
+        correction: Some(correction),
+        ..SubmitFeedbackRequest::default()
+    }
+}
+
+/// The key of what everybody gets for a phrase.
+pub fn phrase_key(phrase: &str) -> ResourceKey {
+    key(ResourceKind::InvocationPhrase, phrase)
+}
+
+/// The key of what everybody gets for a name.
+pub fn alias_key(alias: &str) -> ResourceKey {
+    key(ResourceKind::EntityAlias, alias)
+}
+
+/// The key of a prohibition for everybody.
+pub fn prohibition_key(phrase: &str, choice: &str) -> ResourceKey {
+    ResourceKey {
+        qualifier: choice.into(),
+        ..key(ResourceKind::Prohibition, phrase)
+    }
+}
+
+fn key(kind: ResourceKind, key: &str) -> ResourceKey {
+    ResourceKey {
+        namespace: NAMESPACE.into(),
+        kind: kind.into(),
+        key: key.into(),
+        ..ResourceKey::default()
+    }
+}
+
+/// A verb as a value.
+pub fn verb_value(verb: &str) -> ResourceValue {
+    value(Value::InvocationPhrase(InvocationPhraseValue { verb: verb.into() }))
+}
+
+/// An entity as a value.
+pub fn entity_value(entity: &str) -> ResourceValue {
+    value(Value::EntityAlias(EntityAliasValue {
+        entity_id: entity.into(),
+    }))
+}
+
+/// A forbidden choice as a value.
+pub fn forbidden_value(choice: &str) -> ResourceValue {
+    value(Value::Prohibition(ProhibitionValue {
+        forbidden_choice: choice.into(),
+    }))
+}
+
+fn value(value: Value) -> ResourceValue {
+    ResourceValue {
+        value: Some(value),
+        ..ResourceValue::default()
+    }
+}
+
+/// What a value says, whatever its kind; empty where it says nothing.
+pub fn maps_to(value: Option<&ResourceValue>) -> &str {
+    match value.and_then(|value| value.value.as_ref()) {
+        None => "",
+        Some(Value::InvocationPhrase(value)) => &value.verb,
+        Some(Value::EntityAlias(value)) => &value.entity_id,
+        Some(Value::Prohibition(value)) => &value.forbidden_choice,
+    }
+}

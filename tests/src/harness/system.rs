@@ -1,0 +1,283 @@
+//! A whole Emend: replicas of both services on one database, each behind an address that stays when it is restarted.
+
+use std::net::SocketAddr;
+
+use emend_runtime::testing::{TestDatabase, TestPostgres};
+use tempfile::TempDir;
+
+use super::{
+    clients::{Feedback, Learning},
+    gateway::Gateway,
+    start::{self, Running},
+    stored::Stored,
+};
+
+pub use super::start::Settings;
+
+/// Where a system keeps what it knows.
+#[derive(Debug)]
+pub enum Database {
+    /// Two files in a directory of their own.
+    Sqlite(TempDir),
+    /// A database of its own.
+    Postgres(PostgresDatabase),
+}
+
+/// A PostgreSQL database and how to reach it.
+#[derive(Debug)]
+pub struct PostgresDatabase {
+    _database: TestDatabase,
+    server: String,
+    address: SocketAddr,
+    name: String,
+}
+
+impl Database {
+    /// A new directory.
+    ///
+    /// # Panics
+    /// If there can be none.
+    pub fn sqlite() -> Self {
+        Self::Sqlite(tempfile::tempdir().expect("a directory"))
+    }
+
+    /// A new database; `None` where there is no server, after the one line that says so.
+    ///
+    /// # Panics
+    /// If the server can't be used.
+    pub async fn postgres() -> Option<Self> {
+        let database = TestPostgres::create().await?;
+        let server = std::env::var("EMEND_TEST_POSTGRES_URL").expect("set, or there were no database");
+        let shown = database.url().to_string();
+        let (before, name) = shown.rsplit_once('/').expect("a test's database has a name");
+        let (_, address) = before.rsplit_once('@').expect("a server has a user");
+        let address = tokio::net::lookup_host(address)
+            .await
+            .ok()
+            .and_then(|mut addresses| addresses.next())
+            .expect("the server has an address");
+        Some(Self::Postgres(PostgresDatabase {
+            name: name.to_owned(),
+            server,
+            address,
+            _database: database,
+        }))
+    }
+
+    /// A road to the database for one replica alone; `None` where there is none but the file system.
+    pub async fn road(&self) -> Option<Gateway> {
+        let Self::Postgres(database) = self else {
+            return None;
+        };
+        let road = Gateway::open().await;
+        road.lead_to(database.address);
+        Some(road)
+    }
+
+    /// The database of one service, as `--database-url` takes it, by that road.
+    pub fn url(&self, service: Service, road: Option<&Gateway>) -> String {
+        match self {
+            Self::Sqlite(directory) => {
+                let file = directory.path().join(service.file());
+                format!("sqlite:{}", file.display())
+            }
+            Self::Postgres(database) => database.url(road.map_or(database.address, Gateway::address)),
+        }
+    }
+
+    /// What learning-svc stored.
+    pub fn stored(&self) -> Stored {
+        match self {
+            Self::Sqlite(directory) => Stored::Sqlite(directory.path().join(Service::Learning.file())),
+            Self::Postgres(database) => Stored::Postgres(database.url(database.address)),
+        }
+    }
+}
+
+impl PostgresDatabase {
+    /// The server's URL with another address and this database.
+    fn url(&self, address: SocketAddr) -> String {
+        let (scheme, rest) = self.server.split_once("://").expect("a URL has a scheme");
+        let (authority, tail) = rest.split_once('/').unwrap_or((rest, ""));
+        let credentials = authority
+            .rsplit_once('@')
+            .map_or(String::new(), |(credentials, _)| format!("{credentials}@"));
+        let parameters = tail
+            .split_once('?')
+            .map_or(String::new(), |(_, parameters)| format!("?{parameters}"));
+        format!("{scheme}://{credentials}{address}/{}{parameters}", self.name)
+    }
+
+    /// How to reach it without detours.
+    pub fn direct_url(&self) -> String {
+        self.url(self.address)
+    }
+
+    /// Its name on the server.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// One of the two services.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Service {
+    /// feedback-svc.
+    Feedback,
+    /// learning-svc.
+    Learning,
+}
+
+impl Service {
+    fn file(self) -> &'static str {
+        match self {
+            Self::Feedback => "feedback.db",
+            Self::Learning => "learning.db",
+        }
+    }
+}
+
+/// One process' worth of a service.
+#[derive(Debug)]
+pub struct Replica {
+    /// Where clients reach it.
+    pub front: Gateway,
+    /// Where it reaches its database, on PostgreSQL.
+    pub road: Option<Gateway>,
+    running: Option<Running>,
+}
+
+impl Replica {
+    async fn new(database: &Database) -> Self {
+        Self {
+            front: Gateway::open().await,
+            road: database.road().await,
+            running: None,
+        }
+    }
+
+    async fn stop(&mut self) {
+        self.front.close();
+        if let Some(running) = self.running.take() {
+            running.stop().await;
+        }
+    }
+}
+
+/// Replicas of both services on one database.
+#[derive(Debug)]
+pub struct System {
+    /// Replicas of feedback-svc. The relay of number i delivers to learning-svc number i, modulo how many there are.
+    pub feedback: Vec<Replica>,
+    /// Replicas of learning-svc.
+    pub learning: Vec<Replica>,
+    /// What learning-svc is started with from now on.
+    pub settings: Settings,
+    /// Dropped last: the services use it.
+    pub database: Database,
+}
+
+impl System {
+    /// One replica of each on SQLite.
+    pub async fn sqlite() -> Self {
+        Self::start(Database::sqlite(), 1, 1).await
+    }
+
+    /// So many replicas on one PostgreSQL; `None` where there is no server, after the one line that says so.
+    pub async fn postgres(feedback: usize, learning: usize) -> Option<Self> {
+        Some(Self::start(Database::postgres().await?, feedback, learning).await)
+    }
+
+    async fn start(database: Database, feedback: usize, learning: usize) -> Self {
+        let mut system = Self {
+            feedback: Vec::new(),
+            learning: Vec::new(),
+            settings: Settings::default(),
+            database,
+        };
+        for index in 0..learning {
+            system.learning.push(Replica::new(&system.database).await);
+            system.start_learning_at(index).await;
+        }
+        for index in 0..feedback {
+            system.feedback.push(Replica::new(&system.database).await);
+            system.start_feedback_at(index).await;
+        }
+        system
+    }
+
+    /// A client of the first feedback-svc.
+    pub fn feedback(&self) -> Feedback {
+        self.feedback_at(0)
+    }
+
+    /// A client of one of them.
+    pub fn feedback_at(&self, index: usize) -> Feedback {
+        Feedback::at(self.feedback[index].front.address())
+    }
+
+    /// Clients of the first learning-svc.
+    pub fn learning(&self) -> Learning {
+        self.learning_at(0)
+    }
+
+    /// Clients of one of them.
+    pub fn learning_at(&self, index: usize) -> Learning {
+        Learning::at(self.learning[index].front.address())
+    }
+
+    /// What learning-svc stored.
+    pub fn stored(&self) -> Stored {
+        self.database.stored()
+    }
+
+    /// Starts the first feedback-svc again after it was stopped.
+    pub async fn start_feedback(&mut self) {
+        self.start_feedback_at(0).await;
+    }
+
+    /// Starts the first learning-svc again after it was stopped.
+    pub async fn start_learning(&mut self) {
+        self.start_learning_at(0).await;
+    }
+
+    /// Stops the first feedback-svc, in good order.
+    pub async fn stop_feedback(&mut self) {
+        self.feedback[0].stop().await;
+    }
+
+    /// Stops the first learning-svc, in good order.
+    pub async fn stop_learning(&mut self) {
+        self.stop_learning_at(0).await;
+    }
+
+    /// Stops one learning-svc, in good order.
+    pub async fn stop_learning_at(&mut self, index: usize) {
+        self.learning[index].stop().await;
+    }
+
+    async fn start_feedback_at(&mut self, index: usize) {
+        let learning = self.learning[index % self.learning.len()].front.address();
+        let replica = &mut self.feedback[index];
+        let url = self.database.url(Service::Feedback, replica.road.as_ref());
+        let running = start::feedback(&url, learning).await;
+        replica.front.lead_to(running.address());
+        replica.running = Some(running);
+    }
+
+    /// Starts one learning-svc again after it was stopped.
+    pub async fn start_learning_at(&mut self, index: usize) {
+        let replica = &mut self.learning[index];
+        let url = self.database.url(Service::Learning, replica.road.as_ref());
+        let running = start::learning(&url, &self.settings).await;
+        replica.front.lead_to(running.address());
+        replica.running = Some(running);
+    }
+
+    /// Stops all, in good order.
+    pub async fn stop(mut self) {
+        for replica in self.feedback.iter_mut().chain(&mut self.learning) {
+            replica.stop().await;
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Waiting for conditions, within a bound. Nothing in these tests sleeps for a time and hopes.
+
+use std::{future::Future, time::Duration};
+
+use tokio::time::{Instant, sleep, timeout};
+
+/// The bound of every wait. Generous: it is reached only where something is broken, on whatever machine.
+pub const PATIENCE: Duration = Duration::from_secs(40);
+
+/// Tries until the condition holds and answers with what it found.
+///
+/// # Panics
+/// If it does not hold within [`PATIENCE`], with what was still wrong.
+pub async fn eventually<T, F, Fut>(what: &str, mut condition: F) -> T
+where
+    F: FnMut() -> Fut,
+    Fut: Future<Output = Result<T, String>>,
+{
+    let deadline = Instant::now() + PATIENCE;
+    let mut pause = Duration::from_millis(5);
+    let mut wrong = "the condition never answered".to_owned();
+    while let Ok(result) = tokio::time::timeout_at(deadline, condition()).await {
+        match result {
+            Ok(found) => return found,
+            Err(still) => wrong = still,
+        }
+        if Instant::now() >= deadline {
+            break;
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_millis(100));
+    }
+    panic!("not within {PATIENCE:?}: {what}: {wrong}");
+}
+
+/// The condition as [`eventually`] takes it.
+pub fn holds(condition: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+    if condition { Ok(()) } else { Err(otherwise()) }
+}
+
+/// What `future` answers.
+///
+/// # Panics
+/// If it takes longer than [`PATIENCE`].
+pub async fn within<F: Future>(what: &str, future: F) -> F::Output {
+    timeout(PATIENCE, future)
+        .await
+        .unwrap_or_else(|_| panic!("not within {PATIENCE:?}: {what}"))
+}

@@ -1,0 +1,248 @@
+//! After any sequence of operations, with restarts of either side in between, every node's state equals the database, and
+//! the votes are what the feedback alone says they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use emend_client::SubscriberEvent;
+use emend_proto::{
+    common::v1::{Scope, correction::Correction as Form},
+    feedback::v1::{Feedback as StoredFeedback, SubmitFeedbackRequest},
+    learning::v1::{
+        ImportAs, ImportHeader, ImportMode, ImportRow, ListCandidatesRequest, Policy, UpdatePolicyRequest,
+    },
+};
+use emend_tests::{
+    both_databases,
+    harness::{
+        Dice, Heard, NAMESPACE, Subscriber, System, alias, answered,
+        node::Node,
+        phrase, prohibit, says,
+        says::{alias_key, entity_value, phrase_key, prohibition_key, verb_value},
+        verb,
+    },
+};
+
+const STEPS: usize = 70;
+const PHRASES: [&str; 4] = ["set up a csa", "close it", "jd", "book the trade"];
+const CHOICES: [&str; 3] = ["one", "two", "three"];
+const REPORTERS: [&str; 6] = ["jane", "ann", "tom", "eve", "bob", "kim"];
+
+async fn walk(system: &mut System, seed: u64) {
+    let dice = Dice::seeded(seed);
+    let address = system.learning[0].front.address();
+    let mut node = Node::start(address, "search-1").await;
+    let mut steady = Subscriber::of_everything("steady");
+    steady.begin(&system.learning().channel).await;
+    let mut wandering = Subscriber::of_everything("wandering");
+    let mut said: Vec<StoredFeedback> = Vec::new();
+
+    for step in 0..STEPS {
+        take_a_step(system, &dice, &mut said).await;
+        if dice.chance(0.15) {
+            // Comes, hears how it begins, and goes, in the middle of whatever follows.
+            wandering.connect(&system.learning().channel).await.expect("a stream");
+            wandering.next().await;
+            if dice.chance(0.5) {
+                wandering.disconnect();
+            }
+        }
+        if step % (STEPS / 4) == STEPS / 8 {
+            restart(system, &dice, &mut steady).await;
+        }
+    }
+
+    let feedback = system.feedback().all_delivered(NAMESPACE).await;
+    let head = system.learning().head().await;
+    let stored = system.stored().resources().await;
+    assert_eq!(system.stored().head().await, head);
+    steady.until(head).await;
+    assert_eq!(*steady.held(), stored, "seed {seed}: the steady subscriber");
+    wandering.connect(&system.learning().channel).await.expect("a stream");
+    wandering.next().await;
+    wandering.until(head).await;
+    assert_eq!(*wandering.held(), stored, "seed {seed}: the wandering subscriber");
+    node.until(head).await;
+    node.assert_answers_by(&stored, &PHRASES);
+    for event in node.events_so_far().await {
+        assert!(!matches!(&*event, SubscriberEvent::DigestMismatch { .. }), "seed {seed}: {event:?}");
+    }
+    let late = Node::start(address, "search-2").await;
+    late.until(head).await;
+    late.assert_answers_by(&stored, &PHRASES);
+    assert_votes_follow(&feedback, system, seed).await;
+    let log: Vec<i64> = system.learning().revisions().await.iter().map(|revision| revision.revision).collect();
+    assert_eq!(log, (1..=head).rev().collect::<Vec<_>>(), "seed {seed}: no gap in the log");
+}
+
+async fn restart(system: &mut System, dice: &Dice, steady: &mut Subscriber) {
+    if dice.chance(0.5) {
+        system.stop_feedback().await;
+        system.start_feedback().await;
+    } else {
+        system.stop_learning().await;
+        while steady.next().await != Heard::End {}
+        system.start_learning().await;
+        let begun = steady.begin(&system.learning().channel).await;
+        assert_eq!(begun, Heard::Resumed, "a restart costs no snapshot");
+    }
+}
+
+/// What a person or reporter might do next. Refusals are part of it: what is refused must have no effect.
+async fn take_a_step(system: &System, dice: &Dice, said: &mut Vec<StoredFeedback>) {
+    let (feedback, learning) = (system.feedback(), system.learning());
+    let (input, choice) = (*dice.one_of(&PHRASES), *dice.one_of(&CHOICES));
+    match dice.below(20) {
+        0..=8 => {
+            let correction = match dice.below(4) {
+                0 => verb(input, choice),
+                1 => phrase(input, choice),
+                2 => alias(input, choice),
+                _ => prohibit(input, choice),
+            };
+            let request = SubmitFeedbackRequest {
+                scope: if dice.chance(0.2) { Scope::User } else { Scope::Global }.into(),
+                ..says(dice.one_of(&REPORTERS), correction)
+            };
+            said.push(feedback.submit(request).await);
+        }
+        9..=10 if !said.is_empty() => {
+            let stored = dice.one_of(said).clone();
+            feedback.retract(&stored).await;
+        }
+        11 => {
+            learning.put(phrase_key(input), verb_value(choice)).await;
+        }
+        12 => {
+            learning.put(alias_key(input), entity_value(choice)).await;
+        }
+        13 => {
+            let key = match dice.below(3) {
+                0 => phrase_key(input),
+                1 => alias_key(input),
+                _ => prohibition_key(input, choice),
+            };
+            // There may be none.
+            let _ = learning.delete(key).await;
+        }
+        14..=15 => {
+            let candidates = learning.candidates_for(input).await;
+            if !candidates.is_empty() {
+                let candidate = dice.one_of(&candidates);
+                // It may stand there already.
+                let _ = if dice.chance(0.6) {
+                    learning.approve(candidate).await
+                } else {
+                    learning.reject(candidate, "no").await
+                };
+            }
+        }
+        16 => {
+            let head = learning.head().await;
+            if head > 0 {
+                let back = i64::try_from(dice.below(5)).unwrap();
+                // Newer revisions of its keys may stand in the way.
+                let _ = learning.revert((head - back).max(1)).await;
+            }
+        }
+        17 => {
+            let rows = (1..4)
+                .map(|line| ImportRow {
+                    line,
+                    correction: Some(alias(dice.one_of(&PHRASES), dice.one_of(&CHOICES))),
+                    user_id: if dice.chance(0.2) { "jane".into() } else { String::new() },
+                })
+                .collect();
+            let header = ImportHeader {
+                namespace: NAMESPACE.into(),
+                mode: ImportMode::SkipInvalid.into(),
+                import_as: ImportAs::Decision.into(),
+                ..ImportHeader::default()
+            };
+            // Two rows about one key may be refused.
+            let _ = learning.import(header, rows).await;
+        }
+        18 => {
+            let request = UpdatePolicyRequest {
+                policy: Some(Policy {
+                    namespace: NAMESPACE.into(),
+                    kind: phrase_key(input).kind,
+                    threshold: i32::try_from(1 + dice.below(4)).unwrap(),
+                    ..Policy::default()
+                }),
+                ..UpdatePolicyRequest::default()
+            };
+            answered(learning.policies.clone().update_policy(request).await);
+        }
+        _ => {
+            learning.verb_for(input).await;
+        }
+    }
+}
+
+/// The votes, reckoned from nothing but the feedback: of each reporter's corrections in a contest that were not retracted,
+/// the newest counts.
+async fn assert_votes_follow(feedback: &[StoredFeedback], system: &System, seed: u64) {
+    type Contest = (i32, String, String, String);
+    let mut newest: BTreeMap<(Contest, String), (i64, String)> = BTreeMap::new();
+    let mut occurrences: BTreeMap<(Contest, String), i64> = BTreeMap::new();
+    for stored in feedback.iter().filter(|stored| stored.retracted_at.is_none()) {
+        let reporter = stored.reporter.as_ref().unwrap().id.clone();
+        let user = if stored.scope() == Scope::User { reporter.clone() } else { String::new() };
+        let correction = stored.correction.as_ref().unwrap().correction.as_ref().unwrap();
+        let (kind, key, qualifier, value) = match correction {
+            Form::Verb(verb) => (1, &verb.original_input, "", &verb.correct_choice),
+            Form::PhraseMapping(mapping) => (1, &mapping.phrase, "", &mapping.verb),
+            Form::Entity(entity) => (2, &entity.original_input, "", &entity.correct_choice),
+            Form::Prohibition(prohibition) => (
+                3,
+                &prohibition.phrase,
+                prohibition.forbidden_choice.as_str(),
+                &prohibition.forbidden_choice,
+            ),
+        };
+        let contest = (kind, key.clone(), qualifier.to_owned(), user);
+        *occurrences.entry((contest.clone(), value.clone())).or_default() += 1;
+        let vote = newest.entry((contest, reporter)).or_default();
+        if stored.accept_order > vote.0 {
+            *vote = (stored.accept_order, value.clone());
+        }
+    }
+    let mut expected: BTreeMap<(Contest, String), i64> = BTreeMap::new();
+    for ((contest, _), (_, value)) in newest {
+        *expected.entry((contest, value)).or_default() += 1;
+    }
+    let all = system
+        .learning()
+        .list_candidates(ListCandidatesRequest {
+            namespace: NAMESPACE.into(),
+            page_size: 500,
+            ..ListCandidatesRequest::default()
+        })
+        .await;
+    let mut seen = BTreeSet::new();
+    for candidate in &all {
+        let key = candidate.key.clone().unwrap();
+        let value = emend_tests::harness::says::maps_to(candidate.value.as_ref()).to_owned();
+        let proposal = ((key.kind, key.key, key.qualifier, key.user_id), value);
+        let supporters = expected.get(&proposal).copied().unwrap_or_default();
+        assert_eq!(candidate.reporter_count, supporters, "seed {seed}: {proposal:?}");
+        let times = occurrences.get(&proposal).copied().unwrap_or_default();
+        assert_eq!(candidate.occurrence_count, times, "seed {seed}: {proposal:?}");
+        assert!(seen.insert(proposal), "seed {seed}: one candidate each");
+    }
+    assert!(expected.keys().all(|proposal| seen.contains(proposal)), "seed {seed}: none is missing");
+}
+
+both_databases! {
+    async fn every_node_equals_the_database_after_a_walk_of_seed_1(system) {
+        walk(system, 1).await;
+    }
+
+    async fn every_node_equals_the_database_after_a_walk_of_seed_2(system) {
+        walk(system, 2).await;
+    }
+
+    async fn every_node_equals_the_database_after_a_walk_of_seed_3(system) {
+        walk(system, 3).await;
+    }
+}
