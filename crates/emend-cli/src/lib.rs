@@ -14,6 +14,7 @@ pub mod failure;
 pub mod output;
 pub mod pair;
 pub mod replay;
+mod settled;
 pub mod transfer;
 pub mod view;
 pub mod words;

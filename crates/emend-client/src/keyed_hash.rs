@@ -31,7 +31,11 @@ impl KeyedHash {
             entropy.fill(&mut secret);
             SecretInput::new(secret)
         };
-        Self { namespace: draw(), user: draw(), phrase: draw() }
+        Self {
+            namespace: draw(),
+            user: draw(),
+            phrase: draw(),
+        }
     }
 
     /// Of a phrase alone.
@@ -49,7 +53,11 @@ impl KeyedHash {
     /// Of a user alone. Everybody (the empty user) is 0, so that looking up for everybody hashes nothing more.
     #[inline]
     pub(crate) fn user(&self, user_id: &str) -> u128 {
-        if user_id.is_empty() { 0 } else { xxh3_128_with_secret_input(user_id.as_bytes(), &self.user) }
+        if user_id.is_empty() {
+            0
+        } else {
+            xxh3_128_with_secret_input(user_id.as_bytes(), &self.user)
+        }
     }
 
     /// Of all three: their exclusive or. The parts have secrets of their own, so this collides no more often than one hash
@@ -79,7 +87,14 @@ mod tests {
     #[test]
     fn every_part_tells_entries_apart_also_where_the_texts_are_equal() {
         let hash = KeyedHash::new(&Entropy::seeded(1));
-        let entries = [("a", "", "b"), ("b", "", "a"), ("a", "a", "b"), ("a", "b", "b"), ("b", "b", "b"), ("a", "a", "a")];
+        let entries = [
+            ("a", "", "b"),
+            ("b", "", "a"),
+            ("a", "a", "b"),
+            ("a", "b", "b"),
+            ("b", "b", "b"),
+            ("a", "a", "a"),
+        ];
         let distinct: HashSet<_> = entries.iter().map(|(n, u, p)| hash.entry(n, u, p)).collect();
         assert_eq!(distinct.len(), entries.len());
     }

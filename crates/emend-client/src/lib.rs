@@ -53,6 +53,7 @@
 //! * [`cache`]: the copy on disk.
 //! * [`feedback`]: submitting corrections.
 
+mod address;
 pub mod cache;
 pub mod feedback;
 mod keyed_hash;
@@ -63,7 +64,10 @@ pub mod replica;
 pub mod subscriber;
 pub mod view;
 
+pub use address::ServerAddress;
 pub use feedback::{CallError, FeedbackClient, Recorded, Submission};
 pub use replica::{Applied, AppliedChange, Installed, Rejection, State};
-pub use subscriber::{ConfigError, Events, NodeHandle, Observed, Subscriber, SubscriberBuilder, SubscriberEvent};
+pub use subscriber::{
+    ConfigError, Events, NodeHandle, Observed, Subscriber, SubscriberBuilder, SubscriberEvent,
+};
 pub use view::{LearnedView, Lookup, LookupKey, Origin, Reading, Resolution, Staleness};

@@ -41,7 +41,7 @@ impl ListenArgs {
 pub enum ListenError {
     /// Not an address.
     #[error(
-        "{address:?} is not an address to listen on, expected HOST:PORT, for example 127.0.0.1:7701: {source}"
+        "{address:?} is not an address to listen on, expected HOST:PORT, for example 127.0.0.1:7401: {source}"
     )]
     Address {
         /// As given.
@@ -121,7 +121,7 @@ mod tests {
 
     #[tokio::test]
     async fn beyond_loopback_is_refused_and_the_refusal_names_the_flag() {
-        for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:7701", "[::ffff:192.0.2.1]:7701"] {
+        for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:7401", "[::ffff:192.0.2.1]:7401"] {
             let refusal = bind(address, CLOSED).await.unwrap_err();
             assert!(
                 matches!(refusal, ListenError::Exposed { .. }),
@@ -148,7 +148,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_no_address_or_is_taken_is_told_apart() {
         assert!(matches!(
-            bind("7701", CLOSED).await.unwrap_err(),
+            bind("7401", CLOSED).await.unwrap_err(),
             ListenError::Address { .. }
         ));
         let taken = bind("127.0.0.1:0", CLOSED).await.unwrap();

@@ -231,3 +231,218 @@ fn condition(error: &StoreError) -> Option<fn() -> Error> {
         StoreError::Conflict(_) | StoreError::Corrupt(_) | StoreError::Sqlx(_) => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+
+    use emend_runtime::Entropy;
+    use futures::{FutureExt as _, future::join_all};
+    use tonic::Code;
+
+    use super::*;
+    use crate::{
+        config::RelayConfig,
+        domain::{DeadLetterQuery, FeedbackQuery},
+        relay::hand_over::HandOver,
+        testing::{TestStore, feedback, lease, namespace, stored, with_request_id},
+    };
+
+    struct Bench {
+        database: TestStore,
+        hand_over: HandOver,
+        committer: Committer,
+        worker: CommitWorker,
+    }
+
+    impl Bench {
+        async fn new(config: CommitConfig) -> Self {
+            let database = TestStore::sqlite().await;
+            let hand_over = HandOver::new(1_000);
+            let dispatch = Dispatch::new(hand_over.clone(), Entropy::seeded(1), RelayConfig::default());
+            let (committer, worker) = Committer::new(Arc::clone(&database.store), dispatch, config);
+            Self {
+                database,
+                hand_over,
+                committer,
+                worker,
+            }
+        }
+
+        async fn stored(&self) -> usize {
+            let all = FeedbackQuery {
+                namespace: namespace(),
+                reporter: None,
+                kind: None,
+                delivery: None,
+                from: None,
+                before: None,
+                after: None,
+                limit: 1_000,
+            };
+            self.database.store.list(&all).await.unwrap().len()
+        }
+
+        /// Begins to store items, and answers once they wait.
+        fn begin(&self, items: Vec<NewFeedback>) -> impl Future<Output = Result<Results, Error>> + use<> {
+            let committer = self.committer.clone();
+            let mut waiting = Box::pin(async move { committer.store(items).await });
+            let now = (&mut waiting).now_or_never();
+            async move {
+                match now {
+                    Some(answer) => answer,
+                    None => waiting.await,
+                }
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_waits_together_is_stored_together_and_handed_over() {
+        let mut bench = Bench::new(CommitConfig::default()).await;
+        let waiting: Vec<_> = (0..50)
+            .map(|n| bench.begin(vec![feedback(&n.to_string())]))
+            .collect();
+        assert!(bench.worker.run_once().await);
+        assert_eq!(bench.stored().await, 50);
+        assert_eq!(bench.hand_over.len(), 50);
+        for answer in join_all(waiting).await {
+            assert!(matches!(answer.unwrap()[..], [Ok((_, Inserted::Stored(_)))]));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_group_is_bounded_in_items_and_bytes_and_larger_batches_are_stored_alone() {
+        let mut bench = Bench::new(CommitConfig {
+            group_items: 4,
+            ..CommitConfig::default()
+        })
+        .await;
+        for count in [3, 2, 10, 1] {
+            drop(bench.begin((0..count).map(|n| feedback(&n.to_string())).collect()));
+        }
+        let mut sizes = Vec::new();
+        for _ in 0..4 {
+            let before = bench.stored().await;
+            assert!(bench.worker.run_once().await);
+            sizes.push(bench.stored().await - before);
+        }
+        assert_eq!(sizes, [3, 2, 10, 1]);
+
+        let mut bench = Bench::new(CommitConfig {
+            group_bytes: 1,
+            ..CommitConfig::default()
+        })
+        .await;
+        drop(bench.begin(vec![feedback("a")]));
+        drop(bench.begin(vec![feedback("b")]));
+        assert!(bench.worker.run_once().await);
+        assert_eq!(bench.stored().await, 1);
+    }
+
+    #[tokio::test]
+    async fn only_the_culprit_sees_its_error() {
+        let mut bench = Bench::new(CommitConfig::default()).await;
+        let culprit = feedback("there already");
+        stored(&*bench.database.store, &culprit, None).await;
+        let waiting: Vec<_> = [
+            vec![feedback("a"), feedback("b")],
+            vec![feedback("c"), culprit, feedback("d")],
+            vec![feedback("e")],
+        ]
+        .into_iter()
+        .map(|items| bench.begin(items))
+        .collect();
+        assert!(bench.worker.run_once().await);
+        let answers: Vec<Vec<_>> = join_all(waiting)
+            .await
+            .into_iter()
+            .map(|answer| {
+                answer
+                    .unwrap()
+                    .iter()
+                    .map(|item| item.as_ref().map(|_| ()).map_err(Error::code))
+                    .collect()
+            })
+            .collect();
+        assert_eq!(
+            answers,
+            [
+                vec![Ok(()); 2],
+                vec![Ok(()), Err(Code::Internal), Ok(())],
+                vec![Ok(())]
+            ]
+        );
+        assert_eq!(bench.stored().await, 6);
+        assert_eq!(bench.hand_over.len(), 5);
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_goes_away_takes_nothing_back() {
+        let mut bench = Bench::new(CommitConfig::default()).await;
+        drop(bench.begin(vec![feedback("gone")]));
+        let staying = bench.begin(vec![feedback("here")]);
+        assert!(bench.worker.run_once().await);
+        assert!(staying.await.is_ok());
+        assert_eq!(bench.stored().await, 2);
+    }
+
+    #[tokio::test]
+    async fn a_full_queue_refuses_at_once_and_has_room_again_later() {
+        let mut bench = Bench::new(CommitConfig {
+            queue_bytes: 8 * 1024,
+            ..CommitConfig::default()
+        })
+        .await;
+        let waiting = [bench.begin(vec![feedback("a")]), bench.begin(vec![feedback("b")])];
+        let refused = bench.begin(vec![feedback("c")]).await.unwrap_err();
+        assert!(
+            matches!(
+                refused,
+                Error::ResourceExhausted {
+                    retry_after: Some(_),
+                    ..
+                }
+            ),
+            "{refused}"
+        );
+        assert!(bench.worker.run_once().await);
+        join_all(waiting).await;
+        let later = bench.begin(vec![feedback("d")]);
+        assert!(bench.worker.run_once().await);
+        assert!(later.await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn repeated_requests_are_not_handed_over_again() {
+        let mut bench = Bench::new(CommitConfig::default()).await;
+        let waiting: Vec<_> = (0..3)
+            .map(|_| bench.begin(vec![with_request_id("a", "r")]))
+            .collect();
+        assert!(bench.worker.run_once().await);
+        join_all(waiting).await;
+        assert_eq!((bench.stored().await, bench.hand_over.len()), (1, 1));
+    }
+
+    #[tokio::test]
+    async fn it_ends_when_nobody_can_ask_any_more_and_stores_what_was_asked() {
+        let Bench {
+            database,
+            committer,
+            mut worker,
+            ..
+        } = Bench::new(CommitConfig::default()).await;
+        assert!(committer.store(vec![feedback("a")]).now_or_never().is_none());
+        drop(committer);
+        assert!(worker.run_once().await);
+        assert!(!worker.run_once().await);
+        database.advance(3_600).await;
+        assert_eq!(database.store.claim(9, lease()).await.unwrap().len(), 1);
+        let none = DeadLetterQuery {
+            namespace: None,
+            after: None,
+            limit: 1,
+        };
+        assert!(database.store.dead_letters(&none).await.unwrap().is_empty());
+    }
+}

@@ -117,7 +117,7 @@ pub struct LearningAddress {
 /// Why it is no address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{address:?} is not an address of learning-svc, expected HOST:PORT, for example 127.0.0.1:7702: {reason}"
+    "{address:?} is not an address of learning-svc, expected HOST:PORT, for example 127.0.0.1:7402: {reason}"
 )]
 pub struct LearningAddressError {
     address: String,
@@ -167,14 +167,14 @@ mod tests {
     #[test]
     fn addresses_are_taken_with_and_without_a_scheme() {
         for good in [
-            "127.0.0.1:7702",
-            "http://learning:7702",
-            "[::1]:7702",
-            "learning.example:7702",
+            "127.0.0.1:7402",
+            "http://learning:7402",
+            "[::1]:7402",
+            "learning.example:7402",
         ] {
             assert!(good.parse::<LearningAddress>().is_ok(), "{good}");
         }
-        for bad in ["", "learning", "https://learning:7702", "a b:1", "http://"] {
+        for bad in ["", "learning", "https://learning:7402", "a b:1", "http://"] {
             assert!(bad.parse::<LearningAddress>().is_err(), "{bad}");
         }
     }

@@ -47,7 +47,7 @@ struct Arguments {
     #[arg(
         long,
         value_name = "HOST:PORT",
-        default_value = "127.0.0.1:7702",
+        default_value = "127.0.0.1:7402",
         env = "EMEND_LEARNING_ADDR"
     )]
     learning_addr: LearningAddress,
@@ -74,7 +74,7 @@ async fn main() -> anyhow::Result<ExitCode> {
             )
         }
     };
-    let listener = arguments.listen.bind("127.0.0.1:7701").await?;
+    let listener = arguments.listen.bind("127.0.0.1:7401").await?;
     let lifecycle = Lifecycle::new();
     let config = Config {
         postgres_connections: arguments.database_connections,

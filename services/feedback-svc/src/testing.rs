@@ -138,7 +138,7 @@ impl TestStore {
             .execute(
                 "CREATE TABLE test_clock AS SELECT now_us FROM database_clock;
                  DROP VIEW database_clock;
-                 CREATE VIEW database_clock AS SELECT now_us FROM test_clock;",
+                 CREATE VIEW database_clock AS SELECT now_us FROM test_clock LIMIT 1;",
             )
             .await
             .unwrap();

@@ -1,1 +1,40 @@
-//! Settings.
+//! How the service is set up: where its database is, and its bounds.
+//!
+//! It must know nothing of command lines.
+
+use emend_runtime::database::{DatabaseUrl, PostgresUrl};
+
+use crate::stream::Settings;
+
+/// How one learning-svc is set up.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where everything is kept. Of a SQLite file the caller holds the directory's lock.
+    pub database: DatabaseUrl,
+    /// Where to listen for other replicas' commits, if not where the database is: a direct connection, for set-ups whose
+    /// database is behind a pooler. With PostgreSQL only.
+    pub listen_database: Option<PostgresUrl>,
+    /// How many connections to PostgreSQL this replica may have at once, or how many readers a SQLite file has.
+    pub connections: u32,
+    /// How many groups of events are applied at once. SQLite has one writer, so more than one only waits.
+    pub ingest_workers: usize,
+    /// How the update stream behaves.
+    pub stream: Settings,
+}
+
+impl Config {
+    /// With the defaults of all bounds.
+    pub fn new(database: DatabaseUrl) -> Self {
+        let (connections, ingest_workers) = match &database {
+            DatabaseUrl::Sqlite(_) => (4, 1),
+            DatabaseUrl::Postgres(_) => (16, 4),
+        };
+        Self {
+            database,
+            listen_database: None,
+            connections,
+            ingest_workers,
+            stream: Settings::default(),
+        }
+    }
+}

@@ -1,12 +1,203 @@
 //! Emend's learning service: takes what reporters say, decides what may be learned of it, and streams what was learned.
 //!
-//! * [`store`]: what is kept, behind one port, on SQLite or PostgreSQL.
+//! * [`store`]: what is kept, behind ports that use cases shape, on SQLite or PostgreSQL.
 //! * [`app`]: the use cases; each is one transaction, from its first read to its commit.
 //! * [`stream`]: what subscribers and readers see of the log.
 //! * [`grpc`]: requests in, one use case, responses out.
+//!
+//! [`start`] runs one replica; `main` is its command line. Any number of replicas share one PostgreSQL database; a SQLite
+//! file belongs to one process.
 
 pub mod app;
 pub mod config;
 pub mod grpc;
 pub mod store;
 pub mod stream;
+mod watch;
+
+use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
+
+use anyhow::Context as _;
+use async_trait::async_trait;
+use emend_core::Revision;
+use emend_proto::learning::v1::{
+    candidate_service_server::CandidateServiceServer,
+    ingest_service_server::{IngestServiceServer, SERVICE_NAME as INGEST},
+    policy_service_server::PolicyServiceServer,
+    resource_service_server::ResourceServiceServer,
+};
+use emend_runtime::{
+    Entropy, Lifecycle, SharedClock, database::DatabaseUrl, health::Readiness, lifecycle::Shutdown,
+    postgres::PgWake, serve::Server,
+};
+use tokio::net::TcpListener;
+
+pub use config::Config;
+
+use crate::{
+    app::{App, Follower, queue::IngestQueue},
+    grpc::{
+        candidates::Candidates, ingest::Ingest, policies::Policies, resources::Resources,
+        subscriptions::SubscriptionServer,
+    },
+    store::{Store, postgres::CHANNEL},
+    stream::{Stream, Wake},
+    watch::{DATABASE, REEVALUATION, watch_database},
+};
+
+/// The check that state and log are loaded and being followed.
+const LOG: &str = "log";
+/// What every service of this process needs to be ready.
+const NEEDS: &[&str] = &[DATABASE, LOG, REEVALUATION];
+
+/// What the service does not make itself.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    /// Owns the service's tasks; the service gets a scope within it.
+    pub lifecycle: Lifecycle,
+    /// For deciding: decay and the times of transitions. What is committed carries the database's time.
+    pub clock: SharedClock,
+    /// Makes ids and jitter.
+    pub entropy: Entropy,
+}
+
+/// A running service. Dropping it does not end the service.
+pub struct Handle {
+    address: SocketAddr,
+    readiness: Readiness,
+    lifecycle: Lifecycle,
+    store: Arc<dyn Store>,
+    app: App,
+    stream: Stream,
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Handle {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What its readiness hangs on.
+    pub fn readiness(&self) -> &Readiness {
+        &self.readiness
+    }
+
+    /// Waits until it is ready: its database answers, state and log are loaded and followed, policies are worked on.
+    pub async fn ready(&self) {
+        self.readiness.ready(INGEST).await;
+    }
+
+    /// Its use cases, for whoever runs it within its own process.
+    pub fn app(&self) -> &App {
+        &self.app
+    }
+
+    /// Its update stream and read model, for whoever runs it within its own process.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Ends it: applies what waits, says farewell to subscribers, all within `grace` and two seconds.
+    pub async fn shutdown(&self, grace: Duration) -> Shutdown {
+        let ended = self.lifecycle.shutdown(grace).await;
+        self.store.close().await;
+        ended
+    }
+}
+
+#[async_trait]
+impl Follower for Stream {
+    fn wake(&self) {
+        Self::wake(self);
+    }
+
+    async fn reached(&self, revision: Revision) {
+        // Not reached in time, this replica lags; readers that must see it say so by min_revision.
+        let _ = self.wait_for(revision.0, None).await;
+    }
+}
+
+/// Opens the database and serves on `listener`.
+pub async fn start(
+    config: Config,
+    listener: TcpListener,
+    environment: Environment,
+) -> anyhow::Result<Handle> {
+    let Environment {
+        lifecycle,
+        clock,
+        entropy,
+    } = environment;
+    let lifecycle = lifecycle.child();
+    let store = store::open(&config.database, config.connections, &entropy)
+        .await
+        .with_context(|| format!("can't open the database {}", config.database))?;
+    let readiness = Readiness::new();
+
+    let wake = match &config.database {
+        DatabaseUrl::Sqlite(_) => Wake::local(),
+        DatabaseUrl::Postgres(url) => {
+            let direct = config.listen_database.as_ref().unwrap_or(url);
+            Wake::notified(PgWake::listen(direct, CHANNEL, &lifecycle, &entropy))
+        }
+    };
+    let stream = Stream::start(
+        Arc::<dyn Store>::clone(&store),
+        wake,
+        config.stream,
+        Arc::clone(&clock),
+        entropy.clone(),
+        &lifecycle,
+    );
+    stream.report_readiness(readiness.clone(), LOG, &lifecycle);
+
+    let app = App::new(
+        Arc::<dyn Store>::clone(&store),
+        Arc::new(stream.clone()),
+        clock,
+        entropy.clone(),
+    );
+    let queue = IngestQueue::start(&app, config.ingest_workers, &lifecycle);
+    let report = readiness.clone();
+    lifecycle.spawn(
+        "evaluate anew",
+        app.clone()
+            .reevaluate_until_stopped(lifecycle.clone(), move |alive| report.set(REEVALUATION, alive)),
+    );
+    lifecycle.spawn(
+        "watch the database",
+        watch_database(Arc::<dyn Store>::clone(&store), readiness.clone(), lifecycle.soft().clone()),
+    );
+
+    let address = Server::new(readiness.clone(), entropy)
+        .add_service(
+            IngestServiceServer::new(Ingest::new(queue, lifecycle.soft().clone())),
+            NEEDS,
+        )
+        .add_service(SubscriptionServer::new(stream.clone()), NEEDS)
+        .add_service(CandidateServiceServer::new(Candidates::new(app.clone())), NEEDS)
+        .add_service(
+            ResourceServiceServer::new(Resources::new(app.clone(), stream.clone())),
+            NEEDS,
+        )
+        .add_service(PolicyServiceServer::new(Policies::new(app.clone())), NEEDS)
+        .serve(listener, &lifecycle)
+        .context("can't serve")?;
+    tracing::info!(%address, database = %config.database, "learning-svc serves");
+    Ok(Handle {
+        address,
+        readiness,
+        lifecycle,
+        store,
+        app,
+        stream,
+    })
+}

@@ -3,8 +3,8 @@
 use emend_proto::{
     common::v1::{Resource, ResourceKey, ResourceKind, ResourceValue},
     feedback::v1::{
-        DeliveryState, GetFeedbackRequest, ListFeedbackRequest, RetractFeedbackRequest, SubmitFeedbackRequest,
-        Wait, feedback_service_client::FeedbackServiceClient,
+        DeliveryState, GetFeedbackRequest, ListFeedbackRequest, RetractFeedbackRequest,
+        SubmitFeedbackRequest, Wait, feedback_service_client::FeedbackServiceClient,
     },
     learning::v1::{
         ApproveCandidateRequest, Candidate, DeleteResourceRequest, GetCandidateRequest, GetCandidateResponse,
@@ -70,11 +70,7 @@ impl Feedback {
     }
 
     /// Waits until its newest event is delivered, and so evaluated.
-    pub async fn delivered(
-        &self,
-        namespace: &str,
-        feedback_id: &str,
-    ) -> emend_proto::feedback::v1::Feedback {
+    pub async fn delivered(&self, namespace: &str, feedback_id: &str) -> emend_proto::feedback::v1::Feedback {
         eventually("the feedback is delivered", || async {
             let feedback = self.get(namespace, feedback_id).await;
             let state = feedback.delivery_state();
@@ -215,7 +211,11 @@ impl Learning {
             .filter(|candidate| super::says::maps_to(candidate.value.as_ref()) == maps_to)
             .cloned()
             .collect();
-        assert_eq!(matching.len(), 1, "one candidate {key} → {maps_to}: {candidates:?}");
+        assert_eq!(
+            matching.len(),
+            1,
+            "one candidate {key} → {maps_to}: {candidates:?}"
+        );
         matching.remove(0)
     }
 
@@ -236,7 +236,12 @@ impl Learning {
             on_behalf_of: "a reviewer".into(),
             ..ApproveCandidateRequest::default()
         };
-        let answer = self.candidates.clone().approve_candidate(request).await?.into_inner();
+        let answer = self
+            .candidates
+            .clone()
+            .approve_candidate(request)
+            .await?
+            .into_inner();
         let candidate = answer.candidate.expect("an answer has the candidate");
         Ok((candidate, answer.revision))
     }
@@ -250,7 +255,12 @@ impl Learning {
             on_behalf_of: "a reviewer".into(),
             ..RejectCandidateRequest::default()
         };
-        let answer = self.candidates.clone().reject_candidate(request).await?.into_inner();
+        let answer = self
+            .candidates
+            .clone()
+            .reject_candidate(request)
+            .await?
+            .into_inner();
         let candidate = answer.candidate.expect("an answer has the candidate");
         Ok((candidate, answer.revision))
     }

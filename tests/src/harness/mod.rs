@@ -1,6 +1,7 @@
 //! What the tests stand on: services and the sockets before them, typed clients, subscribers, and waiting for conditions.
 
 pub mod clients;
+pub mod deployment;
 pub mod dice;
 pub mod gateway;
 pub mod node;

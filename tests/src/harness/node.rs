@@ -75,7 +75,11 @@ impl Node {
 
     /// Waits until it has applied `revision`.
     pub async fn until(&self, revision: i64) {
-        within("the node has applied a revision", self.view().wait_for_revision(Revision(revision))).await;
+        within(
+            "the node has applied a revision",
+            self.view().wait_for_revision(Revision(revision)),
+        )
+        .await;
     }
 
     /// Waits for an event.
@@ -150,7 +154,10 @@ impl Node {
                 .map(|key| key.key.as_str())
                 .chain(others.iter().copied())
                 .collect();
-            for (phrase, user) in phrases.iter().flat_map(|phrase| users.iter().map(move |user| (phrase, user))) {
+            for (phrase, user) in phrases
+                .iter()
+                .flat_map(|phrase| users.iter().map(move |user| (phrase, user)))
+            {
                 for kind in [Kind::InvocationPhrase, Kind::EntityAlias] {
                     assert_eq!(
                         self.answer(namespace, kind, phrase, user),

@@ -163,7 +163,10 @@ impl Process {
     /// If it has ended.
     pub async fn terminate(&self) {
         let id = self.child.id().expect("the process runs");
-        let sent = Command::new("kill").args(["-TERM", &id.to_string()]).status().await;
+        let sent = Command::new("kill")
+            .args(["-TERM", &id.to_string()])
+            .status()
+            .await;
         assert!(sent.is_ok_and(|status| status.success()), "the signal is sent");
     }
 
@@ -173,8 +176,7 @@ impl Process {
     /// If it does not.
     pub async fn ended(&mut self) -> ExitStatus {
         let status = tokio::time::timeout(PATIENCE, self.child.wait()).await;
-        let status =
-            status.unwrap_or_else(|_| panic!("{} does not end:\n{}", self.name, self.output));
+        let status = status.unwrap_or_else(|_| panic!("{} does not end:\n{}", self.name, self.output));
         status.expect("an exit status")
     }
 
@@ -222,8 +224,13 @@ pub async fn serving(
 /// # Panics
 /// If there is none.
 pub async fn free_port() -> u16 {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    listener.local_addr().expect("a bound socket has an address").port()
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a free port");
+    listener
+        .local_addr()
+        .expect("a bound socket has an address")
+        .port()
 }
 
 /// A program of this workspace: built with these tests, or built now if it is not there.
@@ -249,7 +256,9 @@ async fn build(directory: &Path) {
     if directory.ends_with("release") {
         command.arg("--release");
     }
-    let target = directory.parent().expect("a profile's directory is in the target directory");
+    let target = directory
+        .parent()
+        .expect("a profile's directory is in the target directory");
     command.arg("--target-dir").arg(target).stdin(Stdio::null());
     let built = command.status().await.expect("cargo runs");
     assert!(built.success(), "the programs do not build");
@@ -258,7 +267,9 @@ async fn build(directory: &Path) {
 /// Runs a command to its end and answers with its standard output, or with both streams where it failed.
 pub async fn run(name: &str, mut command: Command) -> Result<String, String> {
     let child = command.stdin(Stdio::null()).kill_on_drop(true).output();
-    let output = within(name, child).await.map_err(|error| format!("{name}: {error}"))?;
+    let output = within(name, child)
+        .await
+        .map_err(|error| format!("{name}: {error}"))?;
     let out = String::from_utf8_lossy(&output.stdout);
     if output.status.success() {
         Ok(out.into_owned())

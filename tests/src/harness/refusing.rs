@@ -36,7 +36,8 @@ impl Refusing {
         let server = Server::builder()
             .add_service(IngestServiceServer::new(Refuse))
             .serve_with_incoming(TcpListenerStream::new(listener));
-        let serving = tokio::spawn(async move { server.await.expect("the server serves until it is dropped") });
+        let serving =
+            tokio::spawn(async move { server.await.expect("the server serves until it is dropped") });
         Self {
             address,
             _serving: AbortOnDropHandle::new(serving),

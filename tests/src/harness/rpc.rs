@@ -2,16 +2,18 @@
 
 use std::{fmt::Debug, time::Duration};
 
-use emend_proto::common::v1::ItemStatus;
+use bytes::Bytes;
+use emend_proto::{
+    common::v1::ItemStatus,
+    frame::{Frame, FrameCodec},
+};
 use emend_runtime::status::{Explained, explain, from_item_status};
-use prost::Message;
 use tonic::{
     Response, Status,
     client::Grpc,
     codegen::http::uri::PathAndQuery,
     transport::{Channel, Endpoint},
 };
-use tonic_prost::ProstCodec;
 
 /// A channel that connects when it is used, and again when it has to.
 ///
@@ -65,26 +67,16 @@ pub fn fields(refusal: &Explained) -> Vec<&str> {
     fields
 }
 
-/// Calls any RPC by its path with any number of messages, and answers with the first message, if there is one. Unary and
-/// streaming RPCs are the same on the wire.
-pub async fn call<Request, Answer>(
-    channel: &Channel,
-    path: &str,
-    messages: Vec<Request>,
-) -> Result<Option<Answer>, Status>
-where
-    Request: Message + 'static,
-    Answer: Message + Default + 'static,
-{
+/// Calls any RPC by its path with any number of encoded messages, and answers with the first message, if there is one.
+/// Unary and streaming RPCs are the same on the wire.
+pub async fn call(channel: &Channel, path: &str, messages: Vec<Bytes>) -> Result<Option<Bytes>, Status> {
     let mut grpc = Grpc::new(channel.clone());
     grpc.ready()
         .await
         .map_err(|error| Status::unavailable(error.to_string()))?;
     let path = PathAndQuery::try_from(path).map_err(|error| Status::internal(error.to_string()))?;
-    let request = tonic::Request::new(tokio_stream::iter(messages));
-    let mut answers = grpc
-        .streaming(request, path, ProstCodec::<Request, Answer>::default())
-        .await?
-        .into_inner();
-    answers.message().await
+    let request = tonic::Request::new(tokio_stream::iter(messages.into_iter().map(Frame)));
+    let codec = FrameCodec::<Frame, Frame>::default();
+    let mut answers = grpc.streaming(request, path, codec).await?.into_inner();
+    Ok(answers.message().await?.map(|Frame(bytes)| bytes))
 }

@@ -95,7 +95,9 @@ fn key(kind: ResourceKind, key: &str) -> ResourceKey {
 
 /// A verb as a value.
 pub fn verb_value(verb: &str) -> ResourceValue {
-    value(Value::InvocationPhrase(InvocationPhraseValue { verb: verb.into() }))
+    value(Value::InvocationPhrase(InvocationPhraseValue {
+        verb: verb.into(),
+    }))
 }
 
 /// An entity as a value.

@@ -2,6 +2,16 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use emend_runtime::{Entropy, Lifecycle, SystemClock, lifecycle::Shutdown};
+use tokio::net::TcpListener;
+
+use super::wait::within;
+
+/// Many replicas of many tests share one PostgreSQL server.
+const CONNECTIONS: u32 = 5;
+/// More than any good shut-down takes.
+const GRACE: Duration = Duration::from_secs(20);
+
 /// What learning-svc is started with, where tests differ from its defaults.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
@@ -16,27 +26,95 @@ pub struct Settings {
 /// A running service.
 #[derive(Debug)]
 pub struct Running {
-    address: SocketAddr,
+    service: Service,
+    lifecycle: Lifecycle,
+}
+
+#[derive(Debug)]
+enum Service {
+    Feedback(feedback_svc::Handle),
+    Learning(learning_svc::Handle),
 }
 
 impl Running {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
-        self.address
+        match &self.service {
+            Service::Feedback(handle) => handle.address(),
+            Service::Learning(handle) => handle.address(),
+        }
     }
 
-    /// Stops it, in good order.
+    /// Stops it.
+    ///
+    /// # Panics
+    /// If it does not stop by itself, or something in it had failed.
     pub async fn stop(self) {
-        std::future::ready(()).await;
+        let ended = match &self.service {
+            Service::Feedback(handle) => handle.shutdown(GRACE).await,
+            Service::Learning(handle) => handle.shutdown(GRACE).await,
+        };
+        assert_eq!(self.lifecycle.failure(), None, "{:?}", self.service);
+        assert_eq!(ended, Shutdown::Graceful, "{:?}", self.service);
     }
+}
+
+async fn listener() -> TcpListener {
+    TcpListener::bind("127.0.0.1:0").await.expect("a free port")
 }
 
 /// A feedback-svc on that database that delivers there.
-pub async fn feedback(_database_url: &str, _learning: SocketAddr) -> Running {
-    std::future::pending().await
+///
+/// # Panics
+/// If it does not start.
+pub async fn feedback(database_url: &str, learning: SocketAddr) -> Running {
+    let lifecycle = Lifecycle::new();
+    let environment = feedback_svc::Environment {
+        lifecycle: lifecycle.clone(),
+        clock: SystemClock::shared(),
+        entropy: Entropy::system(),
+    };
+    let learning = learning.to_string().parse().expect("an address");
+    let config = feedback_svc::Config {
+        postgres_connections: CONNECTIONS,
+        ..feedback_svc::Config::new(database_url.parse().expect("a database"), learning)
+    };
+    let started = feedback_svc::start(config, listener().await, environment).await;
+    let handle = started.unwrap_or_else(|error| panic!("feedback-svc does not start: {error:#}"));
+    within("feedback-svc is ready", handle.ready()).await;
+    Running {
+        service: Service::Feedback(handle),
+        lifecycle,
+    }
 }
 
 /// A learning-svc on that database.
-pub async fn learning(_database_url: &str, _settings: &Settings) -> Running {
-    std::future::pending().await
+///
+/// # Panics
+/// If it does not start.
+pub async fn learning(database_url: &str, settings: &Settings) -> Running {
+    let lifecycle = Lifecycle::new();
+    let environment = learning_svc::Environment {
+        lifecycle: lifecycle.clone(),
+        clock: SystemClock::shared(),
+        entropy: Entropy::system(),
+    };
+    let mut config = learning_svc::Config::new(database_url.parse().expect("a database"));
+    config.connections = CONNECTIONS;
+    let Settings {
+        max_tombstones,
+        retention_interval,
+        max_stream_age,
+    } = settings;
+    let stream = &mut config.stream;
+    stream.max_tombstones = max_tombstones.unwrap_or(stream.max_tombstones);
+    stream.retention_interval = retention_interval.unwrap_or(stream.retention_interval);
+    stream.max_stream_age = max_stream_age.unwrap_or(stream.max_stream_age);
+    let started = learning_svc::start(config, listener().await, environment).await;
+    let handle = started.unwrap_or_else(|error| panic!("learning-svc does not start: {error:#}"));
+    within("learning-svc is ready", handle.ready()).await;
+    Running {
+        service: Service::Learning(handle),
+        lifecycle,
+    }
 }

@@ -3,11 +3,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, str::FromStr as _};
 
-use sqlx::{
-    ConnectOptions as _, Connection as _,
-    postgres::PgConnectOptions,
-    sqlite::SqliteConnectOptions,
-};
+use sqlx::{ConnectOptions as _, Connection as _, postgres::PgConnectOptions, sqlite::SqliteConnectOptions};
 
 use super::subscriber::{Held, Key};
 

@@ -209,7 +209,11 @@ impl Subscriber {
     /// # Panics
     /// If the stream ends before.
     pub async fn until(&mut self, revision: i64) {
-        while self.cursor.as_ref().is_none_or(|cursor| cursor.revision < revision) {
+        while self
+            .cursor
+            .as_ref()
+            .is_none_or(|cursor| cursor.revision < revision)
+        {
             let heard = self.next().await;
             assert!(!matches!(heard, Heard::End), "the stream ended before {revision}");
         }
@@ -254,7 +258,10 @@ impl Subscriber {
         let heard = match self.message().await? {
             None => Heard::End,
             Some(Message::Resumed(resumed)) => {
-                assert_eq!(resumed.cursor, self.cursor, "a resumption confirms the cursor as sent");
+                assert_eq!(
+                    resumed.cursor, self.cursor,
+                    "a resumption confirms the cursor as sent"
+                );
                 Heard::Resumed
             }
             Some(Message::SnapshotBegin(begin)) => {
@@ -293,7 +300,10 @@ impl Subscriber {
             }
             Some(Message::Bookmark(bookmark)) => {
                 let cursor = bookmark.cursor.expect("a bookmark has a cursor");
-                assert!(cursor.revision >= self.cursor().revision, "a bookmark never goes back");
+                assert!(
+                    cursor.revision >= self.cursor().revision,
+                    "a bookmark never goes back"
+                );
                 assert_eq!(
                     (&cursor.epoch, cursor.filter_hash),
                     (&self.cursor().epoch, self.cursor().filter_hash)
@@ -304,7 +314,10 @@ impl Subscriber {
                 Heard::Bookmark(self.cursor().revision)
             }
             Some(Message::Drain(drain)) => {
-                assert!(drain.reconnect_after.is_some(), "a farewell says when to come back");
+                assert!(
+                    drain.reconnect_after.is_some(),
+                    "a farewell says when to come back"
+                );
                 Heard::Drain(drain.reason)
             }
         };
@@ -373,7 +386,10 @@ impl Subscriber {
             ..
         } in update.changes
         {
-            assert!(from < revision && revision <= to, "{revision} is in ({from}, {to}]");
+            assert!(
+                from < revision && revision <= to,
+                "{revision} is in ({from}, {to}]"
+            );
             assert!(
                 cause != 0 && committed_at.is_some(),
                 "a change says why and when: {change:?}"
@@ -399,7 +415,11 @@ impl Subscriber {
             "ordered by revision, then by key: {changes:?}"
         );
         let keys: BTreeSet<&Key> = changes.iter().map(|(_, key, _)| key).collect();
-        assert_eq!(keys.len(), changes.len(), "no key twice in an update: {changes:?}");
+        assert_eq!(
+            keys.len(),
+            changes.len(),
+            "no key twice in an update: {changes:?}"
+        );
         self.cursor = Some(cursor);
         let sums = self.sums();
         let told: BTreeMap<Group, Sum> = update.digests.iter().map(sum).collect();
@@ -420,7 +440,10 @@ impl Subscriber {
         for resource in resources {
             let (key, value) = checked(resource);
             self.assert_asked_for(&key);
-            assert!(last.is_none_or(|last| last < key), "a snapshot is in key order: {key:?}");
+            assert!(
+                last.is_none_or(|last| last < key),
+                "a snapshot is in key order: {key:?}"
+            );
             last = Some(key.clone());
             held.insert(key, value);
         }

@@ -74,6 +74,13 @@ impl Database {
         Some(road)
     }
 
+    /// Opens a road that was closed.
+    pub fn reopen(&self, road: &Gateway) {
+        if let Self::Postgres(database) = self {
+            road.lead_to(database.address);
+        }
+    }
+
     /// The database of one service, as `--database-url` takes it, by that road.
     pub fn url(&self, service: Service, road: Option<&Gateway>) -> String {
         match self {
@@ -106,16 +113,6 @@ impl PostgresDatabase {
             .split_once('?')
             .map_or(String::new(), |(_, parameters)| format!("?{parameters}"));
         format!("{scheme}://{credentials}{address}/{}{parameters}", self.name)
-    }
-
-    /// How to reach it without detours.
-    pub fn direct_url(&self) -> String {
-        self.url(self.address)
-    }
-
-    /// Its name on the server.
-    pub fn name(&self) -> &str {
-        &self.name
     }
 }
 

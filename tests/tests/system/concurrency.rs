@@ -46,7 +46,9 @@ async fn a_hundred_at_once(system: &System) {
     assert_eq!((candidate.occurrence_count, candidate.reporter_count), (100, 100));
     assert_eq!(candidate.status(), CandidateStatus::Applied);
     let history = learning.candidate(&candidate.candidate_id).await.history;
-    let applied = history.iter().filter(|step| step.to() == CandidateStatus::Applied);
+    let applied = history
+        .iter()
+        .filter(|step| step.to() == CandidateStatus::Applied);
     assert_eq!(applied.count(), 1);
     assert_eq!(learning.revisions().await.len(), 1, "one revision");
     assert_eq!(learning.head().await, 1);
@@ -99,7 +101,9 @@ async fn crossed_decisions(system: &System) {
     for name in &names {
         feedback.learn(says("jane", phrase(name, "a verb"))).await;
     }
-    let learnings: Vec<_> = (0..system.learning.len()).map(|index| system.learning_at(index)).collect();
+    let learnings: Vec<_> = (0..system.learning.len())
+        .map(|index| system.learning_at(index))
+        .collect();
     let mut candidate_ids = Vec::new();
     for name in &names {
         candidate_ids.push(learnings[0].candidate_for(name, "a verb").await.candidate_id);
@@ -122,14 +126,19 @@ async fn crossed_decisions(system: &System) {
             ..ImportHeader::default()
         };
         async move {
-            learning.import(header, rows).await.expect("no lock reaches a caller");
+            learning
+                .import(header, rows)
+                .await
+                .expect("no lock reaches a caller");
         }
     });
     let puts = (0..32).map(|n| {
         let learning = &learnings[n % learnings.len()];
         let name = &names[n % names.len()];
         async move {
-            learning.put(alias_key(name), entity_value(&format!("person-by-hand-{n}"))).await;
+            learning
+                .put(alias_key(name), entity_value(&format!("person-by-hand-{n}")))
+                .await;
         }
     });
     let approvals = (0..6).map(|n| {
@@ -158,7 +167,12 @@ async fn crossed_decisions(system: &System) {
     tokio::join!(join_all(imports), join_all(puts), join_all(approvals));
 
     let head = learnings[0].head().await;
-    let log: Vec<i64> = learnings[0].revisions().await.iter().map(|revision| revision.revision).collect();
+    let log: Vec<i64> = learnings[0]
+        .revisions()
+        .await
+        .iter()
+        .map(|revision| revision.revision)
+        .collect();
     assert_eq!(log, (1..=head).rev().collect::<Vec<_>>(), "no gap, nothing twice");
     for learning in &learnings {
         assert_eq!(learning.resources_in(NAMESPACE).await.len(), 2 * names.len());

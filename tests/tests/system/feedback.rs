@@ -4,9 +4,7 @@
 use std::time::Duration;
 
 use emend_proto::{
-    common::v1::{
-        Correction, OutcomeState, Reporter, correction::Correction as Form,
-    },
+    common::v1::{Correction, OutcomeState, Reporter, correction::Correction as Form},
     feedback::v1::{
         BatchSubmitFeedbackRequest, DeliveryState, ListDeadLettersRequest, RedriveDeadLettersRequest,
         RetractFeedbackRequest, SubmitFeedbackRequest, Wait,

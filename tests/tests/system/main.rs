@@ -1,12 +1,19 @@
 //! The whole of Emend over the wire, on both databases. One test binary, so that it is linked once.
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod concurrency;
 mod feedback;
+mod health;
 mod import;
 mod intent;
+mod kill;
 mod lists;
 mod policy;
 mod random_walk;
+mod real_clients;
 mod replicas;
 mod review;
+mod shutdown;
 mod stream;
+mod validation;
+mod wire_guide;

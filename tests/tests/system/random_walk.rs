@@ -40,7 +40,10 @@ async fn walk(system: &mut System, seed: u64) {
         take_a_step(system, &dice, &mut said).await;
         if dice.chance(0.15) {
             // Comes, hears how it begins, and goes, in the middle of whatever follows.
-            wandering.connect(&system.learning().channel).await.expect("a stream");
+            wandering
+                .connect(&system.learning().channel)
+                .await
+                .expect("a stream");
             wandering.next().await;
             if dice.chance(0.5) {
                 wandering.disconnect();
@@ -57,21 +60,37 @@ async fn walk(system: &mut System, seed: u64) {
     assert_eq!(system.stored().head().await, head);
     steady.until(head).await;
     assert_eq!(*steady.held(), stored, "seed {seed}: the steady subscriber");
-    wandering.connect(&system.learning().channel).await.expect("a stream");
+    wandering
+        .connect(&system.learning().channel)
+        .await
+        .expect("a stream");
     wandering.next().await;
     wandering.until(head).await;
     assert_eq!(*wandering.held(), stored, "seed {seed}: the wandering subscriber");
     node.until(head).await;
     node.assert_answers_by(&stored, &PHRASES);
     for event in node.events_so_far().await {
-        assert!(!matches!(&*event, SubscriberEvent::DigestMismatch { .. }), "seed {seed}: {event:?}");
+        assert!(
+            !matches!(&*event, SubscriberEvent::DigestMismatch { .. }),
+            "seed {seed}: {event:?}"
+        );
     }
     let late = Node::start(address, "search-2").await;
     late.until(head).await;
     late.assert_answers_by(&stored, &PHRASES);
     assert_votes_follow(&feedback, system, seed).await;
-    let log: Vec<i64> = system.learning().revisions().await.iter().map(|revision| revision.revision).collect();
-    assert_eq!(log, (1..=head).rev().collect::<Vec<_>>(), "seed {seed}: no gap in the log");
+    let log: Vec<i64> = system
+        .learning()
+        .revisions()
+        .await
+        .iter()
+        .map(|revision| revision.revision)
+        .collect();
+    assert_eq!(
+        log,
+        (1..=head).rev().collect::<Vec<_>>(),
+        "seed {seed}: no gap in the log"
+    );
 }
 
 async fn restart(system: &mut System, dice: &Dice, steady: &mut Subscriber) {
@@ -90,7 +109,11 @@ async fn restart(system: &mut System, dice: &Dice, steady: &mut Subscriber) {
 /// What a person or reporter might do next. Refusals are part of it: what is refused must have no effect.
 async fn take_a_step(system: &System, dice: &Dice, said: &mut Vec<StoredFeedback>) {
     let (feedback, learning) = (system.feedback(), system.learning());
-    let (input, choice) = (*dice.one_of(&PHRASES), *dice.one_of(&CHOICES));
+    let (input, choice, reporter) = (
+        *dice.one_of(&PHRASES),
+        *dice.one_of(&CHOICES),
+        *dice.one_of(&REPORTERS),
+    );
     match dice.below(20) {
         0..=8 => {
             let correction = match dice.below(4) {
@@ -100,8 +123,13 @@ async fn take_a_step(system: &System, dice: &Dice, said: &mut Vec<StoredFeedback
                 _ => prohibit(input, choice),
             };
             let request = SubmitFeedbackRequest {
-                scope: if dice.chance(0.2) { Scope::User } else { Scope::Global }.into(),
-                ..says(dice.one_of(&REPORTERS), correction)
+                scope: if dice.chance(0.2) {
+                    Scope::User
+                } else {
+                    Scope::Global
+                }
+                .into(),
+                ..says(reporter, correction)
             };
             said.push(feedback.submit(request).await);
         }
@@ -146,10 +174,15 @@ async fn take_a_step(system: &System, dice: &Dice, said: &mut Vec<StoredFeedback
         }
         17 => {
             let rows = (1..4)
-                .map(|line| ImportRow {
+                .map(|line| (line, *dice.one_of(&PHRASES), *dice.one_of(&CHOICES)))
+                .map(|(line, name, entity)| ImportRow {
                     line,
-                    correction: Some(alias(dice.one_of(&PHRASES), dice.one_of(&CHOICES))),
-                    user_id: if dice.chance(0.2) { "jane".into() } else { String::new() },
+                    correction: Some(alias(name, entity)),
+                    user_id: if dice.chance(0.2) {
+                        "jane".into()
+                    } else {
+                        String::new()
+                    },
                 })
                 .collect();
             let header = ImportHeader {
@@ -187,7 +220,11 @@ async fn assert_votes_follow(feedback: &[StoredFeedback], system: &System, seed:
     let mut occurrences: BTreeMap<(Contest, String), i64> = BTreeMap::new();
     for stored in feedback.iter().filter(|stored| stored.retracted_at.is_none()) {
         let reporter = stored.reporter.as_ref().unwrap().id.clone();
-        let user = if stored.scope() == Scope::User { reporter.clone() } else { String::new() };
+        let user = if stored.scope() == Scope::User {
+            reporter.clone()
+        } else {
+            String::new()
+        };
         let correction = stored.correction.as_ref().unwrap().correction.as_ref().unwrap();
         let (kind, key, qualifier, value) = match correction {
             Form::Verb(verb) => (1, &verb.original_input, "", &verb.correct_choice),
@@ -219,7 +256,7 @@ async fn assert_votes_follow(feedback: &[StoredFeedback], system: &System, seed:
             ..ListCandidatesRequest::default()
         })
         .await;
-    let mut seen = BTreeSet::new();
+    let mut proposals = BTreeSet::new();
     for candidate in &all {
         let key = candidate.key.clone().unwrap();
         let value = emend_tests::harness::says::maps_to(candidate.value.as_ref()).to_owned();
@@ -228,9 +265,12 @@ async fn assert_votes_follow(feedback: &[StoredFeedback], system: &System, seed:
         assert_eq!(candidate.reporter_count, supporters, "seed {seed}: {proposal:?}");
         let times = occurrences.get(&proposal).copied().unwrap_or_default();
         assert_eq!(candidate.occurrence_count, times, "seed {seed}: {proposal:?}");
-        assert!(seen.insert(proposal), "seed {seed}: one candidate each");
+        assert!(proposals.insert(proposal), "seed {seed}: one candidate each");
     }
-    assert!(expected.keys().all(|proposal| seen.contains(proposal)), "seed {seed}: none is missing");
+    assert!(
+        expected.keys().all(|proposal| proposals.contains(proposal)),
+        "seed {seed}: none is missing"
+    );
 }
 
 both_databases! {

@@ -8,7 +8,9 @@ use emend_core::Kind;
 use emend_proto::{
     common::v1::{ResourceKind, Scope},
     feedback::v1::SubmitFeedbackRequest,
-    learning::v1::{ImportHeader, ImportRow, NodeInfo, ReportStatusRequest, SnapshotReason, SubscribeRequest},
+    learning::v1::{
+        ImportHeader, ImportRow, NodeInfo, ReportStatusRequest, SnapshotReason, SubscribeRequest,
+    },
 };
 use emend_tests::{
     both_databases,
@@ -28,16 +30,27 @@ use uuid::Uuid;
 
 /// Something of every kind.
 async fn learn_a_little(learning: &Learning) {
-    learning.put(phrase_key("set up a csa"), verb_value("create_csa")).await;
+    learning
+        .put(phrase_key("set up a csa"), verb_value("create_csa"))
+        .await;
     learning.put(alias_key("jd"), entity_value("person-17")).await;
-    learning.put(prohibition_key("close it", "delete_fund"), forbidden_value("delete_fund")).await;
+    learning
+        .put(
+            prohibition_key("close it", "delete_fund"),
+            forbidden_value("delete_fund"),
+        )
+        .await;
 }
 
 /// Adds, changes and deletes; answers with the head.
 async fn go_on(learning: &Learning) -> i64 {
-    learning.put(phrase_key("close it"), verb_value("close_position")).await;
+    learning
+        .put(phrase_key("close it"), verb_value("close_position"))
+        .await;
     learning.put(alias_key("jd"), entity_value("person-4")).await;
-    learning.put(alias_key("came and went"), entity_value("person-5")).await;
+    learning
+        .put(alias_key("came and went"), entity_value("person-5"))
+        .await;
     learning.delete(alias_key("came and went")).await.unwrap();
     learning.delete(phrase_key("set up a csa")).await.unwrap()
 }
@@ -50,10 +63,18 @@ async fn assert_equals_the_database(subscriber: &Subscriber, system: &System) {
 async fn begins_anew(subscriber: &mut Subscriber, system: &System, reason: SnapshotReason) {
     let learning = system.learning();
     let head = learning.head().await;
-    assert_eq!(subscriber.begin(&learning.channel).await, Heard::Snapshot { reason, revision: head });
+    assert_eq!(
+        subscriber.begin(&learning.channel).await,
+        Heard::Snapshot {
+            reason,
+            revision: head
+        }
+    );
     assert_equals_the_database(subscriber, system).await;
     // And it is a state from which it goes on.
-    let put = learning.put(alias_key("afterwards"), entity_value("person-6")).await;
+    let put = learning
+        .put(alias_key("afterwards"), entity_value("person-6"))
+        .await;
     subscriber.until(put.revision).await;
     assert_equals_the_database(subscriber, system).await;
 }

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// The reason of an outcome that is not there yet.
-pub const NOT_EVALUATED: &str = "NOT_EVALUATED";
+const NOT_EVALUATED: &str = "NOT_EVALUATED";
 
 /// What was learned since last asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -7,16 +7,16 @@ use std::time::Duration;
 use emend_client::{FeedbackClient, NodeHandle, Submission, Subscriber};
 use emend_core::{Kind, Namespace, Revision};
 use emend_proto::{
-    common::v1::{Outcome, OutcomeState, ResourceKind},
+    common::v1::ResourceKind,
     learning::v1::{Policy, UpdatePolicyRequest},
 };
 use emend_runtime::Lifecycle;
 use indicatif::{ProgressBar, ProgressStyle};
 use prost_types::FieldMask;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 
 use super::{
-    audit::{self, Auditor},
+    audit::Auditor,
     dataset::{Dataset, Label, Utterance},
     matcher::BaseMatcher,
     report::{Day, People, Report, TestSet},
@@ -27,14 +27,13 @@ use crate::{
     context::{Context, uri},
     failure::{Failure, Result},
     output::Output,
+    settled::settled,
 };
 
 /// Corrections that are submitted together.
 const BATCH: usize = 100;
 /// How long a batch may take to be evaluated, and the node to catch up.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long to wait before asking again what became of a correction.
-const ASK_AGAIN: Duration = Duration::from_millis(50);
 
 /// What is played.
 #[derive(Debug, Clone, PartialEq)]
@@ -254,7 +253,6 @@ impl<'d> Loop<'d> {
             return Ok(());
         }
         let submissions = std::mem::take(&mut self.waiting);
-        let count = submissions.len();
         let results = self
             .feedback
             .submit_all(submissions, true)
@@ -263,25 +261,11 @@ impl<'d> Loop<'d> {
         let deadline = Instant::now() + PATIENCE;
         let mut newest = 0;
         for result in results {
-            let mut recorded = result.map_err(|error| Failure::Refused(Box::new(error.0)))?;
-            while !evaluated(recorded.outcome()) {
-                if Instant::now() > deadline {
-                    return Err(Failure::failed(format!(
-                        "feedback {} is not evaluated after {PATIENCE:?}",
-                        recorded.feedback_id
-                    )));
-                }
-                sleep(ASK_AGAIN).await;
-                recorded = self
-                    .feedback
-                    .get(&self.namespace, recorded.feedback_id)
-                    .await
-                    .map_err(|error| Failure::Refused(Box::new(error.0)))?;
-            }
+            let recorded = result.map_err(|error| Failure::Refused(Box::new(error.0)))?;
+            let recorded = settled(&self.feedback, &self.namespace, recorded, deadline).await?;
             newest = newest.max(recorded.outcome().map_or(0, |outcome| outcome.revision));
             self.submitted += 1;
         }
-        debug_assert!(count > 0, "an empty batch is not submitted");
         timeout(PATIENCE, self.node.view().wait_for_revision(Revision(newest)))
             .await
             .map_err(|_| Failure::failed(format!("the node has not applied revision {newest} after {PATIENCE:?}")))
@@ -299,11 +283,4 @@ impl<'d> Loop<'d> {
         }
         Ok(test)
     }
-}
-
-/// Whether learning-svc has answered.
-fn evaluated(outcome: Option<&Outcome>) -> bool {
-    outcome.is_some_and(|outcome| {
-        outcome.state() != OutcomeState::Unspecified && outcome.reason != audit::NOT_EVALUATED
-    })
 }

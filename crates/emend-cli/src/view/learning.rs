@@ -1,15 +1,14 @@
 //! Candidates, the audit trail, policies, nodes and answers.
 
 use emend_proto::learning::v1::{
-    Candidate, CandidateOrigin, CandidateStatus, Change, Counting, Cursor, GetCandidateResponse,
+    Candidate, CandidateOrigin, CandidateStatus, Counting, Cursor, GetCandidateResponse,
     ImportResourcesResponse, MatchSource, Node, Policy, RejectedResource, ResolveResponse, ReviewResult, Revision,
-    change::Change as Oneof,
 };
 use serde_json::{Value, json};
 
 use super::{
     cause,
-    common::{actor, item_error, key, resource, value},
+    common::{actor, item_error, key, value},
     kind, name, present, risk, scope, span, time,
 };
 
@@ -242,21 +241,4 @@ pub fn import(import: &ImportResourcesResponse) -> Value {
         "lastRevision": import.last_revision,
         "errors": errors,
     })
-}
-
-/// A change on the stream.
-pub fn change(change: &Change) -> Value {
-    let mut object = present(json!({
-        "revision": change.revision,
-        "cause": cause(change.cause),
-        "committedAt": time(change.committed_at.as_ref()),
-        "feedbackReceivedAt": time(change.feedback_received_at.as_ref()),
-        "traceparent": change.traceparent,
-    }));
-    match &change.change {
-        None => {}
-        Some(Oneof::Put(put)) => object["put"] = resource(put),
-        Some(Oneof::Deleted(deleted)) => object["deleted"] = key(Some(deleted)),
-    }
-    object
 }

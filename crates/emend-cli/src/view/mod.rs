@@ -13,7 +13,7 @@ mod learning;
 
 pub use common::{correction, key, maps_to, outcome, resource, value};
 pub use feedback::{dead_letter, feedback};
-pub use learning::{candidate, candidate_details, change, import, node, policy, resolved, revision};
+pub use learning::{candidate, candidate_details, import, node, policy, resolved, review, revision};
 
 use emend_proto::common::v1 as pb;
 use jiff::Timestamp;

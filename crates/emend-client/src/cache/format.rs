@@ -30,12 +30,20 @@ const NEVER: i64 = i64::MIN;
 
 /// Writes a copy.
 pub(super) fn write(to: impl Write, label: &Label, held: &Holdings) -> Result<(), CopyError> {
-    let mut to = HashingWriter { to, hash: Xxh3Default::new() };
+    let mut to = HashingWriter {
+        to,
+        hash: Xxh3Default::new(),
+    };
     to.put(MAGIC)?;
     to.put(&VERSION.to_le_bytes())?;
     to.put(&label.subscription.to_le_bytes())?;
     to.put(&label.written_at.as_millisecond().to_le_bytes())?;
-    to.put(&label.current_at.map_or(NEVER, Timestamp::as_millisecond).to_le_bytes())?;
+    to.put(
+        &label
+            .current_at
+            .map_or(NEVER, Timestamp::as_millisecond)
+            .to_le_bytes(),
+    )?;
     to.put(&length(label.cursor.epoch.as_bytes())?)?;
     to.put(label.cursor.epoch.as_bytes())?;
     to.put(&label.cursor.revision.to_le_bytes())?;
@@ -54,12 +62,18 @@ pub(super) fn write(to: impl Write, label: &Label, held: &Holdings) -> Result<()
 }
 
 fn length(bytes: &[u8]) -> Result<[u8; 4], CopyError> {
-    u32::try_from(bytes.len()).map(u32::to_le_bytes).map_err(|_| CopyError::Damaged("a resource is too large"))
+    u32::try_from(bytes.len())
+        .map(u32::to_le_bytes)
+        .map_err(|_| CopyError::Damaged("a resource is too large"))
 }
 
 /// Reads a copy of `length` bytes.
 pub(super) fn read(from: impl Read, length: u64) -> Result<Copy, CopyError> {
-    let mut from = HashingReader { from, left: length, hash: Xxh3Default::new() };
+    let mut from = HashingReader {
+        from,
+        left: length,
+        hash: Xxh3Default::new(),
+    };
     // What is too short even for these is something else.
     let magic: [u8; 8] = from.array().map_err(|error| match error {
         CopyError::Damaged(_) => CopyError::NotACopy,
@@ -79,14 +93,16 @@ pub(super) fn read(from: impl Read, length: u64) -> Result<Copy, CopyError> {
         millis => Some(time(millis)?),
     };
     let epoch_length = u32::from_le_bytes(from.array()?);
-    let epoch = String::from_utf8(from.bytes(epoch_length)?.into()).map_err(|_| CopyError::Damaged("a bad epoch"))?;
+    let epoch =
+        String::from_utf8(from.bytes(epoch_length)?.into()).map_err(|_| CopyError::Damaged("a bad epoch"))?;
     let revision = i64::from_le_bytes(from.array()?);
     let filter_hash = u64::from_le_bytes(from.array()?);
     let count = u64::from_le_bytes(from.array()?);
     if count > from.left / RECORD_BYTES {
         return Err(CopyError::Damaged("it is cut off"));
     }
-    let mut held = Vec::with_capacity(usize::try_from(count).map_err(|_| CopyError::Damaged("too many resources"))?);
+    let mut held =
+        Vec::with_capacity(usize::try_from(count).map_err(|_| CopyError::Damaged("too many resources"))?);
     for _ in 0..count {
         held.push(record(&mut from)?);
     }
@@ -98,8 +114,20 @@ pub(super) fn read(from: impl Read, length: u64) -> Result<Copy, CopyError> {
     if computed != stated {
         return Err(CopyError::Damaged("its checksum differs"));
     }
-    let cursor = Cursor { epoch, revision, filter_hash };
-    Ok(Copy { label: Label { subscription, cursor, written_at, current_at }, held })
+    let cursor = Cursor {
+        epoch,
+        revision,
+        filter_hash,
+    };
+    Ok(Copy {
+        label: Label {
+            subscription,
+            cursor,
+            written_at,
+            current_at,
+        },
+        held,
+    })
 }
 
 fn record<R: Read>(from: &mut HashingReader<R>) -> Result<Restored, CopyError> {
@@ -112,7 +140,12 @@ fn record<R: Read>(from: &mut HashingReader<R>) -> Result<Restored, CopyError> {
         return Err(CopyError::Damaged("a bad key"));
     }
     let value = from.bytes(value_length)?;
-    Ok(Restored { key, value, revision, value_checksum })
+    Ok(Restored {
+        key,
+        value,
+        revision,
+        value_checksum,
+    })
 }
 
 fn time(millis: i64) -> Result<Timestamp, CopyError> {
@@ -157,7 +190,9 @@ impl<R: Read> HashingReader<R> {
 
     fn fill(&mut self, bytes: &mut [u8]) -> Result<(), CopyError> {
         let cut_off = CopyError::Damaged("it is cut off");
-        let Some(left) = self.left.checked_sub(bytes.len() as u64) else { return Err(cut_off) };
+        let Some(left) = self.left.checked_sub(bytes.len() as u64) else {
+            return Err(cut_off);
+        };
         self.left = left;
         self.from.read_exact(bytes).map_err(|error| match error.kind() {
             ErrorKind::UnexpectedEof => cut_off,
@@ -182,12 +217,22 @@ mod tests {
         let mut held = Holdings::new(Arc::new(KeyedHash::new(&Entropy::seeded(1))));
         for revision in 1..=count {
             let key = format!("phrase {revision}");
-            let key = KeyParts { namespace: "n", kind: 1, key: &key, qualifier: "q", user_id: "" };
+            let key = KeyParts {
+                namespace: "n",
+                kind: 1,
+                key: &key,
+                qualifier: "q",
+                user_id: "",
+            };
             held.put(Envelope::new(key, &revision.to_le_bytes(), revision, 5, true));
         }
         let label = Label {
             subscription: 7,
-            cursor: Cursor { epoch: "epoch".into(), revision: 9, filter_hash: 3 },
+            cursor: Cursor {
+                epoch: "epoch".into(),
+                revision: 9,
+                filter_hash: 3,
+            },
             written_at: Timestamp::constant(1_700_000_000, 0),
             current_at: Some(Timestamp::constant(1_600_000_000, 0)),
         };
@@ -203,10 +248,20 @@ mod tests {
     #[test]
     fn copies_come_back_as_they_were() {
         let copy = parsed(&written(20)).unwrap();
-        assert_eq!(copy.label.cursor, Cursor { epoch: "epoch".into(), revision: 9, filter_hash: 3 });
+        assert_eq!(
+            copy.label.cursor,
+            Cursor {
+                epoch: "epoch".into(),
+                revision: 9,
+                filter_hash: 3
+            }
+        );
         assert_eq!(copy.label.current_at, Some(Timestamp::constant(1_600_000_000, 0)));
         assert_eq!(copy.held.len(), 20);
-        for Restored { key, value, revision, .. } in &copy.held {
+        for Restored {
+            key, value, revision, ..
+        } in &copy.held
+        {
             assert_eq!(KeyParts::unpack(key).unwrap().key, format!("phrase {revision}"));
             assert_eq!(**value, revision.to_le_bytes());
         }
@@ -241,7 +296,10 @@ mod tests {
         assert!(matches!(parsed(&newer), Err(CopyError::UnknownVersion(2))));
         let mut longer = written(1);
         longer.push(0);
-        assert!(matches!(parsed(&longer), Err(CopyError::Damaged("something follows its end"))));
+        assert!(matches!(
+            parsed(&longer),
+            Err(CopyError::Damaged("something follows its end"))
+        ));
     }
 
     proptest! {

@@ -77,14 +77,22 @@ pub(crate) fn load(path: &Path, subscription: u64) -> Result<Option<Copy>, CopyE
 /// Writes the copy in place of what was there. Blocks.
 pub(crate) fn save(path: &Path, label: &Label, held: &Holdings) -> Result<(), CopyError> {
     let beside = beside(path);
-    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&beside)?;
     let mut file = BufWriter::with_capacity(1 << 18, file);
     format::write(&mut file, label, held)?;
     file.flush()?;
     file.get_ref().sync_all()?;
     fs::rename(&beside, path)?;
     // The renaming itself is durable only once the directory is.
-    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+    if let Some(directory) = path
+        .parent()
+        .filter(|directory| !directory.as_os_str().is_empty())
+    {
         File::open(directory)?.sync_all()?;
     }
     Ok(())
@@ -112,7 +120,11 @@ mod tests {
     fn label() -> Label {
         Label {
             subscription: 7,
-            cursor: Cursor { epoch: "e".into(), revision: 9, filter_hash: 3 },
+            cursor: Cursor {
+                epoch: "e".into(),
+                revision: 9,
+                filter_hash: 3,
+            },
             written_at: Timestamp::constant(1_700_000_000, 0),
             current_at: None,
         }
@@ -122,7 +134,13 @@ mod tests {
         let mut held = Holdings::new(Arc::new(KeyedHash::new(&Entropy::seeded(1))));
         for revision in 1..=count {
             let key = format!("phrase {revision}");
-            let key = KeyParts { namespace: "n", kind: 1, key: &key, qualifier: "", user_id: "" };
+            let key = KeyParts {
+                namespace: "n",
+                kind: 1,
+                key: &key,
+                qualifier: "",
+                user_id: "",
+            };
             held.put(Envelope::new(key, b"value", revision, 5, true));
         }
         held

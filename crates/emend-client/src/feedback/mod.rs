@@ -14,8 +14,9 @@ use emend_core::{FeedbackId, Namespace};
 use emend_proto::{
     common::v1::{Outcome, OutcomeState},
     feedback::v1::{
-        BatchSubmitFeedbackRequest, BatchSubmitFeedbackResponse, Feedback, GetFeedbackRequest, ListFeedbackRequest,
-        ListFeedbackResponse, RetractFeedbackRequest, Wait, feedback_service_client::FeedbackServiceClient,
+        BatchSubmitFeedbackRequest, BatchSubmitFeedbackResponse, Feedback, GetFeedbackRequest,
+        ListFeedbackRequest, ListFeedbackResponse, RetractFeedbackRequest, Wait,
+        feedback_service_client::FeedbackServiceClient,
     },
 };
 use emend_runtime::{
@@ -23,11 +24,11 @@ use emend_runtime::{
     status::{Explained, from_item_status},
 };
 use tokio::time::{Instant, sleep_until};
-use tonic::{Code, Status, metadata::MetadataMap, transport::{Channel, Endpoint}};
+use tonic::{Code, Status, metadata::MetadataMap, transport::Channel};
 
 use self::retry::{next_attempt, retried};
 pub use self::submission::Submission;
-use crate::{ConfigError, subscriber::address};
+use crate::{ConfigError, ServerAddress};
 
 /// Why a call failed. `Display` gives all of it, a line for each violated field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -74,15 +75,21 @@ impl Recorded {
 
     /// The revision that applied it or whose value applies, if it is applied: what a node's view can wait for.
     pub fn applied_revision(&self) -> Option<emend_core::Revision> {
-        let outcome = self.outcome().filter(|outcome| outcome.state() == OutcomeState::Applied)?;
+        let outcome = self
+            .outcome()
+            .filter(|outcome| outcome.state() == OutcomeState::Applied)?;
         Some(emend_core::Revision(outcome.revision))
     }
 
     fn parse(feedback: Option<Feedback>) -> Result<Self, Status> {
         let feedback = feedback.ok_or_else(|| Status::internal("the server's answer holds no feedback"))?;
-        let feedback_id = FeedbackId::parse(&feedback.feedback_id)
-            .map_err(|invalid| Status::internal(format!("the server's answer has a bad feedback_id: it {invalid}")))?;
-        Ok(Self { feedback_id, feedback })
+        let feedback_id = FeedbackId::parse(&feedback.feedback_id).map_err(|invalid| {
+            Status::internal(format!("the server's answer has a bad feedback_id: it {invalid}"))
+        })?;
+        Ok(Self {
+            feedback_id,
+            feedback,
+        })
     }
 }
 
@@ -97,13 +104,9 @@ pub struct FeedbackClient {
 }
 
 impl FeedbackClient {
-    /// A client of the feedback-svc at `endpoint`. It connects with the first call, and again when the connection is lost.
-    pub fn new<E>(endpoint: E) -> Result<Self, ConfigError>
-    where
-        E: TryInto<Endpoint>,
-        E::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
-        let endpoint = address(endpoint).map_err(ConfigError::Address)?;
+    /// A client of the feedback-svc at `address`. It connects with the first call, and again when the connection is lost.
+    pub fn new(address: impl Into<ServerAddress>) -> Result<Self, ConfigError> {
+        let endpoint = address.into().endpoint()?;
         let endpoint = endpoint
             .connect_timeout(Duration::from_secs(5))
             .tcp_nodelay(true)
@@ -113,7 +116,10 @@ impl FeedbackClient {
             channel: endpoint.connect_lazy(),
             headers: MetadataMap::new(),
             deadline: Duration::from_secs(10),
-            backoff: BackoffConfig { max: Duration::from_secs(2), ..BackoffConfig::default() },
+            backoff: BackoffConfig {
+                max: Duration::from_secs(2),
+                ..BackoffConfig::default()
+            },
             entropy: Entropy::system(),
         })
     }
@@ -167,13 +173,24 @@ impl FeedbackClient {
     ) -> Result<Vec<Result<Recorded, CallError>>, CallError> {
         let deadline = Instant::now() + self.deadline;
         let mut backoff = self.new_backoff();
-        let wait = if evaluated { Wait::Evaluated } else { Wait::Recorded };
-        let mut left: Vec<_> = submissions.into_iter().map(|submission| self.with_request_id(submission)).enumerate().collect();
+        let wait = if evaluated {
+            Wait::Evaluated
+        } else {
+            Wait::Recorded
+        };
+        let mut left: Vec<_> = submissions
+            .into_iter()
+            .map(|submission| self.with_request_id(submission))
+            .enumerate()
+            .collect();
         let mut results: HashMap<usize, Result<Recorded, CallError>> = HashMap::new();
         let count = left.len();
         loop {
             let requests = left.iter().map(|(_, request)| request.clone()).collect();
-            let batch = BatchSubmitFeedbackRequest { requests, wait: wait.into() };
+            let batch = BatchSubmitFeedbackRequest {
+                requests,
+                wait: wait.into(),
+            };
             let answered = retried(deadline, self.new_backoff(), |time| {
                 let (mut client, request) = (self.client(), self.request(time, batch.clone()));
                 async move { client.batch_submit_feedback(request).await }
@@ -191,7 +208,10 @@ impl FeedbackClient {
             let mut again = Vec::new();
             let mut at = None;
             for ((index, request), outcome) in left.into_iter().zip(statuses) {
-                let next = outcome.as_ref().err().and_then(|status| next_attempt(status, &mut backoff, deadline));
+                let next = outcome
+                    .as_ref()
+                    .err()
+                    .and_then(|status| next_attempt(status, &mut backoff, deadline));
                 if next.is_some() {
                     at = at.max(next);
                     again.push((index, request));
@@ -207,8 +227,10 @@ impl FeedbackClient {
 
     /// One feedback with its current outcome.
     pub async fn get(&self, namespace: &Namespace, feedback_id: FeedbackId) -> Result<Recorded, CallError> {
-        let message =
-            GetFeedbackRequest { namespace: namespace.to_string(), feedback_id: feedback_id.to_string() };
+        let message = GetFeedbackRequest {
+            namespace: namespace.to_string(),
+            feedback_id: feedback_id.to_string(),
+        };
         let response = self
             .call(|mut client, left| {
                 let request = self.request(left, message.clone());
@@ -239,7 +261,12 @@ impl FeedbackClient {
             namespace: namespace.to_string(),
             feedback_id: feedback_id.to_string(),
             reason: reason.to_owned(),
-            wait: if evaluated { Wait::Evaluated } else { Wait::Recorded }.into(),
+            wait: if evaluated {
+                Wait::Evaluated
+            } else {
+                Wait::Recorded
+            }
+            .into(),
         };
         let response = self
             .call(|mut client, left| {
@@ -250,7 +277,10 @@ impl FeedbackClient {
         Ok(Recorded::parse(response.feedback)?)
     }
 
-    fn with_request_id(&self, Submission(mut request): Submission) -> emend_proto::feedback::v1::SubmitFeedbackRequest {
+    fn with_request_id(
+        &self,
+        Submission(mut request): Submission,
+    ) -> emend_proto::feedback::v1::SubmitFeedbackRequest {
         if request.request_id.is_empty() {
             request.request_id = self.entropy.uuid_v4().to_string();
         }
@@ -287,15 +317,20 @@ impl FeedbackClient {
 }
 
 /// What became of each item, one for each that was sent.
-fn outcomes(response: BatchSubmitFeedbackResponse, sent: usize) -> Result<Vec<Result<Recorded, Status>>, Status> {
+fn outcomes(
+    response: BatchSubmitFeedbackResponse,
+    sent: usize,
+) -> Result<Vec<Result<Recorded, Status>>, Status> {
     if response.results.len() != sent {
         return Err(Status::internal("the server did not answer for every item"));
     }
-    let outcome = |result: emend_proto::feedback::v1::BatchSubmitFeedbackResult| {
-        match result.status.as_ref().and_then(from_item_status) {
-            Some(status) => Err(status),
-            None => Recorded::parse(result.feedback),
-        }
+    let outcome = |result: emend_proto::feedback::v1::BatchSubmitFeedbackResult| match result
+        .status
+        .as_ref()
+        .and_then(from_item_status)
+    {
+        Some(status) => Err(status),
+        None => Recorded::parse(result.feedback),
     };
     Ok(response.results.into_iter().map(outcome).collect())
 }

@@ -24,7 +24,9 @@ where
             Ok(Err(status)) => status,
             Err(_) => return Err(Status::deadline_exceeded("no answer before the deadline")),
         };
-        let Some(at) = next_attempt(&status, &mut backoff, deadline) else { return Err(status) };
+        let Some(at) = next_attempt(&status, &mut backoff, deadline) else {
+            return Err(status);
+        };
         sleep_until(at).await;
     }
 }
@@ -72,14 +74,23 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_server_that_is_away_or_overloaded_is_asked_again() {
-        let outcomes = [Err(Status::unavailable("away")), Err(Status::resource_exhausted("busy")), Ok(7)];
+        let outcomes = [
+            Err(Status::unavailable("away")),
+            Err(Status::resource_exhausted("busy")),
+            Ok(7),
+        ];
         let (answer, tries) = tried(&outcomes, Duration::from_secs(10)).await;
         assert_eq!((answer.unwrap(), tries), (7, 3));
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_fails_for_good_is_not_repeated() {
-        for code in [Code::InvalidArgument, Code::AlreadyExists, Code::Internal, Code::Unknown] {
+        for code in [
+            Code::InvalidArgument,
+            Code::AlreadyExists,
+            Code::Internal,
+            Code::Unknown,
+        ] {
             let (answer, tries) = tried(&[Err(Status::new(code, "no"))], Duration::from_secs(10)).await;
             assert_eq!((answer.unwrap_err().code(), tries), (code, 1));
         }
@@ -103,7 +114,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_deadline_ends_a_call_that_hangs() {
         let start = Instant::now();
-        let hanging = retried(start + Duration::from_secs(3), backoff(), |_| std::future::pending::<Result<(), _>>());
+        let hanging = retried(start + Duration::from_secs(3), backoff(), |_| {
+            std::future::pending::<Result<(), _>>()
+        });
         assert_eq!(hanging.await.unwrap_err().code(), Code::DeadlineExceeded);
         assert_eq!(start.elapsed(), Duration::from_secs(3));
     }

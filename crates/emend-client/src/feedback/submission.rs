@@ -31,7 +31,9 @@ impl Submission {
             context: HashMap::new(),
             scope: Scope::Unspecified.into(),
             wait: Wait::Unspecified.into(),
-            correction: Some(Correction { correction: Some(form) }),
+            correction: Some(Correction {
+                correction: Some(form),
+            }),
         })
     }
 
@@ -48,12 +50,26 @@ impl Submission {
     }
 
     /// A phrase means a verb.
-    pub fn phrase_mapping(namespace: impl Into<String>, phrase: impl Into<String>, verb: impl Into<String>) -> Self {
-        Self::new(namespace, Form::PhraseMapping(PhraseMapping { phrase: phrase.into(), verb: verb.into() }))
+    pub fn phrase_mapping(
+        namespace: impl Into<String>,
+        phrase: impl Into<String>,
+        verb: impl Into<String>,
+    ) -> Self {
+        Self::new(
+            namespace,
+            Form::PhraseMapping(PhraseMapping {
+                phrase: phrase.into(),
+                verb: verb.into(),
+            }),
+        )
     }
 
     /// The wrong entity was chosen for what the user said; this is the right one's id.
-    pub fn entity(namespace: impl Into<String>, input: impl Into<String>, entity_id: impl Into<String>) -> Self {
+    pub fn entity(
+        namespace: impl Into<String>,
+        input: impl Into<String>,
+        entity_id: impl Into<String>,
+    ) -> Self {
         Self::new(
             namespace,
             Form::Entity(EntityCorrection {
@@ -65,16 +81,28 @@ impl Submission {
     }
 
     /// Never offer this choice for this phrase.
-    pub fn prohibition(namespace: impl Into<String>, phrase: impl Into<String>, choice: impl Into<String>) -> Self {
+    pub fn prohibition(
+        namespace: impl Into<String>,
+        phrase: impl Into<String>,
+        choice: impl Into<String>,
+    ) -> Self {
         Self::new(
             namespace,
-            Form::Prohibition(Prohibition { phrase: phrase.into(), forbidden_choice: choice.into() }),
+            Form::Prohibition(Prohibition {
+                phrase: phrase.into(),
+                forbidden_choice: choice.into(),
+            }),
         )
     }
 
     /// What the system chose. Only corrections of verbs and entities have it; others stay as they are.
     pub fn system_choice(mut self, choice: impl Into<String>) -> Self {
-        match self.0.correction.as_mut().and_then(|correction| correction.correction.as_mut()) {
+        match self
+            .0
+            .correction
+            .as_mut()
+            .and_then(|correction| correction.correction.as_mut())
+        {
             Some(Form::Verb(verb)) => verb.system_choice = choice.into(),
             Some(Form::Entity(entity)) => entity.system_choice = choice.into(),
             Some(Form::PhraseMapping(_) | Form::Prohibition(_)) | None => {}

@@ -43,13 +43,19 @@ impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ChecksumMismatch { stated, computed } => {
-                write!(f, "the value's checksum is {computed:016x}, not {stated:016x} as stated")
+                write!(
+                    f,
+                    "the value's checksum is {computed:016x}, not {stated:016x} as stated"
+                )
             }
             Self::UnknownKind(number) => write!(f, "kind {number} is not known to this version"),
             Self::Undecodable(why) => write!(f, "the value {why}"),
             Self::KindMismatch { key, value } => write!(f, "a key of kind {key} has a value of kind {value}"),
             Self::UnknownNormalization(version) => {
-                write!(f, "the key was normalised by version {version}; this client knows {NORMALIZATION_VERSION}")
+                write!(
+                    f,
+                    "the key was normalised by version {version}; this client knows {NORMALIZATION_VERSION}"
+                )
             }
             Self::QualifierMismatch => f.write_str("the forbidden choice is not the key's qualifier"),
         }
@@ -65,7 +71,10 @@ pub(crate) fn judge(key: KeyParts<'_>, value: &[u8], stated: u64) -> Result<Reso
     let kind = Kind::from_number(key.kind).ok_or(Rejection::UnknownKind(key.kind))?;
     let value = emend_wire::value::decode(value).map_err(|Invalid(why)| Rejection::Undecodable(why))?;
     if value.learned.kind() != kind {
-        return Err(Rejection::KindMismatch { key: kind, value: value.learned.kind() });
+        return Err(Rejection::KindMismatch {
+            key: kind,
+            value: value.learned.kind(),
+        });
     }
     if value.normalization_version != NORMALIZATION_VERSION {
         return Err(Rejection::UnknownNormalization(value.normalization_version));
@@ -83,7 +92,13 @@ mod tests {
     use super::*;
 
     fn key(kind: i32, qualifier: &'static str) -> KeyParts<'static> {
-        KeyParts { namespace: "fund-admin", kind, key: "set up a csa", qualifier, user_id: "" }
+        KeyParts {
+            namespace: "fund-admin",
+            kind,
+            key: "set up a csa",
+            qualifier,
+            user_id: "",
+        }
     }
 
     fn judged(key: KeyParts<'_>, value: &ResourceValue) -> Result<ResourceValue, Rejection> {
@@ -101,12 +116,30 @@ mod tests {
     fn what_cannot_be_used_is_told_apart() {
         let verb = ResourceValue::new("Set up a CSA", Learned::Verb("create_csa".into()));
         let forbidden = ResourceValue::new("Set up a CSA", Learned::Forbidden("create_csa".into()));
-        let newer = ResourceValue { normalization_version: 2, ..verb.clone() };
+        let newer = ResourceValue {
+            normalization_version: 2,
+            ..verb.clone()
+        };
         assert_eq!(judged(key(99, ""), &verb), Err(Rejection::UnknownKind(99)));
-        assert!(matches!(judged(key(2, ""), &verb), Err(Rejection::KindMismatch { .. })));
-        assert_eq!(judged(key(1, ""), &newer), Err(Rejection::UnknownNormalization(2)));
-        assert_eq!(judged(key(3, "other"), &forbidden), Err(Rejection::QualifierMismatch));
-        assert!(matches!(judge(key(1, ""), b"x", 1), Err(Rejection::ChecksumMismatch { stated: 1, .. })));
-        assert!(matches!(judge(key(1, ""), b"\xff", value_checksum(b"\xff")), Err(Rejection::Undecodable(_))));
+        assert!(matches!(
+            judged(key(2, ""), &verb),
+            Err(Rejection::KindMismatch { .. })
+        ));
+        assert_eq!(
+            judged(key(1, ""), &newer),
+            Err(Rejection::UnknownNormalization(2))
+        );
+        assert_eq!(
+            judged(key(3, "other"), &forbidden),
+            Err(Rejection::QualifierMismatch)
+        );
+        assert!(matches!(
+            judge(key(1, ""), b"x", 1),
+            Err(Rejection::ChecksumMismatch { stated: 1, .. })
+        ));
+        assert!(matches!(
+            judge(key(1, ""), b"\xff", value_checksum(b"\xff")),
+            Err(Rejection::Undecodable(_))
+        ));
     }
 }

@@ -9,6 +9,7 @@
 
 mod effect;
 pub(crate) mod holdings;
+mod intake;
 mod judge;
 pub(crate) mod key;
 mod rejected;
@@ -17,7 +18,7 @@ mod tests;
 mod verify;
 mod violation;
 
-use std::{borrow::Cow, mem, sync::Arc, time::Duration};
+use std::{borrow::Cow, mem, sync::Arc};
 
 use emend_core::{Kind, Revision};
 use emend_proto::{
@@ -27,6 +28,7 @@ use emend_proto::{
 };
 use emend_wire::parse;
 
+pub(crate) use self::intake::{Restored, fact_of};
 pub use self::{
     effect::{Applied, AppliedChange, Effect, Installed, State},
     holdings::Group,
@@ -35,7 +37,8 @@ pub use self::{
     violation::ProtocolViolation,
 };
 use self::{
-    holdings::{Envelope, Holdings},
+    holdings::Holdings,
+    intake::{check_order, drained, envelope_of, follows, judged, key_of},
     key::KeyParts,
     rejected::Rejected,
 };
@@ -57,10 +60,16 @@ pub(crate) struct Replica {
 #[derive(Debug)]
 enum Phase {
     /// A stream was opened; its first message tells how it goes on.
-    Opened { sent: Option<Cursor> },
+    Opened {
+        sent: Option<Cursor>,
+    },
     Live,
     Snapshot(Staging),
-    Update { from: i64, to: i64, changes: Vec<wire::Change> },
+    Update {
+        from: i64,
+        to: i64,
+        changes: Vec<wire::Change>,
+    },
 }
 
 #[derive(Debug)]
@@ -85,11 +94,16 @@ impl Replica {
         }
     }
 
-    /// Holds what was held at `position` before: (packed key, value, revision, checksum) each. Of a key that comes twice
-    /// the last counts; the digests will tell.
-    pub(crate) fn restore(hash: Arc<KeyedHash>, held: Vec<Restored>, position: Cursor) -> Self {
+    /// Holds what was held at `position` before. Of a key that comes twice the last counts; the digests will tell.
+    pub(crate) fn restore(hash: Arc<KeyedHash>, held: &[Restored], position: Cursor) -> Self {
         let mut replica = Self::new(hash);
-        for Restored { key, value, revision, value_checksum } in &held {
+        for Restored {
+            key,
+            value,
+            revision,
+            value_checksum,
+        } in held
+        {
             // The reader of the file has seen to it that keys can be unpacked.
             if let Some(key) = KeyParts::unpack(key) {
                 let envelope = judged(key, value, *revision, *value_checksum, &mut replica.rejected).0;
@@ -150,28 +164,31 @@ impl Replica {
 
     /// Everything that this node can use.
     pub(crate) fn facts(&self) -> impl Iterator<Item = Fact<'_>> {
-        self.held.iter().filter(|envelope| envelope.is_usable()).filter_map(|envelope| {
-            let key = envelope.key();
-            let value = emend_wire::value::decode(envelope.value()).ok()?;
-            Some(Fact {
-                namespace: key.namespace,
-                kind: Kind::from_number(key.kind)?,
-                key: key.key,
-                qualifier: key.qualifier,
-                user_id: key.user_id,
-                revision: Revision(envelope.revision()),
-                value: Some(Cow::Owned(value.learned.maps_to().to_owned())),
+        self.held
+            .iter()
+            .filter(|envelope| envelope.is_usable())
+            .filter_map(|envelope| {
+                let key = envelope.key();
+                let value = emend_wire::value::decode(envelope.value()).ok()?;
+                Some(Fact {
+                    namespace: key.namespace,
+                    kind: Kind::from_number(key.kind)?,
+                    key: key.key,
+                    qualifier: key.qualifier,
+                    user_id: key.user_id,
+                    revision: Revision(envelope.revision()),
+                    value: Some(Cow::Owned(value.learned.maps_to().to_owned())),
+                })
             })
-        })
     }
 
     /// Takes one message. After an error the stream is of no more use: [`Replica::open`] another.
     pub(crate) fn receive(&mut self, message: wire::SubscribeResponse) -> Result<Effect, ProtocolViolation> {
         match message.message {
             None => Ok(Effect::Ignored),
-            Some(Message::Resumed(resumed)) => self.resumed(resumed),
+            Some(Message::Resumed(resumed)) => self.resumed(&resumed),
             Some(Message::SnapshotBegin(begin)) => self.snapshot_begin(begin),
-            Some(Message::SnapshotChunk(chunk)) => self.snapshot_chunk(chunk),
+            Some(Message::SnapshotChunk(chunk)) => self.snapshot_chunk(&chunk),
             Some(Message::SnapshotEnd(end)) => self.snapshot_end(end),
             Some(Message::Update(update)) => self.update(update),
             Some(Message::Bookmark(bookmark)) => self.bookmark(bookmark),
@@ -179,7 +196,7 @@ impl Replica {
         }
     }
 
-    fn resumed(&mut self, resumed: pb::Resumed) -> Result<Effect, ProtocolViolation> {
+    fn resumed(&mut self, resumed: &pb::Resumed) -> Result<Effect, ProtocolViolation> {
         match &self.phase {
             Phase::Opened { sent: Some(sent) } if resumed.cursor.as_ref() == Some(sent) => {
                 let revision = Revision(sent.revision);
@@ -202,32 +219,47 @@ impl Replica {
             held: Holdings::new(Arc::clone(&self.hash)),
             rejected: Rejected::default(),
         });
-        Ok(Effect::SnapshotBegun { reason, revision: Revision(begin.revision), count: count as u64 })
+        Ok(Effect::SnapshotBegun {
+            reason,
+            revision: Revision(begin.revision),
+            count: count as u64,
+        })
     }
 
-    fn snapshot_chunk(&mut self, chunk: wire::SnapshotChunk) -> Result<Effect, ProtocolViolation> {
+    fn snapshot_chunk(&mut self, chunk: &wire::SnapshotChunk) -> Result<Effect, ProtocolViolation> {
         let Phase::Snapshot(staging) = &mut self.phase else {
             return Err(ProtocolViolation::Unexpected("SnapshotChunk"));
         };
         for resource in &chunk.resources {
             let key = KeyParts::of(key_of(resource.key.as_ref(), "SnapshotChunk")?);
             if resource.revision > staging.revision {
-                return Err(ProtocolViolation::malformed("SnapshotChunk", "it holds what came after the snapshot"));
+                return Err(ProtocolViolation::malformed(
+                    "SnapshotChunk",
+                    "it holds what came after the snapshot",
+                ));
             }
             let envelope = envelope_of(key, resource, &mut staging.rejected).0;
             if staging.held.put(envelope).is_some() {
                 return Err(ProtocolViolation::malformed("SnapshotChunk", "it repeats a key"));
             }
             if staging.held.len() > staging.count {
-                return Err(ProtocolViolation::Count { stated: staging.count, came: staging.held.len() });
+                return Err(ProtocolViolation::Count {
+                    stated: staging.count,
+                    came: staging.held.len(),
+                });
             }
         }
         Ok(Effect::Staged)
     }
 
     fn snapshot_end(&mut self, end: pb::SnapshotEnd) -> Result<Effect, ProtocolViolation> {
-        let Phase::Snapshot(Staging { reason, revision, count, held, rejected }) =
-            mem::replace(&mut self.phase, Phase::Opened { sent: None })
+        let Phase::Snapshot(Staging {
+            reason,
+            revision,
+            count,
+            held,
+            rejected,
+        }) = mem::replace(&mut self.phase, Phase::Opened { sent: None })
         else {
             return Err(ProtocolViolation::Unexpected("SnapshotEnd"));
         };
@@ -235,7 +267,10 @@ impl Replica {
             return Err(ProtocolViolation::ForeignCursor("SnapshotEnd"));
         };
         if held.len() != count {
-            return Err(ProtocolViolation::Count { stated: count, came: held.len() });
+            return Err(ProtocolViolation::Count {
+                stated: count,
+                came: held.len(),
+            });
         }
         let verdict = verify::all(held.digests(), verify::parse(&end.digests)?);
         // In use even if the digests differ: every resource has passed its own checksum, and what is held now is older. It is
@@ -246,22 +281,41 @@ impl Replica {
         self.resumable = !verdict.differs();
         self.phase = Phase::Live;
         let rejected = self.rejected.len();
-        Ok(Effect::Installed(Installed { reason, revision: Revision(revision), count, rejected, verdict }))
+        Ok(Effect::Installed(Installed {
+            reason,
+            revision: Revision(revision),
+            count,
+            rejected,
+            verdict,
+        }))
     }
 
     fn update(&mut self, part: wire::Update) -> Result<Effect, ProtocolViolation> {
         let position = self.live_position("Update")?;
         let (from, to) = (part.from_revision, part.to_revision);
         if from > position.revision {
-            return Err(ProtocolViolation::Gap { held: position.revision, from });
+            return Err(ProtocolViolation::Gap {
+                held: position.revision,
+                from,
+            });
         }
         if to <= position.revision {
-            return Err(ProtocolViolation::NotNew { held: position.revision, revision: to });
+            return Err(ProtocolViolation::NotNew {
+                held: position.revision,
+                revision: to,
+            });
         }
         let mut changes = match mem::replace(&mut self.phase, Phase::Live) {
-            Phase::Update { from: first_from, to: first_to, changes } => {
+            Phase::Update {
+                from: first_from,
+                to: first_to,
+                changes,
+            } => {
                 if (from, to) != (first_from, first_to) {
-                    return Err(ProtocolViolation::malformed("Update", "its parts are of different updates"));
+                    return Err(ProtocolViolation::malformed(
+                        "Update",
+                        "its parts are of different updates",
+                    ));
                 }
                 changes
             }
@@ -272,17 +326,28 @@ impl Replica {
             self.phase = Phase::Update { from, to, changes };
             return Ok(Effect::Staged);
         }
-        let Some(cursor) = part.cursor.filter(|cursor| cursor.revision == to && follows(&position, cursor)) else {
+        let Some(cursor) = part
+            .cursor
+            .filter(|cursor| cursor.revision == to && follows(&position, cursor))
+        else {
             return Err(ProtocolViolation::ForeignCursor("Update"));
         };
         check_order(&changes, position.revision, to)?;
         let theirs = verify::parse(&part.digests)?;
         // Whatever can be wrong with the message has been looked for: from here on it is applied as a whole.
-        let changes = changes.into_iter().filter_map(|change| self.apply(change)).collect();
+        let changes = changes
+            .into_iter()
+            .filter_map(|change| self.apply(change))
+            .collect();
         let verdict = verify::some(self.held.digests(), theirs);
         self.resumable &= !verdict.differs();
         self.position = Some(cursor);
-        Ok(Effect::Applied(Applied { from: Revision(from), to: Revision(to), changes, verdict }))
+        Ok(Effect::Applied(Applied {
+            from: Revision(from),
+            to: Revision(to),
+            changes,
+            verdict,
+        }))
     }
 
     fn apply(&mut self, change: wire::Change) -> Option<AppliedChange> {
@@ -324,7 +389,10 @@ impl Replica {
             return Err(ProtocolViolation::ForeignCursor("Bookmark"));
         };
         if cursor.revision < position.revision {
-            return Err(ProtocolViolation::NotNew { held: position.revision, revision: cursor.revision });
+            return Err(ProtocolViolation::NotNew {
+                held: position.revision,
+                revision: cursor.revision,
+            });
         }
         let verdict = verify::all(self.held.digests(), verify::parse(&bookmark.digests)?);
         self.resumable &= !verdict.differs();
@@ -340,95 +408,4 @@ impl Replica {
             _ => Err(ProtocolViolation::Unexpected(message)),
         }
     }
-}
-
-/// One resource as it was held before.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Restored {
-    pub(crate) key: Box<[u8]>,
-    pub(crate) value: Box<[u8]>,
-    pub(crate) revision: i64,
-    pub(crate) value_checksum: u64,
-}
-
-/// What a change means to a view; none where the view has no such kind.
-pub(crate) fn fact_of(change: &AppliedChange) -> Option<Fact<'_>> {
-    let key = &change.key;
-    Some(Fact {
-        namespace: &key.namespace,
-        kind: Kind::from_number(key.kind)?,
-        key: &key.key,
-        qualifier: &key.qualifier,
-        user_id: &key.user_id,
-        revision: change.revision,
-        value: match &change.state {
-            State::Learned(value) => Some(Cow::Borrowed(value.learned.maps_to())),
-            State::Rejected(_) | State::Deleted => None,
-        },
-    })
-}
-
-fn drained(drain: pb::Drain) -> Effect {
-    let reconnect_after = drain.reconnect_after.and_then(|after| Duration::try_from(after).ok()).unwrap_or_default();
-    Effect::Drain { reconnect_after, reason: drain.reason }
-}
-
-/// Of the same log and filter.
-fn follows(position: &Cursor, cursor: &Cursor) -> bool {
-    position.epoch == cursor.epoch && position.filter_hash == cursor.filter_hash
-}
-
-/// Every change lies in (held, to], none before its predecessor, and has a key.
-fn check_order(changes: &[wire::Change], held: i64, to: i64) -> Result<(), ProtocolViolation> {
-    let mut least = held + 1;
-    for change in changes {
-        if change.revision <= held {
-            return Err(ProtocolViolation::NotNew { held, revision: change.revision });
-        }
-        if change.revision < least || change.revision > to {
-            return Err(ProtocolViolation::malformed("Update", "its changes are not in order"));
-        }
-        least = change.revision;
-        match &change.change {
-            Some(ChangeKind::Put(resource)) => {
-                key_of(resource.key.as_ref(), "Update")?;
-                if resource.revision != change.revision {
-                    return Err(ProtocolViolation::malformed("Update", "a resource has not the revision of its change"));
-                }
-            }
-            Some(ChangeKind::Deleted(_)) | None => {}
-        }
-    }
-    Ok(())
-}
-
-fn key_of<'a>(
-    key: Option<&'a emend_proto::common::v1::ResourceKey>,
-    message: &'static str,
-) -> Result<&'a emend_proto::common::v1::ResourceKey, ProtocolViolation> {
-    key.ok_or_else(|| ProtocolViolation::malformed(message, "a resource has no key"))
-}
-
-fn envelope_of(key: KeyParts<'_>, resource: &wire::Resource, rejected: &mut Rejected) -> (Envelope, State) {
-    judged(key, &resource.value, resource.revision, resource.value_checksum, rejected)
-}
-
-/// The resource as it is kept, and what it is to this node; a rejected one is noted.
-fn judged(
-    key: KeyParts<'_>,
-    value: &[u8],
-    revision: i64,
-    value_checksum: u64,
-    rejected: &mut Rejected,
-) -> (Envelope, State) {
-    let verdict = judge::judge(key, value, value_checksum);
-    let envelope = Envelope::new(key, value, revision, value_checksum, verdict.is_ok());
-    let state = match verdict {
-        Ok(value) => State::Learned(value),
-        Err(why) => {
-            rejected.insert(&envelope, why.clone());
-            State::Rejected(why)
-        }
-    };
-    (envelope, state)
 }

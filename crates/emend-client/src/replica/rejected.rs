@@ -12,13 +12,15 @@ pub(crate) struct Rejected(BTreeMap<(i64, Box<[u8]>), Rejection>);
 
 impl Rejected {
     pub(crate) fn insert(&mut self, envelope: &Envelope, why: Rejection) {
-        self.0.insert((envelope.revision(), envelope.packed_key().into()), why);
+        self.0
+            .insert((envelope.revision(), envelope.packed_key().into()), why);
     }
 
     /// No longer held, if it was rejected.
     pub(crate) fn remove(&mut self, envelope: &Envelope) {
         if !envelope.is_usable() {
-            self.0.remove(&(envelope.revision(), envelope.packed_key().into()));
+            self.0
+                .remove(&(envelope.revision(), envelope.packed_key().into()));
         }
     }
 
@@ -28,6 +30,9 @@ impl Rejected {
 
     /// The newest first.
     pub(crate) fn newest(&self) -> impl Iterator<Item = (KeyParts<'_>, i64, &Rejection)> {
-        self.0.iter().rev().filter_map(|((revision, packed), why)| Some((KeyParts::unpack(packed)?, *revision, why)))
+        self.0
+            .iter()
+            .rev()
+            .filter_map(|((revision, packed), why)| Some((KeyParts::unpack(packed)?, *revision, why)))
     }
 }

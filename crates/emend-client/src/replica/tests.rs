@@ -20,10 +20,22 @@ fn feed(replica: &mut Replica, messages: Vec<Message>) -> Result<Effect, Protoco
 /// What is held, in the model's terms.
 fn held(replica: &Replica) -> ledger::State {
     let of = |key: KeyParts<'_>| -> Key {
-        (key.namespace.into(), key.kind, key.key.into(), key.qualifier.into(), key.user_id.into())
+        (
+            key.namespace.into(),
+            key.kind,
+            key.key.into(),
+            key.qualifier.into(),
+            key.user_id.into(),
+        )
     };
     let held = replica.held.iter();
-    held.map(|envelope| (of(envelope.key()), (envelope.revision(), envelope.value().to_vec()))).collect()
+    held.map(|envelope| {
+        (
+            of(envelope.key()),
+            (envelope.revision(), envelope.value().to_vec()),
+        )
+    })
+    .collect()
 }
 
 /// A log with three revisions, and a replica that holds all of them.
@@ -39,7 +51,9 @@ fn current() -> (Ledger, Replica) {
 }
 
 fn as_update(message: Message) -> wire::Update {
-    let Message::Update(update) = message else { panic!("{message:?}") };
+    let Message::Update(update) = message else {
+        panic!("{message:?}")
+    };
     update
 }
 
@@ -54,8 +68,13 @@ fn a_snapshot_replaces_everything_at_its_end_and_not_before() {
     assert_eq!(held(&replica), before);
     let effect = replica.receive(response(end)).unwrap();
     assert_eq!(&held(&replica), ledger.state(4));
-    let Effect::Installed(installed) = effect else { panic!("{effect:?}") };
-    assert_eq!((installed.reason, installed.count), (SnapshotReason::FilterChanged, 3));
+    let Effect::Installed(installed) = effect else {
+        panic!("{effect:?}")
+    };
+    assert_eq!(
+        (installed.reason, installed.count),
+        (SnapshotReason::FilterChanged, 3)
+    );
     assert_eq!(replica.open(), Some(ledger.cursor(4)));
 }
 
@@ -73,8 +92,14 @@ fn an_empty_snapshot_is_not_the_same_as_none() {
 fn a_snapshot_may_come_in_the_middle_of_anything() {
     let (mut ledger, mut replica) = current();
     ledger.commit(["a", "b"].map(|phrase| (verb_key(phrase), Some(verb(phrase, "other")))));
-    replica.receive(response(ledger.update(3, 4, 1).remove(0))).unwrap();
-    feed(&mut replica, ledger.snapshot(4, SnapshotReason::NewEpoch, 1)[..2].to_vec()).unwrap();
+    replica
+        .receive(response(ledger.update(3, 4, 1).remove(0)))
+        .unwrap();
+    feed(
+        &mut replica,
+        ledger.snapshot(4, SnapshotReason::NewEpoch, 1)[..2].to_vec(),
+    )
+    .unwrap();
     feed(&mut replica, ledger.snapshot(4, SnapshotReason::NewEpoch, 1)).unwrap();
     assert_eq!(&held(&replica), ledger.state(4));
 }
@@ -86,10 +111,20 @@ fn a_snapshot_must_have_as_many_resources_as_it_said() {
         let mut replica = replica();
         let mut messages = ledger.snapshot(3, SnapshotReason::NoCursor, chunk);
         messages.remove(1);
-        assert!(matches!(feed(&mut replica, messages), Err(ProtocolViolation::Count { stated: 3, .. })));
+        assert!(matches!(
+            feed(&mut replica, messages),
+            Err(ProtocolViolation::Count { stated: 3, .. })
+        ));
         let mut messages = ledger.snapshot(3, SnapshotReason::NoCursor, chunk);
-        messages[0] = Message::SnapshotBegin(pb::SnapshotBegin { revision: 3, reason: 1, resource_count: 2 });
-        assert_eq!(feed(&mut replica, messages), Err(ProtocolViolation::Count { stated: 2, came: 3 }));
+        messages[0] = Message::SnapshotBegin(pb::SnapshotBegin {
+            revision: 3,
+            reason: 1,
+            resource_count: 2,
+        });
+        assert_eq!(
+            feed(&mut replica, messages),
+            Err(ProtocolViolation::Count { stated: 2, came: 3 })
+        );
         assert_eq!((replica.len(), replica.position()), (0, None));
     }
 }
@@ -99,10 +134,20 @@ fn a_snapshot_must_not_repeat_a_key_or_hold_what_came_later() {
     let (ledger, _) = current();
     let mut messages = ledger.snapshot(3, SnapshotReason::NoCursor, 1);
     messages[2] = messages[1].clone();
-    assert!(matches!(feed(&mut replica(), messages), Err(ProtocolViolation::Malformed { .. })));
+    assert!(matches!(
+        feed(&mut replica(), messages),
+        Err(ProtocolViolation::Malformed { .. })
+    ));
     let mut messages = ledger.snapshot(3, SnapshotReason::NoCursor, 1);
-    messages[0] = Message::SnapshotBegin(pb::SnapshotBegin { revision: 2, reason: 1, resource_count: 3 });
-    assert!(matches!(feed(&mut replica(), messages), Err(ProtocolViolation::Malformed { .. })));
+    messages[0] = Message::SnapshotBegin(pb::SnapshotBegin {
+        revision: 2,
+        reason: 1,
+        resource_count: 3,
+    });
+    assert!(matches!(
+        feed(&mut replica(), messages),
+        Err(ProtocolViolation::Malformed { .. })
+    ));
 }
 
 #[test]
@@ -115,8 +160,13 @@ fn the_parts_of_an_update_become_visible_together() {
     assert_eq!(feed(&mut replica, parts), Ok(Effect::Staged));
     assert_eq!(held(&replica), before);
     let effect = replica.receive(response(last)).unwrap();
-    let Effect::Applied(applied) = effect else { panic!("{effect:?}") };
-    assert_eq!((applied.from, applied.to, applied.changes.len()), (Revision(3), Revision(4), 3));
+    let Effect::Applied(applied) = effect else {
+        panic!("{effect:?}")
+    };
+    assert_eq!(
+        (applied.from, applied.to, applied.changes.len()),
+        (Revision(3), Revision(4), 3)
+    );
     assert_eq!(applied.verdict, Verdict::Same);
     assert_eq!(&held(&replica), ledger.state(4));
 }
@@ -125,9 +175,14 @@ fn the_parts_of_an_update_become_visible_together() {
 fn what_a_broken_stream_left_unfinished_is_forgotten_and_resumed_from_before() {
     let (mut ledger, mut replica) = current();
     ledger.commit(["a", "b"].map(|phrase| (verb_key(phrase), Some(verb(phrase, "other")))));
-    replica.receive(response(ledger.update(3, 4, 1).remove(0))).unwrap();
+    replica
+        .receive(response(ledger.update(3, 4, 1).remove(0)))
+        .unwrap();
     assert_eq!(replica.open(), Some(ledger.cursor(3)));
-    assert_eq!(replica.receive(response(ledger.resumed(3))), Ok(Effect::Resumed(Revision(3))));
+    assert_eq!(
+        replica.receive(response(ledger.resumed(3))),
+        Ok(Effect::Resumed(Revision(3)))
+    );
     feed(&mut replica, ledger.update(3, 4, 9)).unwrap();
     assert_eq!(&held(&replica), ledger.state(4));
 }
@@ -144,7 +199,10 @@ fn what_came_before_must_not_come_again() {
     replica.open();
     feed(&mut replica, vec![ledger.resumed(4)]).unwrap();
     let overlapping = feed(&mut replica, ledger.update(3, 5, 9));
-    assert_eq!(overlapping, Err(ProtocolViolation::NotNew { held: 4, revision: 4 }));
+    assert_eq!(
+        overlapping,
+        Err(ProtocolViolation::NotNew { held: 4, revision: 4 })
+    );
     assert_eq!(&held(&replica), ledger.state(4));
 }
 
@@ -179,7 +237,10 @@ fn the_changes_of_an_update_must_be_ordered_and_within_it() {
     for bad in [swapped, late, other, nameless] {
         let (ledger, mut replica) = current();
         let refused = replica.receive(response(Message::Update(bad)));
-        assert!(matches!(refused, Err(ProtocolViolation::Malformed { .. })), "{refused:?}");
+        assert!(
+            matches!(refused, Err(ProtocolViolation::Malformed { .. })),
+            "{refused:?}"
+        );
         assert_eq!(&held(&replica), ledger.state(3), "nothing of it is applied");
     }
 }
@@ -189,15 +250,24 @@ fn cursors_must_be_of_this_log_filter_and_revision() {
     for (epoch, filter_hash, ahead) in [("other", 7, 0), ("epoch", 8, 0), ("epoch", 7, 1)] {
         let (mut ledger, mut replica) = current();
         ledger.commit([(verb_key("a"), None)]);
-        let foreign = Cursor { epoch: epoch.into(), filter_hash, revision: 4 + ahead };
+        let foreign = Cursor {
+            epoch: epoch.into(),
+            filter_hash,
+            revision: 4 + ahead,
+        };
         let mut update = as_update(ledger.update(3, 4, 9).remove(0));
         update.cursor = Some(foreign.clone());
         let refused = replica.receive(response(Message::Update(update)));
         assert_eq!(refused, Err(ProtocolViolation::ForeignCursor("Update")));
 
         replica.open();
-        let resumed = Message::Resumed(pb::Resumed { cursor: Some(foreign) });
-        assert_eq!(replica.receive(response(resumed)), Err(ProtocolViolation::ForeignCursor("Resumed")));
+        let resumed = Message::Resumed(pb::Resumed {
+            cursor: Some(foreign),
+        });
+        assert_eq!(
+            replica.receive(response(resumed)),
+            Err(ProtocolViolation::ForeignCursor("Resumed"))
+        );
     }
 }
 
@@ -207,7 +277,13 @@ fn a_bookmark_moves_on_and_never_back() {
     // A revision that the filter hides.
     ledger.commit([]);
     let effect = replica.receive(response(ledger.bookmark(4)));
-    assert_eq!(effect, Ok(Effect::Current { revision: Revision(4), verdict: Verdict::Same }));
+    assert_eq!(
+        effect,
+        Ok(Effect::Current {
+            revision: Revision(4),
+            verdict: Verdict::Same
+        })
+    );
     assert_eq!(replica.open(), Some(ledger.cursor(4)));
     replica.receive(response(ledger.resumed(4))).unwrap();
     let back = replica.receive(response(ledger.bookmark(3)));
@@ -223,9 +299,16 @@ fn messages_out_of_place_are_refused() {
     let end = ledger.snapshot(3, SnapshotReason::NoCursor, 9).remove(2);
     let refused = |replica: &mut Replica, message: &Message| {
         let refused = replica.receive(response(message.clone()));
-        assert!(matches!(refused, Err(ProtocolViolation::Unexpected(_))), "{refused:?}");
+        assert!(
+            matches!(refused, Err(ProtocolViolation::Unexpected(_))),
+            "{refused:?}"
+        );
         replica.open();
-        replica.receive(response(Message::Resumed(pb::Resumed { cursor: replica.position.clone() }))).unwrap();
+        replica
+            .receive(response(Message::Resumed(pb::Resumed {
+                cursor: replica.position.clone(),
+            })))
+            .unwrap();
     };
     for message in [&chunk, &end, &ledger.resumed(3)] {
         refused(&mut replica, message);
@@ -239,7 +322,11 @@ fn messages_out_of_place_are_refused() {
     replica.receive(response(update[0].clone())).unwrap();
     refused(&mut replica, &ledger.bookmark(4));
     for message in [&ledger.bookmark(4), &update[0], &ledger.resumed(3)] {
-        feed(&mut replica, ledger.snapshot(3, SnapshotReason::NoCursor, 9)[..1].to_vec()).unwrap();
+        feed(
+            &mut replica,
+            ledger.snapshot(3, SnapshotReason::NoCursor, 9)[..1].to_vec(),
+        )
+        .unwrap();
         refused(&mut replica, message);
     }
 }
@@ -253,7 +340,13 @@ fn what_differs_from_the_server_is_found_and_not_resumed_from() {
     feed(&mut replica, other.update(3, 4, 9)).unwrap();
     assert!(replica.copy().is_some());
     let effect = replica.receive(response(ledger.bookmark(4))).unwrap();
-    let Effect::Current { verdict: Verdict::Differs(differences), .. } = effect else { panic!("{effect:?}") };
+    let Effect::Current {
+        verdict: Verdict::Differs(differences),
+        ..
+    } = effect
+    else {
+        panic!("{effect:?}")
+    };
     assert_eq!(differences.len(), 1);
     assert_eq!(differences[0].group.kind, 1);
     assert!(differences[0].to_string().contains("the server has 3 resources"));
@@ -266,14 +359,26 @@ fn what_differs_from_the_server_is_found_and_not_resumed_from() {
 #[test]
 fn a_group_that_only_one_side_has_differs() {
     let (ledger, mut replica) = current();
-    let bookmark = |digests| Message::Bookmark(pb::Bookmark { cursor: Some(ledger.cursor(3)), digests, server_time: None });
+    let bookmark = |digests| {
+        Message::Bookmark(pb::Bookmark {
+            cursor: Some(ledger.cursor(3)),
+            digests,
+            server_time: None,
+        })
+    };
     let verdict_of = |effect| match effect {
         Ok(Effect::Current { verdict, .. }) => verdict.differs(),
         other => panic!("{other:?}"),
     };
     assert!(verdict_of(replica.receive(response(bookmark(Vec::new())))));
     let mut more = ledger.digests(3);
-    more.push(pb::Digest { namespace: "x".into(), kind: 2, user_scoped: true, count: 1, hash: vec![1; 16].into() });
+    more.push(pb::Digest {
+        namespace: "x".into(),
+        kind: 2,
+        user_scoped: true,
+        count: 1,
+        hash: vec![1; 16].into(),
+    });
     assert!(verdict_of(replica.receive(response(bookmark(more)))));
     let mut short = ledger.digests(3);
     short[0].hash = vec![1; 15].into();
@@ -291,9 +396,14 @@ fn what_cannot_be_used_is_noted_counts_in_digests_and_holds_nothing_back() {
         (unknown.clone(), Some(verb("a", "x"))),
     ]);
     let effect = feed(&mut replica, ledger.update(3, 4, 9)).unwrap();
-    let Effect::Applied(applied) = effect else { panic!("{effect:?}") };
+    let Effect::Applied(applied) = effect else {
+        panic!("{effect:?}")
+    };
     assert_eq!(applied.verdict, Verdict::Same);
-    let rejected = applied.changes.iter().filter(|change| matches!(change.state, State::Rejected(_)));
+    let rejected = applied
+        .changes
+        .iter()
+        .filter(|change| matches!(change.state, State::Rejected(_)));
     assert_eq!((rejected.count(), replica.rejected().len()), (2, 2));
     assert_eq!(replica.facts().count(), 2, "of b and c");
 
@@ -320,7 +430,10 @@ fn a_value_that_was_changed_on_the_way_is_rejected() {
 #[test]
 fn what_this_version_does_not_know_is_skipped() {
     let (_, mut replica) = current();
-    assert_eq!(replica.receive(wire::SubscribeResponse { message: None }), Ok(Effect::Ignored));
+    assert_eq!(
+        replica.receive(wire::SubscribeResponse { message: None }),
+        Ok(Effect::Ignored)
+    );
     let effect = replica.receive(response(drain())).unwrap();
     assert!(matches!(effect, Effect::Drain { reason, .. } if reason == "SHUTDOWN"));
 }
@@ -329,15 +442,24 @@ fn what_this_version_does_not_know_is_skipped() {
 fn a_copy_restores_what_was_held() {
     let (ledger, replica) = current();
     let (cursor, holdings) = replica.copy().unwrap();
-    let restored = holdings.iter().map(|envelope| Restored {
-        key: envelope.packed_key().into(),
-        value: envelope.value().into(),
-        revision: envelope.revision(),
-        value_checksum: envelope.value_checksum(),
-    });
-    let mut again = Replica::restore(Arc::clone(&replica.hash), restored.collect(), cursor);
+    let restored: Vec<_> = holdings
+        .iter()
+        .map(|envelope| Restored {
+            key: envelope.packed_key().into(),
+            value: envelope.value().into(),
+            revision: envelope.revision(),
+            value_checksum: envelope.value_checksum(),
+        })
+        .collect();
+    let mut again = Replica::restore(Arc::clone(&replica.hash), &restored, cursor);
     assert_eq!(&held(&again), ledger.state(3));
     assert_eq!(again.open(), Some(ledger.cursor(3)));
     let effect = feed(&mut again, vec![ledger.resumed(3), ledger.bookmark(3)]).unwrap();
-    assert_eq!(effect, Effect::Current { revision: Revision(3), verdict: Verdict::Same });
+    assert_eq!(
+        effect,
+        Effect::Current {
+            revision: Revision(3),
+            verdict: Verdict::Same
+        }
+    );
 }

@@ -38,7 +38,16 @@ pub struct Difference {
 
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { group: Group { namespace, kind, user_scoped }, theirs, ours } = self;
+        let Self {
+            group:
+                Group {
+                    namespace,
+                    kind,
+                    user_scoped,
+                },
+            theirs,
+            ours,
+        } = self;
         let scope = if *user_scoped { "user" } else { "global" };
         write!(
             f,
@@ -71,7 +80,11 @@ fn compared(ours: &BTreeMap<Group, Digest>, theirs: impl IntoIterator<Item = (Gr
             (ours != theirs).then_some(Difference { group, theirs, ours })
         })
         .collect();
-    if differences.is_empty() { Verdict::Same } else { Verdict::Differs(differences) }
+    if differences.is_empty() {
+        Verdict::Same
+    } else {
+        Verdict::Differs(differences)
+    }
 }
 
 /// Parses the server's digests.
@@ -86,7 +99,13 @@ pub(super) fn parse(digests: &[pb::Digest]) -> Result<Theirs, ProtocolViolation>
                 kind: digest.kind,
                 user_scoped: digest.user_scoped,
             };
-            Ok((group, Digest { count: digest.count, sum: u128::from_be_bytes(hash) }))
+            Ok((
+                group,
+                Digest {
+                    count: digest.count,
+                    sum: u128::from_be_bytes(hash),
+                },
+            ))
         })
         .collect()
 }

@@ -6,8 +6,9 @@ use emend_proto::learning::v1::DelayHistogram;
 use jiff::SignedDuration;
 
 /// Upper bounds of the buckets in milliseconds.
-const BOUNDS_MS: [i64; 16] =
-    [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 600_000];
+const BOUNDS_MS: [i64; 16] = [
+    1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 600_000,
+];
 
 /// Counts of delays.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,7 +34,11 @@ impl Delays {
     }
 
     pub(super) fn to_message(&self) -> DelayHistogram {
-        DelayHistogram { bounds_ms: BOUNDS_MS.into(), counts: self.counts.into(), sum_ms: self.sum_ms }
+        DelayHistogram {
+            bounds_ms: BOUNDS_MS.into(),
+            counts: self.counts.into(),
+            sum_ms: self.sum_ms,
+        }
     }
 }
 

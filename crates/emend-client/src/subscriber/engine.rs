@@ -31,12 +31,15 @@ pub(super) struct Engine {
 
 impl Engine {
     pub(super) fn new(view: &LearnedView, publisher: Publisher) -> Self {
-        Self { replica: Replica::new(Arc::clone(view.hash())), publisher }
+        Self {
+            replica: Replica::new(Arc::clone(view.hash())),
+            publisher,
+        }
     }
 
     /// Starts from a copy instead of from nothing.
     pub(super) fn restore(&mut self, view: &LearnedView, copy: Copy) {
-        self.replica = Replica::restore(Arc::clone(view.hash()), copy.held, copy.label.cursor);
+        self.replica = Replica::restore(Arc::clone(view.hash()), &copy.held, copy.label.cursor);
         self.publish_all();
     }
 
@@ -56,7 +59,8 @@ impl Engine {
         match &effect {
             Effect::Installed(_) => self.publish_all(),
             Effect::Applied(applied) => {
-                self.publisher.apply(applied.changes.iter().filter_map(fact_of), applied.to);
+                self.publisher
+                    .apply(applied.changes.iter().filter_map(fact_of), applied.to);
             }
             Effect::Current { revision, .. } => self.publisher.advance(*revision),
             Effect::Ignored
@@ -69,6 +73,7 @@ impl Engine {
     }
 
     fn publish_all(&mut self) {
-        self.publisher.replace(self.replica.len(), self.replica.facts(), self.replica.revision());
+        self.publisher
+            .replace(self.replica.len(), self.replica.facts(), self.replica.revision());
     }
 }

@@ -4,15 +4,16 @@
 //! It must know nothing of what is looked up.
 
 mod delays;
+mod ended;
 mod engine;
 mod events;
+mod report;
 mod reporter;
 mod saver;
 mod session;
 mod settings;
 
 use std::{
-    fmt::Write as _,
     future::pending,
     path::PathBuf,
     sync::{Arc, Mutex},
@@ -21,15 +22,20 @@ use std::{
 
 use emend_core::Revision;
 use emend_runtime::{Backoff, Lifecycle, lifecycle::Shutdown};
-use tonic::transport::Endpoint;
 
-use self::{engine::Engine, events::{Emitter, Observable}, reporter::Reporter, saver::Saver, session::Session};
+use self::{
+    engine::Engine,
+    events::{Emitter, Observable},
+    reporter::Reporter,
+    saver::Saver,
+    session::Session,
+};
 pub use self::{
     events::{Events, Observed, SubscriberEvent},
     settings::{ConfigError, SubscriberBuilder},
 };
 use crate::{
-    cache,
+    ServerAddress, cache,
     view::{LearnedView, Origin},
 };
 
@@ -38,24 +44,10 @@ use crate::{
 pub struct Subscriber;
 
 impl Subscriber {
-    /// Sets up the node `node_id` (1 to 128 characters of `[A-Za-z0-9._-]`) of the learning-svc at `endpoint`: an address
-    /// such as `http://127.0.0.1:7421`, or an [`Endpoint`] with TLS and the like.
-    pub fn builder<E>(endpoint: E, node_id: impl Into<String>) -> SubscriberBuilder
-    where
-        E: TryInto<Endpoint>,
-        E::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
-        SubscriberBuilder::new(address(endpoint), node_id.into())
+    /// Sets up the node `node_id` (1 to 128 characters of `[A-Za-z0-9._-]`) of the learning-svc at `address`.
+    pub fn builder(address: impl Into<ServerAddress>, node_id: impl Into<String>) -> SubscriberBuilder {
+        SubscriberBuilder::new(address.into(), node_id.into())
     }
-}
-
-/// The endpoint, or why there is none.
-pub(crate) fn address<E>(endpoint: E) -> Result<Endpoint, String>
-where
-    E: TryInto<Endpoint>,
-    E::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
-    endpoint.try_into().map_err(|error| with_sources(&*error.into()))
 }
 
 impl SubscriberBuilder {
@@ -76,7 +68,11 @@ impl SubscriberBuilder {
             engine = restored(engine, &view, path, settings.subscription(), &emitter).await;
         }
         let lifecycle = lifecycle.child();
-        let node = NodeHandle { view: view.clone(), observable: emitter.observable(), lifecycle: lifecycle.clone() };
+        let node = NodeHandle {
+            view: view.clone(),
+            observable: emitter.observable(),
+            lifecycle: lifecycle.clone(),
+        };
         let session = Session {
             settings,
             engine: Arc::new(Mutex::new(engine)),
@@ -132,14 +128,18 @@ async fn restored(
             view.set_standing(|standing| {
                 standing.revision = revision;
                 standing.epoch = Some(label.cursor.epoch);
-                standing.origin = Origin::DiskCopy { written_at: label.written_at };
+                standing.origin = Origin::DiskCopy {
+                    written_at: label.written_at,
+                };
                 standing.current_at = label.current_at;
             });
             emitter.emit(SubscriberEvent::Restored { revision, count });
         }
         Err(error) => {
             tracing::error!(%error, path = shown, "the copy on disk cannot be used; starting without");
-            emitter.emit(SubscriberEvent::CopyRefused { error: error.to_string() });
+            emitter.emit(SubscriberEvent::CopyRefused {
+                error: error.to_string(),
+            });
         }
     }
     engine
@@ -168,16 +168,4 @@ impl NodeHandle {
     pub async fn shutdown(&self, grace: Duration) -> Shutdown {
         self.lifecycle.shutdown(grace).await
     }
-}
-
-/// An error and what caused it, in one line: tonic's own says only "transport error".
-pub(crate) fn with_sources(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        // Writing to a string does not fail.
-        let _ = write!(text, ": {error}");
-        source = error.source();
-    }
-    text
 }

@@ -104,7 +104,10 @@ impl Reporter {
         self.dirty = false;
         self.urgent = false;
         self.not_before = Instant::now() + self.interval;
-        Told { delays: std::mem::take(&mut self.delays), problem: self.problem.take() }
+        Told {
+            delays: std::mem::take(&mut self.delays),
+            problem: self.problem.take(),
+        }
     }
 
     /// The report is on its way.
@@ -176,6 +179,10 @@ mod tests {
         let mut reporter = Reporter::new(INTERVAL);
         reporter.sending(Told::default(), Box::pin(async { Ok(()) }));
         assert!(matches!(reporter.tick().await, ReporterWake::Answered(Ok(()))));
-        assert!(tokio::time::timeout(INTERVAL * 10, reporter.tick()).await.is_err());
+        assert!(
+            tokio::time::timeout(INTERVAL * 10, reporter.tick())
+                .await
+                .is_err()
+        );
     }
 }

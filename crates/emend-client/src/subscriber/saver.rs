@@ -3,11 +3,7 @@
 //!
 //! It must know nothing of the copy's form.
 
-use std::{
-    future::pending,
-    path::PathBuf,
-    time::Duration,
-};
+use std::{future::pending, path::PathBuf, time::Duration};
 
 use emend_core::Revision;
 use tokio::{
@@ -47,7 +43,14 @@ impl Saver {
     /// Writes to `path` if there is one.
     pub(super) fn new(path: Option<PathBuf>, interval: Duration) -> Self {
         let now = Instant::now();
-        Self { path, interval, dirty: false, not_before: now, started: now, in_flight: None }
+        Self {
+            path,
+            interval,
+            dirty: false,
+            not_before: now,
+            started: now,
+            in_flight: None,
+        }
     }
 
     /// What is held has changed.

@@ -4,35 +4,29 @@
 //! It must know nothing of what messages mean; the [`Engine`] does.
 
 use std::{
-    fmt::Write as _,
     future::pending,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use emend_proto::{
-    common::v1::ResourceKey,
-    frame::Frame,
-    learning::{
-        encoded::subscription_service_client::SubscriptionServiceClient,
-        v1::{RejectedResource, ReportStatusRequest},
-    },
-};
+use emend_proto::{frame::Frame, learning::encoded::subscription_service_client::SubscriptionServiceClient};
 use emend_runtime::{Backoff, SharedClock, status::Explained};
 use jiff::Timestamp;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
-use tonic::{Request, Status, Streaming, transport::Channel};
+use tonic::{Request, Streaming, transport::Channel};
 
 use super::{
+    ended::Ended,
     engine::Engine,
     events::{Emitter, SubscriberEvent},
-    reporter::{Reporter, ReporterWake, Told},
+    report::make_report,
+    reporter::{Reporter, ReporterWake},
     saver::{Saver, SaverWake},
     settings::Settings,
-    with_sources,
 };
 use crate::{
+    address::with_sources,
     cache::Label,
     replica::{Applied, Effect, Installed, ProtocolViolation, State, Verdict},
     view::{LearnedView, Origin},
@@ -43,38 +37,8 @@ type Client = SubscriptionServiceClient<Channel>;
 /// The largest message: a batch of 3 MiB, one larger resource, or the digests of thousands of namespaces.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
 /// A server may not keep a node away for longer.
-const MAX_DRAIN: Duration = Duration::from_secs(300);
+const MAX_DRAIN: Duration = Duration::from_mins(5);
 const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
-const MAX_REPORTED: usize = 100;
-const MAX_ERROR_CHARS: usize = 512;
-
-/// Why a stream ended.
-#[derive(Debug)]
-enum Ended {
-    /// The subscriber is asked to stop.
-    Stopped,
-    /// The server said so in good order.
-    Drained { reconnect_after: Duration, reason: String },
-    /// The digests differ: a snapshot is needed.
-    Mismatch,
-    /// The server broke the protocol.
-    Violation(ProtocolViolation),
-    /// The connection or the call failed.
-    Failed { reason: String, retry_after: Option<Duration> },
-}
-
-impl Ended {
-    fn failed(reason: impl Into<String>) -> Self {
-        Self::Failed { reason: reason.into(), retry_after: None }
-    }
-}
-
-impl From<Status> for Ended {
-    fn from(status: Status) -> Self {
-        let explained = Explained::from(&status);
-        Self::Failed { reason: explained.to_string(), retry_after: explained.retry_after }
-    }
-}
 
 /// A subscriber at work.
 pub(super) struct Session {
@@ -99,8 +63,11 @@ impl Session {
             let ended = self.stream(&stop).await;
             self.reporter.disconnected();
             self.view.set_standing(|standing| standing.connected = false);
-            let Some((reason, retry_in)) = self.after(ended) else { break };
-            self.events.emit(SubscriberEvent::Disconnected { reason, retry_in });
+            let Some((reason, retry_in)) = self.after(ended) else {
+                break;
+            };
+            self.events
+                .emit(SubscriberEvent::Disconnected { reason, retry_in });
             if !self.pause(retry_in, &stop).await {
                 break;
             }
@@ -112,15 +79,25 @@ impl Session {
     fn after(&mut self, ended: Ended) -> Option<(String, Duration)> {
         Some(match ended {
             Ended::Stopped => return None,
-            Ended::Drained { reconnect_after, reason } => {
+            Ended::Drained {
+                reconnect_after,
+                reason,
+            } => {
                 tracing::debug!(%reason, ?reconnect_after, "the server drains this stream");
                 self.backoff.reset();
-                (format!("drained by the server: {reason}"), reconnect_after.min(MAX_DRAIN))
+                (
+                    format!("drained by the server: {reason}"),
+                    reconnect_after.min(MAX_DRAIN),
+                )
             }
             Ended::Mismatch => {
                 self.mismatches += 1;
                 // The first time a snapshot is asked for at once; if that does not help, the fault is not ours to mend.
-                let wait = if self.mismatches == 1 { Duration::ZERO } else { self.backoff.next() };
+                let wait = if self.mismatches == 1 {
+                    Duration::ZERO
+                } else {
+                    self.backoff.next()
+                };
                 ("the digests differ from the server's".into(), wait)
             }
             Ended::Violation(violation) => {
@@ -134,7 +111,10 @@ impl Session {
                 (format!("protocol violation: {violation}"), self.backoff.next())
             }
             Ended::Failed { reason, retry_after } => {
-                let wait = self.backoff.next().max(retry_after.unwrap_or_default().min(MAX_DRAIN));
+                let wait = self
+                    .backoff
+                    .next()
+                    .max(retry_after.unwrap_or_default().min(MAX_DRAIN));
                 tracing::warn!(%reason, retry_in = ?wait, "no stream from learning-svc");
                 (reason, wait)
             }
@@ -180,9 +160,17 @@ impl Session {
     /// A new connection each time, so that the name is resolved again: the server may have moved.
     async fn open(&mut self) -> Result<(Client, Streaming<Frame>), Ended> {
         let cursor = self.engine().replica.open();
-        let channel = self.settings.endpoint.connect().await.map_err(|error| Ended::failed(with_sources(&error)))?;
+        let channel = self
+            .settings
+            .endpoint
+            .connect()
+            .await
+            .map_err(|error| Ended::failed(with_sources(&error)))?;
         let mut client = Client::new(channel).max_decoding_message_size(MAX_MESSAGE_BYTES);
-        let stream = client.subscribe(self.call(self.settings.request(cursor))).await?.into_inner();
+        let stream = client
+            .subscribe(self.call(self.settings.request(cursor)))
+            .await?
+            .into_inner();
         Ok((client, stream))
     }
 
@@ -201,12 +189,17 @@ impl Session {
         let now = self.clock.now();
         match effect {
             Effect::Ignored | Effect::Staged => None,
-            Effect::SnapshotBegun { reason, revision, count } => {
+            Effect::SnapshotBegun {
+                reason,
+                revision,
+                count,
+            } => {
                 tracing::info!(?reason, %revision, count, "a snapshot begins");
                 None
             }
             Effect::Resumed(revision) => {
-                self.view.set_standing(|standing| standing.origin = Origin::Stream);
+                self.view
+                    .set_standing(|standing| standing.origin = Origin::Stream);
                 self.events.emit(SubscriberEvent::Resumed { revision });
                 self.reporter.note();
                 None
@@ -225,7 +218,13 @@ impl Session {
                 }
                 ended
             }
-            Effect::Drain { reconnect_after, reason } => Some(Ended::Drained { reconnect_after, reason }),
+            Effect::Drain {
+                reconnect_after,
+                reason,
+            } => Some(Ended::Drained {
+                reconnect_after,
+                reason,
+            }),
         }
     }
 
@@ -233,11 +232,17 @@ impl Session {
         self.moved_on(now);
         self.saver.note();
         if snapshot.rejected > 0 {
-            tracing::warn!(rejected = snapshot.rejected, "a snapshot holds resources that cannot be used here");
+            tracing::warn!(
+                rejected = snapshot.rejected,
+                "a snapshot holds resources that cannot be used here"
+            );
             self.reporter.note_rejection();
         }
         let verdict = snapshot.verdict.clone();
-        self.events.emit(SubscriberEvent::Snapshot { snapshot, applied_at: now });
+        self.events.emit(SubscriberEvent::Snapshot {
+            snapshot,
+            applied_at: now,
+        });
         let ended = self.judge(verdict);
         if ended.is_none() {
             self.view.set_standing(|standing| standing.in_doubt = false);
@@ -258,7 +263,10 @@ impl Session {
             }
         }
         let verdict = update.verdict.clone();
-        self.events.emit(SubscriberEvent::Updated { update, applied_at: now });
+        self.events.emit(SubscriberEvent::Updated {
+            update,
+            applied_at: now,
+        });
         self.judge(verdict)
     }
 
@@ -315,7 +323,8 @@ impl Session {
         match wake {
             ReporterWake::Due => {
                 let told = self.reporter.take();
-                let Some(report) = self.make_report(&told) else { return };
+                let made = make_report(&self.engine().replica, &self.settings.node.id, &told);
+                let Some(report) = made else { return };
                 let mut request = self.call(report);
                 request.set_timeout(REPORT_TIMEOUT);
                 let mut client = client.clone();
@@ -329,35 +338,13 @@ impl Session {
         }
     }
 
-    /// `None` while nothing was applied.
-    fn make_report(&self, told: &Told) -> Option<ReportStatusRequest> {
-        let engine = self.engine();
-        let rejected = engine.replica.rejected();
-        let described = rejected.newest().take(MAX_REPORTED).map(|(key, revision, why)| {
-            let mut error = String::new();
-            // Writing to a string does not fail.
-            let _ = write!(error, "{why}");
-            if let Some((end, _)) = error.char_indices().nth(MAX_ERROR_CHARS) {
-                error.truncate(end);
-            }
-            let key: ResourceKey = key.to_key();
-            RejectedResource { key: Some(key), revision, error }
-        });
-        Some(ReportStatusRequest {
-            node_id: self.settings.node.id.clone(),
-            applied: Some(engine.replica.position()?.clone()),
-            rejected: described.collect(),
-            rejected_count: i64::try_from(rejected.len()).unwrap_or(i64::MAX),
-            delays: Some(told.delays.to_message()),
-            problem: told.problem.unwrap_or_default().to_owned(),
-        })
-    }
-
     fn save(&mut self, wake: SaverWake) {
         match wake {
             SaverWake::Due => {
                 let copy = self.engine().replica.copy();
-                let Some((cursor, held)) = copy else { return self.saver.skip() };
+                let Some((cursor, held)) = copy else {
+                    return self.saver.skip();
+                };
                 let label = Label {
                     subscription: self.settings.subscription(),
                     cursor,
@@ -367,7 +354,9 @@ impl Session {
                 self.saver.start(label, held);
             }
             SaverWake::Saved(Ok(revision)) => self.events.emit(SubscriberEvent::Saved { revision }),
-            SaverWake::Saved(Err(error)) => tracing::error!(%error, "the copy of what was learned cannot be written"),
+            SaverWake::Saved(Err(error)) => {
+                tracing::error!(%error, "the copy of what was learned cannot be written");
+            }
         }
     }
 

@@ -10,6 +10,8 @@ use emend_runtime::{BackoffConfig, Entropy, SharedClock, SystemClock};
 use tonic::{metadata::MetadataMap, transport::Endpoint};
 use xxhash_rust::xxh3::Xxh3Default;
 
+use crate::ServerAddress;
+
 /// Why a subscriber or feedback client cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -77,7 +79,7 @@ impl Settings {
 #[derive(Debug)]
 #[must_use]
 pub struct SubscriberBuilder {
-    pub(super) endpoint: Result<Endpoint, String>,
+    pub(super) address: ServerAddress,
     pub(super) node: NodeInfo,
     pub(super) namespaces: Vec<String>,
     pub(super) kinds: Vec<Kind>,
@@ -96,10 +98,15 @@ pub struct SubscriberBuilder {
 }
 
 impl SubscriberBuilder {
-    pub(super) fn new(endpoint: Result<Endpoint, String>, node_id: String) -> Self {
+    pub(super) fn new(address: ServerAddress, node_id: String) -> Self {
         Self {
-            endpoint,
-            node: NodeInfo { id: node_id, version: String::new(), zone: String::new(), labels: HashMap::new() },
+            address,
+            node: NodeInfo {
+                id: node_id,
+                version: String::new(),
+                zone: String::new(),
+                labels: HashMap::new(),
+            },
             namespaces: Vec::new(),
             kinds: Vec::new(),
             include_user_scoped: false,
@@ -221,14 +228,16 @@ impl SubscriberBuilder {
     }
 
     pub(super) fn settings(&self) -> Result<Settings, ConfigError> {
-        let endpoint = self.endpoint.clone().map_err(ConfigError::Address)?;
+        let endpoint = self.address.endpoint()?;
         let mut violations = Violations::new();
         violations.check("node.id", NodeId::parse(&self.node.id));
         let namespaces = self.namespaces.iter().enumerate();
         let namespaces = namespaces
-            .filter_map(|(index, raw)| violations.check(&format!("namespaces[{index}]"), Namespace::parse(raw)))
+            .filter_map(|(index, raw)| {
+                violations.check(&format!("namespaces[{index}]"), Namespace::parse(raw))
+            })
             .collect();
-        if !(Duration::from_secs(1)..=Duration::from_secs(3600)).contains(&self.bookmark_interval) {
+        if !(Duration::from_secs(1)..=Duration::from_hours(1)).contains(&self.bookmark_interval) {
             violations.add("bookmark_interval", "must be 1 s to 1 h");
         }
         if self.max_batch_bytes != 0 && !(64 << 10..=3 << 20).contains(&self.max_batch_bytes) {

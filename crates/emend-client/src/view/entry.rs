@@ -38,7 +38,12 @@ impl Entry {
 
     /// Takes over what is now learned. For a prohibition `value` is the forbidden choice.
     pub(crate) fn learn(&mut self, kind: Kind, value: &str, revision: Revision) {
-        let answer = || Some(Answer { value: value.into(), revision });
+        let answer = || {
+            Some(Answer {
+                value: value.into(),
+                revision,
+            })
+        };
         match kind {
             Kind::InvocationPhrase => self.verb = answer(),
             Kind::EntityAlias => self.entity = answer(),

@@ -40,7 +40,10 @@ impl<'a> Lookup<'a> {
 
     /// The choices never to be offered for this phrase: the user's own and everybody's. A choice may come twice.
     pub fn prohibited(&self) -> impl Iterator<Item = &'a str> {
-        self.own_prohibited.iter().chain(self.everybodys_prohibited).map(|choice| &**choice)
+        self.own_prohibited
+            .iter()
+            .chain(self.everybodys_prohibited)
+            .map(|choice| &**choice)
     }
 
     /// Whether this choice is never to be offered for this phrase.

@@ -24,12 +24,12 @@ use emend_core::{
 use emend_runtime::{Entropy, SharedClock};
 use tokio::sync::watch;
 
-use self::{picture::Picture, standing::Standing};
 pub use self::{
     lookup::{LEARNED_SCORE, LearnedAnswer, Lookup, Resolution, Source},
     publisher::{Fact, Publisher},
     standing::{Origin, Staleness},
 };
+use self::{picture::Picture, standing::Standing};
 use crate::keyed_hash::KeyedHash;
 
 /// What was learned. Clones are the same view.
@@ -55,7 +55,6 @@ pub struct LookupKey<'a> {
 impl LearnedView {
     /// An empty view and what publishes to it. Nodes get theirs from a [`Subscriber`](crate::Subscriber); this is for those
     /// who learn of resources in another way, such as tests and benchmarks.
-    #[expect(clippy::new_ret_no_self, reason = "the two halves are made together")]
     pub fn new(entropy: &Entropy, clock: SharedClock) -> (Publisher, Self) {
         let hash = Arc::new(KeyedHash::new(entropy));
         let view = Self(Arc::new(Shared {
@@ -71,7 +70,10 @@ impl LearnedView {
     /// query, not longer: it keeps that state in memory.
     #[inline]
     pub fn read(&self) -> Reading<'_> {
-        Reading { picture: self.0.picture.load(), hash: &self.0.hash }
+        Reading {
+            picture: self.0.picture.load(),
+            hash: &self.0.hash,
+        }
     }
 
     /// Answers for a phrase as somebody wrote it: normalises it, tries the user's own answer, then everybody's, and says
@@ -87,8 +89,20 @@ impl LearnedView {
     ) -> Result<Resolution, Invalid> {
         let phrase = NormalizedKey::parse(phrase)?;
         let reading = self.read();
-        let found = reading.lookup(LookupKey { namespace, phrase: &phrase }, kind, user);
-        Ok(Resolution::new(&found, phrase.clone(), candidates, reading.revision()))
+        let found = reading.lookup(
+            LookupKey {
+                namespace,
+                phrase: &phrase,
+            },
+            kind,
+            user,
+        );
+        Ok(Resolution::new(
+            &found,
+            phrase.clone(),
+            candidates,
+            reading.revision(),
+        ))
     }
 
     /// How stale the view may be.
@@ -109,7 +123,8 @@ impl LearnedView {
 
     /// Waits until the view has something to answer with: a copy from disk or the stream's first state, however empty.
     pub async fn wait_until_filled(&self) {
-        self.wait_until(|standing| standing.origin != Origin::Nothing).await;
+        self.wait_until(|standing| standing.origin != Origin::Nothing)
+            .await;
     }
 
     async fn wait_until(&self, reached: impl FnMut(&Standing) -> bool) {
@@ -136,7 +151,9 @@ impl LearnedView {
 
 impl fmt::Debug for LearnedView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("LearnedView").field(&*self.0.standing.borrow()).finish()
+        f.debug_tuple("LearnedView")
+            .field(&*self.0.standing.borrow())
+            .finish()
     }
 }
 
@@ -166,18 +183,33 @@ impl Reading<'_> {
         let everybodys = self.picture.find(everybody);
         let own_prohibited = own.map_or(&[][..], table::Found::prohibited);
         let everybodys_prohibited = everybodys.map_or(&[][..], table::Found::prohibited);
-        let as_match = |scope| move |(value, revision)| Match { value, revision, scope };
+        let as_match = |scope| {
+            move |(value, revision)| Match {
+                value,
+                revision,
+                scope,
+            }
+        };
         let resolved = resolve(
-            own.and_then(|found| found.answer(kind)).map(as_match(Scope::User)),
-            everybodys.and_then(|found| found.answer(kind)).map(as_match(Scope::Global)),
+            own.and_then(|found| found.answer(kind))
+                .map(as_match(Scope::User)),
+            everybodys
+                .and_then(|found| found.answer(kind))
+                .map(as_match(Scope::Global)),
             |choice| lookup::is_in(own_prohibited, choice) || lookup::is_in(everybodys_prohibited, choice),
         );
-        Lookup { resolved, own_prohibited, everybodys_prohibited }
+        Lookup {
+            resolved,
+            own_prohibited,
+            everybodys_prohibited,
+        }
     }
 }
 
 impl fmt::Debug for Reading<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reading").field("revision", &self.revision()).finish_non_exhaustive()
+        f.debug_struct("Reading")
+            .field("revision", &self.revision())
+            .finish_non_exhaustive()
     }
 }

@@ -10,7 +10,7 @@ use hashbrown::HashTable;
 
 use super::{
     entry::Entry,
-    table::{Found, Table},
+    table::{Found, Table, place_of},
 };
 
 /// One state.
@@ -56,16 +56,19 @@ impl Overlay {
         if self.0.is_empty() {
             return None;
         }
-        self.0.find(spread(key), |(of, _)| *of == key).map(|(_, entry)| entry)
+        self.0
+            .find(place_of(key), |(of, _)| *of == key)
+            .map(|(_, entry)| entry)
     }
 
     /// Notes what `key` changed to.
     pub(crate) fn put(&mut self, key: u128, entry: Entry) {
         let entry = (!entry.is_empty()).then(|| Arc::new(entry));
-        match self.0.find_mut(spread(key), |(of, _)| *of == key) {
+        match self.0.find_mut(place_of(key), |(of, _)| *of == key) {
             Some(known) => known.1 = entry,
             None => {
-                self.0.insert_unique(spread(key), (key, entry), |(of, _)| spread(*of));
+                self.0
+                    .insert_unique(place_of(key), (key, entry), |(of, _)| place_of(*of));
             }
         }
     }
@@ -79,10 +82,4 @@ impl Overlay {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u128, Option<&Entry>)> {
         self.0.iter().map(|(key, entry)| (*key, entry.as_deref()))
     }
-}
-
-/// The half of a key that the table does not scale to a place.
-#[expect(clippy::cast_possible_truncation, reason = "the high half, whole")]
-fn spread(key: u128) -> u64 {
-    (key >> 64) as u64
 }

@@ -49,19 +49,26 @@ pub struct Publisher {
 impl Publisher {
     pub(crate) fn new(view: LearnedView, hash: Arc<KeyedHash>) -> Self {
         let texts = TextIndex::new(Arc::clone(&hash));
-        Self { view, hash, texts, retired: Vec::new() }
+        Self {
+            view,
+            hash,
+            texts,
+            retired: Vec::new(),
+        }
     }
 
     /// Publishes a new whole: what was there before is gone. `count` is about how many facts come.
-    pub fn replace<'a>(&mut self, count: usize, facts: impl IntoIterator<Item = Fact<'a>>, revision: Revision) {
+    pub fn replace<'a>(
+        &mut self,
+        count: usize,
+        facts: impl IntoIterator<Item = Fact<'a>>,
+        revision: Revision,
+    ) {
         let mut table = Table::with_capacity(count);
         let mut texts = TextIndex::new(Arc::clone(&self.hash));
         let mut user_scoped = false;
         for fact in facts {
             let Some(value) = &fact.value else { continue };
-            if table.is_worn(1) {
-                table = rebuilt(&table, count, &mut texts, &self.hash);
-            }
             user_scoped |= !fact.user_id.is_empty();
             let key = self.hash.entry(fact.namespace, fact.user_id, fact.key);
             let mut entry = table.find(key).map(Found::to_entry).unwrap_or_default();
@@ -69,7 +76,12 @@ impl Publisher {
             table.put(key, &entry, &mut texts);
         }
         self.texts = texts;
-        self.publish(Picture { table: Arc::new(table), overlay: Overlay::default(), user_scoped, revision });
+        self.publish(Picture {
+            table: Arc::new(table),
+            overlay: Overlay::default(),
+            user_scoped,
+            revision,
+        });
     }
 
     /// Publishes what changed, all of it at once.
@@ -97,7 +109,10 @@ impl Publisher {
         self.sweep();
         let current = self.view.picture();
         if current.revision != revision {
-            self.publish(Picture { revision, ..Picture::clone(&current) });
+            self.publish(Picture {
+                revision,
+                ..Picture::clone(&current)
+            });
         }
     }
 
@@ -109,9 +124,8 @@ impl Publisher {
     }
 
     fn merge(&mut self, next: &mut Picture) {
-        let changed = next.overlay.len();
-        let mut table = if next.table.is_worn(changed) {
-            rebuilt(&next.table, changed, &mut self.texts, &self.hash)
+        let mut table = if next.table.is_worn() {
+            rebuilt(&next.table, &mut self.texts, &self.hash)
         } else {
             Table::clone(&next.table)
         };
@@ -142,9 +156,9 @@ fn overlay_bound(phrases: usize) -> usize {
     (phrases / 256).clamp(1024, 8192)
 }
 
-/// The same phrases with room for `additional` more and without texts that nothing uses any more.
-fn rebuilt(table: &Table, additional: usize, texts: &mut TextIndex, hash: &Arc<KeyedHash>) -> Table {
-    let mut new = Table::with_capacity(table.len() + table.len() / 8 + additional);
+/// The same phrases without the texts that nothing uses any more.
+fn rebuilt(table: &Table, texts: &mut TextIndex, hash: &Arc<KeyedHash>) -> Table {
+    let mut new = Table::with_capacity(table.len());
     *texts = TextIndex::new(Arc::clone(hash));
     for (key, found) in table.iter() {
         new.put(key, &found.to_entry(), texts);

@@ -59,7 +59,9 @@ impl Standing {
             epoch: self.epoch.clone(),
             origin: self.origin,
             current_at: self.current_at,
-            age: self.current_at.map(|at| now.duration_since(at).max(SignedDuration::ZERO)),
+            age: self
+                .current_at
+                .map(|at| now.duration_since(at).max(SignedDuration::ZERO)),
             in_doubt: self.in_doubt,
         }
     }

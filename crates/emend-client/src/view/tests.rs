@@ -34,24 +34,45 @@ fn namespace() -> Namespace {
 fn resolved(view: &LearnedView, phrase: &str, user: Option<&str>) -> Resolution {
     let user = user.map(|user| UserId::parse(user).unwrap());
     let candidates = [("create_isda", 0.7), ("create_csa", 0.6)];
-    view.resolve(&namespace(), Kind::InvocationPhrase, phrase, user.as_ref(), candidates).unwrap()
+    view.resolve(
+        &namespace(),
+        Kind::InvocationPhrase,
+        phrase,
+        user.as_ref(),
+        candidates,
+    )
+    .unwrap()
 }
 
 #[test]
 fn every_way_of_writing_a_phrase_finds_what_was_learned() {
     let (mut publisher, view) = view();
-    publisher.apply([fact("set up a csa", Kind::InvocationPhrase, "", "create_csa", 7)], Revision(7));
+    publisher.apply(
+        [fact("set up a csa", Kind::InvocationPhrase, "", "create_csa", 7)],
+        Revision(7),
+    );
     for phrase in ["  Set up a CSA ", "set up a csa", "Ｓｅｔ　ｕｐ　ａ　ＣＳＡ"] {
         let found = resolved(&view, phrase, None);
         let answer = found.found.unwrap();
-        assert_eq!((answer.value.as_str(), answer.revision, answer.scope), ("create_csa", Revision(7), Scope::Global));
+        assert_eq!(
+            (answer.value.as_str(), answer.revision, answer.scope),
+            ("create_csa", Revision(7), Scope::Global)
+        );
         assert!((answer.score - 1.0).abs() < f64::EPSILON);
         assert_eq!(found.phrase.as_str(), "set up a csa");
         assert!(!found.feedback_hint);
     }
-    assert!(view.resolve(&namespace(), Kind::InvocationPhrase, "  ", None, []).is_err());
+    assert!(
+        view.resolve(&namespace(), Kind::InvocationPhrase, "  ", None, [])
+            .is_err()
+    );
     let other = Namespace::parse("other").unwrap();
-    assert_eq!(view.resolve(&other, Kind::InvocationPhrase, "set up a csa", None, []).unwrap().found, None);
+    assert_eq!(
+        view.resolve(&other, Kind::InvocationPhrase, "set up a csa", None, [])
+            .unwrap()
+            .found,
+        None
+    );
 }
 
 #[test]
@@ -64,7 +85,11 @@ fn a_user_is_answered_with_his_own_first_then_with_everybodys() {
         ],
         Revision(2),
     );
-    let value = |user| resolved(&view, "a", user).found.map(|found| (found.value, found.scope));
+    let value = |user| {
+        resolved(&view, "a", user)
+            .found
+            .map(|found| (found.value, found.scope))
+    };
     assert_eq!(value(Some("jane")), Some(("janes".into(), Scope::User)));
     assert_eq!(value(Some("john")), Some(("everybodys".into(), Scope::Global)));
     assert_eq!(value(None), Some(("everybodys".into(), Scope::Global)));
@@ -87,9 +112,15 @@ fn a_prohibited_choice_is_never_answered_and_that_is_said() {
     assert!(!found.feedback_hint, "one candidate is left");
     assert_eq!(resolved(&view, "a", None).prohibited, ["create_isda"]);
 
-    let gone = Fact { value: None, ..fact("a", Kind::Prohibition, "", "create_isda", 3) };
+    let gone = Fact {
+        value: None,
+        ..fact("a", Kind::Prohibition, "", "create_isda", 3)
+    };
     publisher.apply([gone], Revision(3));
-    assert_eq!(resolved(&view, "a", Some("jane")).found.unwrap().value, "create_isda");
+    assert_eq!(
+        resolved(&view, "a", Some("jane")).found.unwrap().value,
+        "create_isda"
+    );
 }
 
 #[test]
@@ -105,10 +136,16 @@ fn what_was_learned_survives_every_merge() {
     let total: i64 = 20_000;
     for revision in 1..=total {
         let (key, value) = (format!("phrase {revision}"), format!("verb {}", revision % 10));
-        publisher.apply([fact(&key, Kind::InvocationPhrase, "", &value, revision)], Revision(revision));
+        publisher.apply(
+            [fact(&key, Kind::InvocationPhrase, "", &value, revision)],
+            Revision(revision),
+        );
         if revision % 3 == 0 {
             let gone = format!("phrase {}", revision - 1);
-            let gone = Fact { value: None, ..fact(&gone, Kind::InvocationPhrase, "", "", revision) };
+            let gone = Fact {
+                value: None,
+                ..fact(&gone, Kind::InvocationPhrase, "", "", revision)
+            };
             publisher.apply([gone], Revision(revision));
         }
     }
@@ -116,10 +153,20 @@ fn what_was_learned_survives_every_merge() {
     assert!(reading.picture.table.len() > 10_000, "most were merged");
     for revision in 1..=total {
         let phrase = NormalizedKey::parse(&format!("phrase {revision}")).unwrap();
-        let key = LookupKey { namespace: &namespace(), phrase: &phrase };
-        let found = reading.lookup(key, Kind::InvocationPhrase, None).found().map(|found| found.value);
+        let key = LookupKey {
+            namespace: &namespace(),
+            phrase: &phrase,
+        };
+        let found = reading
+            .lookup(key, Kind::InvocationPhrase, None)
+            .found()
+            .map(|found| found.value);
         let gone = revision % 3 == 2 && revision < total;
-        assert_eq!(found, (!gone).then_some(format!("verb {}", revision % 10).as_str()), "{revision}");
+        assert_eq!(
+            found,
+            (!gone).then_some(format!("verb {}", revision % 10).as_str()),
+            "{revision}"
+        );
     }
 }
 
@@ -130,12 +177,17 @@ fn readers_see_whole_updates_while_they_are_applied() {
     let phrases: Vec<_> = (0..PHRASES).map(|id| format!("phrase {id}")).collect();
     let update = |publisher: &mut Publisher, revision: i64| {
         let value = revision.to_string();
-        let facts = phrases.iter().map(|phrase| fact(phrase, Kind::EntityAlias, "", &value, revision));
+        let facts = phrases
+            .iter()
+            .map(|phrase| fact(phrase, Kind::EntityAlias, "", &value, revision));
         publisher.apply(facts, Revision(revision));
     };
     update(&mut publisher, 1);
     let stop = AtomicBool::new(false);
-    let keys: Vec<_> = phrases.iter().map(|phrase| NormalizedKey::parse(phrase).unwrap()).collect();
+    let keys: Vec<_> = phrases
+        .iter()
+        .map(|phrase| NormalizedKey::parse(phrase).unwrap())
+        .collect();
     thread::scope(|scope| {
         let readers: Vec<_> = (0..4)
             .map(|_| {
@@ -145,11 +197,22 @@ fn readers_see_whole_updates_while_they_are_applied() {
                         let reading = view.read();
                         let namespace = namespace();
                         let revisions = keys.iter().map(|phrase| {
-                            let key = LookupKey { namespace: &namespace, phrase };
-                            reading.lookup(key, Kind::EntityAlias, None).found().unwrap().revision.0
+                            let key = LookupKey {
+                                namespace: &namespace,
+                                phrase,
+                            };
+                            reading
+                                .lookup(key, Kind::EntityAlias, None)
+                                .found()
+                                .unwrap()
+                                .revision
+                                .0
                         });
                         let revisions: Vec<_> = revisions.collect();
-                        assert!(revisions.iter().all(|revision| *revision == revisions[0]), "{revisions:?}");
+                        assert!(
+                            revisions.iter().all(|revision| *revision == revisions[0]),
+                            "{revisions:?}"
+                        );
                         assert!(revisions[0] >= last, "never back");
                         assert_eq!(revisions[0], reading.revision().0);
                         last = revisions[0];
@@ -175,7 +238,10 @@ async fn a_view_says_how_stale_it_is_and_is_waited_for() {
     let clock = ManualClock::default();
     let (_publisher, view) = LearnedView::new(&Entropy::seeded(1), clock.shared());
     let stale = view.staleness();
-    assert_eq!((stale.origin, stale.age, stale.connected), (Origin::Nothing, None, false));
+    assert_eq!(
+        (stale.origin, stale.age, stale.connected),
+        (Origin::Nothing, None, false)
+    );
 
     let waiting = tokio::spawn({
         let view = view.clone();
@@ -191,8 +257,13 @@ async fn a_view_says_how_stale_it_is_and_is_waited_for() {
         });
         tokio::task::yield_now().await;
     }
-    tokio::time::timeout(Duration::from_secs(1), waiting).await.unwrap().unwrap();
-    tokio::time::timeout(Duration::from_secs(1), view.wait_until_filled()).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(1), waiting)
+        .await
+        .unwrap()
+        .unwrap();
+    tokio::time::timeout(Duration::from_secs(1), view.wait_until_filled())
+        .await
+        .unwrap();
     clock.advance(SignedDuration::from_secs(90));
     assert_eq!(view.staleness().age, Some(SignedDuration::from_secs(90)));
 }

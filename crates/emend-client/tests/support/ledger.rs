@@ -8,7 +8,9 @@ use emend_core::{
 };
 use emend_proto::{
     common::v1::{Cause, ResourceKey},
-    learning::v1::{self as pb, Bookmark, Cursor, Drain, Resumed, SnapshotBegin, SnapshotEnd, SnapshotReason},
+    learning::v1::{
+        self as pb, Bookmark, Cursor, Drain, Resumed, SnapshotBegin, SnapshotEnd, SnapshotReason,
+    },
     wire::{Change, ChangeKind, Message, Resource, SnapshotChunk, SubscribeResponse, Update},
 };
 
@@ -18,7 +20,13 @@ pub(crate) type State = BTreeMap<Key, (i64, Vec<u8>)>;
 
 /// The key of a phrase's verb for everybody.
 pub(crate) fn verb_key(phrase: &str) -> Key {
-    ("fund-admin".into(), 1, phrase.into(), String::new(), String::new())
+    (
+        "fund-admin".into(),
+        1,
+        phrase.into(),
+        String::new(),
+        String::new(),
+    )
 }
 
 pub(crate) fn verb(phrase: &str, verb: &str) -> Vec<u8> {
@@ -60,39 +68,42 @@ impl Ledger {
     pub(crate) fn commit(&mut self, changes: impl IntoIterator<Item = (Key, Option<Vec<u8>>)>) -> i64 {
         let mut state = self.state(self.head()).clone();
         let revision = self.head() + 1;
-        let mut changed = Vec::new();
+        let mut keys = Vec::new();
         for (key, value) in changes {
             match value {
-                Some(value) => {
-                    state.insert(key.clone(), (revision, value));
-                }
-                None => {
-                    state.remove(&key);
-                }
-            }
-            changed.push(key);
+                Some(value) => state.insert(key.clone(), (revision, value)),
+                None => state.remove(&key),
+            };
+            keys.push(key);
         }
         self.states.push(state);
-        self.changed.push(changed);
+        self.changed.push(keys);
         revision
     }
 
     pub(crate) fn cursor(&self, revision: i64) -> Cursor {
-        Cursor { epoch: self.epoch.clone(), revision, filter_hash: self.filter_hash }
+        Cursor {
+            epoch: self.epoch.clone(),
+            revision,
+            filter_hash: self.filter_hash,
+        }
     }
 
     pub(crate) fn digests(&self, revision: i64) -> Vec<pb::Digest> {
         let mut digests: BTreeMap<(String, i32, bool), Digest> = BTreeMap::new();
         for ((namespace, kind, key, qualifier, user_id), (revision, value)) in self.state(revision) {
-            digests.entry((namespace.clone(), *kind, !user_id.is_empty())).or_default().add(&Item {
-                namespace,
-                kind: *kind,
-                key,
-                qualifier,
-                user_id,
-                revision: *revision,
-                value_checksum: value_checksum(value),
-            });
+            digests
+                .entry((namespace.clone(), *kind, !user_id.is_empty()))
+                .or_default()
+                .add(&Item {
+                    namespace,
+                    kind: *kind,
+                    key,
+                    qualifier,
+                    user_id,
+                    revision: *revision,
+                    value_checksum: value_checksum(value),
+                });
         }
         digests
             .into_iter()
@@ -107,13 +118,22 @@ impl Ledger {
     }
 
     pub(crate) fn snapshot(&self, revision: i64, reason: SnapshotReason, chunk: usize) -> Vec<Message> {
-        let resources: Vec<_> =
-            self.state(revision).iter().map(|(key, (revision, value))| resource(key, *revision, value)).collect();
-        let begin = SnapshotBegin { revision, reason: reason.into(), resource_count: number(resources.len()) };
+        let resources: Vec<_> = self
+            .state(revision)
+            .iter()
+            .map(|(key, (revision, value))| resource(key, *revision, value))
+            .collect();
+        let begin = SnapshotBegin {
+            revision,
+            reason: reason.into(),
+            resource_count: number(resources.len()),
+        };
         let mut messages = vec![Message::SnapshotBegin(begin)];
-        messages.extend(
-            resources.chunks(chunk).map(|part| Message::SnapshotChunk(SnapshotChunk { resources: part.to_vec() })),
-        );
+        messages.extend(resources.chunks(chunk).map(|part| {
+            Message::SnapshotChunk(SnapshotChunk {
+                resources: part.to_vec(),
+            })
+        }));
         messages.push(Message::SnapshotEnd(SnapshotEnd {
             cursor: Some(self.cursor(revision)),
             digests: self.digests(revision),
@@ -129,7 +149,10 @@ impl Ledger {
                 newest.insert(key, revision);
             }
         }
-        let mut newest: Vec<_> = newest.into_iter().map(|(key, revision)| (revision, key)).collect();
+        let mut newest: Vec<_> = newest
+            .into_iter()
+            .map(|(key, revision)| (revision, key))
+            .collect();
         newest.sort();
         let changes: Vec<_> = newest
             .into_iter()
@@ -140,7 +163,10 @@ impl Ledger {
                     None => ChangeKind::Deleted(to_key(key)),
                 }),
                 cause: Cause::Votes.into(),
-                committed_at: Some(prost_types::Timestamp { seconds: 1_767_225_600, nanos: 0 }),
+                committed_at: Some(prost_types::Timestamp {
+                    seconds: 1_767_225_600,
+                    nanos: 0,
+                }),
                 feedback_received_at: None,
                 traceparent: String::new(),
             })
@@ -176,7 +202,9 @@ impl Ledger {
     }
 
     pub(crate) fn resumed(&self, revision: i64) -> Message {
-        Message::Resumed(Resumed { cursor: Some(self.cursor(revision)) })
+        Message::Resumed(Resumed {
+            cursor: Some(self.cursor(revision)),
+        })
     }
 }
 
@@ -190,7 +218,10 @@ fn index(revision: i64) -> usize {
 
 pub(crate) fn drain() -> Message {
     Message::Drain(Drain {
-        reconnect_after: Some(prost_types::Duration { seconds: 0, nanos: 1_000_000 }),
+        reconnect_after: Some(prost_types::Duration {
+            seconds: 0,
+            nanos: 1_000_000,
+        }),
         reason: "SHUTDOWN".into(),
     })
 }
@@ -217,5 +248,7 @@ pub(crate) fn resource(key: &Key, revision: i64, value: &[u8]) -> Resource {
 }
 
 pub(crate) fn response(message: Message) -> SubscribeResponse {
-    SubscribeResponse { message: Some(message) }
+    SubscribeResponse {
+        message: Some(message),
+    }
 }

@@ -127,6 +127,11 @@ impl HandOver {
         }
     }
 
+    /// Takes all that waits.
+    pub(crate) fn take_all(&self) -> Vec<Leased> {
+        std::mem::take(&mut self.state().queue).into()
+    }
+
     /// Appends claimed events.
     pub(crate) fn append(&self, leased: Vec<Leased>) {
         self.state().queue.extend(leased);

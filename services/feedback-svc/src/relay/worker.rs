@@ -147,7 +147,8 @@ impl Relay {
                 Err(error) => error.to_string(),
             };
             if draining.is_cancelled() {
-                tracing::warn!(%trouble, waiting = self.hand_over.len(), "events stay in the outbox for the next start");
+                tracing::warn!(%trouble, "events stay in the outbox");
+                self.release().await;
                 return;
             }
             if backoff.attempts() == 0 {
@@ -157,6 +158,19 @@ impl Relay {
                 () = draining.cancelled() => {}
                 () = sleep(backoff.next()) => {}
             }
+        }
+    }
+
+    /// Gives up the leases of all that waits, so that another replica or the next start need not wait for their end.
+    async fn release(&self) {
+        let released: Vec<_> = self
+            .hand_over
+            .take_all()
+            .into_iter()
+            .map(|Leased { event_id, token, .. }| Settlement::Released { event_id, token })
+            .collect();
+        if let Err(error) = self.store.settle(&released).await {
+            tracing::warn!(%error, events = released.len(), "events stay leased until their leases expire");
         }
     }
 

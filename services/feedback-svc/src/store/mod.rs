@@ -3,6 +3,7 @@
 //! All times are the database's: leases, back-off, retention and accept orders hang on one clock however many replicas
 //! there are. The port must know nothing of gRPC or of how events travel.
 
+mod chunks;
 #[cfg(test)]
 mod contract;
 mod postgres;
@@ -123,6 +124,13 @@ pub(crate) enum Settlement {
         retry_in: Duration,
         /// Why.
         refusal: Refusal,
+    },
+    /// It was not tried: somebody else may do so at once.
+    Released {
+        /// The event.
+        event_id: EventId,
+        /// Whose lease it was.
+        token: LeaseToken,
     },
     /// It was refused for good.
     Dead {

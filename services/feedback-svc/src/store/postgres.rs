@@ -20,14 +20,20 @@ use crate::domain::{
     DeadLetter, DeadLetterQuery, DeliveryState, Feedback, FeedbackQuery, Lease, NewFeedback, NewRetraction,
     Redrive,
 };
-use queries::Columns;
+use feedback_sql::Columns;
 
-#[path = "queries.rs"]
+#[path = "feedback_sql.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
-mod queries;
+mod feedback_sql;
+#[path = "outbox_sql.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "portable SQL is compiled against each database"
+)]
+mod outbox_sql;
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
 
@@ -172,7 +178,7 @@ impl PostgresStore {
     async fn replay(&self, item: &Columns<'_>, lease: Option<Lease>) -> Result<Inserted, StoreError> {
         loop {
             if let Some(replayed) =
-                queries::replay(&mut *self.connection().await?, item.new, item.request_id).await?
+                feedback_sql::replay(&mut *self.connection().await?, item.new, item.request_id).await?
             {
                 return Ok(replayed);
             }
@@ -189,20 +195,20 @@ impl PostgresStore {
         lease: Option<Lease>,
     ) -> Result<Retracted, StoreError> {
         let mut transaction = self.pool.begin().await?;
-        let retracted = queries::retract(&mut transaction, retraction, lease).await?;
+        let retracted = feedback_sql::retract(&mut transaction, retraction, lease).await?;
         transaction.commit().await?;
         Ok(retracted)
     }
 
     async fn settle_once(&self, settlements: &[Settlement]) -> Result<(), StoreError> {
         let mut transaction = self.pool.begin().await?;
-        queries::settle(&mut transaction, settlements).await?;
+        outbox_sql::settle(&mut transaction, settlements).await?;
         Ok(transaction.commit().await?)
     }
 
     async fn redrive_once(&self, which: &Redrive) -> Result<u64, StoreError> {
         let mut transaction = self.pool.begin().await?;
-        let redriven = queries::redrive(&mut transaction, which).await?;
+        let redriven = outbox_sql::redrive(&mut transaction, which).await?;
         transaction.commit().await?;
         Ok(redriven)
     }
@@ -241,12 +247,12 @@ impl Store for PostgresStore {
     }
 
     async fn feedback(&self, namespace: &Namespace, id: FeedbackId) -> Result<Option<Feedback>, StoreError> {
-        let row = queries::feedback(&mut *self.connection().await?, namespace, id).await?;
+        let row = feedback_sql::feedback(&mut *self.connection().await?, namespace, id).await?;
         Ok(row.map(Feedback::try_from).transpose()?)
     }
 
     async fn list(&self, query: &FeedbackQuery) -> Result<Vec<Feedback>, StoreError> {
-        let rows = queries::list(&mut *self.connection().await?, query).await?;
+        let rows = feedback_sql::list(&mut *self.connection().await?, query).await?;
         Ok(rows
             .into_iter()
             .map(Feedback::try_from)
@@ -263,7 +269,7 @@ impl Store for PostgresStore {
 
     async fn claim(&self, limit: u32, lease: Lease) -> Result<Vec<Claimed>, StoreError> {
         let claimed = retry_conflicts(&self.entropy, async || {
-            queries::claim(&mut *self.connection().await?, CLAIM, limit, lease).await
+            outbox_sql::claim(&mut *self.connection().await?, CLAIM, limit, lease).await
         });
         Ok(claimed
             .await?
@@ -277,7 +283,7 @@ impl Store for PostgresStore {
     }
 
     async fn dead_letters(&self, query: &DeadLetterQuery) -> Result<Vec<DeadLetter>, StoreError> {
-        let rows = queries::dead_letters(&mut *self.connection().await?, query).await?;
+        let rows = outbox_sql::dead_letters(&mut *self.connection().await?, query).await?;
         Ok(rows
             .into_iter()
             .map(DeadLetter::try_from)
@@ -290,13 +296,13 @@ impl Store for PostgresStore {
 
     async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64, StoreError> {
         retry_conflicts(&self.entropy, async || {
-            queries::prune_request_ids(&mut *self.connection().await?, retention, limit).await
+            feedback_sql::prune_request_ids(&mut *self.connection().await?, retention, limit).await
         })
         .await
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
-        queries::ping(&mut *self.connection().await?).await
+        feedback_sql::ping(&mut *self.connection().await?).await
     }
 
     async fn close(&self) {

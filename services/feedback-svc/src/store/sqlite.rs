@@ -13,19 +13,25 @@ use emend_runtime::{
 };
 use sqlx::{QueryBuilder, Sqlite as Db, migrate::Migrator};
 
-use super::{Claimed, Inserted, Retracted, Settlement, Store, StoreError, rows};
+use super::{Claimed, Inserted, Retracted, Settlement, Store, StoreError, chunks::chunks, rows};
 use crate::domain::{
     DeadLetter, DeadLetterQuery, DeliveryState, Feedback, FeedbackQuery, Lease, NewFeedback, NewRetraction,
     Redrive,
 };
-use queries::{Columns, chunks};
+use feedback_sql::Columns;
 
-#[path = "queries.rs"]
+#[path = "feedback_sql.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
-mod queries;
+mod feedback_sql;
+#[path = "outbox_sql.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "portable SQL is compiled against each database"
+)]
+mod outbox_sql;
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
 
@@ -88,7 +94,7 @@ impl SqliteStore {
                 results.push(Inserted::Stored(rows::accepted("feedback", item.order, now_us)?));
                 stored.push(item);
             } else {
-                let replayed = queries::replay(&mut transaction, new, request_id).await?;
+                let replayed = feedback_sql::replay(&mut transaction, new, request_id).await?;
                 results.push(replayed.ok_or_else(|| {
                     CorruptRow::new("request_ids", "request_id", request_id, "in use and not there")
                 })?);
@@ -111,20 +117,20 @@ impl SqliteStore {
         lease: Option<Lease>,
     ) -> Result<Retracted, StoreError> {
         let mut transaction = self.pools.begin_write().await?;
-        let retracted = queries::retract(&mut transaction, retraction, lease).await?;
+        let retracted = feedback_sql::retract(&mut transaction, retraction, lease).await?;
         transaction.commit().await?;
         Ok(retracted)
     }
 
     async fn settle_once(&self, settlements: &[Settlement]) -> Result<(), StoreError> {
         let mut transaction = self.pools.begin_write().await?;
-        queries::settle(&mut transaction, settlements).await?;
+        outbox_sql::settle(&mut transaction, settlements).await?;
         Ok(transaction.commit().await?)
     }
 
     async fn redrive_once(&self, which: &Redrive) -> Result<u64, StoreError> {
         let mut transaction = self.pools.begin_write().await?;
-        let redriven = queries::redrive(&mut transaction, which).await?;
+        let redriven = outbox_sql::redrive(&mut transaction, which).await?;
         transaction.commit().await?;
         Ok(redriven)
     }
@@ -149,7 +155,7 @@ impl SqliteStore {
 
 /// Takes the request ids that are free; answers with the orders of those who got theirs.
 async fn insert_request_ids(
-    connection: &mut queries::Connection,
+    connection: &mut feedback_sql::Connection,
     numbered: &[Numbered<'_>],
     now_us: i64,
 ) -> Result<HashSet<i64>, StoreError> {
@@ -183,7 +189,7 @@ async fn insert_request_ids(
 }
 
 async fn insert_chunk(
-    connection: &mut queries::Connection,
+    connection: &mut feedback_sql::Connection,
     chunk: &[Numbered<'_>],
     now_us: i64,
     lease: Option<Lease>,
@@ -264,12 +270,12 @@ impl Store for SqliteStore {
     }
 
     async fn feedback(&self, namespace: &Namespace, id: FeedbackId) -> Result<Option<Feedback>, StoreError> {
-        let row = queries::feedback(&mut *self.reader().await?, namespace, id).await?;
+        let row = feedback_sql::feedback(&mut *self.reader().await?, namespace, id).await?;
         Ok(row.map(Feedback::try_from).transpose()?)
     }
 
     async fn list(&self, query: &FeedbackQuery) -> Result<Vec<Feedback>, StoreError> {
-        let rows = queries::list(&mut *self.reader().await?, query).await?;
+        let rows = feedback_sql::list(&mut *self.reader().await?, query).await?;
         Ok(rows
             .into_iter()
             .map(Feedback::try_from)
@@ -286,7 +292,7 @@ impl Store for SqliteStore {
 
     async fn claim(&self, limit: u32, lease: Lease) -> Result<Vec<Claimed>, StoreError> {
         let claimed = retry_conflicts(&self.entropy, async || {
-            queries::claim(&mut *self.writer().await?, CLAIM, limit, lease).await
+            outbox_sql::claim(&mut *self.writer().await?, CLAIM, limit, lease).await
         });
         Ok(claimed
             .await?
@@ -300,7 +306,7 @@ impl Store for SqliteStore {
     }
 
     async fn dead_letters(&self, query: &DeadLetterQuery) -> Result<Vec<DeadLetter>, StoreError> {
-        let rows = queries::dead_letters(&mut *self.reader().await?, query).await?;
+        let rows = outbox_sql::dead_letters(&mut *self.reader().await?, query).await?;
         Ok(rows
             .into_iter()
             .map(DeadLetter::try_from)
@@ -313,13 +319,13 @@ impl Store for SqliteStore {
 
     async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64, StoreError> {
         retry_conflicts(&self.entropy, async || {
-            queries::prune_request_ids(&mut *self.writer().await?, retention, limit).await
+            feedback_sql::prune_request_ids(&mut *self.writer().await?, retention, limit).await
         })
         .await
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
-        queries::ping(&mut *self.reader().await?).await
+        feedback_sql::ping(&mut *self.reader().await?).await
     }
 
     async fn close(&self) {

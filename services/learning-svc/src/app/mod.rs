@@ -12,6 +12,7 @@ pub mod failure;
 pub mod import;
 pub mod ingest;
 pub mod policies;
+pub mod queue;
 pub mod reevaluation;
 pub mod resources;
 pub mod revert;

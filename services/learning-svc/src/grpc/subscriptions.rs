@@ -11,12 +11,11 @@ mod tests;
 
 use std::{
     convert::Infallible,
-    pin::Pin,
     task::{Context, Poll},
 };
 
 use emend_proto::{
-    frame::{Frame, WireDecoder},
+    frame::{Frame, FrameCodec},
     learning::{
         encoded::subscription_service_server::{
             SubscriptionService, SubscriptionServiceServer as Generated,
@@ -28,7 +27,7 @@ use emend_runtime::{Error, caller::caller_of};
 use futures::{StreamExt as _, future::BoxFuture, stream::BoxStream};
 use http::{HeaderValue, header::CONTENT_TYPE};
 use tonic::{
-    Request, Response, Status, body::Body, codec::Streaming, metadata::MetadataMap, server::NamedService,
+    Request, Response, Status, body::Body, codec::{Codec as _, Streaming}, metadata::MetadataMap, server::NamedService,
 };
 use tower::Service;
 
@@ -144,7 +143,7 @@ impl Service<http::Request<Body>> for SubscriptionServer {
 /// Reads the one request message and opens the stream.
 async fn subscribe(own: Subscriptions, request: http::Request<Body>) -> Result<Session, Status> {
     let (parts, body) = request.into_parts();
-    let decoder = WireDecoder::<pb::SubscribeRequest>::default();
+    let decoder = FrameCodec::<Frame, pb::SubscribeRequest>::default().decoder();
     let mut messages = Streaming::new_request(decoder, body, None, Some(MAX_REQUEST));
     let message = messages
         .message()

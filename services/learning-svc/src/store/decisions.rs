@@ -601,10 +601,25 @@ pub struct AuditRecords {
     pub resources: Vec<(ContestId, Revision, Vec<u8>)>,
     /// All candidates: contest, candidate, occurrences, reporters.
     pub candidates: Vec<(ContestId, CandidateId, i64, i64)>,
-    /// All ballots that count: contest, candidate, voter, accept order.
-    pub ballots: Vec<(ContestId, CandidateId, VoterKey, AcceptOrder)>,
+    /// All ballots that count.
+    pub ballots: Vec<AuditedBallot>,
     /// How many resources the counters say there are.
     pub counted: HashMap<PolicyKey, u64>,
     /// How many resources there are.
     pub present: HashMap<PolicyKey, u64>,
+}
+
+/// A ballot that counts, as an audit sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct AuditedBallot {
+    /// Where it was cast.
+    pub contest: ContestId,
+    /// What it supports.
+    pub candidate: CandidateId,
+    /// Who cast it.
+    pub voter: VoterKey,
+    /// Decides which of a voter's ballots is newest.
+    pub accept_order: AcceptOrder,
+    /// The voter counts by itself.
+    pub identified: bool,
 }

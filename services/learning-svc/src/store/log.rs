@@ -3,6 +3,9 @@
 //! Rows of resources and changes are handed over as they are stored, unknown kinds included: who streams them must not
 //! need to understand them. It must know nothing of SQL, of subscribers or of how revisions are decided.
 
+#[cfg(test)]
+pub(crate) mod suite;
+
 use async_trait::async_trait;
 use bytes::Bytes;
 use emend_core::{Caller, Epoch, NodeId};

@@ -338,7 +338,7 @@ async fn write_node(
         .bind(write.caller.as_str())
         .bind(replica)
         .bind(info.as_slice())
-        .bind([].as_slice())
+        .bind(&[] as &[u8])
         .execute(&mut **transaction)
         .await?;
     }

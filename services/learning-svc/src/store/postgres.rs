@@ -108,3 +108,11 @@ pub(super) async fn notify(transaction: &mut Transaction<'static, Db>) -> Result
         .await?;
     Ok(())
 }
+
+/// A fresh, empty store, and the database that goes with it.
+#[cfg(test)]
+pub(super) async fn open_for_test() -> Option<(Backend, emend_runtime::testing::TestDatabase)> {
+    let database = emend_runtime::testing::TestPostgres::create().await?;
+    let store = PostgresStore::open(database.url(), 4).await.unwrap();
+    Some((store, database))
+}

@@ -17,7 +17,7 @@ use crate::store::{
     batches::batches,
     codes,
     decisions::{
-        AuditRecords, CandidateFilter, CandidatePosition, CandidateRecord, DecisionStore, FeedbackRecord, PolicyKey,
+        AuditRecords, AuditedBallot, CandidateFilter, CandidatePosition, CandidateRecord, DecisionStore, FeedbackRecord, PolicyKey,
         RevisionFilter, RevisionRecord, StoredPolicy, TransitionWrite, Tx,
     },
     rows::{
@@ -351,15 +351,19 @@ async fn audit(store: &Backend) -> Result<AuditRecords> {
         let candidate = CandidateId(uuid("candidate_id", &candidate)?);
         records.candidates.push((contest, candidate, occurrences, reporters));
     }
-    let ballots: Vec<(String, String, String, i64)> =
-        sqlx::query_as("SELECT contest_id, candidate_id, voter, accept_order FROM ballots WHERE retracted = 0")
-            .fetch_all(&mut *transaction)
-            .await?;
-    for (contest, candidate, voter, order) in ballots {
-        let contest = ContestId(uuid("contest_id", &contest)?);
-        let candidate = CandidateId(uuid("candidate_id", &candidate)?);
-        let voter = VoterKey(uuid("voter", &voter)?);
-        records.ballots.push((contest, candidate, voter, AcceptOrder(order)));
+    let ballots: Vec<(String, String, String, i64, i32)> = sqlx::query_as(
+        "SELECT contest_id, candidate_id, voter, accept_order, identified FROM ballots WHERE retracted = 0",
+    )
+    .fetch_all(&mut *transaction)
+    .await?;
+    for (contest, candidate, voter, order, identified) in ballots {
+        records.ballots.push(AuditedBallot {
+            contest: ContestId(uuid("contest_id", &contest)?),
+            candidate: CandidateId(uuid("candidate_id", &candidate)?),
+            voter: VoterKey(uuid("voter", &voter)?),
+            accept_order: AcceptOrder(order),
+            identified: identified != 0,
+        });
     }
     let counted: Vec<CountRow> = sqlx::query_as("SELECT namespace, kind, count FROM resource_counts")
         .fetch_all(&mut *transaction)

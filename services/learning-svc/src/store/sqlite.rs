@@ -84,3 +84,11 @@ pub(super) async fn lock_feedback(
 pub(super) async fn notify(_transaction: &mut Transaction<'static, Db>) -> Result<(), StoreError> {
     Ok(())
 }
+
+/// A fresh, empty store, and the directory that goes with it.
+#[cfg(test)]
+pub(super) async fn open_for_test() -> Option<(Backend, tempfile::TempDir)> {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(&directory.path().join("learning.db"), 2).await.unwrap();
+    Some((store, directory))
+}

@@ -340,7 +340,7 @@ fn resource(entry: &Entry) -> Result<common::Resource, Error> {
         value: Some(decode(entry)?),
         value_checksum: entry.checksum,
         committed_at: Some(timestamp_from_micros(entry.committed_at)),
-        etag: etag::of_revision(Revision(entry.revision)),
+        etag: etag::of_revision(entry.revision),
     })
 }
 

@@ -153,7 +153,8 @@ impl Session {
             _open: open,
         };
         session.schedule_bookmark(now);
-        session.timer.as_mut().reset(session.due());
+        let due = session.due();
+        session.timer.as_mut().reset(due);
         if let Some(reason) = start.snapshot {
             session.want(Wanted::Snapshot(reason));
         }

@@ -266,7 +266,7 @@ impl ReplicaState {
         let mut heap = BinaryHeap::with_capacity(groups.len());
         let mut ranges = Vec::with_capacity(groups.len());
         for group in groups {
-            let mut range = group.changed.range((lower.as_ref(), Bound::Unbounded));
+            let mut range = group.changed.range::<_, ByRevision>((lower.as_ref(), Bound::Unbounded));
             if let Some(first) = range.next() {
                 heap.push(Reverse((first, ranges.len())));
                 ranges.push(range);
@@ -311,15 +311,20 @@ impl ReplicaState {
             };
             let mut ranges: Vec<_> = kind
                 .iter()
-                .map(|group| group.live.range((lower.as_ref(), Bound::Unbounded)).peekable())
+                .map(|group| {
+                    let mut range = group
+                        .live
+                        .range::<_, ByKey>((lower.as_ref(), Bound::Unbounded));
+                    (range.next(), range)
+                })
                 .collect();
-            while let Some(next) = ranges
+            while let Some((head, range)) = ranges
                 .iter_mut()
-                .filter(|range| range.peek().is_some())
-                .min_by(|a, b| a.peek().cmp(&b.peek()))
-                .and_then(Iterator::next)
+                .filter(|(head, _)| head.is_some())
+                .min_by_key(|(head, _)| *head)
+                && let Some(ByKey(entry)) = std::mem::replace(head, range.next())
             {
-                if visit(&next.0).is_break() {
+                if visit(entry).is_break() {
                     return;
                 }
             }
@@ -366,20 +371,13 @@ impl ReplicaState {
             return Box::new(std::iter::empty());
         };
         let place = Entry::place(Arc::clone(&group.id), 0, from.0, from.1, user_id);
-        let bound = |included, place| {
-            if included {
-                Bound::Included(place)
-            } else {
-                Bound::Excluded(place)
-            }
-        };
         if user_id.is_empty() {
             let place = ByKey(place);
-            let range = group.live.range((bound(included, &place), Bound::Unbounded));
+            let range = group.live.range::<_, ByKey>((lower(included, &place), Bound::Unbounded));
             Box::new(range.map(|ByKey(entry)| entry))
         } else {
             let place = ByUser(place);
-            let range = group.by_user.range((bound(included, &place), Bound::Unbounded));
+            let range = group.by_user.range::<_, ByUser>((lower(included, &place), Bound::Unbounded));
             Box::new(
                 range
                     .map(|ByUser(entry)| entry)
@@ -403,6 +401,14 @@ fn group_id(namespace: &str, kind: i32, user_scoped: bool) -> GroupId {
         namespace: namespace.into(),
         kind,
         user_scoped,
+    }
+}
+
+fn lower<T>(included: bool, place: &T) -> Bound<&T> {
+    if included {
+        Bound::Included(place)
+    } else {
+        Bound::Excluded(place)
     }
 }
 

@@ -17,7 +17,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 const JITTER: f64 = 0.2;
 
 /// Spawns them all in `lifecycle`.
-pub fn spawn(stream: &Stream, wake: Wake, lifecycle: &Lifecycle) {
+pub(super) fn spawn(stream: &Stream, wake: Wake, lifecycle: &Lifecycle) {
     lifecycle.spawn("follow the log", follow(stream.clone(), wake, lifecycle.clone()));
     lifecycle.spawn("say farewell to streams", drain(stream.clone(), lifecycle.clone()));
     lifecycle.spawn("forget", forget(stream.clone(), lifecycle.clone()));

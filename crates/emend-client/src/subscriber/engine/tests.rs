@@ -61,7 +61,13 @@ fn change(id: usize, value: u8) -> (Key, Option<Vec<u8>>) {
         2 => (3, choice, Learned::Forbidden(choice.into())),
         _ => (77, "", Learned::Verb(choice.into())),
     };
-    let key = ("fund-admin".into(), kind, phrase.into(), qualifier.into(), user.into());
+    let key = (
+        "fund-admin".into(),
+        kind,
+        phrase.into(),
+        qualifier.into(),
+        user.into(),
+    );
     let bytes = match value {
         0 => None,
         1 if form < 2 => Some(vec![0xff]),
@@ -82,13 +88,19 @@ impl Node {
     fn new() -> Self {
         let (publisher, view) = LearnedView::new(&Entropy::seeded(1), SystemClock::shared());
         let engine = Engine::new(&view, publisher);
-        let mut node = Self { engine, view, ledger: Ledger::new("epoch"), at: None };
+        let mut node = Self {
+            engine,
+            view,
+            ledger: Ledger::new("epoch"),
+            at: None,
+        };
         node.connect();
         node
     }
 
     fn send(&mut self, message: Message) -> Result<Effect, ProtocolViolation> {
-        self.engine.receive(Frame(Bytes::from(response(message).encode_to_vec())))
+        self.engine
+            .receive(Frame(Bytes::from(response(message).encode_to_vec())))
     }
 
     fn send_all(&mut self, messages: Vec<Message>) {
@@ -100,7 +112,10 @@ impl Node {
                 Effect::Current { verdict, .. } => Some(verdict),
                 _ => None,
             };
-            assert!(!verdict.is_some_and(crate::replica::Verdict::differs), "{effect:?}");
+            assert!(
+                !verdict.is_some_and(crate::replica::Verdict::differs),
+                "{effect:?}"
+            );
         }
     }
 
@@ -108,13 +123,12 @@ impl Node {
     fn connect(&mut self) {
         let cursor = self.engine.replica.open();
         assert_eq!(cursor, self.at.map(|at| self.ledger.cursor(at)));
-        match self.at {
-            Some(at) => self.send_all(vec![self.ledger.resumed(at)]),
-            None => {
-                let head = self.ledger.head();
-                self.send_all(self.ledger.snapshot(head, SnapshotReason::NoCursor, 2));
-                self.at = Some(head);
-            }
+        if let Some(at) = self.at {
+            self.send_all(vec![self.ledger.resumed(at)]);
+        } else {
+            let head = self.ledger.head();
+            self.send_all(self.ledger.snapshot(head, SnapshotReason::NoCursor, 2));
+            self.at = Some(head);
         }
     }
 
@@ -177,10 +191,15 @@ impl Node {
                 let key = NormalizedKey::parse(phrase).unwrap();
                 let user = UserId::parse(user_id).ok();
                 for kind in [Kind::InvocationPhrase, Kind::EntityAlias] {
-                    let key = LookupKey { namespace: &namespace, phrase: &key };
+                    let key = LookupKey {
+                        namespace: &namespace,
+                        phrase: &key,
+                    };
                     let found = reading.lookup(key, kind, user.as_ref());
                     let (answer, prohibited) = expected(state, phrase, user_id, kind);
-                    let shown = found.found().map(|found| (found.value.to_owned(), found.revision.0));
+                    let shown = found
+                        .found()
+                        .map(|found| (found.value.to_owned(), found.revision.0));
                     assert_eq!(shown, answer, "{phrase} {user_id} {kind}");
                     let shown: BTreeSet<_> = found.prohibited().map(str::to_owned).collect();
                     assert_eq!(shown, prohibited, "{phrase} {user_id}");
@@ -191,11 +210,16 @@ impl Node {
 }
 
 /// The rules of look-ups once more, the plain way.
-fn expected(state: &State, phrase: &str, user: &str, kind: Kind) -> (Option<(String, i64)>, BTreeSet<String>) {
+fn expected(
+    state: &State,
+    phrase: &str,
+    user: &str,
+    kind: Kind,
+) -> (Option<(String, i64)>, BTreeSet<String>) {
     let of = |user: &str, kind: i32| {
-        let entries = state.iter().filter(move |((_, of, key, _, owner), _)| {
-            *of == kind && key == phrase && owner == user
-        });
+        let entries = state
+            .iter()
+            .filter(move |((_, of, key, _, owner), _)| *of == kind && key == phrase && owner == user);
         entries
             .filter_map(|(_, (revision, value))| {
                 let value = emend_wire::value::decode(value).ok()?;
@@ -204,8 +228,11 @@ fn expected(state: &State, phrase: &str, user: &str, kind: Kind) -> (Option<(Str
             .collect::<Vec<_>>()
     };
     let scopes: BTreeSet<&str> = [user, ""].into();
-    let prohibited: BTreeSet<String> =
-        scopes.iter().flat_map(|scope| of(scope, 3)).map(|(choice, _)| choice).collect();
+    let prohibited: BTreeSet<String> = scopes
+        .iter()
+        .flat_map(|scope| of(scope, 3))
+        .map(|(choice, _)| choice)
+        .collect();
     // Descending, so that the user's own comes before everybody's.
     let answer = scopes
         .iter()

@@ -1,1 +1,33 @@
-//! Use cases, on both databases.
+//! Every rule of spec/intent.md as use cases keep it, on both databases.
+
+mod concurrency;
+mod imports;
+mod people;
+mod policies;
+mod votes;
+pub(crate) mod world;
+
+/// Runs each of these tests on SQLite and on PostgreSQL.
+macro_rules! on_both_databases {
+    ($($test:ident),+ $(,)?) => {
+        mod sqlite {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $test() {
+                    super::$test(&crate::app::tests::world::World::sqlite().await).await;
+                }
+            )+
+        }
+        mod postgres {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $test() {
+                    if let Some(world) = crate::app::tests::world::World::postgres().await {
+                        super::$test(&world).await;
+                    }
+                }
+            )+
+        }
+    };
+}
+pub(crate) use on_both_databases;

@@ -17,11 +17,11 @@ use tonic::Status;
 use crate::stream::Session;
 
 /// See the module. The session is dropped as soon as it has ended.
-pub struct SessionBody(Option<Session>);
+pub(super) struct SessionBody(Option<Session>);
 
 impl SessionBody {
     /// Sends what the session says.
-    pub fn new(session: Session) -> Self {
+    pub(super) fn new(session: Session) -> Self {
         Self(Some(session))
     }
 }

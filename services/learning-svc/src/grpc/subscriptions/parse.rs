@@ -34,7 +34,7 @@ const SEEN_BOUNDS: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(1), SignedDuration::from_hours(366 * 24));
 
 /// A `SubscribeRequest`.
-pub fn subscription(request: pb::SubscribeRequest, caller: Caller) -> Result<Subscription, Violations> {
+pub(super) fn subscription(request: pb::SubscribeRequest, caller: Caller) -> Result<Subscription, Violations> {
     let mut violations = Violations::new();
     let info = request.node.unwrap_or_default();
     let node_id = node(&info, &mut violations);
@@ -71,7 +71,7 @@ pub fn subscription(request: pb::SubscribeRequest, caller: Caller) -> Result<Sub
 }
 
 /// A `ReportStatusRequest`, and the node that it is of.
-pub fn report(request: pb::ReportStatusRequest) -> Result<(NodeId, pb::ReportStatusRequest), Violations> {
+pub(super) fn report(request: pb::ReportStatusRequest) -> Result<(NodeId, pb::ReportStatusRequest), Violations> {
     let mut violations = Violations::new();
     let node_id = violations.check("node_id", NodeId::parse(&request.node_id));
     if let Some(applied) = &request.applied {
@@ -106,7 +106,7 @@ pub fn report(request: pb::ReportStatusRequest) -> Result<(NodeId, pb::ReportSta
 }
 
 /// A `ListNodesRequest`.
-pub fn list_nodes(mut request: pb::ListNodesRequest) -> Result<ListNodes, Violations> {
+pub(super) fn list_nodes(mut request: pb::ListNodesRequest) -> Result<ListNodes, Violations> {
     let mut violations = Violations::new();
     let limit = violations.check(
         "page_size",

@@ -1,0 +1,93 @@
+//! The log's contract on one database: stamped by each, like the portable SQL that it tests.
+
+use async_trait::async_trait;
+use jiff::SignedDuration;
+use sqlx::AssertSqlSafe;
+
+use super::{super::open_for_test, Backend, NOW_MICROS, micros};
+use crate::store::log::suite::{TestLog, Written, stamp};
+
+stamp!(open_for_test());
+
+#[async_trait]
+impl TestLog for Backend {
+    async fn append_aged(&self, changes: &[Written], age: SignedDuration) -> i64 {
+        let mut transaction = self.begin_write().await.unwrap();
+        let revision: i64 =
+            sqlx::query_scalar("UPDATE head SET revision = revision + 1 WHERE id = 1 RETURNING revision")
+                .fetch_one(&mut *transaction)
+                .await
+                .unwrap();
+        let committed_at: i64 = sqlx::query_scalar(AssertSqlSafe(format!(
+            "INSERT INTO revisions (revision, operation_id, cause, caller, on_behalf_of, reason, committed_at)
+             VALUES ($1, '', 1, 'me', '', '', {NOW_MICROS} - $2) RETURNING committed_at"
+        )))
+        .bind(revision)
+        .bind(micros(age))
+        .fetch_one(&mut *transaction)
+        .await
+        .unwrap();
+        for (ordinal, change) in changes.iter().enumerate() {
+            sqlx::query(
+                "INSERT INTO changes (revision, ordinal, contest_id, namespace, kind, key, qualifier, user_id, value,
+                   value_checksum, candidate_id, feedback_id, feedback_received_at, traceparent, policy_version)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '', '', 7, 'trace', 0)",
+            )
+            .bind(revision)
+            .bind(i32::try_from(ordinal).unwrap())
+            .bind(change.contest_id())
+            .bind(&change.namespace)
+            .bind(change.kind)
+            .bind(&change.key)
+            .bind(&change.qualifier)
+            .bind(&change.user_id)
+            .bind(&change.value)
+            .bind(change.checksum().cast_signed())
+            .execute(&mut *transaction)
+            .await
+            .unwrap();
+            sqlx::query("DELETE FROM resources WHERE contest_id = $1")
+                .bind(change.contest_id())
+                .execute(&mut *transaction)
+                .await
+                .unwrap();
+            let Some(value) = &change.value else { continue };
+            sqlx::query(
+                "INSERT INTO resources (contest_id, namespace, kind, key, qualifier, user_id, revision, value,
+                   value_checksum, committed_at)
+                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+            )
+            .bind(change.contest_id())
+            .bind(&change.namespace)
+            .bind(change.kind)
+            .bind(&change.key)
+            .bind(&change.qualifier)
+            .bind(&change.user_id)
+            .bind(revision)
+            .bind(value)
+            .bind(change.checksum().cast_signed())
+            .bind(committed_at)
+            .execute(&mut *transaction)
+            .await
+            .unwrap();
+        }
+        transaction.commit().await.unwrap();
+        revision
+    }
+
+    async fn lose_above(&self, revision: i64) {
+        let mut transaction = self.begin_write().await.unwrap();
+        for statement in [
+            "DELETE FROM changes WHERE revision > $1",
+            "DELETE FROM revisions WHERE revision > $1",
+            "UPDATE head SET revision = $1 WHERE id = 1",
+        ] {
+            sqlx::query(statement)
+                .bind(revision)
+                .execute(&mut *transaction)
+                .await
+                .unwrap();
+        }
+        transaction.commit().await.unwrap();
+    }
+}

@@ -1,0 +1,152 @@
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+
+use super::*;
+use crate::{
+    store::log::suite::{TestLog as _, write},
+    stream::{
+        Settings, Stream,
+        testing::{MemoryLog, catch_up, replica},
+    },
+};
+
+fn revision(stream: &Stream) -> i64 {
+    stream.state().unwrap().revision()
+}
+
+#[tokio::test]
+async fn it_loads_first_and_then_follows_page_by_page() {
+    let log = MemoryLog::new();
+    let settings = Settings {
+        page_revisions: 2,
+        ..Settings::default()
+    };
+    let stream = replica(&log, settings).await;
+    for _ in 0..5 {
+        log.append(&[write("k", Some("x"))]).await;
+    }
+    let tailer = stream.tailer();
+    assert_eq!(tailer.run_once().await.unwrap(), Tailed::More);
+    assert_eq!(revision(&stream), 2);
+    assert_eq!(tailer.run_once().await.unwrap(), Tailed::More);
+    assert_eq!(tailer.run_once().await.unwrap(), Tailed::Current);
+    assert_eq!(tailer.run_once().await.unwrap(), Tailed::Current);
+    assert_eq!(revision(&stream), 5);
+}
+
+#[tokio::test]
+async fn a_missing_revision_is_an_error_and_nothing_beyond_it_is_published() {
+    let log = MemoryLog::new();
+    let stream = replica(&log, Settings::default()).await;
+    for _ in 0..3 {
+        log.append(&[write("k", Some("x"))]).await;
+    }
+    log.tear(2);
+    let error = stream.tailer().run_once().await.unwrap_err();
+    assert!(matches!(error, TailError::Gap { missing: 2, head: 3 }), "{error}");
+    assert_eq!(revision(&stream), 0);
+}
+
+#[tokio::test]
+async fn a_store_that_fails_changes_nothing_and_following_goes_on_later() {
+    let log = MemoryLog::new();
+    let stream = replica(&log, Settings::default()).await;
+    log.append(&[write("k", Some("x"))]).await;
+    log.fail(true);
+    assert!(stream.tailer().run_once().await.is_err());
+    assert_eq!(revision(&stream), 0);
+    log.fail(false);
+    catch_up(&stream).await;
+    assert_eq!(revision(&stream), 1);
+}
+
+#[tokio::test]
+async fn of_several_replicas_that_see_the_log_go_backwards_one_mints_the_epoch() {
+    let log = MemoryLog::new();
+    let (one, other) = (
+        replica(&log, Settings::default()).await,
+        replica(&log, Settings::default()).await,
+    );
+    for key in ["a", "b", "c"] {
+        log.append(&[write(key, Some("x"))]).await;
+    }
+    catch_up(&one).await;
+    catch_up(&other).await;
+    let before = one.state().unwrap().epoch();
+
+    log.lose_above(1).await;
+    assert_eq!(one.tailer().run_once().await.unwrap(), Tailed::NewEpoch);
+    assert_eq!(other.tailer().run_once().await.unwrap(), Tailed::NewEpoch);
+    let (state, others) = (one.state().unwrap(), other.state().unwrap());
+    assert_eq!((state.epoch(), state.revision()), (others.epoch(), others.revision()));
+    assert_ne!(state.epoch(), before);
+    assert_eq!(state.revision(), 1);
+    assert!(state.get("a", 1, "a", "", "").is_some() && state.get("a", 1, "b", "", "").is_none());
+}
+
+#[tokio::test]
+async fn a_log_that_lost_its_tail_and_grew_again_beyond_is_noticed() {
+    let log = MemoryLog::new();
+    let stream = replica(&log, Settings::default()).await;
+    for key in ["a", "b", "c"] {
+        log.append(&[write(key, Some("x"))]).await;
+    }
+    catch_up(&stream).await;
+    log.lose_above(1).await;
+    log.advance(SignedDuration::from_secs(1));
+    for key in ["d", "e", "f"] {
+        log.append(&[write(key, Some("x"))]).await;
+    }
+    assert_eq!(stream.tailer().run_once().await.unwrap(), Tailed::NewEpoch);
+    let state = stream.state().unwrap();
+    assert_eq!(state.revision(), 4);
+    assert!(state.get("a", 1, "c", "", "").is_none() && state.get("a", 1, "f", "", "").is_some());
+}
+
+#[tokio::test]
+async fn a_raised_horizon_reaches_the_state() {
+    let log = MemoryLog::new();
+    let stream = replica(&log, Settings::default()).await;
+    log.append(&[write("k", Some("x"))]).await;
+    log.append(&[write("k", None)]).await;
+    catch_up(&stream).await;
+    assert_eq!(stream.state().unwrap().tombstones(), 1);
+    log.advance(SignedDuration::from_hours(24 * 8));
+    assert_eq!(stream.retention().run_once().await.unwrap(), 2);
+    catch_up(&stream).await;
+    let state = stream.state().unwrap();
+    assert_eq!((state.horizon(), state.tombstones()), (2, 0));
+}
+
+#[tokio::test]
+async fn waiting_for_a_revision_ends_when_it_is_published_and_never_takes_for_ever() {
+    let log = MemoryLog::new();
+    let settings = Settings {
+        max_wait: std::time::Duration::from_millis(20),
+        ..Settings::default()
+    };
+    let stream = replica(&log, settings).await;
+    let error = stream.wait_for(1, None).await.unwrap_err();
+    assert_eq!(error.reason(), "REPLICA_BEHIND");
+    let waiting = {
+        let stream = stream.clone();
+        async move { stream.wait_for(1, None).await.map(|state| state.revision()) }
+    };
+    let publishing = async {
+        log.append(&[write("k", Some("x"))]).await;
+        catch_up(&stream).await;
+    };
+    let (waited, ()) = tokio::join!(waiting, publishing);
+    assert_eq!(waited.unwrap(), 1);
+    let empty = Stream::new(
+        Arc::new(log.clone()),
+        Settings {
+            max_wait: std::time::Duration::from_millis(1),
+            ..Settings::default()
+        },
+        emend_runtime::ManualClock::default().shared(),
+        emend_runtime::Entropy::seeded(1),
+    );
+    assert_eq!(empty.wait_for(0, None).await.unwrap_err().reason(), "NOT_LOADED");
+}

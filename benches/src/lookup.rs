@@ -1,0 +1,341 @@
+//! Looking up in a node's view, against what one would write first: a locked hash map, and a persistent map behind an
+//! atomic pointer. All hold the same phrases, get the same updates while they are read, and are asked the same questions.
+//!
+//! The phrases asked for lie in memory in the order in which they are asked, as a phrase that was just normalised lies in
+//! the cache. Each figure is the median over batches, which other programs on the machine disturb least.
+
+use std::{
+    collections::HashMap,
+    hint::black_box,
+    sync::{
+        RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use anyhow::{Context as _, Result};
+use arc_swap::ArcSwap;
+use clap::Args;
+use emend_client::{
+    LearnedView, LookupKey,
+    view::{Fact, Publisher},
+};
+use emend_core::{Kind, Namespace, NormalizedKey, Revision};
+use emend_runtime::{Entropy, SystemClock};
+use tokio::time::Instant;
+
+/// Look-ups that are timed together.
+const BATCH: usize = 2_000;
+/// Changes in one update.
+const CHANGES: usize = 10;
+const NAMESPACE: &str = "fund-admin";
+
+/// Look-ups in a node, against a locked hash map and a persistent map.
+#[derive(Debug, Args)]
+pub(crate) struct Lookup {
+    /// How many phrases are learned.
+    #[arg(long, default_value_t = 1_000_000)]
+    phrases: usize,
+    /// Updates per second while looking up.
+    #[arg(long, default_value_t = 20.0)]
+    updates: f64,
+    /// Threads that look up at the same time, in the second round.
+    #[arg(long, default_value_t = 2)]
+    threads: usize,
+    /// How long each figure is measured, in seconds.
+    #[arg(long, default_value_t = 3.0)]
+    seconds: f64,
+    /// Distinct verbs that the phrases mean.
+    #[arg(long, default_value_t = 5_000)]
+    verbs: usize,
+}
+
+/// Something that can be asked and changed.
+trait Subject: Sync {
+    /// The length of the answer and its revision, so that both are read; none: not learned.
+    fn ask(&self, phrase: &NormalizedKey) -> Option<(usize, i64)>;
+    /// Applies one update.
+    fn update(&self, changes: &[(String, String)], revision: i64);
+}
+
+struct Answer {
+    value: String,
+    revision: i64,
+}
+
+struct View {
+    view: LearnedView,
+    namespace: Namespace,
+    publisher: std::sync::Mutex<Publisher>,
+}
+
+impl Subject for View {
+    fn ask(&self, phrase: &NormalizedKey) -> Option<(usize, i64)> {
+        let reading = self.view.read();
+        let key = LookupKey {
+            namespace: &self.namespace,
+            phrase,
+        };
+        let found = reading.lookup(key, Kind::InvocationPhrase, None).found()?;
+        Some((found.value.len(), found.revision.0))
+    }
+
+    fn update(&self, changes: &[(String, String)], revision: i64) {
+        let facts = changes.iter().map(|(phrase, verb)| fact(phrase, verb, revision));
+        if let Ok(mut publisher) = self.publisher.lock() {
+            publisher.apply(facts, Revision(revision));
+        }
+    }
+}
+
+struct Locked(RwLock<HashMap<String, Answer>>);
+
+impl Subject for Locked {
+    fn ask(&self, phrase: &NormalizedKey) -> Option<(usize, i64)> {
+        let map = self.0.read().ok()?;
+        let found = map.get(phrase.as_str())?;
+        Some((found.value.len(), found.revision))
+    }
+
+    fn update(&self, changes: &[(String, String)], revision: i64) {
+        if let Ok(mut map) = self.0.write() {
+            for (phrase, verb) in changes {
+                let value = verb.clone();
+                map.insert(phrase.clone(), Answer { value, revision });
+            }
+        }
+    }
+}
+
+struct Persistent(ArcSwap<imbl::HashMap<String, std::sync::Arc<Answer>>>);
+
+impl Subject for Persistent {
+    fn ask(&self, phrase: &NormalizedKey) -> Option<(usize, i64)> {
+        let map = self.0.load();
+        let found = map.get(phrase.as_str())?;
+        Some((found.value.len(), found.revision))
+    }
+
+    fn update(&self, changes: &[(String, String)], revision: i64) {
+        let mut map = imbl::HashMap::clone(&self.0.load());
+        for (phrase, verb) in changes {
+            let value = verb.clone();
+            map.insert(phrase.clone(), std::sync::Arc::new(Answer { value, revision }));
+        }
+        self.0.store(std::sync::Arc::new(map));
+    }
+}
+
+/// What is asked, in order.
+struct Questions {
+    known: Vec<NormalizedKey>,
+    unknown: Vec<NormalizedKey>,
+}
+
+/// Nanoseconds per look-up, each the median over batches.
+struct Figures {
+    /// Many look-ups in a row: what a thread can do.
+    known: f64,
+    unknown: f64,
+    /// Each waits for the one before: what one query waits for.
+    serial: f64,
+    /// As `known`, with several threads.
+    threads: f64,
+    /// The longest update.
+    update: Duration,
+}
+
+/// Runs the benchmark and prints its table.
+pub(crate) fn run(args: &Lookup) -> Result<()> {
+    let draw = Draw(Entropy::seeded(7));
+    let phrases: Vec<String> = (0..args.phrases).map(|id| phrase(id, "learned")).collect();
+    let verb_of = |id: usize| format!("verb_of_the_application_{}", id % args.verbs.max(1));
+    let questions = Questions {
+        known: shuffled(&phrases, &draw)?,
+        unknown: shuffled(
+            &(0..args.phrases.min(200_000)).map(|id| phrase(id, "unheard")).collect::<Vec<_>>(),
+            &draw,
+        )?,
+    };
+    println!(
+        "{} phrases, {} verbs, {} updates/s of {CHANGES} changes while looking up; medians of batches of {BATCH}",
+        args.phrases, args.verbs, args.updates
+    );
+    println!(
+        "{:<28} {:>10} {:>10} {:>10} {:>12} {:>14}",
+        "ns per look-up", "known", "unknown", "serial", "threads", "longest update"
+    );
+
+    let (mut publisher, view) = LearnedView::new(&Entropy::system(), SystemClock::shared());
+    let verbs: Vec<String> = (0..args.phrases).map(verb_of).collect();
+    let facts = phrases.iter().zip(&verbs).map(|(phrase, verb)| fact(phrase, verb, 1));
+    publisher.replace(args.phrases, facts, Revision(1));
+    let subject = View {
+        view,
+        namespace: Namespace::parse(NAMESPACE).context("a namespace")?,
+        publisher: publisher.into(),
+    };
+    let ours = measured(&subject, &questions, &phrases, args);
+    show("LearnedView", &ours, &ours);
+    drop(subject);
+
+    let answers = || {
+        let answer = |verb: &String| Answer {
+            value: verb.clone(),
+            revision: 1,
+        };
+        phrases.iter().cloned().zip(verbs.iter().map(answer))
+    };
+    let subject = Locked(RwLock::new(answers().collect()));
+    show("RwLock<std HashMap>", &measured(&subject, &questions, &phrases, args), &ours);
+    drop(subject);
+
+    let map = answers().map(|(phrase, answer)| (phrase, std::sync::Arc::new(answer))).collect();
+    let subject = Persistent(ArcSwap::from_pointee(map));
+    show("ArcSwap<imbl HashMap>", &measured(&subject, &questions, &phrases, args), &ours);
+    Ok(())
+}
+
+fn measured(subject: &impl Subject, questions: &Questions, phrases: &[String], args: &Lookup) -> Figures {
+    let seconds = Duration::from_secs_f64(args.seconds);
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let updating = scope.spawn(|| updates(subject, phrases, args, &stop));
+        let known = median(batches(subject, &questions.known, 0, seconds, false));
+        let unknown = median(batches(subject, &questions.unknown, 0, seconds, false));
+        let serial = median(batches(subject, &questions.known, 0, seconds, true));
+        let readers: Vec<_> = (0..args.threads)
+            .map(|reader| {
+                // Each begins somewhere else.
+                let start = questions.known.len() / args.threads * reader;
+                scope.spawn(move || batches(subject, &questions.known, start, seconds, false))
+            })
+            .collect();
+        let threads = readers.into_iter().flat_map(|reader| reader.join().unwrap_or_default()).collect();
+        let threads = median(threads);
+        stop.store(true, Ordering::Relaxed);
+        let update = updating.join().unwrap_or_default();
+        Figures {
+            known,
+            unknown,
+            serial,
+            threads,
+            update,
+        }
+    })
+}
+
+/// Applies updates at their rate; returns how long the longest took.
+fn updates(subject: &impl Subject, phrases: &[String], args: &Lookup, stop: &AtomicBool) -> Duration {
+    let draw = Draw(Entropy::seeded(11));
+    let mut longest = Duration::ZERO;
+    let mut revision = 1;
+    if args.updates <= 0.0 {
+        return longest;
+    }
+    while !stop.load(Ordering::Relaxed) {
+        revision += 1;
+        let changes: Vec<_> = (0..CHANGES)
+            .map(|_| {
+                let id = draw.below(phrases.len());
+                (phrases[id].clone(), format!("verb_of_the_application_{}", id % args.verbs.max(1)))
+            })
+            .collect();
+        let start = Instant::now();
+        subject.update(&changes, revision);
+        longest = longest.max(start.elapsed());
+        thread::sleep(Duration::from_secs_f64(1.0 / args.updates).saturating_sub(start.elapsed()));
+    }
+    longest
+}
+
+/// Nanoseconds per look-up of each batch.
+fn batches(
+    subject: &impl Subject,
+    questions: &[NormalizedKey],
+    start: usize,
+    within: Duration,
+    serial: bool,
+) -> Vec<f64> {
+    let end = Instant::now() + within;
+    let mut nanos = Vec::new();
+    let mut at = start;
+    while Instant::now() < end {
+        let begun = Instant::now();
+        let mut sum = 0;
+        for _ in 0..BATCH {
+            let (length, revision) = subject.ask(&questions[at]).unwrap_or_default();
+            // Where the answer decides what is asked next, no look-up can begin before the last has ended. The answer is
+            // never that long; the compiler does not know.
+            let step = if serial { black_box(length) >> 40 } else { 0 };
+            sum += length + usize::try_from(revision).unwrap_or(0);
+            at += 1 + step;
+            if at >= questions.len() {
+                at = 0;
+            }
+        }
+        black_box(sum);
+        nanos.push(begun.elapsed().as_secs_f64() * 1e9 / BATCH as f64);
+    }
+    nanos
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn show(name: &str, figures: &Figures, ours: &Figures) {
+    let cell = |of: fn(&Figures) -> f64| {
+        let ratio = of(figures) / of(ours);
+        format!("{:.0} ({ratio:.1}x)", of(figures))
+    };
+    println!(
+        "{name:<28} {:>10} {:>10} {:>10} {:>12} {:>14}",
+        cell(|figures| figures.known),
+        cell(|figures| figures.unknown),
+        cell(|figures| figures.serial),
+        cell(|figures| figures.threads),
+        format!("{:.1?}", figures.update),
+    );
+}
+
+fn fact<'a>(phrase: &'a str, verb: &'a str, revision: i64) -> Fact<'a> {
+    Fact {
+        namespace: NAMESPACE,
+        kind: Kind::InvocationPhrase,
+        key: phrase,
+        qualifier: "",
+        user_id: "",
+        revision: Revision(revision),
+        value: Some(verb.into()),
+    }
+}
+
+/// About as long as what people say to a system, and all different.
+fn phrase(id: usize, word: &str) -> String {
+    const VERBS: [&str; 7] = ["set up", "show me", "please book", "cancel", "find", "compare", "send"];
+    const NOUNS: [&str; 5] = ["a csa", "the fund report", "my transfer", "an isda", "all open trades"];
+    format!("{} {} {word} {id}", VERBS[id % VERBS.len()], NOUNS[id / 7 % NOUNS.len()])
+}
+
+/// Allocated in the order in which they will be asked.
+fn shuffled(phrases: &[String], draw: &Draw) -> Result<Vec<NormalizedKey>> {
+    let mut order: Vec<usize> = (0..phrases.len()).collect();
+    for last in (1..order.len()).rev() {
+        order.swap(last, draw.below(last + 1));
+    }
+    let parsed = order.into_iter().map(|id| NormalizedKey::parse(&phrases[id]));
+    parsed.collect::<Result<_, _>>().context("a phrase that cannot be normalised")
+}
+
+struct Draw(Entropy);
+
+impl Draw {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the bound")]
+    fn below(&self, bound: usize) -> usize {
+        ((self.0.fraction() * bound as f64) as usize).min(bound.saturating_sub(1))
+    }
+}

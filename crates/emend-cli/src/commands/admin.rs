@@ -1,0 +1,53 @@
+//! `emend admin`: for operators, on the database itself.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use emend_core::Epoch;
+use emend_runtime::database::DatabaseUrl;
+use serde_json::json;
+
+use crate::{context::Context, failure::Result, output::Output, pair};
+
+/// What to do.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Example:
+  emend admin new-epoch --data-dir ./emend-data
+
+After learning-svc's database was restored from a backup, revisions that nodes have applied are missing in it, and others
+will come under the same numbers. A new epoch makes every node take a snapshot instead of going on from where it was. Run it
+before learning-svc serves again.")]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Begin a new life of the revision log, after a restore
+    NewEpoch {
+        /// The data directory of `emend up`; no process may use it
+        #[arg(long, value_name = "DIR", default_value = "emend-data", conflicts_with = "database_url")]
+        data_dir: PathBuf,
+        /// learning-svc's database instead
+        #[arg(long, value_name = "URL", env = "EMEND_DATABASE_URL", hide_env_values = true)]
+        database_url: Option<DatabaseUrl>,
+    },
+}
+
+/// Does it.
+pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+    let What::NewEpoch { data_dir, database_url } = args.what;
+    let databases = pair::Databases::open(&data_dir, database_url)?;
+    let store = learning_svc::store::open(&databases.learning, 2, &context.entropy)
+        .await
+        .map_err(anyhow::Error::from)?;
+    let head = store.head().await.map_err(anyhow::Error::from)?;
+    let epoch = store
+        .mint_epoch(head.epoch, Epoch(context.entropy.uuid_v4()))
+        .await
+        .map_err(anyhow::Error::from)?;
+    let json = json!({"epoch": epoch.to_string(), "oldEpoch": head.epoch.to_string(), "revision": head.revision});
+    output.result(&json, || format!("The log is at epoch {epoch} now; every node will take a snapshot."))
+}

@@ -1,0 +1,64 @@
+//! `emend up`: both services in one process.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use emend_runtime::{Lifecycle, database::DatabaseUrl, lifecycle::run_until_signal, listen::Exposure};
+use serde_json::json;
+
+use crate::{
+    context::Context,
+    failure::Result,
+    output::Output,
+    pair::{Databases, GRACE, Pair},
+};
+
+/// Where the data is, and who may connect.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  emend up
+  emend up --data-dir /var/lib/emend
+  emend up --ephemeral --feedback-addr 127.0.0.1:0 --learning-addr 127.0.0.1:0
+  emend up --database-url postgres://emend:secret@db.example/emend
+
+When both services serve, one line is written to standard output, and nothing else is ever:
+  emend: ready feedback=127.0.0.1:7401 learning=127.0.0.1:7402
+The log goes to standard error. SIGTERM or ctrl-c ends it in good order; a second one at once.")]
+pub struct Args {
+    /// The directory of the SQLite files, which this process alone uses
+    #[arg(long, value_name = "DIR", default_value = "emend-data", env = "EMEND_DATA_DIR")]
+    data_dir: PathBuf,
+    /// Keep the data in PostgreSQL instead, both services in one database
+    #[arg(long, value_name = "URL", env = "EMEND_DATABASE_URL", hide_env_values = true, conflicts_with = "ephemeral")]
+    database_url: Option<DatabaseUrl>,
+    /// Keep the data in a directory that is removed at the end
+    #[arg(long)]
+    ephemeral: bool,
+    /// Whether strangers may connect.
+    #[command(flatten)]
+    exposure: Exposure,
+}
+
+/// Runs them until a signal.
+pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result<ExitCode> {
+    let databases = if args.ephemeral {
+        Databases::ephemeral()?
+    } else {
+        Databases::open(&args.data_dir, args.database_url)?
+    };
+    let lifecycle = Lifecycle::new();
+    let pair = Pair::start(
+        databases,
+        (context.feedback_addr(), context.learning_addr()),
+        args.exposure,
+        &lifecycle,
+        context,
+    )
+    .await?;
+    let (feedback, learning) = (pair.feedback(), pair.learning());
+    let json = json!({"ready": {"feedback": feedback.to_string(), "learning": learning.to_string()}});
+    output.result(&json, || format!("emend: ready feedback={feedback} learning={learning}"))?;
+    let code = run_until_signal(&lifecycle, GRACE).await;
+    pair.close().await;
+    Ok(code)
+}

@@ -1,0 +1,198 @@
+//! `emend watch`: what is learned, as it is learned.
+//!
+//! It subscribes as a search node does, verifies as a node does, and is listed among the nodes while it runs.
+
+use std::time::Duration;
+
+use emend_client::{AppliedChange, Observed, State, Subscriber, SubscriberEvent};
+use emend_core::{Kind as CoreKind, Revision};
+use emend_proto::learning::v1::SnapshotReason;
+use emend_runtime::{Lifecycle, lifecycle::Signals};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::{
+    context::{Context, uri},
+    failure::{Failure, Result},
+    output::Output,
+    view,
+    words::{self, Kind},
+};
+
+/// How long the stream may take to close.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// What to watch, and how long.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  emend watch
+  emend watch --kind prohibition --json | jq 'select(.event == \"change\")'
+  emend watch --all-namespaces
+  emend watch --until 17                      ends once everything up to revision 17 is applied
+
+The first lines tell how the stream began; then comes a line for each change, with the time from commit to applied here.
+With --json each line has an `event`: connected, snapshot, resumed, change, bookmark, disconnected, mismatch, missed.")]
+pub struct Args {
+    /// Only these kinds; may be given several times
+    #[arg(long, value_enum)]
+    kind: Vec<Kind>,
+    /// Not only one namespace
+    #[arg(long)]
+    all_namespaces: bool,
+    /// Also what is one user's own
+    #[arg(long)]
+    user_scoped: bool,
+    /// End once everything at or below this revision is applied
+    #[arg(long, value_name = "REVISION")]
+    until: Option<i64>,
+    /// How often the server tells that nothing is missing
+    #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = words::duration)]
+    bookmarks: Duration,
+}
+
+/// Watches until a signal, the revision or the reader's end.
+pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
+    let lifecycle = Lifecycle::new();
+    let mut signals = Signals::listen()?;
+    let node_id = format!("watch-{}", &context.entropy.uuid_v4().simple().to_string()[..8]);
+    let mut builder = Subscriber::builder(uri(context.learning_addr()), node_id)
+        .version(concat!("emend-cli/", env!("CARGO_PKG_VERSION")))
+        .label("program", "emend watch")
+        .include_user_scoped(args.user_scoped)
+        .bookmark_interval(args.bookmarks)
+        .clock(context.clock.clone())
+        .entropy(context.entropy.clone());
+    if !args.all_namespaces {
+        builder = builder.namespace(context.namespace());
+    }
+    for kind in &args.kind {
+        builder = builder.kind(core_kind(*kind));
+    }
+    let (node, mut events) =
+        builder.spawn_observed(&lifecycle).await.map_err(|error| Failure::usage(error.to_string()))?;
+    let until = args.until.map(Revision);
+    let watched = loop {
+        let observed = tokio::select! {
+            _ = signals.recv() => break Ok(()),
+            observed = events.next() => observed,
+        };
+        let told = match observed {
+            None => break Err(Failure::failed("the subscriber has ended")),
+            Some(Observed::Missed(count)) => output.result(&json!({"event": "missed", "count": count}), || {
+                format!("({count} lines were missed: the output is too slow)")
+            }),
+            Some(Observed::Event(event)) => tell(&event, output),
+        };
+        if let Err(failure) = told {
+            break Err(failure);
+        }
+        if until.is_some_and(|until| node.view().revision() >= until) {
+            break Ok(());
+        }
+    };
+    lifecycle.shutdown(GRACE).await;
+    watched
+}
+
+fn core_kind(kind: Kind) -> CoreKind {
+    match kind {
+        Kind::InvocationPhrase => CoreKind::InvocationPhrase,
+        Kind::EntityAlias => CoreKind::EntityAlias,
+        Kind::Prohibition => CoreKind::Prohibition,
+    }
+}
+
+fn tell(event: &SubscriberEvent, output: &mut Output<'_>) -> Result {
+    match event {
+        SubscriberEvent::Updated { update, applied_at } => {
+            update.changes.iter().try_for_each(|change| {
+                output.result(&change_json(change, *applied_at), || change_text(change, *applied_at))
+            })
+        }
+        SubscriberEvent::Snapshot { snapshot, .. } => {
+            let reason = reason_name(snapshot.reason);
+            let json = json!({
+                "event": "snapshot",
+                "revision": snapshot.revision.0,
+                "count": snapshot.count,
+                "rejected": snapshot.rejected,
+                "reason": snapshot.reason.as_str_name(),
+            });
+            output.result(&json, || {
+                format!("snapshot at revision {}: {} resources ({reason})", snapshot.revision, snapshot.count)
+            })
+        }
+        SubscriberEvent::Connected => output.result(&json!({"event": "connected"}), || "connected".into()),
+        SubscriberEvent::Resumed { revision } => output
+            .result(&json!({"event": "resumed", "revision": revision.0}), || {
+                format!("goes on from revision {revision}")
+            }),
+        SubscriberEvent::Bookmark { revision } => output
+            .result(&json!({"event": "bookmark", "revision": revision.0}), || {
+                format!("current at revision {revision}")
+            }),
+        SubscriberEvent::DigestMismatch { differences } => output
+            .result(&json!({"event": "mismatch", "differences": differences}), || {
+                format!("differs from the server, asks for a snapshot: {}", differences.join("; "))
+            }),
+        SubscriberEvent::Disconnected { reason, retry_in } => {
+            let json =
+                json!({"event": "disconnected", "reason": reason, "retryInSeconds": retry_in.as_secs_f64()});
+            output.result(&json, || format!("disconnected ({reason}); tries again in {retry_in:.1?}"))
+        }
+        // A watcher keeps no copy on disk.
+        SubscriberEvent::Restored { .. }
+        | SubscriberEvent::CopyRefused { .. }
+        | SubscriberEvent::Saved { .. } => Ok(()),
+    }
+}
+
+fn reason_name(reason: SnapshotReason) -> String {
+    words::short(Some(reason.as_str_name()), "SNAPSHOT_REASON_", reason as i32).replace('_', " ")
+}
+
+fn millis(from: Option<Timestamp>, to: Timestamp) -> Option<i128> {
+    from.map(|from| to.duration_since(from).as_millis().max(0))
+}
+
+fn change_json(change: &AppliedChange, applied_at: Timestamp) -> Value {
+    let mut object = json!({
+        "event": "change",
+        "revision": change.revision.0,
+        "cause": change.cause.as_str_name(),
+        "key": view::key(Some(&change.key)),
+        "committedAt": change.committed_at.map(|at| at.to_string()),
+        "feedbackReceivedAt": change.feedback_received_at.map(|at| at.to_string()),
+        "appliedAt": applied_at.to_string(),
+        "commitToAppliedMs": millis(change.committed_at, applied_at).and_then(|span| i64::try_from(span).ok()),
+        "feedbackToAppliedMs":
+            millis(change.feedback_received_at, applied_at).and_then(|span| i64::try_from(span).ok()),
+        "traceparent": change.traceparent,
+    });
+    match &change.state {
+        State::Learned(value) => {
+            object["display"] = value.display.as_str().into();
+            object["value"] = value.learned.maps_to().into();
+        }
+        State::Rejected(why) => object["rejected"] = why.to_string().into(),
+        State::Deleted => object["deleted"] = true.into(),
+    }
+    object
+}
+
+fn change_text(change: &AppliedChange, applied_at: Timestamp) -> String {
+    let key = &change.key;
+    let prohibits = key.kind == Kind::Prohibition.number();
+    let what = match &change.state {
+        State::Learned(value) if prohibits => format!("{} ↛ {}", key.key, value.learned.maps_to()),
+        State::Learned(value) => format!("{} → {}", key.key, value.learned.maps_to()),
+        State::Rejected(why) => format!("{} can't be used here: {why}", key.key),
+        State::Deleted if prohibits => format!("{} may be {} again", key.key, key.qualifier),
+        State::Deleted => format!("{} is forgotten", key.key),
+    };
+    let whose = if key.user_id.is_empty() { String::new() } else { format!(" (for {})", key.user_id) };
+    let cause = words::cause_name(change.cause as i32);
+    let delay = millis(change.committed_at, applied_at).map_or_else(String::new, |ms| format!(", {ms} ms"));
+    format!("{:>6}  {}: {what}{whose}  [{cause}{delay}]", change.revision, words::kind_name(key.kind))
+}

@@ -1,0 +1,164 @@
+//! Tells the day in at most 100 columns, or as JSON lines.
+//!
+//! It must know nothing of how it was played.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{
+    day::{End, Seen},
+    script::{Answer, Step},
+};
+
+/// How wide the story's column is.
+const STORY: usize = 32;
+
+/// What stands above the steps.
+pub(super) fn heading() -> String {
+    format!(
+        "A day in fund administration: two services, two search nodes, one stream.\n\n{}",
+        line("", "WHAT HAPPENS", "NODE", "BEFORE", "AFTER", "COMMIT→", "SAID→")
+    )
+}
+
+fn line(at: &str, told: &str, node: &str, before: &str, after: &str, commit: &str, said: &str) -> String {
+    format!("{at:<5}  {told:<STORY$}  {node:<6}  {before:<16}  {after:<16}  {commit:>7}  {said:>6}")
+        .trim_end()
+        .to_owned()
+}
+
+/// A step: a line for each node, or more where the story is longer.
+pub(super) fn step(step: &Step, seen: &Seen) -> String {
+    let story = wrapped(step.told, STORY);
+    let rows = story.len().max(seen.nodes.len());
+    let mut lines: Vec<String> = (0..rows)
+        .map(|row| {
+            let at = if row == 0 { step.at } else { "" };
+            let told = story.get(row).map_or("", String::as_str);
+            seen.nodes.get(row).map_or_else(
+                || line(at, told, "", "", "", "", ""),
+                |node| {
+                    line(
+                        at,
+                        told,
+                        node.node,
+                        &shown(&node.before),
+                        &shown(&node.after),
+                        &millis(node.since_commit),
+                        &millis(node.since_feedback),
+                    )
+                },
+            )
+        })
+        .collect();
+    lines.extend(seen.wrong.iter().map(|what| format!("       NOT AS IT SHOULD BE: {what}")));
+    lines.join("\n")
+}
+
+/// A step as JSON.
+pub(super) fn step_json(step: &Step, seen: &Seen) -> Value {
+    let answer = |answer: &Answer| json!({"choice": answer.choice, "learned": answer.learned});
+    let micros = |span: Option<Duration>| span.map(|span| span.as_secs_f64() * 1_000.0);
+    let nodes: Vec<_> = seen
+        .nodes
+        .iter()
+        .map(|node| {
+            json!({
+                "node": node.node,
+                "before": answer(&node.before),
+                "after": answer(&node.after),
+                "commitToAppliedMs": micros(node.since_commit),
+                "feedbackToAppliedMs": micros(node.since_feedback),
+            })
+        })
+        .collect();
+    json!({
+        "at": step.at,
+        "told": step.told,
+        "phrase": step.ask.phrase,
+        "revision": seen.revision,
+        "nodes": nodes,
+        "expected": answer(&step.expect),
+        "asExpected": seen.wrong.is_empty(),
+    })
+}
+
+/// What stands below the steps.
+pub(super) fn end(end: &End) -> String {
+    format!(
+        "\n● learned   ○ the backend's own   COMMIT→, SAID→: milliseconds from the commit, and from the receipt of\n\
+         the feedback that caused it, until the node answered so; – nothing changed, or no feedback caused it.\n\n\
+         Both nodes and the database are at revision {}, with {} resources, and their digests agree.",
+        end.revision, end.resources
+    )
+}
+
+fn shown(answer: &Answer) -> String {
+    format!("{} {}", answer.choice, if answer.learned { '●' } else { '○' })
+}
+
+fn millis(span: Option<Duration>) -> String {
+    span.map_or_else(|| "–".into(), |span| format!("{:.1}", span.as_secs_f64() * 1_000.0))
+}
+
+/// Breaks a text at spaces into lines of at most `width` characters.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.last().map_or(0, |line| line.chars().count());
+        if last > 0 && last + 1 + word.chars().count() > width {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::demo::{
+        day::{NODES, NodeSeen},
+        script,
+    };
+
+    #[test]
+    fn every_step_fits_into_a_hundred_columns() {
+        for step in script::day() {
+            let nodes = NODES
+                .into_iter()
+                .map(|node| NodeSeen {
+                    node,
+                    before: step.expect.clone(),
+                    after: step.expect.clone(),
+                    since_commit: Some(Duration::from_millis(1_234)),
+                    since_feedback: Some(Duration::from_millis(12_345)),
+                })
+                .collect();
+            let seen = Seen { nodes, revision: Some(1), wrong: vec![] };
+            let text = super::step(&step, &seen);
+            assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+            assert_eq!(text.lines().count(), 2, "two nodes, two lines: {text}");
+        }
+        assert!(heading().lines().all(|line| line.chars().count() <= 100));
+    }
+
+    #[test]
+    fn texts_are_broken_at_spaces() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("onetwothree four", 7), ["onetwothree", "four"]);
+    }
+
+    #[test]
+    fn the_backend_has_an_answer_to_every_question() {
+        for step in script::day() {
+            assert!(script::backend(step.ask).len() > 1, "{}", step.told);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Both services in this process.
+//!
+//! It must know nothing of what is done with them.
+
+use std::{net::SocketAddr, path::Path, time::Duration};
+
+use anyhow::Context as _;
+use emend_runtime::{
+    Lifecycle,
+    database::DatabaseUrl,
+    listen::{self, Exposure},
+    sqlite::DataDir,
+};
+use tempfile::TempDir;
+
+use crate::{
+    context::Context,
+    failure::{Failure, Result},
+};
+
+/// How long what is under way may take when the pair ends.
+pub const GRACE: Duration = Duration::from_secs(10);
+
+/// How long the pair may take to be ready.
+const START: Duration = Duration::from_secs(60);
+
+/// Where the two services keep what they know, and what keeps that place for them.
+#[derive(Debug)]
+pub struct Databases {
+    /// feedback-svc's.
+    pub feedback: DatabaseUrl,
+    /// learning-svc's.
+    pub learning: DatabaseUrl,
+    // In this order: the lock is released before its directory is removed.
+    _lock: Option<DataDir>,
+    _ephemeral: Option<TempDir>,
+}
+
+impl Databases {
+    /// In a data directory, which is locked and made if need be; or both in one PostgreSQL database.
+    pub fn open(data_dir: &Path, database_url: Option<DatabaseUrl>) -> Result<Self> {
+        match database_url {
+            None => Self::in_directory(data_dir, None),
+            Some(url @ DatabaseUrl::Postgres(_)) => {
+                Ok(Self { feedback: url.clone(), learning: url, _lock: None, _ephemeral: None })
+            }
+            Some(DatabaseUrl::Sqlite(_)) => Err(Failure::usage(
+                "--database-url takes postgres://…; SQLite files live in --data-dir",
+            )),
+        }
+    }
+
+    /// In a directory that is removed when this is dropped.
+    pub fn ephemeral() -> Result<Self> {
+        let directory = tempfile::Builder::new().prefix("emend-").tempdir()?;
+        let path = directory.path().to_owned();
+        Self::in_directory(&path, Some(directory))
+    }
+
+    fn in_directory(path: &Path, ephemeral: Option<TempDir>) -> Result<Self> {
+        let lock = DataDir::lock(path).map_err(|error| Failure::Conflict(error.to_string()))?;
+        Ok(Self {
+            feedback: DatabaseUrl::sqlite(lock.join("feedback.db")),
+            learning: DatabaseUrl::sqlite(lock.join("learning.db")),
+            _lock: Some(lock),
+            _ephemeral: ephemeral,
+        })
+    }
+}
+
+/// The two services, running and ready.
+#[derive(Debug)]
+pub struct Pair {
+    feedback: feedback_svc::Handle,
+    learning: learning_svc::Handle,
+    // Last: the databases' place is given back once nothing uses it.
+    _databases: Databases,
+}
+
+impl Pair {
+    /// Starts both, listening on the (feedback, learning) addresses, and waits until both are ready.
+    pub async fn start(
+        databases: Databases,
+        addresses: (&str, &str),
+        exposure: Exposure,
+        lifecycle: &Lifecycle,
+        context: &Context,
+    ) -> Result<Self> {
+        let bind = async |address: &str| {
+            listen::bind(address, exposure).await.map_err(|error| Failure::usage(error.to_string()))
+        };
+        let (feedback_listener, learning_listener) = (bind(addresses.0).await?, bind(addresses.1).await?);
+        let learning = learning_svc::start(
+            learning_svc::Config::new(databases.learning.clone()),
+            learning_listener,
+            learning_svc::Environment {
+                lifecycle: lifecycle.clone(),
+                clock: context.clock.clone(),
+                entropy: context.entropy.clone(),
+            },
+        )
+        .await
+        .context("learning-svc can't start")?;
+        let peer = reachable(learning.address()).to_string();
+        let peer = peer.parse().context("learning-svc's address")?;
+        let feedback = feedback_svc::start(
+            feedback_svc::Config::new(databases.feedback.clone(), peer),
+            feedback_listener,
+            feedback_svc::Environment {
+                lifecycle: lifecycle.clone(),
+                clock: context.clock.clone(),
+                entropy: context.entropy.clone(),
+            },
+        )
+        .await
+        .context("feedback-svc can't start")?;
+        let ready = async {
+            learning.ready().await;
+            feedback.ready().await;
+        };
+        tokio::select! {
+            () = ready => {}
+            () = lifecycle.soft().cancelled() => {
+                return Err(Failure::failed(lifecycle.failure().unwrap_or("ended while starting")));
+            }
+            () = tokio::time::sleep(START) => {
+                return Err(Failure::failed(format!("the services are not ready after {START:?}; see the log")));
+            }
+        }
+        Ok(Self { feedback, learning, _databases: databases })
+    }
+
+    /// A pair of its own on free ports of loopback, whose data is removed at the end.
+    pub async fn ephemeral(lifecycle: &Lifecycle, context: &Context) -> Result<Self> {
+        let loopback = ("127.0.0.1:0", "127.0.0.1:0");
+        Self::start(Databases::ephemeral()?, loopback, Exposure::default(), lifecycle, context).await
+    }
+
+    /// Where feedback-svc listens.
+    pub fn feedback(&self) -> SocketAddr {
+        self.feedback.address()
+    }
+
+    /// Where learning-svc listens.
+    pub fn learning(&self) -> SocketAddr {
+        self.learning.address()
+    }
+
+    /// The same context, but with this pair as the services.
+    pub fn context(&self, context: &Context) -> Context {
+        context.at(reachable(self.feedback()), reachable(self.learning()))
+    }
+
+    /// Ends both in good order and closes their databases.
+    pub async fn close(self) {
+        self.feedback.shutdown(GRACE).await;
+        self.learning.shutdown(GRACE).await;
+    }
+}
+
+/// An address to connect to, for one to listen on: whoever listens everywhere is also on loopback.
+fn reachable(mut listening: SocketAddr) -> SocketAddr {
+    if listening.ip().is_unspecified() {
+        listening.set_ip(match listening {
+            SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    listening
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_data_directory_is_used_by_one_process_at_a_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let first = Databases::open(directory.path(), None).unwrap();
+        let refused = Databases::open(directory.path(), None).unwrap_err();
+        assert_eq!(refused.exit(), crate::failure::Exit::Conflict);
+        drop(first);
+        assert!(Databases::open(directory.path(), None).is_ok());
+    }
+
+    #[test]
+    fn an_ephemeral_directory_is_gone_at_the_end() {
+        let databases = Databases::ephemeral().unwrap();
+        let DatabaseUrl::Sqlite(path) = databases.learning.clone() else { panic!("not a file") };
+        let directory = path.parent().unwrap().to_owned();
+        assert!(directory.is_dir());
+        drop(databases);
+        assert!(!directory.exists());
+    }
+
+    #[test]
+    fn sqlite_files_live_in_a_data_directory() {
+        let refused = Databases::open(Path::new("."), Some(DatabaseUrl::sqlite("x.db"))).unwrap_err();
+        assert_eq!(refused.exit(), crate::failure::Exit::Usage);
+    }
+
+    #[test]
+    fn who_listens_everywhere_is_reached_on_loopback() {
+        let reached = |address: &str| reachable(address.parse().unwrap()).to_string();
+        assert_eq!(reached("0.0.0.0:7402"), "127.0.0.1:7402");
+        assert_eq!(reached("[::]:7402"), "[::1]:7402");
+        assert_eq!(reached("10.0.0.7:7402"), "10.0.0.7:7402");
+    }
+}

@@ -1,0 +1,50 @@
+//! Why a stream ended.
+//!
+//! It must know nothing of what is done about it.
+
+use std::time::Duration;
+
+use emend_runtime::status::Explained;
+use tonic::Status;
+
+use crate::replica::ProtocolViolation;
+
+/// Why a stream ended.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// The subscriber is asked to stop.
+    Stopped,
+    /// The server said so in good order.
+    Drained {
+        reconnect_after: Duration,
+        reason: String,
+    },
+    /// The digests differ: a snapshot is needed.
+    Mismatch,
+    /// The server broke the protocol.
+    Violation(ProtocolViolation),
+    /// The connection or the call failed.
+    Failed {
+        reason: String,
+        retry_after: Option<Duration>,
+    },
+}
+
+impl Ended {
+    pub(super) fn failed(reason: impl Into<String>) -> Self {
+        Self::Failed {
+            reason: reason.into(),
+            retry_after: None,
+        }
+    }
+}
+
+impl From<Status> for Ended {
+    fn from(status: Status) -> Self {
+        let explained = Explained::from(&status);
+        Self::Failed {
+            reason: explained.to_string(),
+            retry_after: explained.retry_after,
+        }
+    }
+}

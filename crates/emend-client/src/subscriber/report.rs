@@ -1,0 +1,33 @@
+//! What a node reports: how far it has applied, what it cannot use, and how long applying took.
+//!
+//! It must know nothing of when reports are made.
+
+use emend_proto::learning::v1::{RejectedResource, ReportStatusRequest};
+
+use super::reporter::Told;
+use crate::replica::Replica;
+
+const MAX_REJECTED: usize = 100;
+const MAX_ERROR_CHARS: usize = 512;
+
+/// The report; `None` while nothing was applied.
+pub(super) fn make_report(replica: &Replica, node_id: &str, told: &Told) -> Option<ReportStatusRequest> {
+    let applied = replica.position()?.clone();
+    let rejected = replica.rejected();
+    let described = rejected
+        .newest()
+        .take(MAX_REJECTED)
+        .map(|(key, revision, why)| RejectedResource {
+            key: Some(key.to_key()),
+            revision,
+            error: why.to_string().chars().take(MAX_ERROR_CHARS).collect(),
+        });
+    Some(ReportStatusRequest {
+        node_id: node_id.to_owned(),
+        applied: Some(applied),
+        rejected: described.collect(),
+        rejected_count: i64::try_from(rejected.len()).unwrap_or(i64::MAX),
+        delays: Some(told.delays.to_message()),
+        problem: told.problem.unwrap_or_default().to_owned(),
+    })
+}

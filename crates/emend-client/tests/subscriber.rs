@@ -1,0 +1,504 @@
+//! A node against a server on a real socket: connecting, resuming, healing, reporting, starting from disk.
+
+mod support;
+
+use std::{path::Path, time::Duration};
+
+use emend_client::{LearnedView, NodeHandle, Origin, Subscriber, SubscriberBuilder, SubscriberEvent};
+use emend_core::{Kind, Namespace, Revision};
+use emend_proto::learning::v1::{ReportStatusRequest, SnapshotReason};
+use emend_runtime::{BackoffConfig, Entropy, Lifecycle};
+use tonic::Status;
+use tonic_types::{ErrorDetails, StatusExt as _};
+
+use self::support::{
+    FakeServer, bounded, event,
+    ledger::{Ledger, drain, verb, verb_key},
+};
+
+const GRACE: Duration = Duration::from_secs(5);
+
+fn builder(uri: &str) -> SubscriberBuilder {
+    Subscriber::builder(uri, "search-1")
+        .namespace("fund-admin")
+        .bookmark_interval(Duration::from_secs(1))
+        .report_interval(Duration::from_millis(20))
+        .backoff(BackoffConfig {
+            initial: Duration::from_millis(10),
+            max: Duration::from_millis(50),
+            multiplier: 2.0,
+        })
+        .entropy(Entropy::seeded(1))
+}
+
+fn answer(view: &LearnedView, phrase: &str) -> Option<String> {
+    let namespace = Namespace::parse("fund-admin").expect("valid");
+    let resolution = view
+        .resolve(&namespace, Kind::InvocationPhrase, phrase, None, [])
+        .expect("valid");
+    resolution.found.map(|found| found.value)
+}
+
+async fn at(node: &NodeHandle, revision: i64) {
+    bounded("a revision", node.view().wait_for_revision(Revision(revision))).await;
+}
+
+fn one_revision() -> Ledger {
+    let mut ledger = Ledger::new("epoch");
+    ledger.commit([(
+        verb_key("set up a csa"),
+        Some(verb("Set up a CSA", "create_isda")),
+    )]);
+    ledger
+}
+
+#[tokio::test]
+async fn what_the_server_learns_is_what_the_node_answers() {
+    let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
+    let node = builder(&server.uri()).zone("eu").spawn(&lifecycle).await.unwrap();
+    assert_eq!(node.view().staleness().origin, Origin::Nothing);
+
+    let stream = server.stream().await;
+    assert_eq!(stream.request.cursor, None);
+    assert_eq!(stream.request.namespaces, ["fund-admin"]);
+    assert_eq!(stream.request.node.as_ref().unwrap().zone, "eu");
+    let mut ledger = one_revision();
+    stream
+        .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
+        .await;
+    at(&node, 1).await;
+    assert_eq!(
+        answer(node.view(), "  SET up a csa ").as_deref(),
+        Some("create_isda")
+    );
+
+    ledger.commit([(verb_key("set up a csa"), Some(verb("Set up a CSA", "create_csa")))]);
+    stream.send(ledger.update(1, 2, 10)).await;
+    at(&node, 2).await;
+    assert_eq!(answer(node.view(), "set up a csa").as_deref(), Some("create_csa"));
+    let staleness = node.view().staleness();
+    assert!(staleness.connected && !staleness.in_doubt && staleness.age.is_some());
+    assert_eq!(
+        (staleness.origin, staleness.epoch.as_deref()),
+        (Origin::Stream, Some("epoch"))
+    );
+
+    let told =
+        |report: &ReportStatusRequest| report.applied.as_ref().is_some_and(|cursor| cursor.revision == 2);
+    let report = server.report(told).await;
+    assert_eq!((report.node_id.as_str(), report.rejected_count), ("search-1", 0));
+    assert_eq!(
+        report.delays.unwrap().counts.iter().sum::<i64>(),
+        1,
+        "a snapshot's resources are not late"
+    );
+    lifecycle.shutdown(GRACE).await;
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_is_resumed_where_it_broke() {
+    let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
+    let node = builder(&server.uri()).spawn(&lifecycle).await.unwrap();
+    let mut ledger = one_revision();
+    let stream = server.stream().await;
+    stream
+        .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
+        .await;
+    ledger.commit(["a", "b"].map(|phrase| (verb_key(phrase), Some(verb(phrase, "x")))));
+    // The last part never comes.
+    stream.send(ledger.update(1, 2, 1).into_iter().take(1)).await;
+    at(&node, 1).await;
+    stream.fail(Status::unavailable("the server is going away")).await;
+
+    let stream = server.stream().await;
+    assert_eq!(stream.request.cursor, Some(ledger.cursor(1)));
+    assert_eq!(answer(node.view(), "a"), None);
+    stream.send([ledger.resumed(1)]).await;
+    stream.send(ledger.update(1, 2, 1)).await;
+    at(&node, 2).await;
+    assert_eq!(answer(node.view(), "b").as_deref(), Some("x"));
+    lifecycle.shutdown(GRACE).await;
+}
+
+#[tokio::test]
+async fn a_drained_stream_is_opened_again_with_the_cursor() {
+    let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
+    let (node, mut events) = builder(&server.uri()).spawn_observed(&lifecycle).await.unwrap();
+    let ledger = one_revision();
+    let stream = server.stream().await;
+    stream
+        .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
+        .await;
+    stream.send([ledger.bookmark(1), drain()]).await;
+    stream.closed().await;
+    let reason = event("the drain", &mut events, |event| match event {
+        SubscriberEvent::Disconnected { reason, .. } => Some(reason.clone()),
+        _ => None,
+    });
+    assert!(reason.await.contains("SHUTDOWN"));
+    let stream = server.stream().await;
+    assert_eq!(stream.request.cursor, Some(ledger.cursor(1)));
+    stream.send([ledger.resumed(1)]).await;
+    event("resumed", &mut events, |event| {
+        matches!(event, SubscriberEvent::Resumed { .. }).then_some(())
+    })
+    .await;
+    assert!(node.view().staleness().connected);
+    lifecycle.shutdown(GRACE).await;
+}
+
+#[tokio::test]
+async fn a_node_that_differs_from_the_server_heals_itself_and_says_so() {
+    let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
+    let (node, mut events) = builder(&server.uri()).spawn_observed(&lifecycle).await.unwrap();
+    let ledger = one_revision();
+    let stream = server.stream().await;
+    stream
+        .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
+        .await;
+    at(&node, 1).await;
+    // The server lost a revision and wrote another in its place.
+    let mut other = Ledger::new("epoch");
+    other.commit([(verb_key("set up a csa"), Some(verb("Set up a CSA", "create_csa")))]);
+    stream.send([other.bookmark(1)]).await;
+    stream.closed().await;
+
+    let stream = server.stream().await;
+    assert_eq!(stream.request.cursor, None, "a snapshot is asked for");
+    let staleness = node.view().staleness();
+    assert!(staleness.in_doubt);
+    assert_eq!(
+        answer(node.view(), "set up a csa").as_deref(),
+        Some("create_isda"),
+        "what is held stays in use"
+    );
+    stream.send(other.snapshot(1, SnapshotReason::NoCursor, 10)).await;
+    stream.send([other.bookmark(1)]).await;
+    let report = server.report(|report| !report.problem.is_empty()).await;
+    assert_eq!(report.problem, "DIGEST_MISMATCH");
+    event("a sound bookmark", &mut events, |event| match event {
+        SubscriberEvent::Bookmark { .. } if !node.view().staleness().in_doubt => Some(()),
+        _ => None,
+    })
+    .await;
+    assert_eq!(answer(node.view(), "set up a csa").as_deref(), Some("create_csa"));
+    lifecycle.shutdown(GRACE).await;
+}
+
+#[tokio::test]
+async fn a_mismatch_that_a_snapshot_does_not_mend_is_not_asked_about_at_once_again() {
+    let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
+    let slow = BackoffConfig {
+        initial: Duration::from_millis(100),
+        max: Duration::from_secs(1),
+        multiplier: 2.0,
+    };
+    let building = builder(&server.uri()).backoff(slow);
+    let (_node, mut events) = building.spawn_observed(&lifecycle).await.unwrap();
+    let ledger = one_revision();
+    let mut waits = Vec::new();
+    for _ in 0..3 {
+        let stream = server.stream().await;
+        assert_eq!(stream.request.cursor, None);
+        let mut snapshot = ledger.snapshot(1, SnapshotReason::NoCursor, 10);
+        if let Some(emend_proto::wire::Message::SnapshotEnd(end)) = snapshot.last_mut() {
+            end.digests[0].count += 1;
+        }
+        stream.send(snapshot).await;
+        let wait = event("the wait", &mut events, |event| match event {
+            SubscriberEvent::Disconnected { retry_in, .. } => Some(*retry_in),
+            _ => None,
+        });
+        waits.push(wait.await);
+    }
+    assert_eq!(waits[0], Duration::ZERO);
+    assert!(
+        waits[1..].iter().all(|wait| *wait >= Duration::from_millis(50)),
+        "{waits:?}"
+    );
+    lifecycle.shutdown(GRACE).await;
+}
+
+#[tokio::test]
+async fn what_a_node_cannot_use_is_reported_at_once_and_holds_nothing_back() {
+    let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
+    let building = builder(&server.uri()).report_interval(Duration::from_hours(1));
+    let node = building.spawn(&lifecycle).await.unwrap();
+    let mut ledger = one_revision();
+    let stream = server.stream().await;
+    stream
+        .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
+        .await;
+    server.report(|_| true).await;
+    ledger.commit([
+        (verb_key("broken"), Some(b"\xff".to_vec())),
+        (verb_key("sound"), Some(verb("sound", "x"))),
+    ]);
+    stream.send(ledger.update(1, 2, 10)).await;
+    let report = server.report(|report| report.rejected_count > 0).await;
+    assert_eq!(report.rejected[0].key.as_ref().unwrap().key, "broken");
+    assert_eq!(report.rejected[0].revision, 2);
+    assert_eq!(report.applied, Some(ledger.cursor(2)));
+    assert_eq!(answer(node.view(), "sound").as_deref(), Some("x"));
+    stream.send([ledger.bookmark(2)]).await;
+    at(&node, 2).await;
+    assert!(!node.view().staleness().in_doubt, "it counts in the digests");
+    lifecycle.shutdown(GRACE).await;
+}
+
+#[tokio::test]
+async fn a_silent_stream_is_given_up() {
+    let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
+    let building = builder(&server.uri()).idle_timeout(Duration::from_millis(100));
+    let (_node, mut events) = building.spawn_observed(&lifecycle).await.unwrap();
+    let ledger = one_revision();
+    let stream = server.stream().await;
+    stream
+        .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
+        .await;
+    let reason = event("the end", &mut events, |event| match event {
+        SubscriberEvent::Disconnected { reason, .. } => Some(reason.clone()),
+        _ => None,
+    });
+    assert!(reason.await.contains("nothing was heard"));
+    assert_eq!(server.stream().await.request.cursor, Some(ledger.cursor(1)));
+    lifecycle.shutdown(GRACE).await;
+}
+
+#[tokio::test]
+async fn a_server_that_breaks_the_protocol_twice_is_asked_for_a_snapshot() {
+    let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
+    let node = builder(&server.uri()).spawn(&lifecycle).await.unwrap();
+    let mut ledger = one_revision();
+    let stream = server.stream().await;
+    stream
+        .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
+        .await;
+    ledger.commit([]);
+    ledger.commit([(verb_key("a"), Some(verb("a", "x")))]);
+    stream.send(ledger.update(2, 3, 10)).await;
+    let stream = server.stream().await;
+    assert_eq!(stream.request.cursor, Some(ledger.cursor(1)));
+    stream.send([ledger.resumed(1)]).await;
+    stream.send(ledger.update(2, 3, 10)).await;
+    let stream = server.stream().await;
+    assert_eq!(stream.request.cursor, None);
+    stream
+        .send(ledger.snapshot(3, SnapshotReason::NoCursor, 10))
+        .await;
+    at(&node, 3).await;
+    server
+        .report(|report| report.problem == "PROTOCOL_VIOLATION")
+        .await;
+    lifecycle.shutdown(GRACE).await;
+}
+
+#[tokio::test]
+async fn an_overloaded_server_is_left_alone_for_as_long_as_it_asks() {
+    let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
+    let (_node, mut events) = builder(&server.uri()).spawn_observed(&lifecycle).await.unwrap();
+    let asked = Duration::from_millis(300);
+    let status = Status::with_error_details(
+        tonic::Code::Unavailable,
+        "busy",
+        ErrorDetails::with_retry_info(Some(asked)),
+    );
+    server.stream().await.fail(status).await;
+    let wait = event("the wait", &mut events, |event| match event {
+        SubscriberEvent::Disconnected { retry_in, .. } => Some(*retry_in),
+        _ => None,
+    });
+    assert_eq!(wait.await, asked);
+    server.stream().await;
+    lifecycle.shutdown(GRACE).await;
+}
+
+#[tokio::test]
+async fn a_node_starts_from_disk_while_the_server_is_away_and_then_resumes() {
+    let directory = tempfile::tempdir().unwrap();
+    let copy = directory.path().join("learned");
+    let mut server = FakeServer::start().await;
+    let mut ledger = one_revision();
+    let lifecycle = Lifecycle::new();
+    let node = builder(&server.uri())
+        .copy(&copy)
+        .spawn(&lifecycle)
+        .await
+        .unwrap();
+    let stream = server.stream().await;
+    stream
+        .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
+        .await;
+    at(&node, 1).await;
+    node.shutdown(GRACE).await;
+    let uri = server.uri();
+    let address = server.stop().await;
+
+    let (node, mut events) = builder(&uri)
+        .copy(&copy)
+        .spawn_observed(&lifecycle)
+        .await
+        .unwrap();
+    assert_eq!(
+        answer(node.view(), "set up a csa").as_deref(),
+        Some("create_isda")
+    );
+    let staleness = node.view().staleness();
+    assert!(
+        matches!(staleness.origin, Origin::DiskCopy { .. }),
+        "{staleness:?}"
+    );
+    assert!(!staleness.connected && staleness.age.is_some());
+    assert_eq!(staleness.revision, Revision(1));
+    event("a failed attempt", &mut events, |event| {
+        matches!(event, SubscriberEvent::Disconnected { .. }).then_some(())
+    })
+    .await;
+
+    let mut server = FakeServer::start_at(address).await;
+    let stream = server.stream().await;
+    assert_eq!(stream.request.cursor, Some(ledger.cursor(1)));
+    ledger.commit([(verb_key("set up a csa"), None)]);
+    stream.send([ledger.resumed(1)]).await;
+    stream.send(ledger.update(1, 2, 10)).await;
+    at(&node, 2).await;
+    assert_eq!(
+        answer(node.view(), "set up a csa"),
+        None,
+        "what was deleted while away is deleted on return"
+    );
+    let saved = |event: &SubscriberEvent| {
+        matches!(
+            event,
+            SubscriberEvent::Saved {
+                revision: Revision(2)
+            }
+        )
+        .then_some(())
+    };
+    // At the latest when the node ends.
+    node.shutdown(GRACE).await;
+    event("the copy", &mut events, saved).await;
+    lifecycle.shutdown(GRACE).await;
+}
+
+#[tokio::test]
+async fn the_copy_is_written_while_the_node_is_at_work() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
+    let building = builder(&server.uri())
+        .copy(directory.path().join("learned"))
+        .copy_interval(Duration::ZERO);
+    let (_node, mut events) = building.spawn_observed(&lifecycle).await.unwrap();
+    let mut ledger = one_revision();
+    let stream = server.stream().await;
+    stream
+        .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
+        .await;
+    for revision in 1..4 {
+        event("a copy", &mut events, |event| match event {
+            SubscriberEvent::Saved {
+                revision: Revision(saved),
+            } if *saved == revision => Some(()),
+            _ => None,
+        })
+        .await;
+        ledger.commit([(verb_key("a"), Some(verb("a", &format!("x{revision}"))))]);
+        stream.send(ledger.update(revision, revision + 1, 10)).await;
+    }
+    lifecycle.shutdown(GRACE).await;
+}
+
+#[tokio::test]
+async fn a_damaged_copy_is_not_used() {
+    let directory = tempfile::tempdir().unwrap();
+    let copy = directory.path().join("learned");
+    std::fs::write(&copy, b"EMENDLKG and then nothing of the kind").unwrap();
+    let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
+    let (node, mut events) = builder(&server.uri())
+        .copy(&copy)
+        .spawn_observed(&lifecycle)
+        .await
+        .unwrap();
+    event("the refusal", &mut events, |event| {
+        matches!(event, SubscriberEvent::CopyRefused { .. }).then_some(())
+    })
+    .await;
+    assert_eq!(node.view().staleness().origin, Origin::Nothing);
+    assert_eq!(server.stream().await.request.cursor, None);
+    lifecycle.shutdown(GRACE).await;
+}
+
+#[tokio::test]
+async fn a_copy_of_other_namespaces_is_not_used() {
+    let directory = tempfile::tempdir().unwrap();
+    let copy = directory.path().join("learned");
+    let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
+    write_copy(&mut server, &copy, &lifecycle).await;
+    let other = builder(&server.uri())
+        .namespace("legal")
+        .copy(&copy)
+        .spawn(&lifecycle)
+        .await
+        .unwrap();
+    assert_eq!(answer(other.view(), "set up a csa"), None);
+    assert_eq!(server.stream().await.request.cursor, None);
+    lifecycle.shutdown(GRACE).await;
+}
+
+async fn write_copy(server: &mut FakeServer, copy: &Path, lifecycle: &Lifecycle) {
+    let node = builder(&server.uri())
+        .copy(copy)
+        .spawn(lifecycle)
+        .await
+        .expect("valid");
+    let ledger = one_revision();
+    server
+        .stream()
+        .await
+        .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
+        .await;
+    at(&node, 1).await;
+    node.shutdown(GRACE).await;
+}
+
+#[tokio::test]
+async fn a_slow_observer_misses_events_and_holds_nobody_up() {
+    let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
+    let node = builder(&server.uri()).spawn(&lifecycle).await.unwrap();
+    let mut slow = node.events();
+    let mut ledger = one_revision();
+    let stream = server.stream().await;
+    stream
+        .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
+        .await;
+    for revision in 1..600 {
+        ledger.commit([(verb_key("a"), Some(verb("a", "x")))]);
+        stream.send(ledger.update(revision, revision + 1, 10)).await;
+    }
+    at(&node, 600).await;
+    let first = bounded("an event", slow.next()).await;
+    assert!(
+        matches!(first, Some(emend_client::Observed::Missed(_))),
+        "{first:?}"
+    );
+    lifecycle.shutdown(GRACE).await;
+}
+
+#[tokio::test]
+async fn settings_that_are_not_valid_are_all_named() {
+    let building = Subscriber::builder("http://127.0.0.1:1", "not an id")
+        .namespace("Not OK")
+        .bookmark_interval(Duration::ZERO)
+        .max_batch_bytes(5);
+    let error = building.spawn(&Lifecycle::new()).await.unwrap_err().to_string();
+    for field in ["node.id", "namespaces[0]", "bookmark_interval", "max_batch_bytes"] {
+        assert!(error.contains(field), "{error}");
+    }
+    assert!(
+        Subscriber::builder("not an address", "a")
+            .spawn(&Lifecycle::new())
+            .await
+            .is_err()
+    );
+}

@@ -1,0 +1,33 @@
+//! Cuts many rows into statements of few different sizes, so that each is prepared once.
+//!
+//! It must know nothing of what the rows are.
+
+/// Rows of a statement.
+const SIZES: [usize; 4] = [64, 16, 4, 1];
+
+/// Cuts a slice into pieces, the large ones first.
+pub(super) fn chunks<T>(mut rest: &[T]) -> impl Iterator<Item = &[T]> {
+    std::iter::from_fn(move || {
+        let size = SIZES.into_iter().find(|size| *size <= rest.len())?;
+        let (chunk, behind) = rest.split_at(size);
+        rest = behind;
+        Some(chunk)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_left_out_and_nothing_comes_twice() {
+        for length in [0, 1, 3, 5, 64, 65, 199] {
+            let all: Vec<usize> = (0..length).collect();
+            assert_eq!(chunks(&all).collect::<Vec<_>>().concat(), all);
+        }
+        assert_eq!(
+            chunks(&[(); 100]).map(<[()]>::len).collect::<Vec<_>>(),
+            [64, 16, 16, 4]
+        );
+    }
+}

@@ -1,0 +1,96 @@
+//! What every store must do, stamped on both databases.
+
+use emend_core::{EventId, FeedbackId};
+
+use super::{Claimed, Inserted, Settlement};
+use crate::{
+    domain::{Feedback, FeedbackQuery, LeaseToken, Refusal},
+    testing::{TestStore, lease, namespace, outcome},
+};
+
+/// One test per scenario and database.
+macro_rules! contract {
+    ($($scenario:ident)*) => {
+        contract!(on_sqlite, Backend::Sqlite, $($scenario)*);
+        contract!(on_postgres, Backend::Postgres, $($scenario)*);
+    };
+    ($module:ident, $backend:expr, $($scenario:ident)*) => {
+        mod $module {
+            use crate::testing::{Backend, TestStore};
+            $(#[tokio::test]
+            async fn $scenario() {
+                if let Some(database) = TestStore::open($backend).await {
+                    super::$scenario(&database).await;
+                    database.close().await;
+                }
+            })*
+        }
+    };
+}
+
+mod feedback;
+mod outbox;
+
+async fn claim_all(database: &TestStore) -> Vec<Claimed> {
+    database.store.claim(1_000, lease()).await.unwrap()
+}
+
+async fn get(database: &TestStore, id: FeedbackId) -> Feedback {
+    database
+        .store
+        .feedback(&namespace(), id)
+        .await
+        .unwrap()
+        .expect("it is stored")
+}
+
+async fn delivered(database: &TestStore, event_id: EventId, text: &'static str) {
+    let settlement = Settlement::Delivered {
+        event_id,
+        outcome: outcome(text),
+    };
+    database.store.settle(&[settlement]).await.unwrap();
+}
+
+fn dead(event_id: EventId, token: LeaseToken) -> Settlement {
+    Settlement::Dead {
+        event_id,
+        token,
+        refusal: refusal(),
+    }
+}
+
+fn refusal() -> Refusal {
+    Refusal {
+        code: 3,
+        error: "no".into(),
+    }
+}
+
+fn query() -> FeedbackQuery {
+    FeedbackQuery {
+        namespace: namespace(),
+        reporter: None,
+        kind: None,
+        delivery: None,
+        from: None,
+        before: None,
+        after: None,
+        limit: 100,
+    }
+}
+
+async fn listed(database: &TestStore, query: FeedbackQuery) -> Vec<i64> {
+    let list = database.store.list(&query).await.unwrap();
+    list.into_iter()
+        .map(|feedback| feedback.accepted.order.0)
+        .collect()
+}
+
+fn orders(inserted: &[Inserted]) -> Vec<i64> {
+    let order = |inserted: &Inserted| match inserted {
+        Inserted::Stored(accepted) => accepted.order.0,
+        other => panic!("not stored: {other:?}"),
+    };
+    inserted.iter().map(order).collect()
+}

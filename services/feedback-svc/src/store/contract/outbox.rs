@@ -1,0 +1,361 @@
+//! What every store must do with events: leases, claims, what became of deliveries, dead letters.
+
+use std::time::Duration;
+
+use emend_core::{Caller, EventId, Namespace};
+use futures::future::join_all;
+use uuid::Uuid;
+
+use super::{
+    super::{Claimed, Settlement},
+    claim_all, dead, delivered, get, listed, orders, query, refusal,
+};
+use crate::{
+    domain::{
+        DeadLetterPosition, DeadLetterQuery, DeliveryState, FeedbackQuery, NewFeedback, Redrive, Submission,
+    },
+    testing::{
+        LEASE, TestStore, feedback, lease, namespace, of, outcome, retraction, stored, submission,
+        with_request_id,
+    },
+};
+
+contract! {
+    leased_events_are_claimed_when_the_lease_has_expired
+    claims_come_in_accept_order_and_two_replicas_share_nothing
+    a_failure_counts_only_under_its_own_lease
+    a_delivery_counts_whoever_holds_the_lease
+    dead_letters_are_listed_oldest_first_and_made_due_again
+    the_outcome_of_a_retraction_is_not_replaced_by_an_older_one
+    both_events_of_a_feedback_are_settled_at_once
+    large_groups_are_stored_and_settled_whole
+}
+
+async fn leased_events_are_claimed_when_the_lease_has_expired(database: &TestStore) {
+    let (leased, due) = (feedback("a"), feedback("b"));
+    stored(&*database.store, &leased, Some(lease())).await;
+    stored(&*database.store, &due, None).await;
+    let ids = |claimed: Vec<Claimed>| {
+        claimed
+            .into_iter()
+            .map(|claimed| claimed.event_id)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(ids(claim_all(database).await), [due.event.id]);
+    database.advance(29).await;
+    assert_eq!(ids(claim_all(database).await), []);
+    database.advance(1).await;
+    assert_eq!(ids(claim_all(database).await), [leased.event.id, due.event.id]);
+    assert_eq!(ids(claim_all(database).await), []);
+}
+
+async fn claims_come_in_accept_order_and_two_replicas_share_nothing(database: &TestStore) {
+    let group: Vec<_> = (0..100)
+        .map(|number| feedback(&format!("phrase {number}")))
+        .collect();
+    database.store.insert(&group, None).await.unwrap();
+    let other = database.replica().await;
+    let claims = (0..20).map(|attempt| {
+        let store = if attempt % 2 == 0 { &database.store } else { &other };
+        async move { store.claim(7, lease()).await.unwrap() }
+    });
+    let claims = join_all(claims).await;
+    for claim in &claims {
+        assert!(claim.is_sorted_by_key(|claimed| claimed.accepted.order));
+    }
+    let mut all: Vec<_> = claims
+        .concat()
+        .into_iter()
+        .map(|claimed| claimed.event_id)
+        .collect();
+    all.extend(
+        claim_all(database)
+            .await
+            .into_iter()
+            .map(|claimed| claimed.event_id),
+    );
+    assert_eq!(all.len(), 100);
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 100);
+    other.close().await;
+}
+
+async fn a_failure_counts_only_under_its_own_lease(database: &TestStore) {
+    let new = feedback("a");
+    let (mine, theirs) = (lease(), lease());
+    stored(&*database.store, &new, Some(mine)).await;
+    database.advance(30).await;
+    assert_eq!(database.store.claim(1, theirs).await.unwrap().len(), 1);
+
+    let failed = |token| Settlement::Failed {
+        event_id: new.event.id,
+        token,
+        retry_in: Duration::from_secs(5),
+        refusal: refusal(),
+    };
+    // Mine has expired: neither a failure nor a refusal of mine takes their lease from them.
+    database
+        .store
+        .settle(&[failed(mine.token), dead(new.event.id, mine.token)])
+        .await
+        .unwrap();
+    database.advance(10).await;
+    assert_eq!(claim_all(database).await, []);
+    assert_eq!(get(database, new.id).await.delivery, DeliveryState::Pending);
+
+    database.store.settle(&[failed(theirs.token)]).await.unwrap();
+    assert_eq!(claim_all(database).await, []);
+    database.advance(5).await;
+    let again = lease();
+    assert_eq!(database.store.claim(1, again).await.unwrap()[0].attempts, 1);
+
+    // Giving a lease up is no failure, and only its holder can.
+    let released = |token| Settlement::Released {
+        event_id: new.event.id,
+        token,
+    };
+    database.store.settle(&[released(theirs.token)]).await.unwrap();
+    assert_eq!(claim_all(database).await, []);
+    database.store.settle(&[released(again.token)]).await.unwrap();
+    assert_eq!(claim_all(database).await[0].attempts, 1);
+}
+
+async fn a_delivery_counts_whoever_holds_the_lease(database: &TestStore) {
+    let (late, dead_letter) = (feedback("a"), feedback("b"));
+    let mine = lease();
+    stored(&*database.store, &late, Some(mine)).await;
+    stored(&*database.store, &dead_letter, Some(mine)).await;
+    database
+        .store
+        .settle(&[dead(dead_letter.event.id, mine.token)])
+        .await
+        .unwrap();
+    assert_eq!(
+        get(database, dead_letter.id).await.delivery,
+        DeliveryState::DeadLetter
+    );
+    database.advance(30).await;
+    let theirs = lease();
+    database.store.claim(1, theirs).await.unwrap();
+
+    for new in [&late, &dead_letter] {
+        delivered(database, new.event.id, "done").await;
+        let feedback = get(database, new.id).await;
+        assert_eq!(feedback.delivery, DeliveryState::Delivered);
+        assert_eq!(feedback.outcome, Some(outcome("done")));
+    }
+    // Their failure comes too late.
+    let late = dead(late.event.id, theirs.token);
+    database.store.settle(&[late]).await.unwrap();
+    database.advance(3_600).await;
+    assert_eq!(claim_all(database).await, []);
+    assert_eq!(dead_letters(database, None).await, []);
+    assert_eq!(
+        listed(
+            database,
+            FeedbackQuery {
+                delivery: Some(DeliveryState::Delivered),
+                ..query()
+            }
+        )
+        .await
+        .len(),
+        2
+    );
+}
+
+async fn dead_letters_are_listed_oldest_first_and_made_due_again(database: &TestStore) {
+    let mine = lease();
+    let elsewhere = Namespace::parse("elsewhere").unwrap();
+    let other = Submission {
+        namespace: elsewhere.clone(),
+        ..submission("d")
+    };
+    let group = [
+        feedback("a"),
+        feedback("b"),
+        feedback("c"),
+        of(other, &Caller::anonymous()),
+    ];
+    database.store.insert(&group, Some(mine)).await.unwrap();
+    let id = |index: usize| group[index].event.id;
+    for index in [2, 0, 3, 1] {
+        database
+            .store
+            .settle(&[dead(id(index), mine.token)])
+            .await
+            .unwrap();
+        if index != 0 {
+            database.advance(1).await;
+        }
+    }
+    // The second and third died at the same moment.
+    let mut twins = [id(0), id(3)];
+    twins.sort_unstable();
+    assert_eq!(dead_letters(database, None).await, [id(2), twins[0]]);
+    let first = database
+        .store
+        .dead_letters(&DeadLetterQuery {
+            namespace: None,
+            after: None,
+            limit: 2,
+        })
+        .await
+        .unwrap();
+    let after = DeadLetterPosition {
+        dead_at_us: first[1].dead_at_us,
+        event_id: first[1].event_id,
+    };
+    assert_eq!(dead_letters(database, Some(after)).await, [twins[1], id(1)]);
+    let of_one = DeadLetterQuery {
+        namespace: Some(elsewhere.clone()),
+        after: None,
+        limit: 9,
+    };
+    let of_one = database.store.dead_letters(&of_one).await.unwrap();
+    assert_eq!(
+        (of_one.len(), of_one[0].event_id, of_one[0].attempts),
+        (1, id(3), 1)
+    );
+    assert_eq!(
+        (&of_one[0].namespace, &of_one[0].refusal),
+        (&elsewhere, &refusal())
+    );
+
+    // Nobody claims them until they are made due again, and only those that are asked for are.
+    database.advance(3_600).await;
+    assert_eq!(claim_all(database).await, []);
+    let events = |ids: &[EventId], namespace| Redrive::Events(ids.to_vec(), namespace);
+    let foreign = events(&[id(3)], Some(namespace()));
+    assert_eq!(database.store.redrive(&foreign).await.unwrap(), 0);
+    let unknown = EventId(Uuid::from_u128(7));
+    assert_eq!(
+        database
+            .store
+            .redrive(&events(&[id(0), unknown], None))
+            .await
+            .unwrap(),
+        1
+    );
+    assert_eq!(
+        database
+            .store
+            .redrive(&Redrive::Namespace(namespace()))
+            .await
+            .unwrap(),
+        2
+    );
+    assert_eq!(
+        database
+            .store
+            .redrive(&Redrive::Namespace(namespace()))
+            .await
+            .unwrap(),
+        0
+    );
+    let claimed = claim_all(database).await;
+    assert_eq!(
+        claimed.iter().map(|claimed| claimed.event_id).collect::<Vec<_>>(),
+        [id(0), id(1), id(2)]
+    );
+    assert!(claimed.iter().all(|claimed| claimed.attempts == 0));
+    assert_eq!(get(database, group[0].id).await.delivery, DeliveryState::Pending);
+    assert_eq!(dead_letters(database, None).await, [id(3)]);
+}
+
+async fn the_outcome_of_a_retraction_is_not_replaced_by_an_older_one(database: &TestStore) {
+    let (new, other) = (feedback("a"), feedback("b"));
+    stored(&*database.store, &new, Some(lease())).await;
+    stored(&*database.store, &other, Some(lease())).await;
+    let (retracted, other_retracted) = (retraction(new.id, ""), retraction(other.id, ""));
+    database.store.retract(&retracted, Some(lease())).await.unwrap();
+    database
+        .store
+        .retract(&other_retracted, Some(lease()))
+        .await
+        .unwrap();
+    assert_eq!(get(database, new.id).await.delivery, DeliveryState::Pending);
+
+    // It overtakes the feedback.
+    delivered(database, retracted.event.id, "retracted").await;
+    assert_eq!(get(database, new.id).await.delivery, DeliveryState::Delivered);
+    delivered(database, new.event.id, "recorded").await;
+    let feedback = get(database, new.id).await;
+    assert_eq!(
+        (feedback.outcome, feedback.delivery),
+        (Some(outcome("retracted")), DeliveryState::Delivered)
+    );
+
+    // In order, the older event says nothing of where the newer stands.
+    delivered(database, other.event.id, "recorded").await;
+    let feedback = get(database, other.id).await;
+    assert_eq!(
+        (feedback.outcome, feedback.delivery),
+        (Some(outcome("recorded")), DeliveryState::Pending)
+    );
+    delivered(database, other_retracted.event.id, "retracted").await;
+    let feedback = get(database, other.id).await;
+    assert_eq!(
+        (feedback.outcome, feedback.delivery),
+        (Some(outcome("retracted")), DeliveryState::Delivered)
+    );
+}
+
+async fn both_events_of_a_feedback_are_settled_at_once(database: &TestStore) {
+    let new = feedback("a");
+    stored(&*database.store, &new, Some(lease())).await;
+    let retracted = retraction(new.id, "");
+    database.store.retract(&retracted, Some(lease())).await.unwrap();
+    let settlement = |event_id, text| Settlement::Delivered {
+        event_id,
+        outcome: outcome(text),
+    };
+    let both = [
+        settlement(retracted.event.id, "retracted"),
+        settlement(new.event.id, "recorded"),
+    ];
+    database.store.settle(&both).await.unwrap();
+    let feedback = get(database, new.id).await;
+    assert_eq!(
+        (feedback.outcome, feedback.delivery),
+        (Some(outcome("retracted")), DeliveryState::Delivered)
+    );
+    database.advance(60).await;
+    assert_eq!(claim_all(database).await, []);
+}
+
+async fn large_groups_are_stored_and_settled_whole(database: &TestStore) {
+    // Sizes on both sides of those that statements are cut into.
+    for size in [1, 3, 4, 17, 64, 65, 199] {
+        let group: Vec<NewFeedback> = (0..size)
+            .map(|number| with_request_id(&format!("phrase {number}"), &format!("{size}-{number}")))
+            .collect();
+        let inserted = database.store.insert(&group, Some(lease())).await.unwrap();
+        let orders = orders(&inserted);
+        assert_eq!(orders.len(), size);
+        assert!(orders.is_sorted());
+        let settlements: Vec<_> = group
+            .iter()
+            .map(|new| Settlement::Delivered {
+                event_id: new.event.id,
+                outcome: outcome("done"),
+            })
+            .collect();
+        database.store.settle(&settlements).await.unwrap();
+        for new in &group {
+            assert_eq!(get(database, new.id).await.delivery, DeliveryState::Delivered);
+        }
+    }
+    database.advance(i64::try_from(LEASE.as_secs()).unwrap()).await;
+    assert_eq!(claim_all(database).await, []);
+}
+async fn dead_letters(database: &TestStore, after: Option<DeadLetterPosition>) -> Vec<EventId> {
+    let query = DeadLetterQuery {
+        namespace: None,
+        after,
+        limit: 2,
+    };
+    let letters = database.store.dead_letters(&query).await.unwrap();
+    letters.into_iter().map(|letter| letter.event_id).collect()
+}

@@ -1,0 +1,554 @@
+//! What the service promises, over the wire, on both databases.
+
+use std::time::Duration;
+
+use emend_proto::{
+    common::v1::{self as common, OutcomeState},
+    feedback::v1 as pb,
+    learning::v1::event,
+};
+use emend_runtime::{Lifecycle, status::Explained};
+use futures::future::join_all;
+use tokio::{net::TcpListener, time::Instant};
+use tonic::{Code, Request};
+
+use super::{
+    Database, SOON, Service, evaluated, eventually,
+    learning::{Learning, Mood},
+    request, with_id,
+};
+use crate::testing::Backend;
+
+/// One test per scenario and database.
+macro_rules! on_both {
+    ($($scenario:ident)*) => {
+        on_both!(on_sqlite, Backend::Sqlite, $($scenario)*);
+        on_both!(on_postgres, Backend::Postgres, $($scenario)*);
+    };
+    ($module:ident, $backend:expr, $($scenario:ident)*) => {
+        mod $module {
+            use super::*;
+            $(#[tokio::test]
+            async fn $scenario() {
+                if let Some(database) = Database::new($backend).await {
+                    super::$scenario(database).await;
+                }
+            })*
+        }
+    };
+}
+
+on_both! {
+    a_correction_is_stored_sent_and_answered_with_its_outcome
+    a_repeated_request_is_answered_as_the_first_with_its_current_outcome
+    without_learning_svc_the_answer_is_pending_in_time_and_nothing_is_lost
+    a_retraction_is_sent_and_doing_it_twice_answers_as_the_first_time
+    a_batch_is_answered_item_by_item
+    dead_letters_are_seen_and_sent_again
+    pages_continue_where_they_ended_and_only_for_the_same_query
+    a_broken_or_silent_stream_loses_nothing
+    what_was_not_sent_before_a_restart_is_sent_after_it
+}
+
+async fn start(database: &Database) -> (Service, Learning, Lifecycle) {
+    let learning = Learning::new();
+    let (address, lifecycle) = learning.serve().await;
+    (Service::start(database, &address).await, learning, lifecycle)
+}
+
+async fn stop(service: Service, learning: Lifecycle) {
+    service.stop().await;
+    learning.shutdown(SOON).await;
+}
+
+/// An address at which nobody listens yet.
+async fn vacant() -> std::net::SocketAddr {
+    TcpListener::bind("127.0.0.1:0")
+        .await
+        .unwrap()
+        .local_addr()
+        .unwrap()
+}
+
+async fn a_correction_is_stored_sent_and_answered_with_its_outcome(database: Database) {
+    let (service, learning, lifecycle) = start(&database).await;
+    let traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let mut traced = Request::new(evaluated(request("Mail jane.doe@example.org")));
+    traced
+        .metadata_mut()
+        .insert("traceparent", traceparent.parse().unwrap());
+    let answered = service
+        .client
+        .clone()
+        .submit_feedback(traced)
+        .await
+        .unwrap()
+        .into_inner()
+        .feedback
+        .unwrap();
+
+    let outcome = answered.outcome.clone().unwrap();
+    assert_eq!(
+        (outcome.state(), outcome.revision),
+        (OutcomeState::Applied, answered.accept_order)
+    );
+    assert_eq!(answered.delivery_state(), pb::DeliveryState::Delivered);
+    assert_eq!(
+        (answered.caller.as_str(), answered.scope()),
+        ("anonymous", common::Scope::Global)
+    );
+    // Free text is masked, what becomes a key is not.
+    assert_eq!(answered.reason, "ask [email]");
+    assert_eq!(
+        answered.correction,
+        request("Mail jane.doe@example.org").correction
+    );
+    assert_eq!(service.get(&answered.feedback_id).await, answered);
+
+    let [sent] = &learning.received()[..] else {
+        panic!("one event")
+    };
+    assert_eq!(
+        (&sent.feedback_id, &sent.namespace),
+        (&answered.feedback_id, &answered.namespace)
+    );
+    assert_eq!(
+        (sent.accept_order, sent.traceparent.as_str()),
+        (answered.accept_order, traceparent)
+    );
+    let Some(event::Event::Recorded(recorded)) = &sent.event else {
+        panic!("{sent:?}")
+    };
+    assert_eq!(
+        (&recorded.reason, &recorded.context),
+        (&answered.reason, &answered.context)
+    );
+    assert_eq!(
+        (recorded.received_at, &recorded.correction),
+        (answered.received_at, &answered.correction)
+    );
+    assert_eq!(
+        (&recorded.reporter, &recorded.caller),
+        (&answered.reporter, &answered.caller)
+    );
+
+    // Without waiting the answer comes before the outcome, which comes all the same.
+    let recorded = service.submit(request("another")).await.unwrap();
+    let outcome = recorded.outcome.unwrap();
+    assert_eq!(
+        (outcome.state(), outcome.reason.as_str()),
+        (OutcomeState::Pending, "NOT_EVALUATED")
+    );
+    service.delivered(&recorded.feedback_id).await;
+    stop(service, lifecycle).await;
+}
+
+async fn a_repeated_request_is_answered_as_the_first_with_its_current_outcome(database: Database) {
+    let (service, learning, lifecycle) = start(&database).await;
+    let first = service.submit(with_id("r-1", request("a"))).await.unwrap();
+    let again = service
+        .submit(evaluated(with_id("r-1", request("a"))))
+        .await
+        .unwrap();
+    assert_eq!(
+        (&again.feedback_id, again.accept_order),
+        (&first.feedback_id, first.accept_order)
+    );
+    assert_eq!(again.outcome.unwrap().state(), OutcomeState::Applied);
+
+    let other = service.submit(with_id("r-1", request("b"))).await.unwrap_err();
+    assert_eq!(other.code(), Code::AlreadyExists);
+    assert_eq!(
+        Explained::from(&other).reason.as_deref(),
+        Some("REQUEST_ID_REUSED")
+    );
+
+    // Many at once, over two replicas where the database can be shared.
+    let second = match &database {
+        Database::Sqlite(_) => None,
+        Database::Postgres(_) => Some(Service::start(&database, "127.0.0.1:1").await),
+    };
+    let replicas = [&service, second.as_ref().unwrap_or(&service)];
+    let attempts = (0..60).map(|attempt| {
+        let request_id = format!("r-{}", 2 + attempt % 3);
+        replicas[attempt % 2].submit(with_id(&request_id, request("c")))
+    });
+    let mut ids: Vec<_> = join_all(attempts)
+        .await
+        .into_iter()
+        .map(|answer| answer.unwrap().feedback_id)
+        .collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 3);
+    assert_eq!(service.list().await.len(), 4);
+    for id in &ids {
+        service.delivered(id).await;
+    }
+    assert_eq!(learning.received().len(), 4);
+    if let Some(second) = second {
+        second.stop().await;
+    }
+    stop(service, lifecycle).await;
+}
+
+async fn without_learning_svc_the_answer_is_pending_in_time_and_nothing_is_lost(database: Database) {
+    let address = vacant().await;
+    let service = Service::start(&database, &address.to_string()).await;
+    let mut hurried = Request::new(evaluated(request("a")));
+    hurried.set_timeout(Duration::from_millis(600));
+    let began = Instant::now();
+    let answered = service
+        .client
+        .clone()
+        .submit_feedback(hurried)
+        .await
+        .unwrap()
+        .into_inner()
+        .feedback
+        .unwrap();
+    assert!(began.elapsed() < Duration::from_millis(600));
+    let outcome = answered.outcome.unwrap();
+    assert_eq!(
+        (outcome.state(), outcome.reason.as_str()),
+        (OutcomeState::Pending, "NOT_EVALUATED")
+    );
+
+    let many = join_all((0..100).map(|n| service.submit(request(&format!("phrase {n}"))))).await;
+    let learning = Learning::new();
+    let lifecycle = learning.serve_at(address).await;
+    service.delivered(&answered.feedback_id).await;
+    for feedback in many {
+        service.delivered(&feedback.unwrap().feedback_id).await;
+    }
+    let mut events: Vec<_> = learning
+        .received()
+        .into_iter()
+        .map(|event| event.event_id)
+        .collect();
+    events.sort_unstable();
+    events.dedup();
+    assert_eq!(events.len(), 101);
+    stop(service, lifecycle).await;
+}
+
+async fn a_retraction_is_sent_and_doing_it_twice_answers_as_the_first_time(database: Database) {
+    let (service, learning, lifecycle) = start(&database).await;
+    let stored = service.submit(evaluated(request("a"))).await.unwrap();
+    let retract = |namespace: &str, reason: &str| pb::RetractFeedbackRequest {
+        namespace: namespace.into(),
+        feedback_id: stored.feedback_id.clone(),
+        reason: reason.into(),
+        wait: pb::Wait::Evaluated.into(),
+    };
+    let mut client = service.client.clone();
+    let elsewhere = client
+        .retract_feedback(retract("elsewhere", ""))
+        .await
+        .unwrap_err();
+    assert_eq!(elsewhere.code(), Code::NotFound);
+
+    let request = retract("fund-admin", "call +44 20 7946 0958");
+    let first = client
+        .retract_feedback(request)
+        .await
+        .unwrap()
+        .into_inner()
+        .feedback
+        .unwrap();
+    assert!(first.retracted_at.is_some());
+    assert_eq!(first.retract_reason, "call [phone]");
+    let outcome = first.outcome.clone().unwrap();
+    assert_eq!(
+        (outcome.state(), outcome.reason.as_str()),
+        (OutcomeState::NoEffect, "RETRACTED")
+    );
+    let again = client
+        .retract_feedback(retract("fund-admin", "other"))
+        .await
+        .unwrap()
+        .into_inner()
+        .feedback
+        .unwrap();
+    assert_eq!(again, first);
+
+    let [event::Event::Recorded(_), event::Event::Retracted(sent)] =
+        &learning.received_of(&stored.feedback_id)[..]
+    else {
+        panic!("{:?}", learning.received())
+    };
+    assert_eq!(
+        (sent.reason.as_str(), sent.retracted_at),
+        ("call [phone]", first.retracted_at)
+    );
+    stop(service, lifecycle).await;
+}
+
+async fn a_batch_is_answered_item_by_item(database: Database) {
+    let (service, _, lifecycle) = start(&database).await;
+    let first = service.submit(with_id("r", request("a"))).await.unwrap();
+    let batch = pb::BatchSubmitFeedbackRequest {
+        requests: vec![
+            with_id("r", request("a")),
+            with_id("r", request("b")),
+            request(""),
+            request("new"),
+            with_id("s", request("twice")),
+            with_id("s", request("twice")),
+        ],
+        wait: pb::Wait::Evaluated.into(),
+    };
+    let results = service
+        .client
+        .clone()
+        .batch_submit_feedback(batch)
+        .await
+        .unwrap()
+        .into_inner()
+        .results;
+    let code = |place: usize| Code::from(results[place].status.as_ref().unwrap().code);
+    let codes: Vec<_> = (0..results.len()).map(code).collect();
+    let expected = [
+        Code::Ok,
+        Code::AlreadyExists,
+        Code::InvalidArgument,
+        Code::Ok,
+        Code::Ok,
+        Code::Ok,
+    ];
+    assert_eq!(codes, expected);
+    let feedback = |place: usize| results[place].feedback.as_ref().unwrap();
+    assert_eq!(feedback(0).feedback_id, first.feedback_id);
+    assert_eq!(feedback(4).feedback_id, feedback(5).feedback_id);
+    for place in [0, 3, 4, 5] {
+        assert_eq!(
+            feedback(place).outcome.as_ref().unwrap().state(),
+            OutcomeState::Applied,
+            "{place}"
+        );
+    }
+    assert_eq!(service.list().await.len(), 3);
+    stop(service, lifecycle).await;
+}
+
+async fn dead_letters_are_seen_and_sent_again(database: Database) {
+    let (service, learning, lifecycle) = start(&database).await;
+    let mut client = service.client.clone();
+    learning.becomes(Mood::Refuses(Code::InvalidArgument));
+    let mut refused = Vec::new();
+    for n in 0..3 {
+        let feedback = service.submit(evaluated(request(&n.to_string()))).await.unwrap();
+        assert_eq!(feedback.delivery_state(), pb::DeliveryState::DeadLetter);
+        assert_eq!(feedback.outcome.unwrap().reason, "NOT_EVALUATED");
+        refused.push(feedback.feedback_id);
+    }
+    let mut listed = Vec::new();
+    let mut page_token = String::new();
+    for size in [2, 1] {
+        let request = pb::ListDeadLettersRequest {
+            namespace: "fund-admin".into(),
+            page_size: 2,
+            page_token,
+        };
+        let page = client.list_dead_letters(request).await.unwrap().into_inner();
+        assert_eq!(page.dead_letters.len(), size);
+        listed.extend(page.dead_letters);
+        page_token = page.next_page_token;
+    }
+    assert_eq!(page_token, "");
+    assert_eq!(
+        listed
+            .iter()
+            .map(|letter| &letter.feedback_id)
+            .collect::<Vec<_>>(),
+        refused.iter().collect::<Vec<_>>()
+    );
+    assert!(listed.iter().all(|letter| {
+        (letter.code, letter.error.as_str(), letter.attempts) == (3, "refused", 1) && letter.dead_at.is_some()
+    }));
+
+    learning.becomes(Mood::Evaluates);
+    let redrive = |event_ids| pb::RedriveDeadLettersRequest {
+        namespace: "fund-admin".into(),
+        event_ids,
+    };
+    let one = client
+        .redrive_dead_letters(redrive(vec![listed[1].event_id.clone()]))
+        .await
+        .unwrap();
+    assert_eq!(one.into_inner().redriven_count, 1);
+    service.delivered(&refused[1]).await;
+    let rest = client.redrive_dead_letters(redrive(vec![])).await.unwrap();
+    assert_eq!(rest.into_inner().redriven_count, 2);
+    for id in &refused {
+        service.delivered(id).await;
+    }
+    let none = client
+        .list_dead_letters(pb::ListDeadLettersRequest::default())
+        .await
+        .unwrap()
+        .into_inner();
+    assert_eq!(none.dead_letters, []);
+    stop(service, lifecycle).await;
+}
+
+async fn pages_continue_where_they_ended_and_only_for_the_same_query(database: Database) {
+    let (service, _, lifecycle) = start(&database).await;
+    let mut client = service.client.clone();
+    for n in 0..5 {
+        service.submit(request(&n.to_string())).await.unwrap();
+    }
+    let all = service.list().await;
+    assert!(all.is_sorted_by(|newer, older| newer.accept_order > older.accept_order));
+    let query = |page_token: &str| pb::ListFeedbackRequest {
+        namespace: "fund-admin".into(),
+        page_size: 2,
+        page_token: page_token.into(),
+        ..pb::ListFeedbackRequest::default()
+    };
+    let mut paged = Vec::new();
+    let mut token = String::new();
+    let mut first_token = String::new();
+    loop {
+        let page = client.list_feedback(query(&token)).await.unwrap().into_inner();
+        paged.extend(page.feedback.into_iter().map(|feedback| feedback.feedback_id));
+        token = page.next_page_token;
+        if token.is_empty() {
+            break;
+        }
+        if first_token.is_empty() {
+            first_token.clone_from(&token);
+        }
+    }
+    assert_eq!(
+        paged,
+        all.iter()
+            .map(|feedback| feedback.feedback_id.clone())
+            .collect::<Vec<_>>()
+    );
+
+    // Another page size is the same query, another filter is not.
+    let larger = pb::ListFeedbackRequest {
+        page_size: 100,
+        ..query(&first_token)
+    };
+    assert_eq!(
+        client
+            .list_feedback(larger)
+            .await
+            .unwrap()
+            .into_inner()
+            .feedback
+            .len(),
+        3
+    );
+    let other = pb::ListFeedbackRequest {
+        reporter_id: "jane".into(),
+        ..query(&first_token)
+    };
+    let status = client.list_feedback(other).await.unwrap_err();
+    assert_eq!(Explained::from(&status).field_violations[0].field, "page_token");
+    stop(service, lifecycle).await;
+}
+
+async fn a_broken_or_silent_stream_loses_nothing(database: Database) {
+    let (service, learning, lifecycle) = start(&database).await;
+    learning.becomes(Mood::BreaksOnce);
+    let broken = service.submit(evaluated(request("a"))).await.unwrap();
+    service.delivered(&broken.feedback_id).await;
+
+    learning.becomes(Mood::Silent);
+    let unanswered = service.submit(request("b")).await.unwrap();
+    eventually("the batch is swallowed", || async { learning.unanswered() > 0 }).await;
+    learning.becomes(Mood::Evaluates);
+    service.delivered(&unanswered.feedback_id).await;
+    stop(service, lifecycle).await;
+}
+
+async fn what_was_not_sent_before_a_restart_is_sent_after_it(database: Database) {
+    let address = vacant().await;
+    let service = Service::start(&database, &address.to_string()).await;
+    let before = join_all((0..20).map(|n| service.submit(request(&n.to_string())))).await;
+    let retract = pb::RetractFeedbackRequest {
+        namespace: "fund-admin".into(),
+        feedback_id: before[0].as_ref().unwrap().feedback_id.clone(),
+        ..pb::RetractFeedbackRequest::default()
+    };
+    service.client.clone().retract_feedback(retract).await.unwrap();
+    service.stop().await;
+
+    let learning = Learning::new();
+    let lifecycle = learning.serve_at(address).await;
+    let service = Service::start(&database, &address.to_string()).await;
+    for feedback in before {
+        service.delivered(&feedback.unwrap().feedback_id).await;
+    }
+    eventually("the retraction arrives", || async {
+        learning.received().len() == 21
+    })
+    .await;
+    stop(service, lifecycle).await;
+}
+
+#[tokio::test]
+async fn two_replicas_deliver_everything_that_either_took() {
+    let Some(database) = Database::new(Backend::Postgres).await else {
+        return;
+    };
+    let (one, learning, lifecycle) = start(&database).await;
+    // The second one's learning-svc is away: what it took is delivered by the first once its leases expire.
+    let other = Service::start(&database, "127.0.0.1:1").await;
+    let submissions = (0..60).map(|n| [&one, &other][n % 2].submit(request(&format!("phrase {n}"))));
+    let stored: Vec<_> = join_all(submissions)
+        .await
+        .into_iter()
+        .map(Result::unwrap)
+        .collect();
+    let mut orders: Vec<_> = stored.iter().map(|feedback| feedback.accept_order).collect();
+    orders.sort_unstable();
+    orders.dedup();
+    assert_eq!(orders.len(), 60);
+    other.stop().await;
+    for feedback in &stored {
+        one.delivered(&feedback.feedback_id).await;
+    }
+    let mut events: Vec<_> = learning
+        .received()
+        .into_iter()
+        .map(|event| event.event_id)
+        .collect();
+    events.sort_unstable();
+    events.dedup();
+    assert_eq!(events.len(), 60);
+    stop(one, lifecycle).await;
+}
+
+#[tokio::test]
+async fn what_is_under_way_at_a_shutdown_is_answered_and_sent() {
+    let database = Database::new(Backend::Sqlite).await.unwrap();
+    let (service, learning, lifecycle) = start(&database).await;
+    let submissions = (0..50).map(|n| service.submit(request(&n.to_string())));
+    let answered = join_all(submissions).await;
+    assert!(answered.iter().all(Result::is_ok));
+    service.stop().await;
+    assert_eq!(learning.received().len(), 50);
+    lifecycle.shutdown(SOON).await;
+}
+
+#[tokio::test]
+async fn a_service_without_its_database_lives_and_is_not_ready() {
+    let database = Database::new(Backend::Sqlite).await.unwrap();
+    let (service, _, lifecycle) = start(&database).await;
+    let name = "emend.feedback.v1.FeedbackService";
+    assert!(service.handle.readiness().is_ready(name));
+    service.handle.store.close().await;
+    eventually("it is not ready", || async {
+        !service.handle.readiness().is_ready(name)
+    })
+    .await;
+    assert_eq!(service.handle.readiness().failing(), ["database"]);
+    let status = service.submit(request("a")).await.unwrap_err();
+    assert_eq!(status.code(), Code::Unavailable);
+    assert!(Explained::from(&status).retry_after.is_some());
+    stop(service, lifecycle).await;
+}

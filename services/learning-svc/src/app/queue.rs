@@ -1,0 +1,98 @@
+//! Events of all streams wait in one queue, so that what arrives together is committed together.
+//!
+//! A worker takes what is there, up to a group, and applies it; nothing waits for a group to fill. A sender that goes away
+//! does not take back what it sent. The queue is bounded: senders wait.
+
+use std::sync::Arc;
+
+use emend_runtime::{Error, Lifecycle};
+use tokio::sync::{
+    Mutex,
+    mpsc::{self, Receiver, Sender},
+    oneshot,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    App,
+    ingest::{EventResult, GROUP, IngestEvent},
+};
+
+/// Events that wait at most.
+const CAPACITY: usize = 1_024;
+
+struct Waiting {
+    event: IngestEvent,
+    told: oneshot::Sender<EventResult>,
+}
+
+/// Where events wait to be applied. Clones share it.
+#[derive(Debug, Clone)]
+pub struct IngestQueue(Sender<Waiting>);
+
+impl IngestQueue {
+    /// Starts `workers` workers in `lifecycle`: as many groups are applied at once. Asked to stop, they apply what waits.
+    pub fn start(app: &App, workers: usize, lifecycle: &Lifecycle) -> Self {
+        let (sender, receiver) = mpsc::channel(CAPACITY);
+        let receiver = Arc::new(Mutex::new(receiver));
+        for _ in 0..workers.max(1) {
+            let worker = work(app.clone(), Arc::clone(&receiver), lifecycle.soft().clone());
+            lifecycle.spawn("apply events", worker);
+        }
+        Self(sender)
+    }
+
+    /// Applies events; a result for each, in their order.
+    pub async fn submit(&self, events: Vec<IngestEvent>) -> Vec<EventResult> {
+        let mut waiting = Vec::with_capacity(events.len());
+        for event in events {
+            let (told, telling) = oneshot::channel();
+            // Refused only when the workers have stopped, and then `told` is dropped with it.
+            let _ = self.0.send(Waiting { event, told }).await;
+            waiting.push(telling);
+        }
+        let mut results = Vec::with_capacity(waiting.len());
+        for telling in waiting {
+            results.push(telling.await.unwrap_or_else(|_| Err(stopping())));
+        }
+        results
+    }
+}
+
+fn stopping() -> Error {
+    Error::unavailable("STOPPING", "this replica is stopping; try another")
+}
+
+async fn work(app: App, queue: Arc<Mutex<Receiver<Waiting>>>, soft: CancellationToken) {
+    while let Some((events, told)) = next_group(&queue, &soft).await {
+        let results = app.ingest(&events).await;
+        for (told, result) in told.into_iter().zip(results) {
+            // Whoever sent it may be gone.
+            let _ = told.send(result);
+        }
+    }
+}
+
+/// What waits, at most a group; none once the queue is closed and empty.
+async fn next_group(
+    queue: &Mutex<Receiver<Waiting>>,
+    soft: &CancellationToken,
+) -> Option<(Vec<IngestEvent>, Vec<oneshot::Sender<EventResult>>)> {
+    let mut queue = queue.lock().await;
+    let first = tokio::select! {
+        biased;
+        first = queue.recv() => first,
+        () = soft.cancelled() => {
+            queue.close();
+            queue.recv().await
+        }
+    }?;
+    let mut group = (vec![first.event], vec![first.told]);
+    while group.0.len() < GROUP
+        && let Ok(next) = queue.try_recv()
+    {
+        group.0.push(next.event);
+        group.1.push(next.told);
+    }
+    Some(group)
+}

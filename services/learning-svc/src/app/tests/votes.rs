@@ -1,0 +1,444 @@
+//! What votes do, one instance, one after another.
+
+use emend_core::{Origin, Status, correction::Form};
+use emend_proto::common::v1::{Outcome, OutcomeState};
+use jiff::SignedDuration;
+
+use super::{
+    on_both_databases,
+    world::{
+        World, apply, applies, approval, assert_sound, candidate, candidate_id, candidates, head, namespace, one,
+        operator, put, rejection, review, verb,
+    },
+};
+use crate::{app::revert::Revert, store::decisions::PolicyKey};
+
+on_both_databases!(
+    low_risk_is_recorded_and_applied_in_one_transaction,
+    three_reporters_promote_and_a_fourth_writes_no_revision,
+    the_same_reporter_three_times_is_one_confirmation,
+    a_rival_holds_back_three_and_not_four,
+    a_reporter_who_changes_his_mind_moves_his_vote,
+    all_ways_of_writing_a_phrase_are_one_contest,
+    a_pinned_value_is_not_replaced_by_votes,
+    what_was_reverted_does_not_come_back_by_itself,
+    retraction_below_the_threshold_withdraws,
+    a_retraction_that_overtakes_its_feedback_leaves_nothing_counted,
+    a_retraction_in_one_group_with_its_feedback_in_any_order_leaves_nothing_counted,
+    redaction_erases_the_reporter_and_keeps_the_counts,
+    a_redaction_that_overtakes_its_feedback_keeps_its_personal_parts_out,
+    an_event_that_comes_again_is_told_the_same_and_does_nothing,
+    a_users_own_preference_applies_at_once_and_to_nobody_else,
+    a_prohibition_has_no_rivals,
+    a_rejected_value_is_not_reopened_by_votes,
+    personal_data_awaits_review,
+    votes_without_a_reporter_count_together_as_one,
+    what_exceeds_the_policys_bytes_is_refused,
+    a_full_namespace_sends_what_would_grow_it_to_review,
+    a_bad_event_in_a_group_spoils_nothing_for_the_others,
+    the_log_tells_which_feedback_caused_a_change_and_since_when,
+    half_lives_are_reckoned_by_the_injected_clock,
+    what_was_reviewed_is_found_in_votes_rivals_feedback_and_history,
+    many_groups_of_mixed_events_stay_sound,
+);
+
+fn state(outcome: &Outcome) -> OutcomeState {
+    OutcomeState::try_from(outcome.state).unwrap()
+}
+
+async fn low_risk_is_recorded_and_applied_in_one_transaction(world: &World) {
+    let app = world.instance().await;
+    let outcome = one(&app, &world.feedback("ann", Form::Entity, "Big Blue", "ibm")).await;
+    assert_eq!(state(&outcome), OutcomeState::Applied);
+    assert!(outcome.auto_applied && outcome.was_new);
+    assert_eq!((outcome.revision, outcome.confirmations_needed), (1, 0));
+    let value = applies(&app, Form::Entity, "big  blue", "x").await.unwrap();
+    assert_eq!((value.learned.maps_to(), value.display.as_str()), ("ibm", "Big Blue"));
+    assert_sound(&app).await;
+}
+
+async fn three_reporters_promote_and_a_fourth_writes_no_revision(world: &World) {
+    let app = world.instance().await;
+    let mut outcomes = Vec::new();
+    for reporter in ["ann", "bob", "cid", "dan"] {
+        outcomes.push(one(&app, &world.phrase(reporter, "set up a CSA", "create_csa")).await);
+    }
+    let seen: Vec<_> = outcomes
+        .iter()
+        .map(|outcome| {
+            let needed = outcome.confirmations_needed;
+            (state(outcome), needed, outcome.reporter_count, outcome.auto_applied, outcome.revision)
+        })
+        .collect();
+    assert_eq!(
+        seen,
+        [
+            (OutcomeState::Pending, 2, 1, false, 0),
+            (OutcomeState::Pending, 1, 2, false, 0),
+            (OutcomeState::Applied, 0, 3, true, 1),
+            (OutcomeState::Applied, 0, 4, false, 1),
+        ]
+    );
+    assert_eq!(head(&app).await, 1);
+    let record = candidate(&app, "set up a csa", "create_csa").await;
+    assert_eq!((record.candidate.occurrences, record.candidate.reporters), (4, 4));
+    assert_eq!(record.candidate.applied_revision.0, 1);
+    assert_sound(&app).await;
+}
+
+async fn the_same_reporter_three_times_is_one_confirmation(world: &World) {
+    let app = world.instance().await;
+    let events: Vec<_> = (0..3).map(|_| world.phrase("ann", "p", "v")).collect();
+    let last = apply(&app, &events).await.pop().unwrap();
+    assert_eq!(state(&last), OutcomeState::Pending);
+    assert_eq!((last.occurrence_count, last.reporter_count, last.confirmations_needed), (3, 1, 2));
+    assert_eq!(verb(&app, "p").await, None);
+    assert_sound(&app).await;
+}
+
+async fn a_rival_holds_back_three_and_not_four(world: &World) {
+    let app = world.instance().await;
+    one(&app, &world.phrase("rival", "p", "other")).await;
+    for reporter in ["ann", "bob", "cid"] {
+        one(&app, &world.phrase(reporter, "p", "v")).await;
+    }
+    let record = candidate(&app, "p", "v").await;
+    assert_eq!((record.candidate.net, record.candidate.status), (2, Status::Pending));
+    assert_eq!(verb(&app, "p").await, None);
+    let fourth = one(&app, &world.phrase("dan", "p", "v")).await;
+    assert!(fourth.auto_applied);
+    assert_eq!(verb(&app, "p").await.as_deref(), Some("v"));
+    assert_sound(&app).await;
+}
+
+async fn a_reporter_who_changes_his_mind_moves_his_vote(world: &World) {
+    let app = world.instance().await;
+    one(&app, &world.phrase("ann", "p", "a")).await;
+    one(&app, &world.phrase("ann", "p", "b")).await;
+    let (a, b) = (candidate(&app, "p", "a").await, candidate(&app, "p", "b").await);
+    assert_eq!((a.candidate.reporters, b.candidate.reporters), (0, 1));
+    assert_eq!((a.candidate.occurrences, b.candidate.occurrences), (1, 1));
+    assert_sound(&app).await;
+}
+
+async fn all_ways_of_writing_a_phrase_are_one_contest(world: &World) {
+    let app = world.instance().await;
+    for (reporter, phrase) in [
+        ("ann", "  Set up a CSA "),
+        ("bob", "set up a csa"),
+        ("cid", "Ｓｅｔ　ｕｐ　ａ　ＣＳＡ"),
+    ] {
+        one(&app, &world.phrase(reporter, phrase, "create_csa")).await;
+    }
+    assert_eq!(candidates(&app).await.len(), 1);
+    assert_eq!(verb(&app, "SET UP A CSA").await.as_deref(), Some("create_csa"));
+}
+
+async fn a_pinned_value_is_not_replaced_by_votes(world: &World) {
+    let app = world.instance().await;
+    let done = app.put(&put("p", "pinned")).await.unwrap();
+    assert_eq!(done.revision.0, 1);
+    for reporter in ["ann", "bob", "cid", "dan"] {
+        one(&app, &world.phrase(reporter, "p", "v")).await;
+    }
+    assert_eq!(verb(&app, "p").await.as_deref(), Some("pinned"));
+    let record = candidate(&app, "p", "v").await;
+    assert_eq!(record.candidate.status, Status::AwaitingReview);
+    assert!(record.contest_pinned);
+    assert_eq!(head(&app).await, 1);
+    assert_sound(&app).await;
+}
+
+async fn what_was_reverted_does_not_come_back_by_itself(world: &World) {
+    let app = world.instance().await;
+    for reporter in ["ann", "bob", "cid"] {
+        one(&app, &world.phrase(reporter, "p", "v")).await;
+    }
+    let revert = Revert {
+        namespace: namespace(),
+        revision: emend_core::Revision(1),
+        reason: "a mistake".to_owned(),
+        actor: operator(),
+    };
+    assert_eq!(app.revert(&revert).await.unwrap().0, 2);
+    assert_eq!(verb(&app, "p").await, None);
+    let late = one(&app, &world.phrase("dan", "p", "v")).await;
+    assert_eq!((state(&late), late.reason.as_str()), (OutcomeState::AwaitingReview, "REVERTED"));
+    assert_eq!(verb(&app, "p").await, None);
+
+    // A revert is a revision like any other: it too can be taken back.
+    let again = Revert {
+        revision: emend_core::Revision(2),
+        ..revert
+    };
+    assert_eq!(app.revert(&again).await.unwrap().0, 3);
+    assert_eq!(verb(&app, "p").await.as_deref(), Some("v"));
+    assert_sound(&app).await;
+}
+
+async fn retraction_below_the_threshold_withdraws(world: &World) {
+    let app = world.instance().await;
+    let events: Vec<_> = ["ann", "bob", "cid"].map(|reporter| world.phrase(reporter, "p", "v")).into();
+    apply(&app, &events).await;
+    assert_eq!(verb(&app, "p").await.as_deref(), Some("v"));
+    let outcome = one(&app, &world.retraction(&events[1])).await;
+    assert_eq!((state(&outcome), outcome.reason.as_str()), (OutcomeState::NoEffect, "RETRACTED"));
+    assert_eq!(outcome.revision, 2);
+    assert_eq!(verb(&app, "p").await, None);
+    let record = candidate(&app, "p", "v").await;
+    assert_eq!((record.candidate.status, record.candidate.occurrences), (Status::Withdrawn, 2));
+
+    // Taken back twice is taken back once.
+    let again = one(&app, &world.retraction(&events[1])).await;
+    assert_eq!((state(&again), again.reason.as_str()), (OutcomeState::NoEffect, "RETRACTED"));
+    assert_eq!(head(&app).await, 2);
+    assert_sound(&app).await;
+}
+
+async fn a_retraction_that_overtakes_its_feedback_leaves_nothing_counted(world: &World) {
+    let app = world.instance().await;
+    let events: Vec<_> = ["ann", "bob", "cid"].map(|reporter| world.phrase(reporter, "p", "v")).into();
+    one(&app, &world.retraction(&events[0])).await;
+    let outcomes = apply(&app, &events).await;
+    assert_eq!((state(&outcomes[0]), outcomes[0].reason.as_str()), (OutcomeState::NoEffect, "RETRACTED"));
+    assert_eq!(verb(&app, "p").await, None);
+    assert_eq!(candidate(&app, "p", "v").await.candidate.occurrences, 2);
+    assert_sound(&app).await;
+}
+
+async fn a_retraction_in_one_group_with_its_feedback_in_any_order_leaves_nothing_counted(world: &World) {
+    let app = world.instance().await;
+    for (phrase, retraction_first) in [("p", true), ("q", false)] {
+        let feedback = world.feedback("ann", Form::Entity, phrase, "e");
+        let retraction = world.retraction(&feedback);
+        let group = if retraction_first {
+            [retraction, feedback]
+        } else {
+            [feedback, retraction]
+        };
+        apply(&app, &group).await;
+        assert_eq!(applies(&app, Form::Entity, phrase, "x").await, None);
+    }
+    assert_sound(&app).await;
+}
+
+async fn redaction_erases_the_reporter_and_keeps_the_counts(world: &World) {
+    let app = world.instance().await;
+    let events: Vec<_> = ["ann", "bob", "cid"].map(|reporter| world.phrase(reporter, "p", "v")).into();
+    apply(&app, &events).await;
+    one(&app, &world.redaction(&events[0])).await;
+    let details = app.candidate_details(&namespace(), candidate_id("p", "v")).await.unwrap();
+    let mut reporters: Vec<_> = details.votes.iter().map(|vote| vote.reporter.as_str()).collect();
+    reporters.sort_unstable();
+    assert_eq!(reporters, ["", "bob", "cid"]);
+    let erased = details.feedback.iter().find(|feedback| feedback.feedback == events[0].feedback);
+    let erased = erased.unwrap();
+    assert!(erased.reason.is_empty() && erased.context.is_empty() && erased.query_id.is_empty());
+    assert_eq!(details.record.candidate.reporters, 3);
+    assert_eq!(verb(&app, "p").await.as_deref(), Some("v"));
+    assert_sound(&app).await;
+}
+
+async fn a_redaction_that_overtakes_its_feedback_keeps_its_personal_parts_out(world: &World) {
+    let app = world.instance().await;
+    let feedback = world.phrase("ann", "p", "v");
+    one(&app, &world.redaction(&feedback)).await;
+    one(&app, &feedback).await;
+    let details = app.candidate_details(&namespace(), candidate_id("p", "v")).await.unwrap();
+    assert_eq!(details.votes[0].reporter, "");
+    assert_eq!(details.feedback[0].reason, "");
+    assert_eq!(details.record.candidate.reporters, 1);
+}
+
+async fn an_event_that_comes_again_is_told_the_same_and_does_nothing(world: &World) {
+    let app = world.instance().await;
+    let feedback = world.feedback("ann", Form::Entity, "p", "e");
+    let first = apply(&app, &[feedback.clone(), feedback.clone()]).await;
+    assert_eq!(first[0], first[1]);
+    one(&app, &world.feedback("bob", Form::Entity, "p", "e")).await;
+    assert_eq!(one(&app, &feedback).await, first[0]);
+    assert_eq!(candidates(&app).await[0].candidate.occurrences, 2);
+
+    // Another event that claims the same feedback is a defect of its sender.
+    let mut other = feedback;
+    other.id = emend_core::EventId(uuid::Uuid::from_u128(7));
+    let refused = app.ingest(&[other]).await.pop().unwrap().unwrap_err();
+    assert_eq!(refused.reason(), "FEEDBACK_RECORDED");
+    assert_sound(&app).await;
+}
+
+async fn a_users_own_preference_applies_at_once_and_to_nobody_else(world: &World) {
+    let app = world.instance().await;
+    let outcome = one(&app, &world.own_feedback("ann", Form::PhraseMapping, "p", "v")).await;
+    assert!(outcome.auto_applied);
+    assert_eq!(verb(&app, "p").await, None, "not everybody's");
+    assert_eq!(candidates(&app).await[0].key.user_id(), "ann");
+    assert_sound(&app).await;
+}
+
+async fn a_prohibition_has_no_rivals(world: &World) {
+    let app = world.instance().await;
+    for choice in ["a", "b"] {
+        for reporter in ["ann", "bob", "cid"] {
+            one(&app, &world.feedback(reporter, Form::Prohibition, "p", choice)).await;
+        }
+    }
+    for choice in ["a", "b"] {
+        assert!(applies(&app, Form::Prohibition, "p", choice).await.is_some());
+    }
+}
+
+async fn a_rejected_value_is_not_reopened_by_votes(world: &World) {
+    let app = world.instance().await;
+    one(&app, &world.phrase("ann", "p", "v")).await;
+    review(&app, candidate_id("p", "v"), None, rejection()).await.unwrap();
+    let mut last = None;
+    for reporter in ["bob", "cid", "dan", "eve"] {
+        last = Some(one(&app, &world.phrase(reporter, "p", "v")).await);
+    }
+    let last = last.unwrap();
+    assert_eq!(state(&last), OutcomeState::Rejected);
+    assert!(last.message.contains("wrong desk"), "{}", last.message);
+    assert_eq!(verb(&app, "p").await, None);
+    assert_sound(&app).await;
+}
+
+async fn personal_data_awaits_review(world: &World) {
+    let app = world.instance().await;
+    let outcome = one(&app, &world.feedback("ann", Form::Entity, "jane.doe@example.org", "jane")).await;
+    assert_eq!((state(&outcome), outcome.reason.as_str()), (OutcomeState::AwaitingReview, "PERSONAL_DATA"));
+}
+
+async fn votes_without_a_reporter_count_together_as_one(world: &World) {
+    let app = world.instance().await;
+    for _ in 0..5 {
+        one(&app, &world.phrase("", "p", "v")).await;
+    }
+    let record = candidate(&app, "p", "v").await;
+    assert_eq!((record.candidate.occurrences, record.candidate.reporters), (5, 1));
+    assert_sound(&app).await;
+}
+
+async fn what_exceeds_the_policys_bytes_is_refused(world: &World) {
+    let app = world.instance().await;
+    super::policies::set(&app, emend_core::Kind::EntityAlias, |policy| policy.max_value_bytes = 8).await;
+    let feedback = world.feedback("ann", Form::Entity, "a long alias", "entity");
+    let outcome = one(&app, &feedback).await;
+    assert_eq!((state(&outcome), outcome.reason.as_str()), (OutcomeState::Refused, "RESOURCE_LIMIT"));
+    assert!(candidates(&app).await.is_empty());
+    // Taking back what was refused is harmless.
+    let taken_back = one(&app, &world.retraction(&feedback)).await;
+    assert_eq!(taken_back.reason, "RETRACTED");
+    assert_sound(&app).await;
+}
+
+async fn a_full_namespace_sends_what_would_grow_it_to_review(world: &World) {
+    let app = world.instance().await;
+    super::policies::set(&app, emend_core::Kind::EntityAlias, |policy| policy.max_resources = 2).await;
+    let events: Vec<_> = ["a", "b", "c"].map(|alias| world.feedback("ann", Form::Entity, alias, "e")).into();
+    let outcomes = apply(&app, &events).await;
+    let states: Vec<_> = outcomes.iter().map(state).collect();
+    assert_eq!(
+        states,
+        [OutcomeState::Applied, OutcomeState::Applied, OutcomeState::AwaitingReview]
+    );
+    assert_eq!(outcomes[2].reason, "RESOURCE_LIMIT");
+    let key = PolicyKey {
+        namespace: namespace(),
+        kind: emend_core::Kind::EntityAlias,
+    };
+    assert_eq!(app.store.audit().await.unwrap().counted[&key], 2);
+    assert_sound(&app).await;
+}
+
+async fn a_bad_event_in_a_group_spoils_nothing_for_the_others(world: &World) {
+    let app = world.instance().await;
+    let good = world.feedback("ann", Form::Entity, "a", "e");
+    one(&app, &good).await;
+    let mut foreign = world.retraction(&good);
+    foreign.namespace = emend_core::Namespace::parse("other").unwrap();
+    let results = app.ingest(&[foreign, world.feedback("bob", Form::Entity, "b", "e")]).await;
+    assert_eq!(results[0].as_ref().unwrap_err().reason(), "INVALID_FIELDS");
+    assert!(results[1].as_ref().unwrap().auto_applied);
+    assert_sound(&app).await;
+}
+
+async fn the_log_tells_which_feedback_caused_a_change_and_since_when(world: &World) {
+    let app = world.instance().await;
+    let mut feedback = world.feedback("ann", Form::Entity, "a", "e");
+    feedback.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".to_owned();
+    one(&app, &feedback).await;
+    let filter = crate::store::decisions::RevisionFilter {
+        namespace: namespace(),
+        kind: None,
+        key: None,
+        operation: None,
+    };
+    let (revisions, more) = app.store.list_revisions(&filter, None, 10).await.unwrap();
+    assert!(!more);
+    let change = &revisions[0].changes[0];
+    assert_eq!(change.feedback, feedback.feedback.to_string());
+    assert_eq!(revisions[0].actor.caller.as_str(), "backend");
+    assert_eq!(revisions[0].cause, emend_core::Cause::Votes);
+    assert_eq!((change.before.is_none(), change.policy_version), (true, 0));
+}
+
+async fn half_lives_are_reckoned_by_the_injected_clock(world: &World) {
+    let app = world.instance().await;
+    super::policies::set(&app, emend_core::Kind::InvocationPhrase, |policy| {
+        policy.half_life = Some(SignedDuration::from_hours(24));
+    })
+    .await;
+    for reporter in ["ann", "bob"] {
+        one(&app, &world.phrase(reporter, "p", "v")).await;
+    }
+    world.clock.advance(SignedDuration::from_hours(30 * 24));
+    let third = one(&app, &world.phrase("cid", "p", "v")).await;
+    assert_eq!((state(&third), third.reporter_count), (OutcomeState::Pending, 3));
+    assert_eq!(third.confirmations_needed, 2);
+}
+
+async fn what_was_reviewed_is_found_in_votes_rivals_feedback_and_history(world: &World) {
+    let app = world.instance().await;
+    for (reporter, verb) in [("ann", "v"), ("bob", "v"), ("cid", "w")] {
+        one(&app, &world.phrase(reporter, "p", verb)).await;
+    }
+    review(&app, candidate_id("p", "v"), None, approval()).await.unwrap();
+    let details = app.candidate_details(&namespace(), candidate_id("p", "v")).await.unwrap();
+    let voters: Vec<_> = details.votes.iter().map(|vote| vote.reporter.as_str()).collect();
+    assert_eq!(voters, ["bob", "ann"], "newest first");
+    assert_eq!(details.rivals.len(), 1);
+    assert_eq!(details.feedback.len(), 2);
+    assert_eq!(details.feedback[0].context["topic"], "funds");
+    let history: Vec<_> = details.history.iter().map(|step| (step.from, step.to)).collect();
+    assert_eq!(
+        history,
+        [(None, Status::Pending), (Some(Status::Pending), Status::Applied)]
+    );
+    let last = details.history.last().unwrap();
+    assert_eq!((last.actor.on_behalf_of.as_str(), last.reason.as_str()), ("olga", "seen it"));
+    assert_eq!(last.revision.0, 1);
+    assert_eq!(details.record.kept.decided_by, operator());
+    assert_eq!(details.record.candidate.origin, Origin::Votes);
+}
+
+async fn many_groups_of_mixed_events_stay_sound(world: &World) {
+    let app = world.instance().await;
+    let mut events = Vec::new();
+    for n in 0..220 {
+        let (reporter, phrase, verb) = (format!("r{}", n % 17), format!("p{}", n % 5), format!("v{}", n % 3));
+        let feedback = world.phrase(&reporter, &phrase, &verb);
+        if n % 7 == 0 {
+            events.push(world.retraction(&feedback));
+        }
+        events.push(feedback);
+        if n % 11 == 0 {
+            events.push(world.feedback(&reporter, Form::Entity, &phrase, &verb));
+        }
+    }
+    apply(&app, &events).await;
+    assert_sound(&app).await;
+    let told: Vec<_> = apply(&app, &events).await;
+    assert_eq!(told, apply(&app, &events).await);
+    assert_sound(&app).await;
+}

@@ -1,0 +1,72 @@
+//! What several requests have in common.
+
+use emend_core::{
+    CandidateId, Caller, Invalid, Namespace, ReporterId, Violations,
+    violation::{bounded_prose, bounded_text},
+};
+use emend_wire::parse::free_text;
+
+use crate::{app::etag, store::decisions::Actor};
+
+/// Characters of a reason at most.
+pub(super) const REASON: usize = 2_000;
+
+/// The search application.
+pub(super) fn namespace(violations: &mut Violations, raw: &str) -> Option<Namespace> {
+    violations.check("namespace", Namespace::parse(raw))
+}
+
+/// A candidate's id.
+pub(super) fn candidate_id(violations: &mut Violations, raw: &str) -> Option<CandidateId> {
+    violations.check("candidate_id", CandidateId::parse(raw))
+}
+
+/// An optional etag.
+#[expect(clippy::option_option, reason = "none where invalid, none within where none was sent")]
+pub(super) fn etag(violations: &mut Violations, field: &str, raw: &str) -> Option<Option<String>> {
+    violations.check(field, etag::parse(raw))
+}
+
+/// An optional reason.
+#[expect(clippy::option_option, reason = "none where invalid, none within where none was sent")]
+pub(super) fn reason(violations: &mut Violations, raw: &str) -> Option<Option<String>> {
+    violations.check("reason", free_text(raw, REASON))
+}
+
+/// A reason that must be given.
+pub(super) fn required_reason(violations: &mut Violations, raw: &str) -> Option<String> {
+    violations.check("reason", bounded_prose(raw, 1, REASON))
+}
+
+/// Who calls, and on whose behalf.
+pub(super) fn actor(violations: &mut Violations, caller: &Caller, on_behalf_of: &str) -> Option<Actor> {
+    let on_behalf_of = violations.check("on_behalf_of", bounded_text(on_behalf_of, 0, 128))?;
+    Some(Actor {
+        caller: caller.clone(),
+        on_behalf_of,
+    })
+}
+
+/// An optional reporter, as a user's own id.
+pub(super) fn user(raw: &str) -> Result<Option<emend_core::UserId>, Invalid> {
+    if raw.is_empty() {
+        Ok(None)
+    } else {
+        ReporterId::parse(raw).map(|reporter| Some((&reporter).into()))
+    }
+}
+
+/// The parsed value, or its violations under the path.
+pub(super) fn nested<T>(
+    violations: &mut Violations,
+    path: &str,
+    parsed: Result<T, Violations>,
+) -> Option<T> {
+    match parsed {
+        Ok(value) => Some(value),
+        Err(part) => {
+            violations.nest(path, part);
+            None
+        }
+    }
+}

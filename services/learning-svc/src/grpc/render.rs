@@ -1,0 +1,182 @@
+//! Candidates, revisions and policies as messages.
+
+use emend_core::{Counting, Origin, Status};
+use emend_proto::{common::v1 as common, learning::v1 as pb};
+use emend_wire::render;
+
+use crate::{
+    app::{
+        candidates::{CandidateDetails, LiveVote},
+        etag,
+        policies::PolicyInForce,
+    },
+    store::decisions::{
+        Actor, CandidateRecord, ChangeRecord, FeedbackRecord, RevisionRecord, TransitionWrite,
+    },
+};
+
+fn status(status: Status) -> i32 {
+    let status = match status {
+        Status::Pending => pb::CandidateStatus::Pending,
+        Status::AwaitingReview => pb::CandidateStatus::AwaitingReview,
+        Status::Applied => pb::CandidateStatus::Applied,
+        Status::Rejected => pb::CandidateStatus::Rejected,
+        Status::Superseded => pb::CandidateStatus::Superseded,
+        Status::Withdrawn => pb::CandidateStatus::Withdrawn,
+    };
+    status as i32
+}
+
+fn origin(origin: Origin) -> i32 {
+    let origin = match origin {
+        Origin::Votes => pb::CandidateOrigin::Votes,
+        Origin::Review => pb::CandidateOrigin::Review,
+        Origin::Operator => pb::CandidateOrigin::Operator,
+        Origin::Import => pb::CandidateOrigin::Import,
+    };
+    origin as i32
+}
+
+fn actor(actor: &Actor) -> common::Actor {
+    common::Actor {
+        caller: actor.caller.to_string(),
+        on_behalf_of: actor.on_behalf_of.clone(),
+    }
+}
+
+fn small(count: u32) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+pub(super) fn candidate(record: &CandidateRecord) -> pb::Candidate {
+    let CandidateRecord {
+        candidate,
+        key,
+        contest_pinned,
+        kept,
+    } = record;
+    let missing = match candidate.status {
+        Status::Pending | Status::Superseded => (i64::from(candidate.threshold) - candidate.net).max(1),
+        Status::AwaitingReview | Status::Applied | Status::Rejected | Status::Withdrawn => 0,
+    };
+    pb::Candidate {
+        candidate_id: candidate.id.to_string(),
+        key: Some(render::resource_key(key)),
+        value: Some(render::resource_value(&candidate.value)),
+        status: status(candidate.status),
+        status_reason: candidate
+            .reason
+            .map(|reason| reason.name().to_owned())
+            .unwrap_or_default(),
+        origin: origin(candidate.origin),
+        edited_from: candidate.edited_from.map(|id| id.to_string()).unwrap_or_default(),
+        risk_level: render::risk_level(candidate.risk) as i32,
+        occurrence_count: render::saturated(candidate.occurrences),
+        reporter_count: render::saturated(candidate.reporters),
+        net_confirmations: candidate.net,
+        threshold: small(candidate.threshold),
+        confirmations_needed: i32::try_from(missing).unwrap_or(i32::MAX),
+        policy_version: candidate.policy_version,
+        contest_pinned: *contest_pinned,
+        decided_by: Some(actor(&kept.decided_by)),
+        decision_reason: candidate.decision_reason.clone().unwrap_or_default(),
+        applied_revision: candidate.applied_revision.0,
+        created_at: Some(render::timestamp(kept.created_at)),
+        updated_at: Some(render::timestamp(kept.updated_at)),
+        etag: etag::of_version(kept.version),
+    }
+}
+
+pub(super) fn candidate_details(details: CandidateDetails) -> pb::GetCandidateResponse {
+    pb::GetCandidateResponse {
+        candidate: Some(candidate(&details.record)),
+        votes: details.votes.into_iter().map(vote).collect(),
+        rivals: details.rivals.iter().map(candidate).collect(),
+        feedback: details.feedback.into_iter().map(feedback).collect(),
+        history: details.history.into_iter().map(transition).collect(),
+    }
+}
+
+fn vote(vote: LiveVote) -> pb::Vote {
+    pb::Vote {
+        reporter_id: vote.reporter,
+        caller: vote.caller,
+        identified: vote.identified,
+        feedback_id: vote.feedback.to_string(),
+        received_at: Some(render::timestamp(vote.received_at)),
+    }
+}
+
+fn feedback(feedback: FeedbackRecord) -> pb::SupportingFeedback {
+    pb::SupportingFeedback {
+        feedback_id: feedback.feedback.to_string(),
+        system_choice: feedback.system_choice,
+        reason: feedback.reason,
+        context: feedback.context.into_iter().collect(),
+        query_id: feedback.query_id,
+        received_at: Some(render::timestamp(feedback.received_at)),
+        retracted: feedback.retracted,
+    }
+}
+
+fn transition(transition: TransitionWrite) -> pb::Transition {
+    pb::Transition {
+        from: transition.from.map_or(0, status),
+        to: status(transition.to),
+        actor: Some(actor(&transition.actor)),
+        cause: render::cause(transition.cause),
+        reason: transition.reason,
+        at: Some(render::timestamp(transition.at)),
+        revision: transition.revision.0,
+        policy_version: transition.policy_version,
+    }
+}
+
+pub(super) fn revision(record: RevisionRecord) -> pb::Revision {
+    pb::Revision {
+        revision: record.revision.0,
+        operation_id: record.operation,
+        cause: render::cause(record.cause),
+        actor: Some(actor(&record.actor)),
+        reason: record.reason,
+        committed_at: Some(render::timestamp(record.committed_at)),
+        changes: record.changes.into_iter().map(change).collect(),
+    }
+}
+
+fn change(change: ChangeRecord) -> pb::RevisionChange {
+    pb::RevisionChange {
+        key: Some(render::resource_key(&change.key)),
+        before: change.before.as_ref().map(render::resource_value),
+        after: change.after.as_ref().map(render::resource_value),
+        candidate_id: change.candidate,
+        feedback_id: change.feedback,
+        policy_version: change.policy_version,
+    }
+}
+
+pub(super) fn policy(in_force: &PolicyInForce) -> pb::Policy {
+    let policy = &in_force.stored.policy;
+    pb::Policy {
+        namespace: in_force.key.namespace.to_string(),
+        kind: render::kind(in_force.key.kind),
+        risk_level: render::risk_level(policy.risk) as i32,
+        threshold: small(policy.threshold),
+        counting: match policy.counting {
+            Counting::DistinctVoters => pb::Counting::DistinctVoters,
+            Counting::Occurrences => pb::Counting::Occurrences,
+        } as i32,
+        half_life: policy.half_life.map(|half_life| prost_types::Duration {
+            seconds: half_life.as_secs(),
+            nanos: 0,
+        }),
+        max_derived_voters: small(policy.max_derived_voters),
+        max_resources: render::saturated(policy.max_resources),
+        max_value_bytes: small(policy.max_value_bytes),
+        max_counted_feedback: small(policy.max_counted_feedback),
+        version: policy.version,
+        etag: etag::of_version(policy.version),
+        updated_at: in_force.stored.updated_at.map(render::timestamp),
+        reevaluation_remaining: render::saturated(in_force.remaining),
+    }
+}

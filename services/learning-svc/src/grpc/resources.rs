@@ -1,0 +1,257 @@
+//! The resource service: reads are answered by the read model, writes by use cases.
+
+use emend_core::{
+    Caller, NormalizedKey, OperationId, ResourceKey, ResourceValue, Revision, Violations,
+    digest::value_checksum,
+};
+use emend_proto::{
+    common::v1 as common,
+    learning::v1::{self as pb, resource_service_server::ResourceService},
+};
+use emend_runtime::{Error, caller::caller_of, deadline::deadline_of};
+use emend_wire::{
+    page::{self, QueryHash},
+    parse as wire, render as wire_render, value,
+};
+use tonic::{Request, Response, Status, Streaming};
+
+use super::{parse, render};
+use crate::{
+    app::{
+        App, etag,
+        resources::{Delete, Put, PutResource},
+        revert::Revert,
+    },
+    store::decisions::RevisionFilter,
+    stream::{Stream, reads},
+};
+
+mod import;
+
+/// Answers with the read model and the use cases.
+#[derive(Clone)]
+pub struct Resources {
+    app: App,
+    stream: Stream,
+}
+
+impl Resources {
+    /// Reads from `stream`, writes with `app`.
+    pub fn new(app: App, stream: Stream) -> Self {
+        Self { app, stream }
+    }
+}
+
+#[tonic::async_trait]
+impl ResourceService for Resources {
+    async fn get_resource(
+        &self,
+        request: Request<pb::GetResourceRequest>,
+    ) -> Result<Response<pb::GetResourceResponse>, Status> {
+        let deadline = deadline_of(&request);
+        let response = reads::get_resource(&self.stream, request.into_inner(), deadline).await?;
+        Ok(Response::new(response))
+    }
+
+    async fn list_resources(
+        &self,
+        request: Request<pb::ListResourcesRequest>,
+    ) -> Result<Response<pb::ListResourcesResponse>, Status> {
+        let deadline = deadline_of(&request);
+        let response = reads::list_resources(&self.stream, request.into_inner(), deadline).await?;
+        Ok(Response::new(response))
+    }
+
+    async fn resolve(
+        &self,
+        request: Request<pb::ResolveRequest>,
+    ) -> Result<Response<pb::ResolveResponse>, Status> {
+        let deadline = deadline_of(&request);
+        let response = reads::resolve(&self.stream, request.into_inner(), deadline).await?;
+        Ok(Response::new(response))
+    }
+
+    async fn put_resource(
+        &self,
+        request: Request<pb::PutResourceRequest>,
+    ) -> Result<Response<pb::PutResourceResponse>, Status> {
+        let caller = caller_of(&request);
+        let put = put(&caller, &request.into_inner()).map_err(Error::from)?;
+        let done = self.app.put(&put).await?;
+        Ok(Response::new(pb::PutResourceResponse {
+            resource: Some(resource(&put.key, &put.value, &done)),
+            revision: done.revision.0,
+        }))
+    }
+
+    async fn delete_resource(
+        &self,
+        request: Request<pb::DeleteResourceRequest>,
+    ) -> Result<Response<pb::DeleteResourceResponse>, Status> {
+        let caller = caller_of(&request);
+        let delete = delete(&caller, &request.into_inner()).map_err(Error::from)?;
+        let revision = self.app.delete(&delete).await?;
+        Ok(Response::new(pb::DeleteResourceResponse {
+            revision: revision.0,
+        }))
+    }
+
+    async fn import_resources(
+        &self,
+        request: Request<Streaming<pb::ImportResourcesRequest>>,
+    ) -> Result<Response<pb::ImportResourcesResponse>, Status> {
+        let caller = caller_of(&request);
+        let response = import::run(&self.app, &caller, request.into_inner()).await?;
+        Ok(Response::new(response))
+    }
+
+    async fn list_revisions(
+        &self,
+        request: Request<pb::ListRevisionsRequest>,
+    ) -> Result<Response<pb::ListRevisionsResponse>, Status> {
+        let request = request.into_inner();
+        let query = query(&request);
+        let (filter, before, limit) = list(&request, query).map_err(Error::from)?;
+        let (revisions, more) = self
+            .app
+            .store
+            .list_revisions(&filter, before, limit)
+            .await
+            .map_err(Error::from)?;
+        let last = revisions.last().filter(|_| more).map(|last| last.revision.0);
+        Ok(Response::new(pb::ListRevisionsResponse {
+            revisions: revisions.into_iter().map(render::revision).collect(),
+            next_page_token: last.map(|last| page::number_token(query, last)).unwrap_or_default(),
+        }))
+    }
+
+    async fn revert_revision(
+        &self,
+        request: Request<pb::RevertRevisionRequest>,
+    ) -> Result<Response<pb::RevertRevisionResponse>, Status> {
+        let caller = caller_of(&request);
+        let revert = revert(&caller, &request.into_inner()).map_err(Error::from)?;
+        let revision = self.app.revert(&revert).await?;
+        Ok(Response::new(pb::RevertRevisionResponse {
+            revision: revision.0,
+        }))
+    }
+}
+
+fn resource(key: &ResourceKey, value: &ResourceValue, done: &PutResource) -> common::Resource {
+    common::Resource {
+        key: Some(wire_render::resource_key(key)),
+        revision: done.resource_revision.0,
+        value: Some(wire_render::resource_value(value)),
+        value_checksum: value_checksum(&value::encode(value)),
+        committed_at: Some(wire_render::timestamp_from_micros(done.committed_at)),
+        etag: etag::of_revision(done.resource_revision.0),
+    }
+}
+
+fn put(caller: &Caller, request: &pb::PutResourceRequest) -> Result<Put, Violations> {
+    let mut violations = Violations::new();
+    let key = wire::resource_key(request.key.as_ref());
+    let value = match &key {
+        Ok(key) => {
+            let as_sent = request.key.as_ref().map_or("", |key| key.key.as_str());
+            let value = wire::resource_value(request.value.as_ref(), key, as_sent);
+            parse::nested(&mut violations, "value", value)
+        }
+        // Of which kind the value must be is not known; that it is there at all is.
+        Err(_) => {
+            if request.value.as_ref().is_none_or(|value| value.value.is_none()) {
+                violations.add("value", "is required");
+            }
+            None
+        }
+    };
+    let key = parse::nested(&mut violations, "key", key);
+    let etag = parse::etag(&mut violations, "etag", &request.etag);
+    let reason = parse::reason(&mut violations, &request.reason);
+    let actor = parse::actor(&mut violations, caller, &request.on_behalf_of);
+    let parsed = (|| {
+        Some(Put {
+            key: key?,
+            value: value?,
+            etag: etag?,
+            reason: reason?,
+            actor: actor?,
+        })
+    })();
+    violations.finish(parsed)
+}
+
+fn delete(caller: &Caller, request: &pb::DeleteResourceRequest) -> Result<Delete, Violations> {
+    let mut violations = Violations::new();
+    let key = parse::nested(&mut violations, "key", wire::resource_key(request.key.as_ref()));
+    let etag = parse::etag(&mut violations, "etag", &request.etag);
+    let reason = parse::reason(&mut violations, &request.reason);
+    let actor = parse::actor(&mut violations, caller, &request.on_behalf_of);
+    let parsed = (|| {
+        Some(Delete {
+            key: key?,
+            etag: etag?,
+            reason: reason?,
+            actor: actor?,
+        })
+    })();
+    violations.finish(parsed)
+}
+
+fn revert(caller: &Caller, request: &pb::RevertRevisionRequest) -> Result<Revert, Violations> {
+    let mut violations = Violations::new();
+    let namespace = parse::namespace(&mut violations, &request.namespace);
+    if request.revision < 1 {
+        violations.add("revision", format!("must be 1 or more, is {}", request.revision));
+    }
+    let reason = parse::required_reason(&mut violations, &request.reason);
+    let actor = parse::actor(&mut violations, caller, &request.on_behalf_of);
+    let parsed = (|| {
+        Some(Revert {
+            namespace: namespace?,
+            revision: Revision(request.revision),
+            reason: reason?,
+            actor: actor?,
+        })
+    })();
+    violations.finish(parsed)
+}
+
+fn query(request: &pb::ListRevisionsRequest) -> QueryHash {
+    let without_page = pb::ListRevisionsRequest {
+        page_size: 0,
+        page_token: String::new(),
+        ..request.clone()
+    };
+    QueryHash::of("ListRevisions", &without_page)
+}
+
+fn list(
+    request: &pb::ListRevisionsRequest,
+    query: QueryHash,
+) -> Result<(RevisionFilter, Option<Revision>, u32), Violations> {
+    let mut violations = Violations::new();
+    let namespace = parse::namespace(&mut violations, &request.namespace);
+    let kind = violations.check("kind", wire::optional_kind(request.kind));
+    let key = match request.key.as_str() {
+        "" => Some(None),
+        key => violations.check("key", NormalizedKey::parse(key)).map(Some),
+    };
+    let operation = match request.operation_id.as_str() {
+        "" => Some(None),
+        id => violations.check("operation_id", OperationId::parse(id)).map(Some),
+    };
+    let limit = violations.check("page_size", wire::page_size(request.page_size, 50, 500));
+    let before = violations.check("page_token", page::number_position(query, &request.page_token));
+    let parsed = (|| {
+        let filter = RevisionFilter {
+            namespace: namespace?,
+            kind: kind?,
+            key: key?.map(|key| key.to_string()),
+            operation: operation?,
+        };
+        Some((filter, before?.map(Revision), limit?))
+    })();
+    violations.finish(parsed)
+}

@@ -1,0 +1,235 @@
+//! Reads an import: a header, then rows, each parsed as it comes.
+//!
+//! Rows wait in memory, parsed, until the last has come: what is written is decided in the order of keys, and all or
+//! nothing knows only then whether it is all. [`SPOOL_BYTES`] bounds it.
+
+use emend_core::{Caller, FieldViolation, Namespace, OperationId, Violations};
+use emend_proto::learning::v1::{self as pb, import_resources_request::Message};
+use emend_runtime::Error;
+use emend_wire::parse as wire;
+use futures::{Stream, StreamExt as _};
+use tonic::Status;
+
+use super::parse;
+use crate::app::{
+    App,
+    import::{As, Import, Imported, Mode, Row, RowError},
+};
+
+/// Rows in one message at most.
+const ROWS_PER_MESSAGE: usize = 1_000;
+/// Rows in one import at most.
+const ROWS: usize = 1_000_000;
+/// Memory that the rows of one import may take, in bytes, as estimated.
+const SPOOL_BYTES: usize = 512 * 1024 * 1024;
+/// What a row takes beside its texts, in bytes, as estimated.
+const ROW_BYTES: usize = 320;
+/// Bad rows that are reported at most.
+const ERRORS: usize = 1_000;
+/// Bad rows that a refusal names: a status travels in HTTP/2 headers, which clients bound at 8 to 16 KiB.
+const ERRORS_IN_STATUS: usize = 20;
+
+/// What was read so far.
+struct Spool {
+    namespace: Namespace,
+    rows: Vec<Row>,
+    received: usize,
+    bytes: usize,
+    rejected: u64,
+    errors: Vec<RowError>,
+}
+
+/// Reads and runs an import.
+pub(super) async fn run(
+    app: &App,
+    caller: &Caller,
+    messages: impl Stream<Item = Result<pb::ImportResourcesRequest, Status>>,
+) -> Result<pb::ImportResourcesResponse, Error> {
+    let mut messages = std::pin::pin!(messages);
+    let operation = OperationId(app.entropy.uuid_v7(app.clock.now()));
+    let import = match messages.next().await.transpose().map_err(broken)?.and_then(|first| first.message) {
+        Some(Message::Header(header)) => self::header(caller, &header, operation)?,
+        _ => return Err(Error::invalid("header", "is required in the first message")),
+    };
+    let mut spool = Spool {
+        namespace: import.namespace.clone(),
+        rows: Vec::new(),
+        received: 0,
+        bytes: 0,
+        rejected: 0,
+        errors: Vec::new(),
+    };
+    while let Some(message) = messages.next().await {
+        match message.map_err(broken)?.message {
+            Some(Message::Rows(rows)) => spool.take(&rows.rows)?,
+            Some(Message::Header(_)) => return Err(Error::invalid("header", "must be in the first message only")),
+            None => return Err(Error::invalid("message", "is required: rows")),
+        }
+    }
+    if import.mode == Mode::AllOrNothing && spool.rejected > 0 {
+        return Err(spool.refusal());
+    }
+    let imported = app.import(&import, std::mem::take(&mut spool.rows)).await?;
+    Ok(spool.response(&import, imported))
+}
+
+/// The client went away, or sent what is no message.
+fn broken(status: Status) -> Error {
+    if status.code() == tonic::Code::Cancelled {
+        Error::unavailable("CANCELLED", "the import was cancelled by its sender")
+    } else {
+        Error::invalid("message", format!("can't be read: {}", status.message()))
+    }
+}
+
+fn header(caller: &Caller, header: &pb::ImportHeader, operation: OperationId) -> Result<Import, Violations> {
+    let mut within = Violations::new();
+    let namespace = parse::namespace(&mut within, &header.namespace);
+    let mode = match pb::ImportMode::try_from(header.mode) {
+        Ok(pb::ImportMode::Unspecified | pb::ImportMode::AllOrNothing) => Some(Mode::AllOrNothing),
+        Ok(pb::ImportMode::SkipInvalid) => Some(Mode::SkipInvalid),
+        Err(_) => {
+            within.add("mode", format!("is not a known import mode: {}", header.mode));
+            None
+        }
+    };
+    let import_as = match pb::ImportAs::try_from(header.import_as) {
+        Ok(pb::ImportAs::Unspecified | pb::ImportAs::Decision) => Some(As::Decision),
+        Ok(pb::ImportAs::Votes) => Some(As::Votes),
+        Err(_) => {
+            within.add("import_as", format!("is not known: {}", header.import_as));
+            None
+        }
+    };
+    let reason = parse::reason(&mut within, &header.reason);
+    let actor = parse::actor(&mut within, caller, &header.on_behalf_of);
+    let parsed = (|| {
+        Some(Import {
+            namespace: namespace?,
+            mode: mode?,
+            import_as: import_as?,
+            reason: reason?,
+            actor: actor?,
+            operation,
+        })
+    })();
+    let mut violations = Violations::new();
+    violations.nest("header", within);
+    violations.finish(parsed)
+}
+
+impl Spool {
+    fn take(&mut self, rows: &[pb::ImportRow]) -> Result<(), Error> {
+        if rows.is_empty() || rows.len() > ROWS_PER_MESSAGE {
+            let found = rows.len();
+            return Err(Error::invalid(
+                "rows.rows",
+                format!("must be 1 to {ROWS_PER_MESSAGE} in one message, are {found}"),
+            ));
+        }
+        self.received += rows.len();
+        if self.received > ROWS {
+            return Err(Error::invalid("rows.rows", format!("must be at most {ROWS} in one import")));
+        }
+        for row in rows {
+            match self.row(row) {
+                Ok(row) => {
+                    let proposal = &row.proposal;
+                    self.bytes += ROW_BYTES
+                        + proposal.key.key.as_str().len()
+                        + 2 * proposal.key.qualifier.len()
+                        + proposal.key.user_id().len()
+                        + proposal.value.display.len()
+                        + proposal.value.learned.maps_to().len();
+                    self.rows.push(row);
+                }
+                Err(violations) => {
+                    self.rejected += 1;
+                    for FieldViolation { field, description } in violations.into_vec() {
+                        if self.errors.len() < ERRORS {
+                            self.errors.push(RowError {
+                                line: row.line,
+                                field,
+                                description,
+                            });
+                        }
+                    }
+                }
+            }
+        }
+        if self.bytes > SPOOL_BYTES {
+            return Err(Error::ResourceExhausted {
+                reason: "IMPORT_TOO_LARGE",
+                message: format!(
+                    "an import may take {} MiB of memory: import in parts",
+                    SPOOL_BYTES / 1024 / 1024
+                ),
+                retry_after: None,
+            });
+        }
+        Ok(())
+    }
+
+    fn row(&self, row: &pb::ImportRow) -> Result<Row, Violations> {
+        let mut violations = Violations::new();
+        if row.line < 1 {
+            violations.add("line", format!("must be 1 or more, is {}", row.line));
+        }
+        let correction = wire::correction(row.correction.as_ref());
+        let correction = parse::nested(&mut violations, "correction", correction);
+        let user = violations.check("user_id", parse::user(&row.user_id));
+        let parsed = (|| {
+            Some(Row {
+                line: row.line,
+                proposal: correction?.proposal(&self.namespace, user?),
+            })
+        })();
+        violations.finish(parsed)
+    }
+
+    /// All or nothing, and some rows are bad.
+    fn refusal(&self) -> Error {
+        let mut violations: Vec<FieldViolation> = self
+            .errors
+            .iter()
+            .take(ERRORS_IN_STATUS)
+            .map(|error| FieldViolation {
+                field: format!("rows[line {}].{}", error.line, error.field),
+                description: error.description.clone(),
+            })
+            .collect();
+        if self.errors.len() > ERRORS_IN_STATUS {
+            violations.push(FieldViolation {
+                field: "rows".to_owned(),
+                description: format!(
+                    "{} rows are bad; SKIP_INVALID imports the others and reports up to {ERRORS}",
+                    self.rejected
+                ),
+            });
+        }
+        Error::InvalidArgument(violations)
+    }
+
+    fn response(self, import: &Import, imported: Imported) -> pb::ImportResourcesResponse {
+        let refused = imported.refused.len() as u64;
+        let mut errors = self.errors;
+        errors.extend(imported.refused);
+        errors.sort_by_key(|error| error.line);
+        errors.truncate(ERRORS);
+        let errors = errors.into_iter().map(|error| pb::ImportError {
+            line: error.line,
+            field: error.field,
+            description: error.description,
+        });
+        let count = emend_wire::render::saturated;
+        pb::ImportResourcesResponse {
+            operation_id: import.operation.to_string(),
+            applied_count: count(imported.applied),
+            unchanged_count: count(imported.unchanged),
+            rejected_count: count(self.rejected + refused),
+            first_revision: imported.first.0,
+            last_revision: imported.last.0,
+            errors: errors.collect(),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Every RPC, in process.

@@ -1,0 +1,124 @@
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn at_shut_down_every_stream_gets_all_there_is_then_a_bookmark_and_a_jittered_drain() {
+    let (log, replica) = with_resources(3).await;
+    let mut subscribers = Vec::new();
+    for n in 0..200 {
+        let mut subscriber = Subscriber::open(&replica, everything()).await;
+        if n % 2 == 0 {
+            subscriber.read();
+        }
+        subscribers.push(subscriber);
+    }
+    commit(&log, &replica, &[write("last", Some("v"))]).await;
+    replica.0.common.audiences.drain();
+    // What is committed from now on is for the next connection.
+    commit(&log, &replica, &[write("later", Some("v"))]).await;
+    for (n, subscriber) in subscribers.iter_mut().enumerate() {
+        subscriber.read();
+        assert_eq!(subscriber.client.drained.as_deref(), Some("SHUTDOWN"), "{n}");
+        if n % 2 == 0 {
+            assert_eq!(subscriber.client.bookmarks, 1);
+            assert_eq!(subscriber.client.held, log.model(subscriber.client.revision()));
+            assert!(subscriber.client.revision() >= 2);
+        }
+        assert!(subscriber.session.next().await.is_none());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_waits_is_woken_to_leave() {
+    let (_log, replica) = with_resources(1).await;
+    let mut subscriber = Subscriber::open(&replica, everything()).await;
+    subscriber.read();
+    let reading = tokio::spawn(async move {
+        while let Some(message) = subscriber.session.next().await {
+            subscriber.client.apply(&message.unwrap());
+        }
+        subscriber.client.drained
+    });
+    tokio::task::yield_now().await;
+    replica.0.common.audiences.drain();
+    assert_eq!(reading.await.unwrap().as_deref(), Some("SHUTDOWN"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn streams_end_at_their_age_which_differs() {
+    let (_log, replica) = with_resources(1).await;
+    let opened = Instant::now();
+    let mut ages = Vec::new();
+    for _ in 0..5 {
+        let opened_at = Instant::now();
+        let mut subscriber = Subscriber::open(&replica, everything()).await;
+        while let Some(message) = subscriber.session.next().await {
+            subscriber.client.apply(&message.unwrap());
+        }
+        assert_eq!(subscriber.client.drained.as_deref(), Some("MAX_STREAM_AGE"));
+        ages.push(opened_at.elapsed());
+    }
+    for age in &ages {
+        assert!((2_880..=4_321).contains(&age.as_secs()), "{age:?}");
+    }
+    ages.dedup();
+    assert_eq!(ages.len(), 5);
+    assert!(opened.elapsed() > Duration::from_secs(4 * 2_880));
+}
+
+#[tokio::test(start_paused = true)]
+async fn bookmarks_come_by_interval_a_little_jittered_and_not_while_updates_do() {
+    let (log, replica) = with_resources(1).await;
+    let mut subscriber = Subscriber::open(&replica, everything()).await;
+    subscriber.read();
+    let mut times = Vec::new();
+    for _ in 0..5 {
+        let before = Instant::now();
+        let message = subscriber.session.next().await.unwrap().unwrap();
+        subscriber.client.apply(&message);
+        times.push(before.elapsed());
+    }
+    assert_eq!(subscriber.client.bookmarks, 5);
+    for time in times {
+        assert!((27..=34).contains(&time.as_secs()), "{time:?}");
+    }
+    for _ in 0..100 {
+        tokio::time::advance(Duration::from_secs(5)).await;
+        commit(&log, &replica, &[write("k", Some("v"))]).await;
+        subscriber.read();
+    }
+    assert_eq!((subscriber.client.bookmarks, subscriber.client.updates), (5, 100));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replica_that_stops_ends_its_streams_and_writes_that_they_have() {
+    let log = MemoryLog::new();
+    log.create_head(Epoch(uuid::Uuid::from_u128(1))).await.unwrap();
+    let lifecycle = emend_runtime::Lifecycle::new();
+    let replica = Replica::start(
+        Arc::new(log.clone()),
+        crate::stream::Wake::local(),
+        Settings::default(),
+        emend_runtime::ManualClock::default().shared(),
+        Entropy::seeded(1),
+        &lifecycle,
+    );
+    replica.readiness().wait_for(|ready| *ready).await.unwrap();
+    let mut subscriber = Subscriber::open(&replica, everything()).await;
+    let reading = tokio::spawn(async move {
+        while let Some(message) = subscriber.session.next().await {
+            subscriber.client.apply(&message.unwrap());
+        }
+        subscriber.client
+    });
+    log.append(&[write("k", Some("v"))]).await;
+    replica.wake();
+    replica.wait_for(1, None).await.unwrap();
+    let shutdown = lifecycle.shutdown(Duration::from_secs(10)).await;
+    assert_eq!(shutdown, emend_runtime::lifecycle::Shutdown::Graceful);
+    assert_eq!(reading.await.unwrap().held, log.model(1));
+    let page = log.list_nodes(None, 10, jiff::SignedDuration::from_hours(1)).await.unwrap();
+    assert_eq!(page.nodes.len(), 1);
+    assert!(!page.nodes[0].connected);
+}
+
+use crate::store::log::LogStore as _;

@@ -1,0 +1,172 @@
+//! Both services as the programs that are installed, each behind an address that stays when it is killed and started again.
+
+use std::net::SocketAddr;
+
+use tempfile::TempDir;
+
+use super::{
+    clients::{Feedback, Learning},
+    gateway::Gateway,
+    process::{Process, free_port},
+    stored::Stored,
+    system::{Database, Service},
+};
+
+/// feedback-svc and learning-svc as processes.
+#[derive(Debug)]
+pub struct Deployment {
+    /// Storage of feedback-svc; on SQLite each process has a directory of its own, which it locks.
+    databases: [Database; 2],
+    /// feedback-svc.
+    pub feedback: Program,
+    /// learning-svc.
+    pub learning: Program,
+}
+
+/// One program, running or not.
+#[derive(Debug)]
+pub struct Program {
+    /// Where clients reach it.
+    pub front: Gateway,
+    /// Its process, while it is started.
+    pub process: Option<Process>,
+}
+
+impl Program {
+    async fn new() -> Self {
+        Self {
+            front: Gateway::open().await,
+            process: None,
+        }
+    }
+
+    /// Kills it without warning.
+    ///
+    /// # Panics
+    /// If it does not run.
+    pub async fn kill(&mut self) {
+        let mut process = self.process.take().expect("the program runs");
+        process.kill().await;
+        self.front.close();
+    }
+
+    async fn start(&mut self, name: &str, service: &str, arguments: &[String]) -> SocketAddr {
+        let address = SocketAddr::from(([127, 0, 0, 1], free_port().await));
+        let mut all = vec!["--listen".to_owned(), address.to_string()];
+        all.extend_from_slice(arguments);
+        let mut process = Process::start(name, &all).await;
+        process.ready(address, service).await;
+        self.front.lead_to(address);
+        self.process = Some(process);
+        address
+    }
+}
+
+impl Deployment {
+    /// On SQLite.
+    pub async fn sqlite() -> Self {
+        Self::start([Database::sqlite(), Database::sqlite()]).await
+    }
+
+    /// On PostgreSQL; `None` where there is no server, after the one line that says so.
+    pub async fn postgres() -> Option<Self> {
+        let databases = [Database::postgres().await?, Database::postgres().await?];
+        Some(Self::start(databases).await)
+    }
+
+    async fn start(databases: [Database; 2]) -> Self {
+        let mut deployment = Self {
+            databases,
+            feedback: Program::new().await,
+            learning: Program::new().await,
+        };
+        deployment.start_learning().await;
+        deployment.start_feedback().await;
+        deployment
+    }
+
+    /// Starts feedback-svc, for the first time or again; answers with where its process listens.
+    pub async fn start_feedback(&mut self) -> SocketAddr {
+        let arguments = [
+            "--database-url".to_owned(),
+            self.databases[0].url(Service::Feedback, None),
+            "--learning-addr".to_owned(),
+            self.learning.front.address().to_string(),
+        ];
+        let service = "emend.feedback.v1.FeedbackService";
+        self.feedback.start("feedback-svc", service, &arguments).await
+    }
+
+    /// Starts learning-svc, for the first time or again; answers with where its process listens.
+    pub async fn start_learning(&mut self) -> SocketAddr {
+        let arguments = [
+            "--database-url".to_owned(),
+            self.databases[1].url(Service::Learning, None),
+        ];
+        let service = "emend.learning.v1.SubscriptionService";
+        self.learning.start("learning-svc", service, &arguments).await
+    }
+
+    /// A client of feedback-svc.
+    pub fn feedback(&self) -> Feedback {
+        Feedback::at(self.feedback.front.address())
+    }
+
+    /// Clients of learning-svc.
+    pub fn learning(&self) -> Learning {
+        Learning::at(self.learning.front.address())
+    }
+
+    /// What learning-svc stored.
+    pub fn stored(&self) -> Stored {
+        self.databases[1].stored()
+    }
+}
+
+/// `emend up` with its data in a directory of its own.
+#[derive(Debug)]
+pub struct Up {
+    /// The process.
+    pub process: Process,
+    /// Where its feedback-svc listens.
+    pub feedback: SocketAddr,
+    /// Where its learning-svc listens.
+    pub learning: SocketAddr,
+    _directory: TempDir,
+}
+
+impl Up {
+    /// Starts it on free ports and waits for the line that says that it is ready.
+    ///
+    /// # Panics
+    /// If there can be no directory, or the line is another.
+    pub async fn start() -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        let data = directory.path().to_string_lossy().into_owned();
+        let arguments = [
+            "up",
+            "--data-dir",
+            &data,
+            "--feedback-addr",
+            "127.0.0.1:0",
+            "--learning-addr",
+            "127.0.0.1:0",
+        ];
+        let mut process = Process::start("emend", arguments).await;
+        let (feedback, learning) = process.says("that it is ready", ready_addresses).await;
+        Self {
+            process,
+            feedback,
+            learning,
+            _directory: directory,
+        }
+    }
+}
+
+/// `emend: ready feedback=HOST:PORT learning=HOST:PORT`
+fn ready_addresses(line: &str) -> Option<(SocketAddr, SocketAddr)> {
+    let (feedback, learning) = line
+        .strip_prefix("emend: ready feedback=")?
+        .split_once(" learning=")?;
+    Some((feedback.parse().ok()?, learning.parse().ok()?))
+}

@@ -1,0 +1,389 @@
+//! Bad requests to feedback-svc.
+
+use emend_proto::{
+    common::v1::{
+        Correction, EntityCorrection, PhraseMapping, Prohibition, Reporter, Scope, VerbCorrection,
+        correction::Correction as Form,
+    },
+    feedback::v1::{
+        BatchSubmitFeedbackRequest, GetFeedbackRequest, ListDeadLettersRequest, ListFeedbackRequest,
+        RedriveDeadLettersRequest, RetractFeedbackRequest, SubmitFeedbackRequest,
+    },
+};
+use emend_tests::harness::{NAMESPACE, says, verb};
+use prost_types::Timestamp;
+
+use super::{BAD_IDS, BAD_NAMESPACES, NOBODY, NUL, Rpc, UNKNOWN, long};
+
+pub(super) fn cases() -> Vec<Rpc> {
+    vec![
+        submit(),
+        batch(),
+        get(),
+        list(),
+        retract(),
+        dead_letters(),
+        redrive(),
+    ]
+}
+
+fn good() -> SubmitFeedbackRequest {
+    says("jane", verb("set up a csa", "create_csa"))
+}
+
+fn correcting(form: Form) -> SubmitFeedbackRequest {
+    SubmitFeedbackRequest {
+        correction: Some(Correction {
+            correction: Some(form),
+        }),
+        ..good()
+    }
+}
+
+fn submit() -> Rpc {
+    let context = |key: &str, value: &str| [(key.to_owned(), value.to_owned())].into();
+    let mut rpc = Rpc::of("/emend.feedback.v1.FeedbackService/SubmitFeedback")
+        .case(
+            "empty",
+            &SubmitFeedbackRequest::default(),
+            &["namespace", "correction"],
+        )
+        .case(
+            "everything at once",
+            &SubmitFeedbackRequest {
+                request_id: "has space".into(),
+                namespace: "Not OK".into(),
+                reporter: Some(Reporter {
+                    id: long(129),
+                    session_id: long(129),
+                    client: long(129),
+                    client_key: long(129),
+                }),
+                query_id: long(129),
+                reason: long(2_001),
+                context: context("k", &long(1_025)),
+                scope: UNKNOWN,
+                wait: -1,
+                correction: Some(Correction {
+                    correction: Some(Form::Verb(VerbCorrection {
+                        original_input: long(513),
+                        system_choice: long(257),
+                        correct_choice: String::new(),
+                    })),
+                }),
+            },
+            &[
+                "request_id",
+                "namespace",
+                "reporter.id",
+                "reporter.session_id",
+                "reporter.client",
+                "reporter.client_key",
+                "query_id",
+                "reason",
+                "context[\"k\"]",
+                "scope",
+                "wait",
+                "correction.verb.original_input",
+                "correction.verb.system_choice",
+                "correction.verb.correct_choice",
+            ],
+        )
+        .case(
+            "U+0000 in every text",
+            &SubmitFeedbackRequest {
+                request_id: NUL.into(),
+                namespace: NUL.into(),
+                reporter: Some(Reporter {
+                    id: NUL.into(),
+                    session_id: NUL.into(),
+                    client: NUL.into(),
+                    client_key: NUL.into(),
+                }),
+                query_id: NUL.into(),
+                reason: NUL.into(),
+                context: context("k", NUL),
+                correction: Some(Correction {
+                    correction: Some(Form::Entity(EntityCorrection {
+                        original_input: NUL.into(),
+                        system_choice: NUL.into(),
+                        correct_choice: NUL.into(),
+                    })),
+                }),
+                ..SubmitFeedbackRequest::default()
+            },
+            &[
+                "request_id",
+                "namespace",
+                "reporter.id",
+                "reporter.session_id",
+                "reporter.client",
+                "reporter.client_key",
+                "query_id",
+                "reason",
+                "context[\"k\"]",
+                "correction.entity.original_input",
+                "correction.entity.system_choice",
+                "correction.entity.correct_choice",
+            ],
+        )
+        .case(
+            "a correction of nothing",
+            &SubmitFeedbackRequest {
+                correction: Some(Correction { correction: None }),
+                ..good()
+            },
+            &["correction"],
+        )
+        .case(
+            "an empty mapping",
+            &correcting(Form::PhraseMapping(PhraseMapping::default())),
+            &[
+                "correction.phrase_mapping.phrase",
+                "correction.phrase_mapping.verb",
+            ],
+        )
+        .case(
+            "an empty prohibition",
+            &correcting(Form::Prohibition(Prohibition::default())),
+            &[
+                "correction.prohibition.phrase",
+                "correction.prohibition.forbidden_choice",
+            ],
+        )
+        .case(
+            "an empty name",
+            &correcting(Form::Entity(EntityCorrection::default())),
+            &[
+                "correction.entity.original_input",
+                "correction.entity.correct_choice",
+            ],
+        )
+        .case(
+            "a phrase of nothing visible",
+            &correcting(Form::Verb(VerbCorrection {
+                original_input: "\u{200B} \u{3164}".into(),
+                correct_choice: "create_csa".into(),
+                ..VerbCorrection::default()
+            })),
+            &["correction.verb.original_input"],
+        )
+        .case(
+            "nothing to correct",
+            &correcting(Form::Verb(VerbCorrection {
+                original_input: "set up a csa".into(),
+                system_choice: "create_csa".into(),
+                correct_choice: "create_csa".into(),
+            })),
+            &["correction.verb.correct_choice"],
+        )
+        .case(
+            "one user's own without the user",
+            &SubmitFeedbackRequest {
+                scope: Scope::User.into(),
+                reporter: None,
+                ..good()
+            },
+            &["reporter.id"],
+        )
+        .case(
+            "too much context",
+            &SubmitFeedbackRequest {
+                context: (0..33).map(|n| (n.to_string(), String::new())).collect(),
+                ..good()
+            },
+            &["context"],
+        )
+        .case(
+            "context without a key",
+            &SubmitFeedbackRequest {
+                context: context("", "value"),
+                ..good()
+            },
+            &["context"],
+        )
+        .case(
+            "context with too long a key",
+            &SubmitFeedbackRequest {
+                context: context(&long(65), "value"),
+                ..good()
+            },
+            &["context"],
+        )
+        .case(
+            "a stray control character",
+            &SubmitFeedbackRequest {
+                reason: "rings \u{7}".into(),
+                ..good()
+            },
+            &["reason"],
+        )
+        .case(
+            "too long a request id",
+            &SubmitFeedbackRequest {
+                request_id: long(65),
+                ..good()
+            },
+            &["request_id"],
+        );
+    for namespace in BAD_NAMESPACES
+        .into_iter()
+        .map(str::to_owned)
+        .chain([String::new(), long(64)])
+    {
+        let request = SubmitFeedbackRequest {
+            namespace: namespace.clone(),
+            ..good()
+        };
+        rpc = rpc.case(format!("namespace {namespace:?}"), &request, &["namespace"]);
+    }
+    rpc
+}
+
+fn batch() -> Rpc {
+    Rpc::of("/emend.feedback.v1.FeedbackService/BatchSubmitFeedback")
+        .case("empty", &BatchSubmitFeedbackRequest::default(), &["requests"])
+        .case(
+            "too many, to wait for what is not known",
+            &BatchSubmitFeedbackRequest {
+                requests: vec![good(); 101],
+                wait: UNKNOWN,
+            },
+            &["requests", "wait"],
+        )
+}
+
+fn get() -> Rpc {
+    let mut rpc = Rpc::of("/emend.feedback.v1.FeedbackService/GetFeedback").case(
+        "empty",
+        &GetFeedbackRequest::default(),
+        &["namespace", "feedback_id"],
+    );
+    for id in BAD_IDS {
+        let request = GetFeedbackRequest {
+            namespace: NAMESPACE.into(),
+            feedback_id: id.into(),
+        };
+        rpc = rpc.case(format!("id {id:?}"), &request, &["feedback_id"]);
+    }
+    rpc
+}
+
+fn list() -> Rpc {
+    let good = ListFeedbackRequest {
+        namespace: NAMESPACE.into(),
+        ..ListFeedbackRequest::default()
+    };
+    Rpc::of("/emend.feedback.v1.FeedbackService/ListFeedback")
+        .case("empty", &ListFeedbackRequest::default(), &["namespace"])
+        .case(
+            "everything at once",
+            &ListFeedbackRequest {
+                namespace: "Not OK".into(),
+                page_size: 501,
+                page_token: "not a token".into(),
+                reporter_id: long(129),
+                kind: UNKNOWN,
+                delivery_state: UNKNOWN,
+                received_from: Some(Timestamp {
+                    seconds: 0,
+                    nanos: -1,
+                }),
+                received_before: Some(Timestamp {
+                    seconds: i64::MAX,
+                    nanos: 0,
+                }),
+            },
+            &[
+                "namespace",
+                "page_size",
+                "page_token",
+                "reporter_id",
+                "kind",
+                "delivery_state",
+                "received_from",
+                "received_before",
+            ],
+        )
+        .case(
+            "a negative page and U+0000",
+            &ListFeedbackRequest {
+                page_size: -1,
+                page_token: NUL.into(),
+                reporter_id: NUL.into(),
+                ..good
+            },
+            &["page_size", "page_token", "reporter_id"],
+        )
+}
+
+fn retract() -> Rpc {
+    Rpc::of("/emend.feedback.v1.FeedbackService/RetractFeedback")
+        .case(
+            "empty",
+            &RetractFeedbackRequest::default(),
+            &["namespace", "feedback_id"],
+        )
+        .case(
+            "everything at once",
+            &RetractFeedbackRequest {
+                namespace: "Not OK".into(),
+                feedback_id: "x".into(),
+                reason: long(2_001),
+                wait: UNKNOWN,
+            },
+            &["namespace", "feedback_id", "reason", "wait"],
+        )
+        .case(
+            "U+0000 in every text",
+            &RetractFeedbackRequest {
+                namespace: NUL.into(),
+                feedback_id: NUL.into(),
+                reason: NUL.into(),
+                wait: 0,
+            },
+            &["namespace", "feedback_id", "reason"],
+        )
+}
+
+fn dead_letters() -> Rpc {
+    Rpc::of("/emend.feedback.v1.FeedbackService/ListDeadLetters")
+        .case(
+            "everything at once",
+            &ListDeadLettersRequest {
+                namespace: "Not OK".into(),
+                page_size: 501,
+                page_token: "not a token".into(),
+            },
+            &["namespace", "page_size", "page_token"],
+        )
+        .case(
+            "a negative page",
+            &ListDeadLettersRequest {
+                page_size: -1,
+                ..ListDeadLettersRequest::default()
+            },
+            &["page_size"],
+        )
+}
+
+fn redrive() -> Rpc {
+    Rpc::of("/emend.feedback.v1.FeedbackService/RedriveDeadLetters")
+        .case("empty", &RedriveDeadLettersRequest::default(), &["namespace"])
+        .case(
+            "everything at once",
+            &RedriveDeadLettersRequest {
+                namespace: "Not OK".into(),
+                event_ids: vec!["x".into(), NOBODY.into(), NUL.into()],
+            },
+            &["namespace", "event_ids[0]", "event_ids[2]"],
+        )
+        .case(
+            "too many",
+            &RedriveDeadLettersRequest {
+                namespace: NAMESPACE.into(),
+                event_ids: vec![NOBODY.into(); 501],
+            },
+            &["event_ids"],
+        )
+}

@@ -1,0 +1,229 @@
+//! Items of batches: each bad one is told all that is wrong with it, by paths of its own, and its siblings are done.
+
+use emend_proto::{
+    common::v1::{Correction, Reporter, ResourceValue, VerbCorrection, correction::Correction as Form},
+    feedback::v1::{BatchSubmitFeedbackRequest, ListFeedbackRequest, SubmitFeedbackRequest},
+    learning::v1::{
+        ApproveCandidateRequest, BatchApproveCandidatesRequest, BatchRejectCandidatesRequest, Event,
+        FeedbackRecorded, FeedbackRedacted, FeedbackRetracted, ImportHeader, ImportRow, IngestRequest,
+        ListCandidatesRequest, RejectCandidateRequest, event, event_result,
+    },
+};
+use emend_runtime::status::from_item_status;
+use emend_tests::{
+    both_databases,
+    harness::{
+        NAMESPACE, alias, answered, refused,
+        rpc::{fields, item_refusal},
+        says,
+        says::{entity_value, verb_value},
+        verb,
+    },
+};
+use prost_types::Timestamp;
+use tonic::Code;
+
+use super::{NOBODY, NUL, UNKNOWN, long, written};
+
+both_databases! {
+    async fn a_bad_item_of_a_batch_of_feedback_is_told_all_that_is_wrong(system) {
+        let feedback = system.feedback();
+        let bad = SubmitFeedbackRequest {
+            request_id: NUL.into(),
+            namespace: "Not OK".into(),
+            reporter: Some(Reporter { id: long(129), ..Reporter::default() }),
+            scope: UNKNOWN,
+            correction: None,
+            ..SubmitFeedbackRequest::default()
+        };
+        let request = BatchSubmitFeedbackRequest {
+            requests: vec![bad, says("jane", alias("jd", "person-1"))],
+            wait: 0,
+        };
+        let results = answered(feedback.service.clone().batch_submit_feedback(request).await).results;
+        let refusal = item_refusal(results[0].status.as_ref()).unwrap();
+        assert_eq!(refusal.code, Code::InvalidArgument);
+        assert_eq!(fields(&refusal), ["correction", "namespace", "reporter.id", "request_id", "scope"]);
+        assert_eq!(item_refusal(results[1].status.as_ref()), None);
+        assert_eq!(feedback.all_delivered(NAMESPACE).await.len(), 1);
+    }
+
+    async fn a_bad_item_of_a_batch_of_reviews_is_told_all_that_is_wrong(system) {
+        let learning = system.learning();
+        let before = written(system).await;
+        let approve = ApproveCandidateRequest {
+            namespace: "Not OK".into(),
+            candidate_id: "x".into(),
+            reason: long(2_001),
+            on_behalf_of: NUL.into(),
+            ..ApproveCandidateRequest::default()
+        };
+        let batch = BatchApproveCandidatesRequest { requests: vec![approve] };
+        let results = answered(learning.candidates.clone().batch_approve_candidates(batch).await).results;
+        let refusal = item_refusal(results[0].status.as_ref()).unwrap();
+        assert_eq!(refusal.code, Code::InvalidArgument);
+        assert_eq!(fields(&refusal), ["candidate_id", "namespace", "on_behalf_of", "reason"]);
+
+        let batch = BatchRejectCandidatesRequest { requests: vec![RejectCandidateRequest::default()] };
+        let results = answered(learning.candidates.clone().batch_reject_candidates(batch).await).results;
+        let refusal = item_refusal(results[0].status.as_ref()).unwrap();
+        assert_eq!(fields(&refusal), ["candidate_id", "namespace", "reason"]);
+        assert_eq!(written(system).await, before);
+    }
+
+    async fn a_bad_edit_is_told_all_that_is_wrong(system) {
+        let learning = system.learning();
+        system.feedback().learn(says("jane", verb("set up a csa", "create_csa"))).await;
+        let candidate = learning.candidate_for("set up a csa", "create_csa").await;
+        let before = written(system).await;
+        for (edited, expected) in [
+            (ResourceValue::default(), vec!["edited_value.value"]),
+            (entity_value("x"), vec!["edited_value.value"]),
+            (
+                ResourceValue { display: long(513), ..verb_value("") },
+                vec!["edited_value.display", "edited_value.invocation_phrase.verb"],
+            ),
+        ] {
+            let request = ApproveCandidateRequest {
+                namespace: NAMESPACE.into(),
+                candidate_id: candidate.candidate_id.clone(),
+                edited_value: Some(edited.clone()),
+                ..ApproveCandidateRequest::default()
+            };
+            let refusal = refused(learning.candidates.clone().approve_candidate(request).await);
+            assert_eq!((refusal.code, fields(&refusal)), (Code::InvalidArgument, expected), "{edited:?}");
+        }
+        assert_eq!(written(system).await, before);
+    }
+
+    async fn a_bad_event_is_told_all_that_is_wrong(system) {
+        let learning = system.learning();
+        let before = written(system).await;
+        let bad_time = Some(Timestamp { seconds: 0, nanos: -1 });
+        let good = Event {
+            event_id: NOBODY.into(),
+            feedback_id: NOBODY.into(),
+            namespace: NAMESPACE.into(),
+            accept_order: 1,
+            ..Event::default()
+        };
+        let cases = [
+            (Event::default(), vec!["accept_order", "event", "event_id", "feedback_id", "namespace"]),
+            (
+                Event {
+                    event_id: "x".into(),
+                    feedback_id: NUL.into(),
+                    namespace: "Not OK".into(),
+                    accept_order: -1,
+                    event: Some(event::Event::Recorded(FeedbackRecorded {
+                        reporter: Some(Reporter { id: long(129), ..Reporter::default() }),
+                        caller: NUL.into(),
+                        query_id: long(129),
+                        reason: long(2_001),
+                        context: [("k".to_owned(), NUL.to_owned())].into(),
+                        scope: UNKNOWN,
+                        correction: Some(Correction {
+                            correction: Some(Form::Verb(VerbCorrection::default())),
+                        }),
+                        received_at: bad_time,
+                    })),
+                    ..Event::default()
+                },
+                vec![
+                    "accept_order",
+                    "event_id",
+                    "feedback_id",
+                    "namespace",
+                    "recorded.caller",
+                    "recorded.context[\"k\"]",
+                    "recorded.correction.verb.correct_choice",
+                    "recorded.correction.verb.original_input",
+                    "recorded.query_id",
+                    "recorded.reason",
+                    "recorded.received_at",
+                    "recorded.reporter.id",
+                    "recorded.scope",
+                ],
+            ),
+            (
+                Event {
+                    event: Some(event::Event::Retracted(FeedbackRetracted {
+                        caller: String::new(),
+                        reason: long(2_001),
+                        retracted_at: bad_time,
+                    })),
+                    ..good.clone()
+                },
+                vec!["retracted.caller", "retracted.reason", "retracted.retracted_at"],
+            ),
+            (
+                Event {
+                    event: Some(event::Event::Redacted(FeedbackRedacted {
+                        caller: NUL.into(),
+                        redacted_at: bad_time,
+                    })),
+                    ..good
+                },
+                vec!["redacted.caller", "redacted.redacted_at"],
+            ),
+        ];
+        let (events, expected): (Vec<_>, Vec<_>) = cases.into_iter().unzip();
+        let batches = tokio_stream::iter([IngestRequest { events }]);
+        let mut answers = answered(learning.ingest.clone().ingest(batches).await);
+        let results = answers.message().await.unwrap().unwrap().results;
+        for (result, expected) in results.iter().zip(expected) {
+            let Some(event_result::Result::Error(error)) = &result.result else {
+                panic!("taken: {result:?}")
+            };
+            let refusal = from_item_status(error).map(emend_runtime::status::Explained::from).unwrap();
+            assert_eq!((refusal.code, fields(&refusal)), (Code::InvalidArgument, expected));
+        }
+        assert_eq!(written(system).await, before);
+    }
+
+    async fn bad_rows_of_an_import_are_named_by_line(system) {
+        let learning = system.learning();
+        let before = written(system).await;
+        let rows = vec![
+            ImportRow { line: 3, correction: Some(alias("jd", "person-1")), user_id: String::new() },
+            ImportRow { line: 4, correction: Some(alias("", NUL)), user_id: long(129) },
+            ImportRow { line: 5, correction: None, user_id: String::new() },
+        ];
+        let header = ImportHeader { namespace: NAMESPACE.into(), ..ImportHeader::default() };
+        let refusal = refused(learning.import(header, rows).await);
+        assert_eq!(refusal.code, Code::InvalidArgument);
+        assert_eq!(
+            fields(&refusal),
+            [
+                "rows[4].correction.entity.correct_choice",
+                "rows[4].correction.entity.original_input",
+                "rows[4].user_id",
+                "rows[5].correction",
+            ]
+        );
+        assert_eq!(written(system).await, before);
+    }
+
+    async fn a_token_of_another_list_is_refused(system) {
+        let (feedback, learning) = (system.feedback(), system.learning());
+        for name in ["one", "two", "three"] {
+            feedback.learn(says("jane", alias(name, "person-1"))).await;
+        }
+        let list = ListFeedbackRequest { page_size: 1, ..feedback.list_request(NAMESPACE) };
+        let page = answered(feedback.service.clone().list_feedback(list.clone()).await);
+        let other = ListFeedbackRequest {
+            page_token: page.next_page_token.clone(),
+            reporter_id: "jane".into(),
+            ..list
+        };
+        let refusal = refused(feedback.service.clone().list_feedback(other).await);
+        assert_eq!((refusal.code, fields(&refusal)), (Code::InvalidArgument, vec!["page_token"]));
+        let candidates = ListCandidatesRequest {
+            namespace: NAMESPACE.into(),
+            page_token: page.next_page_token,
+            ..ListCandidatesRequest::default()
+        };
+        let refusal = refused(learning.candidates.clone().list_candidates(candidates).await);
+        assert_eq!((refusal.code, fields(&refusal)), (Code::InvalidArgument, vec!["page_token"]));
+    }
+}

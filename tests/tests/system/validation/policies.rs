@@ -1,0 +1,134 @@
+//! Bad requests about policies.
+
+use emend_proto::{
+    common::v1::ResourceKind,
+    learning::v1::{GetPolicyRequest, Policy, UpdatePolicyRequest},
+};
+use emend_tests::harness::NAMESPACE;
+use prost_types::{Duration, FieldMask};
+
+use super::{NUL, Rpc, UNKNOWN, long};
+
+pub(super) fn cases() -> Vec<Rpc> {
+    vec![get(), update()]
+}
+
+fn get() -> Rpc {
+    Rpc::of("/emend.learning.v1.PolicyService/GetPolicy")
+        .case("empty", &GetPolicyRequest::default(), &["namespace", "kind"])
+        .case(
+            "everything at once",
+            &GetPolicyRequest {
+                namespace: "Not OK".into(),
+                kind: UNKNOWN,
+            },
+            &["namespace", "kind"],
+        )
+}
+
+fn update() -> Rpc {
+    let good = Policy {
+        namespace: NAMESPACE.into(),
+        kind: ResourceKind::InvocationPhrase.into(),
+        threshold: 2,
+        ..Policy::default()
+    };
+    let of = |policy: Policy| UpdatePolicyRequest {
+        policy: Some(policy),
+        ..UpdatePolicyRequest::default()
+    };
+    let masked = |policy: Policy, paths: &[&str]| UpdatePolicyRequest {
+        update_mask: Some(FieldMask {
+            paths: paths.iter().map(|&path| path.to_owned()).collect(),
+        }),
+        ..of(policy)
+    };
+    Rpc::of("/emend.learning.v1.PolicyService/UpdatePolicy")
+        .case(
+            "empty",
+            &UpdatePolicyRequest::default(),
+            &["policy.namespace", "policy.kind"],
+        )
+        .case(
+            "everything at once",
+            &UpdatePolicyRequest {
+                policy: Some(Policy {
+                    namespace: "Not OK".into(),
+                    kind: UNKNOWN,
+                    risk_level: UNKNOWN,
+                    threshold: 1_001,
+                    counting: UNKNOWN,
+                    half_life: Some(Duration { seconds: 1, nanos: 0 }),
+                    max_derived_voters: 1_001,
+                    max_resources: 2_000_001,
+                    max_value_bytes: 524_289,
+                    max_counted_feedback: 99,
+                    ..Policy::default()
+                }),
+                reason: long(2_001),
+                on_behalf_of: long(129),
+                ..UpdatePolicyRequest::default()
+            },
+            &[
+                "policy.namespace",
+                "policy.kind",
+                "policy.risk_level",
+                "policy.threshold",
+                "policy.counting",
+                "policy.half_life",
+                "policy.max_derived_voters",
+                "policy.max_resources",
+                "policy.max_value_bytes",
+                "policy.max_counted_feedback",
+                "reason",
+                "on_behalf_of",
+            ],
+        )
+        .case(
+            "negative numbers",
+            &of(Policy {
+                threshold: -1,
+                max_derived_voters: -1,
+                max_resources: -1,
+                max_value_bytes: -1,
+                max_counted_feedback: -1,
+                half_life: Some(Duration {
+                    seconds: -1,
+                    nanos: 0,
+                }),
+                ..good.clone()
+            }),
+            &[
+                "policy.threshold",
+                "policy.half_life",
+                "policy.max_derived_voters",
+                "policy.max_resources",
+                "policy.max_value_bytes",
+                "policy.max_counted_feedback",
+            ],
+        )
+        .case(
+            "U+0000 in every text",
+            &UpdatePolicyRequest {
+                reason: NUL.into(),
+                on_behalf_of: NUL.into(),
+                ..of(good.clone())
+            },
+            &["reason", "on_behalf_of"],
+        )
+        .case(
+            "a mask of what is not there",
+            &masked(good.clone(), &["mood"]),
+            &["update_mask"],
+        )
+        .case(
+            "a mask of what is given",
+            &masked(good.clone(), &["version"]),
+            &["update_mask"],
+        )
+        .case(
+            "a mask that takes a number away",
+            &masked(Policy { threshold: 0, ..good }, &["threshold"]),
+            &["policy.threshold"],
+        )
+}
