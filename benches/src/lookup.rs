@@ -8,7 +8,7 @@ use std::{
     collections::HashMap,
     hint::black_box,
     sync::{
-        RwLock,
+        Arc, Mutex, RwLock,
         atomic::{AtomicBool, Ordering},
     },
     thread,
@@ -19,7 +19,7 @@ use anyhow::{Context as _, Result};
 use arc_swap::ArcSwap;
 use clap::Args;
 use emend_client::{
-    LearnedView, LookupKey,
+    LearnedView, LookupKey, Reading,
     view::{Fact, Publisher},
 };
 use emend_core::{Kind, Namespace, NormalizedKey, Revision};
@@ -54,8 +54,8 @@ pub(crate) struct Lookup {
 
 /// Something that can be asked and changed.
 trait Subject: Sync {
-    /// The length of the answer and its revision, so that both are read; none: not learned.
-    fn ask(&self, phrase: &NormalizedKey) -> Option<(usize, i64)>;
+    /// Asks, for one thread: the length of the answer and its revision, so that both are read; none: not learned.
+    fn asker(&self) -> impl FnMut(&NormalizedKey) -> Option<(usize, i64)>;
     /// Applies one update.
     fn update(&self, changes: &[(String, String)], revision: i64);
 }
@@ -68,12 +68,17 @@ struct Answer {
 struct View {
     view: LearnedView,
     namespace: Namespace,
-    publisher: std::sync::Mutex<Publisher>,
+    publisher: Mutex<Publisher>,
 }
 
-impl Subject for View {
-    fn ask(&self, phrase: &NormalizedKey) -> Option<(usize, i64)> {
-        let reading = self.view.read();
+/// Asks for each look-up anew what the state is.
+struct ByView<'a>(&'a View);
+
+/// Has a reader for each thread.
+struct ByReader<'a>(&'a View);
+
+impl View {
+    fn ask(&self, reading: &Reading<'_>, phrase: &NormalizedKey) -> Option<(usize, i64)> {
         let key = LookupKey {
             namespace: &self.namespace,
             phrase,
@@ -81,7 +86,30 @@ impl Subject for View {
         let found = reading.lookup(key, Kind::InvocationPhrase, None).found()?;
         Some((found.value.len(), found.revision.0))
     }
+}
 
+impl Subject for ByView<'_> {
+    fn asker(&self) -> impl FnMut(&NormalizedKey) -> Option<(usize, i64)> {
+        |phrase| self.0.ask(&self.0.view.read(), phrase)
+    }
+
+    fn update(&self, changes: &[(String, String)], revision: i64) {
+        self.0.update(changes, revision);
+    }
+}
+
+impl Subject for ByReader<'_> {
+    fn asker(&self) -> impl FnMut(&NormalizedKey) -> Option<(usize, i64)> {
+        let mut reader = self.0.view.reader();
+        move |phrase| self.0.ask(&reader.read(), phrase)
+    }
+
+    fn update(&self, changes: &[(String, String)], revision: i64) {
+        self.0.update(changes, revision);
+    }
+}
+
+impl View {
     fn update(&self, changes: &[(String, String)], revision: i64) {
         let facts = changes.iter().map(|(phrase, verb)| fact(phrase, verb, revision));
         if let Ok(mut publisher) = self.publisher.lock() {
@@ -93,10 +121,12 @@ impl Subject for View {
 struct Locked(RwLock<HashMap<String, Answer>>);
 
 impl Subject for Locked {
-    fn ask(&self, phrase: &NormalizedKey) -> Option<(usize, i64)> {
-        let map = self.0.read().ok()?;
-        let found = map.get(phrase.as_str())?;
-        Some((found.value.len(), found.revision))
+    fn asker(&self) -> impl FnMut(&NormalizedKey) -> Option<(usize, i64)> {
+        |phrase| {
+            let map = self.0.read().ok()?;
+            let found = map.get(phrase.as_str())?;
+            Some((found.value.len(), found.revision))
+        }
     }
 
     fn update(&self, changes: &[(String, String)], revision: i64) {
@@ -109,22 +139,24 @@ impl Subject for Locked {
     }
 }
 
-struct Persistent(ArcSwap<imbl::HashMap<String, std::sync::Arc<Answer>>>);
+struct Persistent(ArcSwap<imbl::HashMap<String, Arc<Answer>>>);
 
 impl Subject for Persistent {
-    fn ask(&self, phrase: &NormalizedKey) -> Option<(usize, i64)> {
-        let map = self.0.load();
-        let found = map.get(phrase.as_str())?;
-        Some((found.value.len(), found.revision))
+    fn asker(&self) -> impl FnMut(&NormalizedKey) -> Option<(usize, i64)> {
+        |phrase| {
+            let map = self.0.load();
+            let found = map.get(phrase.as_str())?;
+            Some((found.value.len(), found.revision))
+        }
     }
 
     fn update(&self, changes: &[(String, String)], revision: i64) {
         let mut map = imbl::HashMap::clone(&self.0.load());
         for (phrase, verb) in changes {
             let value = verb.clone();
-            map.insert(phrase.clone(), std::sync::Arc::new(Answer { value, revision }));
+            map.insert(phrase.clone(), Arc::new(Answer { value, revision }));
         }
-        self.0.store(std::sync::Arc::new(map));
+        self.0.store(Arc::new(map));
     }
 }
 
@@ -177,8 +209,9 @@ pub(crate) fn run(args: &Lookup) -> Result<()> {
         namespace: Namespace::parse(NAMESPACE).context("a namespace")?,
         publisher: publisher.into(),
     };
-    let ours = measured(&subject, &questions, &phrases, args);
-    show("LearnedView", &ours, &ours);
+    let ours = measured(&ByReader(&subject), &questions, &phrases, args);
+    show("LearnedView, a Reader", &ours, &ours);
+    show("LearnedView", &measured(&ByView(&subject), &questions, &phrases, args), &ours);
     drop(subject);
 
     let answers = || {
@@ -192,7 +225,7 @@ pub(crate) fn run(args: &Lookup) -> Result<()> {
     show("RwLock<std HashMap>", &measured(&subject, &questions, &phrases, args), &ours);
     drop(subject);
 
-    let map = answers().map(|(phrase, answer)| (phrase, std::sync::Arc::new(answer))).collect();
+    let map = answers().map(|(phrase, answer)| (phrase, Arc::new(answer))).collect();
     let subject = Persistent(ArcSwap::from_pointee(map));
     show("ArcSwap<imbl HashMap>", &measured(&subject, &questions, &phrases, args), &ours);
     Ok(())
@@ -259,6 +292,7 @@ fn batches(
     within: Duration,
     serial: bool,
 ) -> Vec<f64> {
+    let mut ask = subject.asker();
     let end = Instant::now() + within;
     let mut nanos = Vec::new();
     let mut at = start;
@@ -266,7 +300,7 @@ fn batches(
         let begun = Instant::now();
         let mut sum = 0;
         for _ in 0..BATCH {
-            let (length, revision) = subject.ask(&questions[at]).unwrap_or_default();
+            let (length, revision) = ask(&questions[at]).unwrap_or_default();
             // Where the answer decides what is asked next, no look-up can begin before the last has ended. The answer is
             // never that long; the compiler does not know.
             let step = if serial { black_box(length) >> 40 } else { 0 };

@@ -70,4 +70,4 @@ pub use replica::{Applied, AppliedChange, Installed, Rejection, State};
 pub use subscriber::{
     ConfigError, Events, NodeHandle, Observed, Subscriber, SubscriberBuilder, SubscriberEvent,
 };
-pub use view::{LearnedView, Lookup, LookupKey, Origin, Reading, Resolution, Staleness};
+pub use view::{LearnedView, Lookup, LookupKey, Origin, Reader, Reading, Resolution, Staleness};

@@ -61,11 +61,22 @@ impl Violations {
         }
     }
 
-    /// Takes over what was found in a part of the request, under the part's path.
+    /// Takes over what was found in a part of the request, under the part's path; an empty path is the request itself. A
+    /// violation without a field is one of the part as a whole.
     pub fn nest(&mut self, path: &str, part: Violations) {
-        for violation in part.0 {
-            self.add(format!("{path}.{}", violation.field), violation.description);
+        for FieldViolation { field, description } in part.0 {
+            let field = match (path, field.as_str()) {
+                ("", _) => field,
+                (_, "") => path.to_owned(),
+                _ => format!("{path}.{field}"),
+            };
+            self.add(field, description);
         }
+    }
+
+    /// The parsed part of the request; else takes over what was wrong with it, under the part's path.
+    pub fn part<T>(&mut self, path: &str, parsed: Result<T, Violations>) -> Option<T> {
+        parsed.map_err(|part| self.nest(path, part)).ok()
     }
 
     /// Whether nothing is wrong so far.

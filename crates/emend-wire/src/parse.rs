@@ -141,10 +141,11 @@ pub fn resource_key(message: Option<&pb::ResourceKey>) -> Result<ResourceKey, Vi
     Err(better)
 }
 
-/// A value of that kind. An empty display is `key_as_sent`; a prohibition's choice must be the key's qualifier.
+/// A value of the key's kind. An empty display is `key_as_sent`; a prohibition's choice must be the key's qualifier. Without
+/// a key, because it is not valid, all else that is wrong with the value is named.
 pub fn resource_value(
     message: Option<&pb::ResourceValue>,
-    key: &ResourceKey,
+    key: Option<&ResourceKey>,
     key_as_sent: &str,
 ) -> Result<ResourceValue, Violations> {
     use resource_value::Value;
@@ -155,7 +156,11 @@ pub fn resource_value(
     } else {
         display
     };
-    let display = violations.check("display", ResourceValue::parse_display(display));
+    // Where there is no text at all, the key is what is missing.
+    let display = match (display.trim(), key) {
+        ("", None) => None,
+        _ => violations.check("display", ResourceValue::parse_display(display)),
+    };
     let learned = match message.and_then(|message| message.value.as_ref()) {
         None => {
             violations.add("value", "is required: the value of the key's kind");
@@ -174,12 +179,14 @@ pub fn resource_value(
                 ),
             };
             let choice = violations.check(field, emend_core::kinds::parse_choice(raw));
-            if kind != key.kind {
-                violations.add("value", format!("must be of the key's kind, {}", key.kind));
-            } else if !key.qualifier.is_empty()
-                && choice.as_ref().is_some_and(|choice| *choice != key.qualifier)
-            {
-                violations.add(field, "must equal the key's qualifier");
+            if let Some(key) = key {
+                if kind != key.kind {
+                    violations.add("value", format!("must be of the key's kind, {}", key.kind));
+                } else if !key.qualifier.is_empty()
+                    && choice.as_ref().is_some_and(|choice| *choice != key.qualifier)
+                {
+                    violations.add(field, "must equal the key's qualifier");
+                }
             }
             choice.map(|choice| Learned::of(kind, choice))
         }
@@ -193,6 +200,12 @@ pub fn resource_value(
     })();
     violations.finish(parsed)
 }
+
+/// Most characters of a reason.
+pub const MAX_REASON_CHARS: usize = 2_000;
+
+/// Most bytes of a value of a context.
+pub const MAX_CONTEXT_VALUE_BYTES: usize = 1_024;
 
 /// The context of a correction: at most 32 entries, keys 1 to 64 characters, values at most 1 KiB, no control characters but
 /// tabs and line breaks in values.
@@ -212,16 +225,22 @@ pub fn context(map: &HashMap<String, String>) -> Result<BTreeMap<String, String>
             "context",
             emend_core::violation::bounded_text(key, 1, 64).map_err(in_key(&shown)),
         );
-        if value.len() > 1024 {
+        if value.len() > MAX_CONTEXT_VALUE_BYTES {
             violations.add(
                 format!("context[{shown:?}]"),
                 format!("must be at most 1 KiB, has {} bytes", value.len()),
             );
         } else if let (Some(name), Some(value)) = (
             name,
-            violations.check(&format!("context[{shown:?}]"), bounded_prose(value, 0, 1024)),
+            violations.check(
+                &format!("context[{shown:?}]"),
+                bounded_prose(value, 0, MAX_CONTEXT_VALUE_BYTES),
+            ),
         ) {
-            parsed.insert(name, value);
+            // Keys that differ only in the space around them.
+            if parsed.insert(name, value).is_some() {
+                violations.add(format!("context[{shown:?}]"), "stands there twice");
+            }
         }
     }
     violations.finish(Some(parsed))
@@ -289,7 +308,7 @@ mod tests {
     #[test]
     fn an_empty_or_unknown_correction_is_named() {
         for message in [None, Some(&pb::Correction { correction: None })] {
-            assert_eq!(correction(message).unwrap_err().into_vec()[0].field, "correction");
+            assert_eq!(correction(message).unwrap_err().into_vec()[0].field, "");
         }
         let verb = pb::VerbCorrection::default();
         let wrong = correction(Some(&pb::Correction {
@@ -322,7 +341,10 @@ mod tests {
             ..Default::default()
         };
         assert_eq!(
-            resource_value(Some(&value), &key, "X").unwrap_err().into_vec()[0].field,
+            resource_value(Some(&value), Some(&key), "X")
+                .unwrap_err()
+                .into_vec()[0]
+                .field,
             "value"
         );
     }

@@ -10,6 +10,7 @@ use emend_core::{
     personal_data,
 };
 use emend_proto::learning::v1 as events;
+use emend_wire::parse::{MAX_CONTEXT_VALUE_BYTES, MAX_REASON_CHARS};
 use jiff::Timestamp;
 use uuid::Uuid;
 use xxhash_rust::xxh3::Xxh3;
@@ -39,8 +40,8 @@ impl Submission {
     /// The same with personal data in free text masked. Keys and values of corrections are never masked.
     #[must_use]
     pub(crate) fn masked(mut self) -> Self {
-        mask(&mut self.reason);
-        self.context.values_mut().for_each(mask);
+        mask_prose(&mut self.reason);
+        self.context.values_mut().for_each(mask_context_value);
         self
     }
 
@@ -90,9 +91,25 @@ impl Submission {
     }
 }
 
-/// Masks personal data in a free text.
-pub(crate) fn mask(text: &mut String) {
-    if let std::borrow::Cow::Owned(masked) = personal_data::mask(text) {
+/// Masks personal data in a reason. A mask may be longer than what it hides: what goes beyond the bound is cut.
+pub(crate) fn mask_prose(text: &mut String) {
+    mask(text, |masked| {
+        masked.char_indices().nth(MAX_REASON_CHARS).map(|(end, _)| end)
+    });
+}
+
+/// The same for a value of the context.
+fn mask_context_value(text: &mut String) {
+    mask(text, |masked| {
+        (masked.len() > MAX_CONTEXT_VALUE_BYTES).then(|| masked.floor_char_boundary(MAX_CONTEXT_VALUE_BYTES))
+    });
+}
+
+fn mask(text: &mut String, too_long: impl Fn(&str) -> Option<usize>) {
+    if let std::borrow::Cow::Owned(mut masked) = personal_data::mask(text) {
+        if let Some(end) = too_long(&masked) {
+            masked.truncate(end);
+        }
         *text = masked;
     }
 }

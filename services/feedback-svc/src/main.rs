@@ -36,7 +36,7 @@ struct Arguments {
     #[arg(
         long,
         value_name = "DIR",
-        default_value = "emend-data",
+        default_value = "emend-data/feedback",
         env = "EMEND_DATA_DIR"
     )]
     data_dir: PathBuf,

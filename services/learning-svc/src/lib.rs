@@ -174,7 +174,11 @@ pub async fn start(
     );
     lifecycle.spawn(
         "watch the database",
-        watch_database(Arc::<dyn Store>::clone(&store), readiness.clone(), lifecycle.soft().clone()),
+        watch_database(
+            Arc::<dyn Store>::clone(&store),
+            readiness.clone(),
+            lifecycle.soft().clone(),
+        ),
     );
 
     let address = Server::new(readiness.clone(), entropy)

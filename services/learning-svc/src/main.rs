@@ -46,7 +46,7 @@ struct Arguments {
     #[arg(
         long,
         value_name = "DIR",
-        default_value = "emend-data",
+        default_value = "emend-data/learning",
         env = "EMEND_DATA_DIR"
     )]
     data_dir: PathBuf,

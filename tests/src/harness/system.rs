@@ -154,10 +154,11 @@ impl Replica {
     }
 
     async fn stop(&mut self) {
-        self.front.close();
         if let Some(running) = self.running.take() {
             running.stop().await;
         }
+        // Not before: how connections end is the service's to say.
+        self.front.close();
     }
 }
 

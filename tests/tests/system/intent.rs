@@ -299,6 +299,28 @@ both_databases! {
         assert_eq!((outcome.state(), outcome.reason.as_str()), (OutcomeState::AwaitingReview, "PERSONAL_DATA"));
     }
 
+    async fn texts_at_their_bounds_reach_learning_also_when_masking_makes_them_longer(system) {
+        // Addresses of 6 characters; what takes their place may be longer than they are.
+        let mails = "a@b.co ".repeat(285);
+        let request = SubmitFeedbackRequest {
+            query_id: "q".repeat(128),
+            reason: mails.clone(),
+            context: [("k".repeat(64), mails[..1_022].to_owned())].into(),
+            ..says(&"r".repeat(128), verb(&"p".repeat(512), &"c".repeat(256)))
+        };
+        let told = system.feedback().learn(request).await;
+        assert!(!told.reason.contains("a@b.co"));
+        assert_eq!(told.outcome.unwrap().reporter_count, 1);
+        let retract = emend_proto::feedback::v1::RetractFeedbackRequest {
+            namespace: NAMESPACE.into(),
+            feedback_id: told.feedback_id.clone(),
+            reason: mails,
+            wait: 0,
+        };
+        answered(system.feedback().service.clone().retract_feedback(retract).await);
+        system.feedback().delivered(NAMESPACE, &told.feedback_id).await;
+    }
+
     async fn what_a_reporter_adds_is_shown_to_the_reviewer(system) {
         let request = SubmitFeedbackRequest {
             query_id: "q-1".into(),

@@ -255,7 +255,7 @@ both_databases! {
                 namespaces: vec![NAMESPACE.into()],
                 kinds: kinds(&[ResourceKind::EntityAlias]),
                 include_user_scoped: true,
-                ..request("a little of it")
+                ..request("a-little-of-it")
             },
         ];
         let mut subscribers: Vec<Subscriber> = filters.into_iter().map(Subscriber::of).collect();

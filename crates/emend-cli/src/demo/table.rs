@@ -87,8 +87,8 @@ pub(super) fn step_json(step: &Step, seen: &Seen) -> Value {
 /// What stands below the steps.
 pub(super) fn end(end: &End) -> String {
     format!(
-        "\n● learned   ○ the backend's own   COMMIT→, SAID→: milliseconds from the commit, and from the receipt of\n\
-         the feedback that caused it, until the node answered so; – nothing changed, or no feedback caused it.\n\n\
+        "\n● learned   ○ the backend's own   COMMIT→, SAID→: milliseconds from the commit, and from the receipt\n\
+         of the feedback that caused it, until the node answered so; –: nothing changed, or nobody said it.\n\n\
          Both nodes and the database are at revision {}, with {} resources, and their digests agree.",
         end.revision, end.resources
     )

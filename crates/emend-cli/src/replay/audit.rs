@@ -147,6 +147,11 @@ impl Auditor {
         Ok(learned)
     }
 
+    /// How many phrases are learned, as the audit trail has it.
+    pub fn phrases(&self) -> u64 {
+        self.replayed.len() as u64
+    }
+
     /// Whether everything that was submitted is there, and the node holds what the database holds.
     pub async fn finish(mut self, submitted: u64, node: &NodeHandle, dataset: &Dataset) -> Result<Audit> {
         self.since_last(dataset).await?;

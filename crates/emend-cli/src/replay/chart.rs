@@ -220,7 +220,7 @@ impl Svg {
     /// A legend's entry; answers where the next begins.
     fn legend(&mut self, x: f64, y: f64, colour: &str, name: &str) -> f64 {
         /// About the width of a letter of this size.
-        const LETTER: f64 = 6.6;
+        const LETTER: f64 = 7.4;
         let _ = writeln!(
             self.0,
             r#"<rect x="{x:.1}" y="{:.1}" width="12" height="12" rx="2" fill="{colour}"/>"#,

@@ -60,10 +60,10 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     dataset: PathBuf,
     /// How many days pass
-    #[arg(long, default_value_t = 10, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    #[arg(long, default_value_t = 7, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     days: u32,
     /// How many queries a day has
-    #[arg(long, default_value_t = 2_000, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, default_value_t = 5_000, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     queries_per_day: u32,
     /// How many people ask and report
     #[arg(long, default_value_t = 200, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100_000))]

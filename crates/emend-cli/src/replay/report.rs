@@ -27,6 +27,8 @@ pub struct Day {
     pub promotions: u64,
     /// Of them those that are not the true label.
     pub wrong_promotions: u64,
+    /// Phrases that are learned at the end of the day.
+    pub phrases: u64,
 }
 
 impl Day {
@@ -38,7 +40,7 @@ impl Day {
     /// A row of the table under [`Report::heading`].
     pub fn row(&self) -> String {
         format!(
-            "{:>3} {:>8} {:>9} {:>9} {:>9} {:>14} {:>11} {:>11} {:>10}",
+            "{:>3} {:>7} {:>8} {:>9} {:>9} {:>12} {:>12} {:>11} {:>7} {:>8}",
             self.number,
             self.queries,
             percent(self.hits, self.queries),
@@ -48,6 +50,7 @@ impl Day {
             self.corrections,
             self.promotions,
             self.wrong_promotions,
+            self.phrases,
         )
     }
 }
@@ -104,22 +107,35 @@ pub struct Report {
 impl Report {
     /// What stands above the days.
     pub fn heading(dataset: &Dataset, settings: &Settings, people: &People) -> String {
-        format!(
-            "{} utterances of {} labels; {} reporters: {} honest, {} erring, {} colluding on {}\n\
-             promoted at {} net confirmations; seed {}; namespace {}\n\n{:>3} {:>8} {:>9} {:>9} {:>9} {:>14} {:>11} {:>11} {:>10}\n{:>3} {:>8} {:>9} {:>9} {:>9} {:>14} {:>11} {:>11} {:>10}",
-            dataset.train.len(),
-            dataset.labels.len(),
-            settings.reporters,
-            people.honest,
-            people.erring,
-            people.colluding,
-            people.target,
-            settings.threshold,
-            settings.seed,
-            settings.namespace,
-            "", "", "hit", "hit rate", "answered", "corrections", "corrections", "", "of them",
-            "day", "queries", "rate", "unlearned", "learned", "still needed", "submitted", "promotions", "wrong",
-        )
+        let row = |cells: [&str; 10]| {
+            let [day, queries, hits, base, learned, needed, submitted, promotions, wrong, phrases] = cells;
+            format!(
+                "{day:>3} {queries:>7} {hits:>8} {base:>9} {learned:>9} {needed:>12} {submitted:>12} {promotions:>11} \
+                 {wrong:>7} {phrases:>8}"
+            )
+        };
+        [
+            format!(
+                "{} utterances of {} labels; {} reporters: {} honest, {} erring,",
+                dataset.train.len(),
+                dataset.labels.len(),
+                settings.reporters,
+                people.honest,
+                people.erring,
+            ),
+            format!("{} colluding on {:?};", people.colluding, people.target),
+            format!(
+                "{} net confirmations promote; seed {}; namespace {}",
+                settings.threshold, settings.seed, settings.namespace
+            ),
+            String::new(),
+            row(["", "", "hit", "without", "answered", "corrections", "corrections", "", "of them", "phrases"]),
+            row([
+                "day", "queries", "rate", "learning", "learned", "still needed", "submitted", "promotions", "wrong",
+                "learned",
+            ]),
+        ]
+        .join("\n")
     }
 
     /// What stands below the days.
@@ -137,11 +153,11 @@ impl Report {
         let mut lines = vec![
             String::new(),
             format!(
-                "promotions   {promotions}, of them wrong {wrong} ({}); {resources} phrases are learned now, of them wrong {wrong_resources}",
+                "promotions   {promotions}, of them wrong {wrong} ({}); of {resources} phrases learned at the end {wrong_resources} are wrong",
                 percent_fine(wrong, promotions),
             ),
             format!(
-                "test.csv     {} right with what was learned, {} without; {} of {} utterances were asked before.",
+                "test.csv     {} right with what was learned, {} without: {} of {} utterances had been learned.",
                 percent(test.hits, test.queries),
                 percent(test.base_hits, test.queries),
                 test.learned,
@@ -154,9 +170,9 @@ impl Report {
         }
         if self.audit.problems.is_empty() {
             lines.push(format!(
-                "nothing lost {submitted} corrections stored, delivered, evaluated and counted once; {revisions} revisions; the node",
+                "nothing lost {submitted} corrections stored, delivered, evaluated and counted once; {revisions} revisions;"
             ));
-            lines.push(format!("             holds what the database holds. {:.1} s in all.", self.seconds));
+            lines.push(format!("             the node holds what the database holds. {:.1} s in all.", self.seconds));
         }
         lines.join("\n")
     }
@@ -186,6 +202,7 @@ impl Report {
                     "correctionsSubmitted": day.corrections,
                     "promotions": day.promotions,
                     "wrongPromotions": day.wrong_promotions,
+                    "phrasesLearned": day.phrases,
                 })
             })
             .collect();
@@ -281,6 +298,7 @@ pub(super) mod tests {
             corrections: 1_000 - hits,
             promotions: 40,
             wrong_promotions: u64::from(number == 2),
+            phrases: 40 * u64::from(number),
         };
         Report {
             settings: Settings {
@@ -313,7 +331,7 @@ pub(super) mod tests {
         let heading = Report::heading(&dataset, &report.settings, &report.people);
         let last = heading.lines().last().unwrap().chars().count();
         assert_eq!(report.days[0].row().chars().count(), last);
-        assert!(heading.lines().chain(report.summary().lines()).all(|line| line.chars().count() <= 110), "{heading}");
+        assert!(heading.lines().chain(report.summary().lines()).all(|line| line.chars().count() <= 100), "{heading}");
         assert!(last <= 100);
     }
 

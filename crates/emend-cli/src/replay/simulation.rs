@@ -125,6 +125,7 @@ pub async fn run(
         let learned = auditor.since_last(dataset).await?;
         day.promotions = learned.promotions;
         day.wrong_promotions = learned.wrong_promotions;
+        day.phrases = auditor.phrases();
         if !output.is_json() {
             progress.suspend(|| output.line(&day.row()))?;
         }

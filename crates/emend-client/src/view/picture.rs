@@ -10,7 +10,7 @@ use hashbrown::HashTable;
 
 use super::{
     entry::Entry,
-    table::{Found, Table, place_of},
+    table::{Found, Table},
 };
 
 /// One state.
@@ -82,4 +82,9 @@ impl Overlay {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u128, Option<&Entry>)> {
         self.0.iter().map(|(key, entry)| (*key, entry.as_deref()))
     }
+}
+
+/// The half of a key that says where it is; all of it is compared.
+fn place_of(key: u128) -> u64 {
+    (key >> 64) as u64
 }

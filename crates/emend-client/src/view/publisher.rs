@@ -69,6 +69,9 @@ impl Publisher {
         let mut user_scoped = false;
         for fact in facts {
             let Some(value) = &fact.value else { continue };
+            if table.is_worn(1) {
+                table = rebuilt(&table, count, &mut texts, &self.hash);
+            }
             user_scoped |= !fact.user_id.is_empty();
             let key = self.hash.entry(fact.namespace, fact.user_id, fact.key);
             let mut entry = table.find(key).map(Found::to_entry).unwrap_or_default();
@@ -124,8 +127,9 @@ impl Publisher {
     }
 
     fn merge(&mut self, next: &mut Picture) {
-        let mut table = if next.table.is_worn() {
-            rebuilt(&next.table, &mut self.texts, &self.hash)
+        let changed = next.overlay.len();
+        let mut table = if next.table.is_worn(changed) {
+            rebuilt(&next.table, changed, &mut self.texts, &self.hash)
         } else {
             Table::clone(&next.table)
         };
@@ -156,9 +160,9 @@ fn overlay_bound(phrases: usize) -> usize {
     (phrases / 256).clamp(1024, 8192)
 }
 
-/// The same phrases without the texts that nothing uses any more.
-fn rebuilt(table: &Table, texts: &mut TextIndex, hash: &Arc<KeyedHash>) -> Table {
-    let mut new = Table::with_capacity(table.len());
+/// The same phrases with room for `additional` more, and without the texts that nothing uses any more.
+fn rebuilt(table: &Table, additional: usize, texts: &mut TextIndex, hash: &Arc<KeyedHash>) -> Table {
+    let mut new = Table::with_capacity(table.len() + table.len() / 8 + additional);
     *texts = TextIndex::new(Arc::clone(hash));
     for (key, found) in table.iter() {
         new.put(key, &found.to_entry(), texts);

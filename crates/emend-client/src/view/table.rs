@@ -1,11 +1,14 @@
-//! The flat table that look-ups read: 32-byte slots, two to a cache line, beside one byte of each slot's hash.
+//! The flat table that look-ups read: a look-up goes to memory once, to one cache line.
 //!
-//! A slot holds the 128-bit keyed hash that stands for (namespace, user, phrase), and inline the one answer that most
-//! phrases have. What has more (a verb and an entity, or prohibitions) is kept apart and found by its index. Texts of
-//! answers are shared: thousands of phrases mean one verb. So a look-up goes to memory once, for the slot; for a phrase that
-//! was not learned, as most are, the bytes tell, and those mostly stay in the processor's cache. (Plain linear probing goes
-//! to memory less often for what is there, but measured a third slower: whether a probe ends at its first slot cannot be
-//! predicted, and a wrong guess throws away the look-ups that were begun behind it.)
+//! A line holds four slots: half of each one's 128-bit keyed hash, the other half of which chose the line, and a word with
+//! the one answer that most phrases have. What has more (a verb and an entity, or prohibitions) is kept apart. Texts of
+//! answers are shared: thousands of phrases mean one verb. The slots of a line are compared without branches, because what
+//! cannot be predicted would throw away the look-ups begun behind it; that costs more than the comparing. What a full line
+//! cannot take goes to the next, and a removal fetches it back (Knuth, The Art of Computer Programming, vol. 3, 6.4: linear
+//! probing with buckets, Algorithm R), so that there are no tombstones.
+//!
+//! A phrase that was not learned is taken for one that was if 63 bits of its hash and its line are equal: at a million
+//! phrases and 10^12 look-ups a day, by chance once in some ten thousand years.
 //!
 //! It must know nothing of updates, nor of who reads.
 
@@ -17,25 +20,78 @@ use hashbrown::HashTable;
 use super::entry::{Answer, Entry};
 use crate::keyed_hash::KeyedHash;
 
-/// One place in the table.
-#[derive(Debug, Clone, Copy)]
-#[repr(align(32))]
-struct Slot {
-    /// Stands for (namespace, user, phrase).
-    key: u128,
-    /// Of the inline answer.
-    revision: Revision,
-    /// Index of the inline answer's text in `texts`, or of the entry in `entries`.
-    index: u32,
-    form: Form,
+const SLOTS: usize = 4;
+
+/// One cache line.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(align(64))]
+struct Line {
+    /// The lower halves of the keys; 0: empty.
+    tags: [u64; SLOTS],
+    words: [Word; SLOTS],
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Verb,
-    Entity,
-    /// More than one thing was learned.
-    Many,
+impl Line {
+    #[inline]
+    fn slot_of(&self, tag: u64) -> Option<usize> {
+        let mut equal = 0_u32;
+        for (slot, of) in self.tags.iter().enumerate() {
+            equal |= u32::from(*of == tag) << slot;
+        }
+        (equal != 0).then(|| equal.trailing_zeros() as usize)
+    }
+
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.slot_of(0).is_none()
+    }
+}
+
+/// What a slot says: 2 bits of form, 24 of an index, 38 of a revision.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Word(u64);
+
+const INDEX_BITS: u32 = 24;
+const REVISION_BITS: u32 = 38;
+
+impl Word {
+    const VERB: u64 = 1;
+    const ENTITY: u64 = 2;
+    const MANY: u64 = 3;
+
+    /// An answer in the slot itself: its text's index and its revision. `None` if one of them is too large for that.
+    fn one(form: u64, index: u32, revision: Revision) -> Option<Self> {
+        let revision = u64::try_from(revision.0).ok()?;
+        (revision >> REVISION_BITS == 0 && index >> INDEX_BITS == 0)
+            .then(|| Self(form | u64::from(index) << 2 | revision << (2 + INDEX_BITS)))
+    }
+
+    /// An entry kept apart.
+    fn many(index: u32) -> Self {
+        Self(Self::MANY | u64::from(index) << 2)
+    }
+
+    #[inline]
+    fn form(self) -> u64 {
+        self.0 & 3
+    }
+
+    /// Of an answer's text.
+    #[inline]
+    fn text(self) -> usize {
+        (self.0 >> 2) as usize & ((1 << INDEX_BITS) - 1)
+    }
+
+    #[inline]
+    fn revision(self) -> Revision {
+        Revision((self.0 >> (2 + INDEX_BITS)).cast_signed())
+    }
+
+    /// Of an entry.
+    #[inline]
+    fn entry(self) -> usize {
+        (self.0 >> 2) as usize
+    }
 }
 
 /// What a table holds for one phrase.
@@ -79,10 +135,13 @@ impl<'a> Found<'a> {
     }
 }
 
-/// A flat table. Cloning copies the slots and shares the texts.
+/// A flat table. Cloning copies the lines and shares the texts.
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
-    slots: HashTable<Slot>,
+    lines: Vec<Line>,
+    /// The upper halves of the keys in the slots; only changes need them.
+    places: Vec<[u64; SLOTS]>,
+    len: usize,
     texts: Arc<Vec<Arc<str>>>,
     entries: Vec<Option<Entry>>,
     /// Indices in `entries` that are free again.
@@ -107,10 +166,14 @@ impl TextIndex {
 }
 
 impl Table {
-    /// A table with room for `capacity` phrases before it has to grow.
+    /// A table with room for `capacity` phrases before it is worn.
     pub(crate) fn with_capacity(capacity: usize) -> Self {
+        // Five eighths full at most then. At least two lines, so that never all are full.
+        let lines = (capacity * 8 / 5).div_ceil(SLOTS).max(2);
         Self {
-            slots: HashTable::with_capacity(capacity),
+            lines: vec![Line::default(); lines],
+            places: vec![[0; SLOTS]; lines],
+            len: 0,
             texts: Arc::default(),
             entries: Vec::new(),
             free: Vec::new(),
@@ -119,80 +182,147 @@ impl Table {
 
     /// How many phrases it holds.
     pub(crate) fn len(&self) -> usize {
-        self.slots.len()
+        self.len
     }
 
-    /// Whether it is better built anew, because it keeps too many texts that nothing uses any more.
-    pub(crate) fn is_worn(&self) -> bool {
-        self.texts.len() > 2 * self.slots.len() + 1024
+    /// Whether it is to be built anew before `additional` phrases are put in: too full (beyond three quarters many lines
+    /// run over), or with too many texts that nothing uses any more.
+    pub(crate) fn is_worn(&self, additional: usize) -> bool {
+        (self.len + additional) * 4 > self.lines.len() * SLOTS * 3 || self.texts.len() > 2 * self.len + 1024
     }
 
     /// What it holds for `key`.
     #[inline]
     pub(crate) fn find(&self, key: u128) -> Option<Found<'_>> {
-        let slot = self.slots.find(place_of(key), |slot| slot.key == key)?;
-        self.found(slot)
+        let (place, tag) = halves(key);
+        let mut at = self.home(place);
+        loop {
+            let line = &self.lines[at];
+            if let Some(slot) = line.slot_of(tag) {
+                return self.found(line.words[slot]);
+            }
+            if !line.is_full() {
+                return None;
+            }
+            at = self.next(at);
+        }
     }
 
     /// Everything, in no order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u128, Found<'_>)> {
-        self.slots
-            .iter()
-            .filter_map(|slot| Some((slot.key, self.found(slot)?)))
+        self.lines.iter().zip(&self.places).flat_map(move |(line, places)| {
+            let slots = line.tags.iter().zip(places).zip(&line.words);
+            slots.filter(|((tag, _), _)| **tag != 0).filter_map(move |((tag, place), word)| {
+                Some((u128::from(*place) << 64 | u128::from(*tag), self.found(*word)?))
+            })
+        })
     }
 
-    /// Puts what was learned for `key` in place of what was there.
+    /// Puts what was learned for `key` in place of what was there. The caller does not put into a worn table.
     pub(crate) fn put(&mut self, key: u128, entry: &Entry, texts: &mut TextIndex) {
-        let (form, answer) = match entry {
-            Entry {
-                verb: Some(answer),
-                entity: None,
-                prohibited,
-            } if prohibited.is_empty() => (Form::Verb, Some(answer)),
-            Entry {
-                verb: None,
-                entity: Some(answer),
-                prohibited,
-            } if prohibited.is_empty() => (Form::Entity, Some(answer)),
-            _ => (Form::Many, None),
-        };
-        let (index, revision) = match answer {
-            Some(Answer { value, revision }) => (self.text(value, texts), *revision),
-            None => (self.keep(entry.clone()), Revision(0)),
-        };
-        let slot = Slot {
-            key,
-            revision,
-            index,
-            form,
-        };
-        match self.slots.find_mut(place_of(key), |slot| slot.key == key) {
-            Some(known) => {
-                let before = std::mem::replace(known, slot);
-                self.release(before);
+        let (place, tag) = halves(key);
+        let word = self.word(entry, texts);
+        let mut at = self.home(place);
+        loop {
+            let line = &mut self.lines[at];
+            if let Some(slot) = line.slot_of(tag) {
+                let before = std::mem::replace(&mut line.words[slot], word);
+                return self.release(before);
             }
-            None => {
-                self.slots.insert_unique(place_of(key), slot, |slot| place_of(slot.key));
+            if let Some(slot) = line.slot_of(0) {
+                line.tags[slot] = tag;
+                line.words[slot] = word;
+                self.places[at][slot] = place;
+                self.len += 1;
+                return;
             }
+            at = self.next(at);
         }
     }
 
     /// Takes out what was learned for `key`.
     pub(crate) fn remove(&mut self, key: u128) {
-        if let Ok(entry) = self.slots.find_entry(place_of(key), |slot| slot.key == key) {
-            let (before, _) = entry.remove();
-            self.release(before);
+        let (place, tag) = halves(key);
+        let mut at = self.home(place);
+        let slot = loop {
+            let line = &self.lines[at];
+            if let Some(slot) = line.slot_of(tag) {
+                break slot;
+            }
+            if !line.is_full() {
+                return;
+            }
+            at = self.next(at);
+        };
+        self.len -= 1;
+        self.release(self.lines[at].words[slot]);
+        self.fill_gap(at, slot);
+    }
+
+    /// Empties a slot. If its line was full, others may have gone on from there to the next: fetches one back, and so on.
+    fn fill_gap(&mut self, mut gap: usize, mut slot: usize) {
+        loop {
+            let was_full = self.lines[gap].is_full();
+            self.lines[gap].tags[slot] = 0;
+            if !was_full {
+                return;
+            }
+            let mut from = self.next(gap);
+            let moved = loop {
+                let moved = (0..SLOTS).find(|other| {
+                    let home = self.home(self.places[from][*other]);
+                    self.lines[from].tags[*other] != 0 && self.distance(home, gap) < self.distance(home, from)
+                });
+                if moved.is_some() || !self.lines[from].is_full() {
+                    break moved;
+                }
+                from = self.next(from);
+            };
+            let Some(other) = moved else { return };
+            self.lines[gap].tags[slot] = self.lines[from].tags[other];
+            self.lines[gap].words[slot] = self.lines[from].words[other];
+            self.places[gap][slot] = self.places[from][other];
+            (gap, slot) = (from, other);
         }
     }
 
+    /// The line where the search begins. Scales the hash instead of masking it, so that a table can have any size (Lemire,
+    /// "Fast Random Integer Generation in an Interval", 2019).
     #[inline]
-    fn found(&self, slot: &Slot) -> Option<Found<'_>> {
-        let text = || &*self.texts[slot.index as usize];
-        match slot.form {
-            Form::Verb => Some(Found::One(Kind::InvocationPhrase, text(), slot.revision)),
-            Form::Entity => Some(Found::One(Kind::EntityAlias, text(), slot.revision)),
-            Form::Many => self.entries[slot.index as usize].as_ref().map(Found::Many),
+    fn home(&self, place: u64) -> usize {
+        (u128::from(place) * self.lines.len() as u128 >> 64) as usize
+    }
+
+    #[inline]
+    fn next(&self, at: usize) -> usize {
+        if at + 1 == self.lines.len() { 0 } else { at + 1 }
+    }
+
+    /// How many lines on from `home` the line `at` is.
+    fn distance(&self, home: usize, at: usize) -> usize {
+        if at >= home { at - home } else { at + self.lines.len() - home }
+    }
+
+    #[inline]
+    fn found(&self, word: Word) -> Option<Found<'_>> {
+        let one = |kind| Some(Found::One(kind, &*self.texts[word.text()], word.revision()));
+        match word.form() {
+            Word::VERB => one(Kind::InvocationPhrase),
+            Word::ENTITY => one(Kind::EntityAlias),
+            _ => self.entries[word.entry()].as_ref().map(Found::Many),
         }
+    }
+
+    fn word(&mut self, entry: &Entry, texts: &mut TextIndex) -> Word {
+        let one = match entry {
+            Entry { verb: Some(answer), entity: None, prohibited } if prohibited.is_empty() => Some((Word::VERB, answer)),
+            Entry { verb: None, entity: Some(answer), prohibited } if prohibited.is_empty() => {
+                Some((Word::ENTITY, answer))
+            }
+            _ => None,
+        };
+        one.and_then(|(form, Answer { value, revision })| Word::one(form, self.text(value, texts), *revision))
+            .unwrap_or_else(|| Word::many(self.keep(entry.clone())))
     }
 
     fn text(&mut self, value: &Arc<str>, known: &mut TextIndex) -> u32 {
@@ -219,18 +349,19 @@ impl Table {
         u32::try_from(self.entries.len() - 1).expect("invariant: not more entries than fit the memory")
     }
 
-    fn release(&mut self, slot: Slot) {
-        if slot.form == Form::Many {
-            self.entries[slot.index as usize] = None;
-            self.free.push(slot.index);
+    fn release(&mut self, word: Word) {
+        if word.form() == Word::MANY {
+            self.entries[word.entry()] = None;
+            self.free.extend(u32::try_from(word.entry()));
         }
     }
 }
 
-/// The half of a key that says where it is; all of it is compared.
+/// The half of a key that says where it is, and the one that it is known by there; the latter is never 0.
 #[inline]
-pub(crate) fn place_of(key: u128) -> u64 {
-    (key >> 64) as u64
+#[expect(clippy::cast_possible_truncation, reason = "the lower half")]
+fn halves(key: u128) -> (u64, u64) {
+    ((key >> 64) as u64, key as u64 | 1)
 }
 
 #[cfg(test)]
@@ -266,7 +397,7 @@ mod tests {
         fn a_table_holds_what_a_map_would(
             // Few distinct keys and places, so that they run into each other.
             steps in proptest::collection::vec(
-                (0u64..40, 0u8..8, proptest::option::of((
+                (0u64..40, proptest::option::of((
                     proptest::option::of(0u8..5),
                     proptest::option::of(0u8..5),
                     proptest::collection::vec(0u8..4, 0..3),
@@ -274,14 +405,15 @@ mod tests {
                 1..200,
             ),
         ) {
-            let mut table = Table::with_capacity(0);
+            let mut table = Table::with_capacity(40);
             let mut texts = texts();
             let mut model: HashMap<u128, Entry> = HashMap::new();
-            for (id, home, step) in steps {
-                let key = (u128::from(home) << 64) | u128::from(id);
+            for (id, step) in steps {
+                let key = (u128::from(id % 8 << 61) << 64) | u128::from(2 * id + 1);
                 if let Some((verb, entity, prohibited)) = step {
                     let entry = entry(verb, entity, &prohibited);
-                    if !entry.is_empty() {
+                    let fits = table.len() < 48 || table.find(key).is_some();
+                    if fits && !entry.is_empty() {
                         table.put(key, &entry, &mut texts);
                         model.insert(key, entry);
                     }
@@ -299,14 +431,35 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_shared_and_a_slot_is_half_a_cache_line() {
+    fn texts_are_shared_and_a_line_is_a_cache_line() {
         let mut table = Table::with_capacity(100);
         let mut texts = texts();
         for key in 0..100 {
             table.put(key << 32, &entry(Some(1), None, &[]), &mut texts);
         }
         assert_eq!(table.texts.len(), 1);
-        assert_eq!(size_of::<Slot>(), 32);
+        assert_eq!(size_of::<Line>(), 64);
+    }
+
+    #[test]
+    fn what_is_too_large_for_a_slot_is_kept_apart() {
+        let mut table = Table::with_capacity(2);
+        let mut texts = texts();
+        for revision in [i64::MAX, 1 << REVISION_BITS, (1 << REVISION_BITS) - 1, 0, -1] {
+            let mut entry = Entry::default();
+            entry.learn(Kind::InvocationPhrase, "verb", Revision(revision));
+            table.put(7, &entry, &mut texts);
+            assert_eq!(table.find(7).expect("is there").to_entry(), entry);
+        }
+        assert_eq!(table.entries.len(), 2, "their places are used again");
+        assert_eq!(Word::one(Word::VERB, 1 << INDEX_BITS, Revision(1)), None);
+    }
+
+    #[test]
+    fn a_table_that_gets_full_is_worn() {
+        let table = Table::with_capacity(100);
+        assert!(!table.is_worn(120));
+        assert!(table.is_worn(121));
     }
 
     #[test]
@@ -314,7 +467,7 @@ mod tests {
         let mut table = Table::with_capacity(1);
         let mut texts = texts();
         for revision in 0..2_000 {
-            assert_eq!(table.is_worn(), revision > 1026);
+            assert_eq!(table.is_worn(0), revision > 1026);
             let mut entry = Entry::default();
             entry.learn(Kind::InvocationPhrase, &format!("verb {revision}"), Revision(revision));
             table.put(7, &entry, &mut texts);

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{Origin, UseCases};
 use crate::{
-    domain::{Feedback, NewRetraction, mask},
+    domain::{Feedback, NewRetraction, mask_prose},
     event,
     relay::dispatch::Reserved,
     store::Retracted,
@@ -22,7 +22,7 @@ impl UseCases {
         mut reason: String,
         until: Option<Instant>,
     ) -> Result<Feedback, Error> {
-        mask(&mut reason);
+        mask_prose(&mut reason);
         let Origin { caller, traceparent } = origin;
         let event_id = self.new_event_id();
         let event = event::retracted(event_id, id, &namespace, caller, traceparent, &reason);

@@ -18,7 +18,6 @@ use crate::{
 
 const MAX_BATCH: usize = 100;
 const MAX_EVENT_IDS: usize = 500;
-const MAX_REASON: usize = 2_000;
 const DEFAULT_PAGE: u32 = 50;
 const MAX_PAGE: u32 = 500;
 
@@ -47,46 +46,20 @@ fn optional<T>(raw: &str, parse: impl FnOnce(&str) -> Result<T, Invalid>) -> Res
 }
 
 fn reason(raw: &str) -> Result<String, Invalid> {
-    parse::free_text(raw, MAX_REASON).map(Option::unwrap_or_default)
-}
-
-/// The value, after everything that was wrong with it has been noted.
-fn check_all<T>(violations: &mut Violations, path: &str, parsed: Result<T, Violations>) -> Option<T> {
-    match parsed {
-        Ok(value) => Some(value),
-        Err(part) => {
-            for violation in part.into_vec() {
-                // What concerns the part as a whole already has its name.
-                if violation.field == path || path.is_empty() {
-                    violations.add(violation.field, violation.description);
-                } else {
-                    violations.add(format!("{path}.{}", violation.field), violation.description);
-                }
-            }
-            None
-        }
-    }
+    parse::free_text(raw, parse::MAX_REASON_CHARS).map(Option::unwrap_or_default)
 }
 
 pub(super) fn submission(request: &pb::SubmitFeedbackRequest) -> Result<(Submission, Wait), Violations> {
     let mut violations = Violations::new();
     let request_id = violations.check("request_id", optional(&request.request_id, RequestId::parse));
     let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
-    let reporter = check_all(
-        &mut violations,
-        "reporter",
-        parse::reporter(request.reporter.as_ref()),
-    );
+    let reporter = violations.part("reporter", parse::reporter(request.reporter.as_ref()));
     let query_id = violations.check("query_id", bounded_text(&request.query_id, 0, 128));
     let reason = violations.check("reason", reason(&request.reason));
-    let context = check_all(&mut violations, "", parse::context(&request.context));
+    let context = violations.part("", parse::context(&request.context));
     let scope = violations.check("scope", parse::scope(request.scope));
     let wait = violations.check("wait", wait(request.wait));
-    let correction = check_all(
-        &mut violations,
-        "correction",
-        parse::correction(request.correction.as_ref()),
-    );
+    let correction = violations.part("correction", parse::correction(request.correction.as_ref()));
     if let (Some(scope), Some(reporter)) = (scope, &reporter) {
         violations.check("reporter.id", scope_user(scope, reporter.id.as_ref()));
     }

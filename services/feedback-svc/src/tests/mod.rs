@@ -13,6 +13,7 @@ use emend_proto::{
 use emend_runtime::{
     Entropy, Lifecycle, SystemClock,
     database::DatabaseUrl,
+    lifecycle::Shutdown,
     testing::{TestDatabase, TestPostgres},
 };
 use tempfile::TempDir;
@@ -130,7 +131,7 @@ impl Service {
     pub(super) async fn stop(self) {
         let Self { handle, client } = self;
         drop(client);
-        handle.shutdown(SOON).await;
+        assert_eq!(handle.shutdown(SOON).await, Shutdown::Graceful);
     }
 }
 

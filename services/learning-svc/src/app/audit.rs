@@ -17,8 +17,14 @@ impl App {
         found.extend(gaps(&records));
         found.extend(replay_log(&records));
         found.extend(recount(&records));
-        if records.counted.iter().any(|(key, count)| records.present.get(key).copied().unwrap_or(0) != *count)
-            || records.present.keys().any(|key| !records.counted.contains_key(key))
+        if records
+            .counted
+            .iter()
+            .any(|(key, count)| records.present.get(key).copied().unwrap_or(0) != *count)
+            || records
+                .present
+                .keys()
+                .any(|key| !records.counted.contains_key(key))
         {
             found.push(format!(
                 "resource counts are {:?}, present are {:?}",

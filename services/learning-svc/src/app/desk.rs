@@ -250,7 +250,12 @@ impl Desk {
             }
         };
         if let (Some(change), Some(revision)) = (&decision.resource, revision) {
-            let ordinal = self.changes.iter().rev().take_while(|other| other.revision == revision).count();
+            let ordinal = self
+                .changes
+                .iter()
+                .rev()
+                .take_while(|other| other.revision == revision)
+                .count();
             self.changes.push(ChangeWrite {
                 revision,
                 ordinal: i32::try_from(ordinal).unwrap_or(i32::MAX),
@@ -259,7 +264,11 @@ impl Desk {
                     ResourceChange::Put { value, .. } => Some(value::encode(value)),
                     ResourceChange::Delete { .. } => None,
                 },
-                before: working.state.resource.as_ref().map(|resource| value::encode(&resource.value)),
+                before: working
+                    .state
+                    .resource
+                    .as_ref()
+                    .map(|resource| value::encode(&resource.value)),
                 candidate: change.candidate(),
                 trigger: because.trigger.clone(),
                 policy_version: if person { 0 } else { decision.policy_version },
@@ -274,7 +283,10 @@ impl Desk {
             let applies = decision.after.resource.as_ref().map(|resource| resource.revision);
             outcome.revision = revision.or(applies).unwrap_or_default();
         }
-        match (working.state.resource.is_some(), decision.after.resource.is_some()) {
+        match (
+            working.state.resource.is_some(),
+            decision.after.resource.is_some(),
+        ) {
             (false, true) => *count += 1,
             (true, false) => *count = count.saturating_sub(1),
             _ => {}
@@ -317,7 +329,10 @@ impl Desk {
         let counts = tx.save_decisions(&writes).await?;
         for (scope, count) in counts {
             let grew = writes.counts.get(&scope).is_some_and(|by| *by > 0);
-            let limit = self.policies.get(&scope).map_or(u64::MAX, |policy| policy.max_resources);
+            let limit = self
+                .policies
+                .get(&scope)
+                .map_or(u64::MAX, |policy| policy.max_resources);
             if grew && count > limit {
                 return Err(conflict("others took the last room for resources"));
             }

@@ -8,8 +8,8 @@
 //! end, so writers of other revisions wait for a large one. Skipping bad rows commits every [`CHUNK`] rows.
 
 use emend_core::{
-    Ballot, Caller, ContestId, Event, FeedbackId, Namespace, OperationId, Origin, Proposal, Refusal, Revision,
-    contest::Voter,
+    Ballot, Caller, ContestId, Event, FeedbackId, Namespace, OperationId, Origin, Proposal, Refusal,
+    Revision, contest::Voter,
 };
 use emend_runtime::{Error, store::retry_conflicts};
 use emend_wire::value;
@@ -126,7 +126,8 @@ impl App {
             }
             Mode::SkipInvalid => {
                 for chunk in rows.chunks(CHUNK) {
-                    let done = retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_all(import, chunk));
+                    let done =
+                        retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_all(import, chunk));
                     let done = done.await?;
                     if done.last > Revision::default() {
                         self.follower.wake();
@@ -182,8 +183,10 @@ impl App {
         let cast = match import.import_as {
             As::Decision => std::collections::HashMap::new(),
             As::Votes => {
-                let ids: Vec<FeedbackId> =
-                    rows.iter().map(|row| vote_id(&import.actor.caller, &row.proposal)).collect();
+                let ids: Vec<FeedbackId> = rows
+                    .iter()
+                    .map(|row| vote_id(&import.actor.caller, &row.proposal))
+                    .collect();
                 tx.seen(&[], &ids).await?.ballots
             }
         };
@@ -194,7 +197,9 @@ impl App {
             } else {
                 let done = match import.import_as {
                     As::Decision => decide_row(&mut desk, &because, row),
-                    As::Votes if cast.contains_key(&vote_id(&import.actor.caller, &row.proposal)) => Ok(false),
+                    As::Votes if cast.contains_key(&vote_id(&import.actor.caller, &row.proposal)) => {
+                        Ok(false)
+                    }
                     As::Votes => self.vote_row(&mut desk, import, &because, row),
                 };
                 done.map_err(|refusal| format!("is refused: {refusal}"))
@@ -274,7 +279,11 @@ fn decide_row(desk: &mut Desk, because: &Because, row: &Row) -> Result<bool, Ref
     let Proposal { key, value, .. } = &row.proposal;
     let contest = key.contest_id();
     let is_so = desk.state(contest).is_some_and(|state| {
-        state.pinned && state.resource.as_ref().is_some_and(|resource| resource.value == *value)
+        state.pinned
+            && state
+                .resource
+                .as_ref()
+                .is_some_and(|resource| resource.value == *value)
     });
     if is_so {
         return Ok(false);
@@ -306,6 +315,11 @@ fn vote_id(caller: &Caller, proposal: &Proposal) -> FeedbackId {
     let contest = proposal.key.contest_id();
     let candidate = proposal.value.candidate_id(contest);
     // Two ids of fixed length, then the caller: no two votes give the same bytes.
-    let name = [contest.0.as_bytes(), candidate.0.as_bytes(), caller.as_str().as_bytes()].concat();
+    let name = [
+        contest.0.as_bytes(),
+        candidate.0.as_bytes(),
+        caller.as_str().as_bytes(),
+    ]
+    .concat();
     FeedbackId(Uuid::new_v5(&VOTES, &name))
 }

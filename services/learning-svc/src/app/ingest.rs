@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use emend_core::{
-    AcceptOrder, Ballot, Caller, Event, EventId, FeedbackId, Namespace, Origin, Outcome, OutcomeState, Proposal,
-    Reason, Reporter,
+    AcceptOrder, Ballot, Caller, Event, EventId, FeedbackId, Namespace, Origin, Outcome, OutcomeState,
+    Proposal, Reason, Reporter,
 };
 use emend_proto::common::v1 as pb;
 use emend_runtime::{
@@ -100,7 +100,10 @@ impl App {
                 Err(Failure::Store(StoreError::Unavailable(error))) => {
                     results.push(Err(StoreError::Unavailable(error).into()));
                     results.extend(group[1..].iter().map(|_| {
-                        Err(Error::unavailable("DATABASE_UNAVAILABLE", "the database is unavailable"))
+                        Err(Error::unavailable(
+                            "DATABASE_UNAVAILABLE",
+                            "the database is unavailable",
+                        ))
                     }));
                 }
                 Err(failure) if group.len() == 1 => results.push(Err(failure.into())),
@@ -209,7 +212,10 @@ impl Group {
             return Ok(Answer::Now(place));
         }
         let known = self.known(event.feedback);
-        if known.as_ref().is_some_and(|known| known.key.namespace != event.namespace) {
+        if known
+            .as_ref()
+            .is_some_and(|known| known.key.namespace != event.namespace)
+        {
             return Ok(Answer::Refused(Error::invalid(
                 "namespace",
                 "is not the namespace of this feedback",
@@ -247,7 +253,15 @@ impl Group {
         let without_effect = |state, reason| {
             let risk = policy.risk_for(proposal.key.user.is_some());
             let threshold = policy.threshold_for(risk);
-            Outcome::without_effect(state, reason, candidate, &proposal.value, risk, threshold, self.now)
+            Outcome::without_effect(
+                state,
+                reason,
+                candidate,
+                &proposal.value,
+                risk,
+                threshold,
+                self.now,
+            )
         };
         if value::encode(&proposal.value).len() > policy.max_value_bytes as usize {
             let outcome = without_effect(OutcomeState::Refused, Reason::ResourceLimit);

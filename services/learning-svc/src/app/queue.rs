@@ -96,3 +96,63 @@ async fn next_group(
     }
     Some(group)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use emend_core::correction::Form;
+
+    use super::*;
+    use crate::app::tests::world::World;
+
+    #[tokio::test]
+    async fn what_waits_is_applied_before_the_queue_stops() {
+        let world = World::sqlite().await;
+        let app = world.instance().await;
+        let lifecycle = Lifecycle::new();
+        let queue = IngestQueue::start(&app, 1, &lifecycle);
+        let events: Vec<_> = (0..200)
+            .map(|n| world.feedback("ann", Form::Entity, &format!("alias {n}"), "e"))
+            .collect();
+        let submitted = tokio::spawn({
+            let queue = queue.clone();
+            async move { queue.submit(events).await }
+        });
+        // All of it waits, or is under way, once the task has run until it waits itself.
+        while queue.0.capacity() == CAPACITY && !submitted.is_finished() {
+            tokio::task::yield_now().await;
+        }
+        lifecycle.shutdown(Duration::from_secs(30)).await;
+        let results = submitted.await.unwrap();
+        let applied = results.iter().filter(|result| result.is_ok()).count();
+        assert!(applied > 0, "what was taken on is applied");
+        let refused = results.iter().filter_map(|result| result.as_ref().err());
+        assert!(refused.map(Error::reason).all(|reason| reason == "STOPPING"));
+        assert_eq!(
+            app.store.audit().await.unwrap().head.0,
+            i64::try_from(applied).unwrap()
+        );
+
+        let late = queue
+            .submit(vec![world.feedback("ann", Form::Entity, "late", "e")])
+            .await;
+        assert_eq!(late[0].as_ref().unwrap_err().reason(), "STOPPING");
+    }
+
+    #[tokio::test]
+    async fn a_sender_that_goes_away_takes_nothing_back() {
+        let world = World::sqlite().await;
+        let app = world.instance().await;
+        let lifecycle = Lifecycle::new();
+        let queue = IngestQueue::start(&app, 1, &lifecycle);
+        {
+            let gone = queue.submit(vec![world.feedback("ann", Form::Entity, "alias", "e")]);
+            tokio::pin!(gone);
+            // Sent, not answered yet.
+            assert!(futures::poll!(gone.as_mut()).is_pending());
+        }
+        lifecycle.shutdown(Duration::from_secs(30)).await;
+        assert_eq!(app.store.audit().await.unwrap().head.0, 1);
+    }
+}

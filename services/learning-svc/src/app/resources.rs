@@ -89,7 +89,11 @@ impl App {
                 .state(contest)
                 .and_then(|state| state.resource.as_ref())
                 .map_or(revision, |resource| resource.revision),
-            committed_at: if revision.0 > 0 { written.committed_at } else { before },
+            committed_at: if revision.0 > 0 {
+                written.committed_at
+            } else {
+                before
+            },
             revision,
         })
     }

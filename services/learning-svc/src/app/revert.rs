@@ -39,7 +39,11 @@ impl App {
     async fn try_revert(&self, revert: &Revert) -> Result<Revision, Failure> {
         let mut tx = self.store.begin().await?;
         let changes = tx.changes_of(revert.revision).await?;
-        if changes.is_empty() || changes.iter().any(|change| change.key.namespace != revert.namespace) {
+        if changes.is_empty()
+            || changes
+                .iter()
+                .any(|change| change.key.namespace != revert.namespace)
+        {
             return Err(Error::not_found("revision", revert.revision.to_string()).into());
         }
         let keys = changes.into_iter().map(|change| change.key);

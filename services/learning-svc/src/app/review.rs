@@ -58,8 +58,7 @@ pub struct Reviewed {
 impl App {
     /// Does what a person decided.
     pub async fn review(&self, review: &Review) -> Result<Reviewed, Error> {
-        let reviewed =
-            retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_review(review)).await?;
+        let reviewed = retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_review(review)).await?;
         self.publish(reviewed.revision).await;
         Ok(reviewed)
     }
@@ -127,9 +126,9 @@ impl App {
         };
         let written = desk.finish(&mut *tx).await?;
         tx.commit().await?;
-        let candidate = desk
-            .record(contest, decided_upon)
-            .ok_or_else(|| Error::internal(format!("candidate {decided_upon} was decided upon and is gone")))?;
+        let candidate = desk.record(contest, decided_upon).ok_or_else(|| {
+            Error::internal(format!("candidate {decided_upon} was decided upon and is gone"))
+        })?;
         Ok(Reviewed {
             candidate,
             revision: written.settle(made.revision),

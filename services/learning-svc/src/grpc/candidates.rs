@@ -1,6 +1,6 @@
 //! The candidate service: the review queue.
 
-use emend_core::{CandidateId, Caller, NormalizedKey, OperationId, Status as CandidateStatus, Violations};
+use emend_core::{Caller, CandidateId, NormalizedKey, OperationId, Status as CandidateStatus, Violations};
 use emend_proto::{
     common::v1::ItemStatus,
     learning::v1::{self as pb, candidate_service_server::CandidateService},
@@ -60,8 +60,8 @@ impl Candidates {
                 match self.app.candidate(namespace, candidate).await {
                     Ok(record) => {
                         let display = record.candidate.value.display.as_str();
-                        let edited = wire::resource_value(Some(edited), &record.key, display);
-                        parse::nested(&mut violations, "edited_value", edited).map(Some)
+                        let edited = wire::resource_value(Some(edited), Some(&record.key), display);
+                        violations.part("edited_value", edited).map(Some)
                     }
                     Err(error) if violations.is_empty() => return Err(error),
                     Err(_) => None,
@@ -115,7 +115,10 @@ impl Candidates {
         if (1..=BATCH).contains(&items) {
             Ok(OperationId(self.app.entropy.uuid_v7(self.app.clock.now())))
         } else {
-            Err(Error::invalid("requests", format!("must be 1 to {BATCH}, are {items}")))
+            Err(Error::invalid(
+                "requests",
+                format!("must be 1 to {BATCH}, are {items}"),
+            ))
         }
     }
 }
@@ -158,9 +161,7 @@ impl CandidateService for Candidates {
         let mut violations = Violations::new();
         let namespace = parse::namespace(&mut violations, &request.namespace);
         let candidate = parse::candidate_id(&mut violations, &request.candidate_id);
-        let (namespace, candidate) = violations
-            .finish(namespace.zip(candidate))
-            .map_err(Error::from)?;
+        let (namespace, candidate) = violations.finish(namespace.zip(candidate)).map_err(Error::from)?;
         let details = self.app.candidate_details(&namespace, candidate).await?;
         Ok(Response::new(render::candidate_details(details)))
     }
@@ -233,14 +234,20 @@ fn list(
 ) -> Result<(CandidateFilter, Option<CandidatePosition>, u32), Violations> {
     let mut violations = Violations::new();
     let namespace = parse::namespace(&mut violations, &request.namespace);
-    for (field, length) in [("kinds", request.kinds.len()), ("statuses", request.statuses.len())] {
+    for (field, length) in [
+        ("kinds", request.kinds.len()),
+        ("statuses", request.statuses.len()),
+    ] {
         if length > FILTER {
             violations.add(field, format!("must be at most {FILTER}, are {length}"));
         }
     }
     let kinds = &request.kinds[..request.kinds.len().min(FILTER)];
     let kinds = wire::kinds("kinds", kinds, &mut violations);
-    let statuses = statuses(&request.statuses[..request.statuses.len().min(FILTER)], &mut violations);
+    let statuses = statuses(
+        &request.statuses[..request.statuses.len().min(FILTER)],
+        &mut violations,
+    );
     let key = match request.key.as_str() {
         "" => Some(None),
         key => violations.check("key", NormalizedKey::parse(key)).map(Some),

@@ -6,16 +6,14 @@ use emend_core::{
     AcceptOrder, Caller, EventId, FeedbackId, Namespace, Violations, correction::scope_user,
     violation::bounded_text,
 };
-use emend_proto::learning::v1::{
-    self as pb, event, event_result, ingest_service_server::IngestService,
-};
+use emend_proto::learning::v1::{self as pb, event, event_result, ingest_service_server::IngestService};
 use emend_runtime::{Error, error::to_item_status, trace_context::Traceparent};
 use emend_wire::parse;
 use futures::{Stream, StreamExt as _};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::parse::{REASON, nested};
+use super::parse::REASON;
 use crate::app::{
     ingest::{IngestEvent, Recorded, What},
     queue::IngestQueue,
@@ -61,14 +59,19 @@ impl Ingest {
         for (place, result) in places.into_iter().zip(self.queue.submit(valid).await) {
             results[place] = Some(result);
         }
-        let results = ids.into_iter().zip(results).map(|(event_id, result)| pb::EventResult {
-            event_id,
-            result: Some(match result {
-                Some(Ok(outcome)) => event_result::Result::Outcome(outcome),
-                Some(Err(error)) => event_result::Result::Error(to_item_status(&error)),
-                None => event_result::Result::Error(to_item_status(&Error::internal("an event has no result"))),
-            }),
-        });
+        let results = ids
+            .into_iter()
+            .zip(results)
+            .map(|(event_id, result)| pb::EventResult {
+                event_id,
+                result: Some(match result {
+                    Some(Ok(outcome)) => event_result::Result::Outcome(outcome),
+                    Some(Err(error)) => event_result::Result::Error(to_item_status(&error)),
+                    None => event_result::Result::Error(to_item_status(&Error::internal(
+                        "an event has no result",
+                    ))),
+                }),
+            });
         Ok(pb::IngestResponse {
             results: results.collect(),
         })
@@ -101,7 +104,10 @@ fn event(message: &pb::Event) -> Result<IngestEvent, Violations> {
     let feedback = violations.check("feedback_id", FeedbackId::parse(&message.feedback_id));
     let namespace = violations.check("namespace", Namespace::parse(&message.namespace));
     if message.accept_order < 1 {
-        violations.add("accept_order", format!("must be 1 or more, is {}", message.accept_order));
+        violations.add(
+            "accept_order",
+            format!("must be 1 or more, is {}", message.accept_order),
+        );
     }
     let what = match &message.event {
         None => {
@@ -110,18 +116,37 @@ fn event(message: &pb::Event) -> Result<IngestEvent, Violations> {
         }
         Some(event::Event::Recorded(recorded)) => {
             let recorded = self::recorded(recorded, namespace.as_ref());
-            nested(&mut violations, "recorded", recorded)
+            violations
+                .part("recorded", recorded)
                 .map(|recorded| What::Recorded(Box::new(recorded)))
         }
         Some(event::Event::Retracted(retracted)) => {
             let caller = violations.check("retracted.caller", Caller::parse(&retracted.caller));
-            let at = time(&mut violations, "retracted.retracted_at", retracted.retracted_at.as_ref());
-            (|| Some(What::Retracted { caller: caller?, at: at? }))()
+            let at = time(
+                &mut violations,
+                "retracted.retracted_at",
+                retracted.retracted_at.as_ref(),
+            );
+            (|| {
+                Some(What::Retracted {
+                    caller: caller?,
+                    at: at?,
+                })
+            })()
         }
         Some(event::Event::Redacted(redacted)) => {
             let caller = violations.check("redacted.caller", Caller::parse(&redacted.caller));
-            let at = time(&mut violations, "redacted.redacted_at", redacted.redacted_at.as_ref());
-            (|| Some(What::Redacted { caller: caller?, at: at? }))()
+            let at = time(
+                &mut violations,
+                "redacted.redacted_at",
+                redacted.redacted_at.as_ref(),
+            );
+            (|| {
+                Some(What::Redacted {
+                    caller: caller?,
+                    at: at?,
+                })
+            })()
         }
     };
     let parsed = (|| {
@@ -142,7 +167,7 @@ fn event(message: &pb::Event) -> Result<IngestEvent, Violations> {
 
 fn recorded(message: &pb::FeedbackRecorded, namespace: Option<&Namespace>) -> Result<Recorded, Violations> {
     let mut violations = Violations::new();
-    let reporter = nested(&mut violations, "reporter", parse::reporter(message.reporter.as_ref()));
+    let reporter = violations.part("reporter", parse::reporter(message.reporter.as_ref()));
     let caller = violations.check("caller", Caller::parse(&message.caller));
     let query_id = violations.check("query_id", bounded_text(&message.query_id, 0, 128));
     let reason = violations.check("reason", parse::free_text(&message.reason, REASON));
@@ -162,11 +187,7 @@ fn recorded(message: &pb::FeedbackRecorded, namespace: Option<&Namespace>) -> Re
         }
         _ => None,
     };
-    let correction = nested(
-        &mut violations,
-        "correction",
-        parse::correction(message.correction.as_ref()),
-    );
+    let correction = violations.part("correction", parse::correction(message.correction.as_ref()));
     let received_at = time(&mut violations, "received_at", message.received_at.as_ref());
     let parsed = (|| {
         Some(Recorded {

@@ -1,7 +1,7 @@
 //! What several requests have in common.
 
 use emend_core::{
-    CandidateId, Caller, Invalid, Namespace, ReporterId, Violations,
+    Caller, CandidateId, Invalid, Namespace, ReporterId, Violations,
     violation::{bounded_prose, bounded_text},
 };
 use emend_wire::parse::free_text;
@@ -9,7 +9,7 @@ use emend_wire::parse::free_text;
 use crate::{app::etag, store::decisions::Actor};
 
 /// Characters of a reason at most.
-pub(super) const REASON: usize = 2_000;
+pub(super) const REASON: usize = emend_wire::parse::MAX_REASON_CHARS;
 
 /// The search application.
 pub(super) fn namespace(violations: &mut Violations, raw: &str) -> Option<Namespace> {
@@ -22,13 +22,19 @@ pub(super) fn candidate_id(violations: &mut Violations, raw: &str) -> Option<Can
 }
 
 /// An optional etag.
-#[expect(clippy::option_option, reason = "none where invalid, none within where none was sent")]
+#[expect(
+    clippy::option_option,
+    reason = "none where invalid, none within where none was sent"
+)]
 pub(super) fn etag(violations: &mut Violations, field: &str, raw: &str) -> Option<Option<String>> {
     violations.check(field, etag::parse(raw))
 }
 
 /// An optional reason.
-#[expect(clippy::option_option, reason = "none where invalid, none within where none was sent")]
+#[expect(
+    clippy::option_option,
+    reason = "none where invalid, none within where none was sent"
+)]
 pub(super) fn reason(violations: &mut Violations, raw: &str) -> Option<Option<String>> {
     violations.check("reason", free_text(raw, REASON))
 }
@@ -53,20 +59,5 @@ pub(super) fn user(raw: &str) -> Result<Option<emend_core::UserId>, Invalid> {
         Ok(None)
     } else {
         ReporterId::parse(raw).map(|reporter| Some((&reporter).into()))
-    }
-}
-
-/// The parsed value, or its violations under the path.
-pub(super) fn nested<T>(
-    violations: &mut Violations,
-    path: &str,
-    parsed: Result<T, Violations>,
-) -> Option<T> {
-    match parsed {
-        Ok(value) => Some(value),
-        Err(part) => {
-            violations.nest(path, part);
-            None
-        }
     }
 }

@@ -76,10 +76,7 @@ fn key(namespace: Option<emend_core::Namespace>, kind: Option<Kind>) -> Option<P
     })
 }
 
-fn update(
-    caller: &emend_core::Caller,
-    request: pb::UpdatePolicyRequest,
-) -> Result<PolicyUpdate, Violations> {
+fn update(caller: &emend_core::Caller, request: pb::UpdatePolicyRequest) -> Result<PolicyUpdate, Violations> {
     let mut violations = Violations::new();
     let message = request.policy.unwrap_or_default();
     let mut within = Violations::new();
@@ -189,7 +186,9 @@ fn changes(message: &pb::Policy, fields: &[&str], violations: &mut Violations) -
             "threshold" => changes.threshold = Some(unsigned(message.threshold)),
             "half_life" => changes.half_life = half_life(message.half_life.as_ref(), violations),
             "max_derived_voters" => changes.max_derived_voters = Some(unsigned(message.max_derived_voters)),
-            "max_resources" => changes.max_resources = Some(u64::try_from(message.max_resources).unwrap_or(0)),
+            "max_resources" => {
+                changes.max_resources = Some(u64::try_from(message.max_resources).unwrap_or(0))
+            }
             "max_value_bytes" => changes.max_value_bytes = Some(unsigned(message.max_value_bytes)),
             _ => changes.max_counted_feedback = Some(unsigned(message.max_counted_feedback)),
         }
@@ -223,7 +222,10 @@ fn counting(number: i32) -> Result<Counting, Invalid> {
     }
 }
 
-#[expect(clippy::option_option, reason = "none where invalid, none within where votes are not to decay")]
+#[expect(
+    clippy::option_option,
+    reason = "none where invalid, none within where votes are not to decay"
+)]
 fn half_life(
     message: Option<&prost_types::Duration>,
     violations: &mut Violations,
@@ -231,7 +233,10 @@ fn half_life(
     let Some(message) = message else {
         return Some(None);
     };
-    let bounds = (SignedDuration::from_hours(1), SignedDuration::from_hours(3_650 * 24));
+    let bounds = (
+        SignedDuration::from_hours(1),
+        SignedDuration::from_hours(3_650 * 24),
+    );
     let parsed = wire::duration(message, bounds.0, bounds.1);
     // Kept in whole seconds.
     let parsed = violations.check("half_life", parsed)?;

@@ -91,9 +91,7 @@ impl ResourceService for Resources {
         let caller = caller_of(&request);
         let delete = delete(&caller, &request.into_inner()).map_err(Error::from)?;
         let revision = self.app.delete(&delete).await?;
-        Ok(Response::new(pb::DeleteResourceResponse {
-            revision: revision.0,
-        }))
+        Ok(Response::new(pb::DeleteResourceResponse { revision: revision.0 }))
     }
 
     async fn import_resources(
@@ -121,7 +119,9 @@ impl ResourceService for Resources {
         let last = revisions.last().filter(|_| more).map(|last| last.revision.0);
         Ok(Response::new(pb::ListRevisionsResponse {
             revisions: revisions.into_iter().map(render::revision).collect(),
-            next_page_token: last.map(|last| page::number_token(query, last)).unwrap_or_default(),
+            next_page_token: last
+                .map(|last| page::number_token(query, last))
+                .unwrap_or_default(),
         }))
     }
 
@@ -132,9 +132,7 @@ impl ResourceService for Resources {
         let caller = caller_of(&request);
         let revert = revert(&caller, &request.into_inner()).map_err(Error::from)?;
         let revision = self.app.revert(&revert).await?;
-        Ok(Response::new(pb::RevertRevisionResponse {
-            revision: revision.0,
-        }))
+        Ok(Response::new(pb::RevertRevisionResponse { revision: revision.0 }))
     }
 }
 
@@ -152,21 +150,10 @@ fn resource(key: &ResourceKey, value: &ResourceValue, done: &PutResource) -> com
 fn put(caller: &Caller, request: &pb::PutResourceRequest) -> Result<Put, Violations> {
     let mut violations = Violations::new();
     let key = wire::resource_key(request.key.as_ref());
-    let value = match &key {
-        Ok(key) => {
-            let as_sent = request.key.as_ref().map_or("", |key| key.key.as_str());
-            let value = wire::resource_value(request.value.as_ref(), key, as_sent);
-            parse::nested(&mut violations, "value", value)
-        }
-        // Of which kind the value must be is not known; that it is there at all is.
-        Err(_) => {
-            if request.value.as_ref().is_none_or(|value| value.value.is_none()) {
-                violations.add("value", "is required");
-            }
-            None
-        }
-    };
-    let key = parse::nested(&mut violations, "key", key);
+    let as_sent = request.key.as_ref().map_or("", |key| key.key.as_str());
+    let value = wire::resource_value(request.value.as_ref(), key.as_ref().ok(), as_sent);
+    let value = violations.part("value", value);
+    let key = violations.part("key", key);
     let etag = parse::etag(&mut violations, "etag", &request.etag);
     let reason = parse::reason(&mut violations, &request.reason);
     let actor = parse::actor(&mut violations, caller, &request.on_behalf_of);
@@ -184,7 +171,7 @@ fn put(caller: &Caller, request: &pb::PutResourceRequest) -> Result<Put, Violati
 
 fn delete(caller: &Caller, request: &pb::DeleteResourceRequest) -> Result<Delete, Violations> {
     let mut violations = Violations::new();
-    let key = parse::nested(&mut violations, "key", wire::resource_key(request.key.as_ref()));
+    let key = violations.part("key", wire::resource_key(request.key.as_ref()));
     let etag = parse::etag(&mut violations, "etag", &request.etag);
     let reason = parse::reason(&mut violations, &request.reason);
     let actor = parse::actor(&mut violations, caller, &request.on_behalf_of);

@@ -17,9 +17,7 @@ use std::{
 use emend_proto::{
     frame::{Frame, FrameCodec},
     learning::{
-        encoded::subscription_service_server::{
-            SubscriptionService, SubscriptionServiceServer as Generated,
-        },
+        encoded::subscription_service_server::{SubscriptionService, SubscriptionServiceServer as Generated},
         v1 as pb,
     },
 };
@@ -27,7 +25,11 @@ use emend_runtime::{Error, caller::caller_of};
 use futures::{StreamExt as _, future::BoxFuture, stream::BoxStream};
 use http::{HeaderValue, header::CONTENT_TYPE};
 use tonic::{
-    Request, Response, Status, body::Body, codec::{Codec as _, Streaming}, metadata::MetadataMap, server::NamedService,
+    Request, Response, Status,
+    body::Body,
+    codec::{Codec as _, Streaming},
+    metadata::MetadataMap,
+    server::NamedService,
 };
 use tower::Service;
 

@@ -12,7 +12,9 @@ pub(super) fn batches<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
 /// The same with no slice above `most`.
 pub(super) fn batches_up_to<T>(mut rows: &[T], most: usize) -> impl Iterator<Item = &[T]> {
     std::iter::from_fn(move || {
-        let size = SIZES.into_iter().find(|&size| size <= most && size <= rows.len())?;
+        let size = SIZES
+            .into_iter()
+            .find(|&size| size <= most && size <= rows.len())?;
         let (batch, rest) = rows.split_at(size);
         rows = rest;
         Some(batch)

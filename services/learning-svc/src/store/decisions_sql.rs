@@ -19,10 +19,14 @@ use crate::store::{
         Tx, VoteWrites, WrittenChange,
     },
     rows::{
-        BallotRow, CandidateRow, ContestRow, CountRow, KeyRow, KnownBallotRow, PolicyRow, ResourceRow, SeenRow,
-        WrittenChangeRow,
+        BallotRow, CandidateRow, ContestRow, CountRow, KeyRow, KnownBallotRow, PolicyRow, ResourceRow,
+        SeenRow, WrittenChangeRow,
     },
 };
+
+#[cfg(test)]
+#[path = "contract/decisions.rs"]
+mod contract;
 
 type Result<T> = std::result::Result<T, StoreError>;
 
@@ -42,10 +46,7 @@ impl Work {
     where
         R: for<'r> sqlx::FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
     {
-        Ok(query
-            .build_query_as()
-            .fetch_all(&mut *self.transaction)
-            .await?)
+        Ok(query.build_query_as().fetch_all(&mut *self.transaction).await?)
     }
 }
 
@@ -115,7 +116,8 @@ impl Tx for Work {
     async fn seen(&mut self, events: &[EventId], feedback: &[FeedbackId]) -> Result<Seen> {
         let mut seen = Seen::default();
         for (events, feedback) in pair_up(events, feedback) {
-            let mut query = QueryBuilder::new("SELECT 1 AS what, event_id AS id, outcome FROM inbox WHERE event_id IN ");
+            let mut query =
+                QueryBuilder::new("SELECT 1 AS what, event_id AS id, outcome FROM inbox WHERE event_id IN ");
             push_list(&mut query, events);
             query.push(" UNION ALL SELECT 2, feedback_id, NULL FROM retraction_marks WHERE feedback_id IN ");
             push_list(&mut query, feedback);
@@ -205,7 +207,9 @@ impl Tx for Work {
                 "SELECT contest_id, namespace, kind, key, qualifier, user_id, pinned, highest_accept_order, \
                  policy_version, pending, ",
             );
-            query.push(NOW_MICROS).push(" AS locked_at FROM contests WHERE contest_id IN ");
+            query
+                .push(NOW_MICROS)
+                .push(" AS locked_at FROM contests WHERE contest_id IN ");
             push_list(&mut query, &ids);
             query.push(" ORDER BY contest_id").push(FOR_UPDATE);
             for row in self.rows::<ContestRow>(query).await? {
@@ -226,7 +230,13 @@ impl Tx for Work {
         if locked.len() == keys.len() {
             Ok(locked)
         } else {
-            Err(CorruptRow::new("contests", "contest_id", locked.len(), "a contest that was created is gone").into())
+            Err(CorruptRow::new(
+                "contests",
+                "contest_id",
+                locked.len(),
+                "a contest that was created is gone",
+            )
+            .into())
         }
     }
 
@@ -253,8 +263,9 @@ impl Tx for Work {
                     contest.state.candidates.push(candidate);
                 }
             }
-            let mut query =
-                QueryBuilder::new("SELECT contest_id, revision, value, committed_at FROM resources WHERE contest_id IN ");
+            let mut query = QueryBuilder::new(
+                "SELECT contest_id, revision, value, committed_at FROM resources WHERE contest_id IN ",
+            );
             push_list(&mut query, ids);
             for row in self.rows::<ResourceRow>(query).await? {
                 let (contest, resource) = row.parse()?;
@@ -268,7 +279,11 @@ impl Tx for Work {
         let contested: Vec<ContestId> = ids
             .iter()
             .copied()
-            .filter(|id| contests.get(id).is_some_and(|contest| !contest.state.candidates.is_empty()))
+            .filter(|id| {
+                contests
+                    .get(id)
+                    .is_some_and(|contest| !contest.state.candidates.is_empty())
+            })
             .collect();
         for ids in batches_up_to(&contested, 16) {
             for row in self.rows::<BallotRow>(newest_ballots(ids, ballots)).await? {

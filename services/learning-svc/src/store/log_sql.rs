@@ -141,7 +141,9 @@ impl LogStore for Backend {
         let now: i64 = sqlx::query_scalar(AssertSqlSafe(format!("SELECT {NOW_MICROS}")))
             .fetch_one(self.read_pool())
             .await?;
-        let by_age = self.newest_until(head, now.saturating_sub(micros(max_age))).await?;
+        let by_age = self
+            .newest_until(head, now.saturating_sub(micros(max_age)))
+            .await?;
         let by_count: Option<i64> = sqlx::query_scalar(
             "SELECT revision FROM changes WHERE value IS NULL AND revision > $1
              ORDER BY revision DESC LIMIT 1 OFFSET $2",
@@ -272,7 +274,10 @@ impl Backend {
     }
 }
 
-async fn load_resources(transaction: &mut Transaction<'static, Db>, sink: Sink<'_>) -> Result<(), StoreError> {
+async fn load_resources(
+    transaction: &mut Transaction<'static, Db>,
+    sink: Sink<'_>,
+) -> Result<(), StoreError> {
     let mut after = String::new();
     loop {
         let mut rows = sqlx::query(RESOURCES)

@@ -90,7 +90,10 @@ pub(super) async fn lock_feedback(
     ids: &[FeedbackId],
 ) -> Result<(), StoreError> {
     // Advisory locks are known by 64 bits. Two feedbacks that share them wait for each other, no more.
-    let mut keys: Vec<i64> = ids.iter().map(|id| id.0.as_u64_pair().0.cast_signed() ^ id.0.as_u64_pair().1.cast_signed()).collect();
+    let mut keys: Vec<i64> = ids
+        .iter()
+        .map(|id| id.0.as_u64_pair().0.cast_signed() ^ id.0.as_u64_pair().1.cast_signed())
+        .collect();
     keys.sort_unstable();
     keys.dedup();
     sqlx::query("SELECT pg_advisory_xact_lock(key) FROM unnest($1::bigint[]) AS key")

@@ -17,11 +17,12 @@ use crate::store::{
     batches::batches,
     codes,
     decisions::{
-        AuditRecords, AuditedBallot, CandidateFilter, CandidatePosition, CandidateRecord, DecisionStore, FeedbackRecord, PolicyKey,
-        RevisionFilter, RevisionRecord, StoredPolicy, TransitionWrite, Tx,
+        AuditRecords, AuditedBallot, CandidateFilter, CandidatePosition, CandidateRecord, DecisionStore,
+        FeedbackRecord, PolicyKey, RevisionFilter, RevisionRecord, StoredPolicy, TransitionWrite, Tx,
     },
     rows::{
-        At, BallotRow, CandidateRecordRow, ChangeRow, CountRow, FeedbackRow, KeyRow, RevisionRow, TransitionRow,
+        At, BallotRow, CandidateRecordRow, ChangeRow, CountRow, FeedbackRow, KeyRow, RevisionRow,
+        TransitionRow,
     },
 };
 
@@ -93,14 +94,18 @@ impl DecisionStore for Backend {
             query.push(")");
         }
         if let Some(key) = &filter.key {
-            query.push(" AND c.namespace = ").push_bind(filter.namespace.as_str());
+            query
+                .push(" AND c.namespace = ")
+                .push_bind(filter.namespace.as_str());
             query.push(" AND c.key_hash = ").push_bind(key_hash(key));
             query.push(" AND c.key = ").push_bind(key.as_str());
         }
         if let Some(after) = after {
             query.push(" AND (k.created_at < ").push_bind(after.created_at);
             query.push(" OR (k.created_at = ").push_bind(after.created_at);
-            query.push(" AND k.candidate_id < ").push_bind(after.id.to_string());
+            query
+                .push(" AND k.candidate_id < ")
+                .push_bind(after.id.to_string());
             query.push("))");
         }
         query.push(" ORDER BY k.created_at DESC, k.candidate_id DESC LIMIT ");
@@ -162,7 +167,9 @@ impl DecisionStore for Backend {
              policy_version FROM transitions WHERE candidate_id = ",
         );
         query.push_bind(candidate.to_string());
-        query.push(" ORDER BY sequence LIMIT ").push_bind(i64::from(limit));
+        query
+            .push(" ORDER BY sequence LIMIT ")
+            .push_bind(i64::from(limit));
         let rows = self.rows::<TransitionRow>(query).await?;
         rows.into_iter().map(TransitionRow::parse).collect()
     }
@@ -283,7 +290,9 @@ fn push_matching(query: &mut QueryBuilder<Db>, filter: &RevisionFilter) {
 
 /// The matching revisions below `before`, newest first, each with how many changes of the namespace it has.
 fn matching(filter: &RevisionFilter, before: Option<Revision>, limit: u32) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new("SELECT shown.revision, count(*) AS changes FROM changes AS shown WHERE shown.namespace = ");
+    let mut query = QueryBuilder::new(
+        "SELECT shown.revision, count(*) AS changes FROM changes AS shown WHERE shown.namespace = ",
+    );
     query.push_bind(filter.namespace.as_str());
     query.push(" AND shown.revision IN (");
     push_matching(&mut query, filter);
@@ -325,7 +334,10 @@ async fn audit(store: &Backend) -> Result<AuditRecords> {
     let revisions: Vec<(i64,)> = sqlx::query_as("SELECT revision FROM revisions ORDER BY revision")
         .fetch_all(&mut *transaction)
         .await?;
-    records.revisions = revisions.into_iter().map(|(revision,)| Revision(revision)).collect();
+    records.revisions = revisions
+        .into_iter()
+        .map(|(revision,)| Revision(revision))
+        .collect();
     let changes: Vec<(String, i64, Option<Vec<u8>>)> =
         sqlx::query_as("SELECT contest_id, revision, value FROM changes ORDER BY revision, ordinal")
             .fetch_all(&mut *transaction)
@@ -349,7 +361,9 @@ async fn audit(store: &Backend) -> Result<AuditRecords> {
     for (contest, candidate, occurrences, reporters) in candidates {
         let contest = ContestId(uuid("contest_id", &contest)?);
         let candidate = CandidateId(uuid("candidate_id", &candidate)?);
-        records.candidates.push((contest, candidate, occurrences, reporters));
+        records
+            .candidates
+            .push((contest, candidate, occurrences, reporters));
     }
     let ballots: Vec<(String, String, String, i64, i32)> = sqlx::query_as(
         "SELECT contest_id, candidate_id, voter, accept_order, identified FROM ballots WHERE retracted = 0",

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use emend_core::{
-    AcceptOrder, Ballot, Caller, Candidate, CandidateId, ContestId, EventId, FeedbackId, Invalid, Kind, Namespace,
-    Policy, ResourceKey, ResourceValue, Revision,
+    AcceptOrder, Ballot, Caller, Candidate, CandidateId, ContestId, EventId, FeedbackId, Invalid, Kind,
+    Namespace, Policy, ResourceKey, ResourceValue, Revision,
     contest::{CurrentResource, VoterKey},
     decide::Cause,
 };

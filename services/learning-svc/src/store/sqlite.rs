@@ -89,6 +89,8 @@ pub(super) async fn notify(_transaction: &mut Transaction<'static, Db>) -> Resul
 #[cfg(test)]
 pub(super) async fn open_for_test() -> Option<(Backend, tempfile::TempDir)> {
     let directory = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&directory.path().join("learning.db"), 2).await.unwrap();
+    let store = SqliteStore::open(&directory.path().join("learning.db"), 2)
+        .await
+        .unwrap();
     Some((store, directory))
 }

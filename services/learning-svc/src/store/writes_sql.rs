@@ -120,7 +120,9 @@ async fn save_ballots(transaction: Transacting<'_>, writes: &VoteWrites) -> Resu
 async fn save_marks(transaction: Transacting<'_>, table: &'static str, marks: &[Mark]) -> Result<()> {
     for marks in batches(marks) {
         let mut query = QueryBuilder::new("INSERT INTO ");
-        query.push(table).push(" (feedback_id, event_id, caller, marked_at) ");
+        query
+            .push(table)
+            .push(" (feedback_id, event_id, caller, marked_at) ");
         query.push_values(marks, |mut row, mark| {
             row.push_bind(mark.feedback.to_string())
                 .push_bind(mark.event.to_string())
@@ -257,7 +259,11 @@ async fn save_log(transaction: Transacting<'_>, writes: &DecisionWrites) -> Resu
                 .push_bind(change.value.as_ref().map_or(0, |bytes| checksum(bytes)))
                 .push_bind(change.before.as_ref().map(|bytes| bytes.to_vec()))
                 .push_bind(change.candidate.map(|id| id.to_string()).unwrap_or_default())
-                .push_bind(trigger.map(|trigger| trigger.feedback.to_string()).unwrap_or_default())
+                .push_bind(
+                    trigger
+                        .map(|trigger| trigger.feedback.to_string())
+                        .unwrap_or_default(),
+                )
                 .push_bind(trigger.map_or(0, |trigger| trigger.received_at.as_microsecond()))
                 .push_bind(trigger.map_or("", |trigger| trigger.traceparent.as_str()))
                 .push_bind(change.policy_version);

@@ -88,7 +88,11 @@ impl Batches {
         max_bytes: usize,
     ) -> Arc<OnceLock<Option<Chunk>>> {
         // An entry's address tells it apart from all others for as long as the state that holds it lives.
-        let key = (state.epoch(), state.revision(), after.map(|entry| Arc::as_ptr(entry).addr()));
+        let key = (
+            state.epoch(),
+            state.revision(),
+            after.map(|entry| Arc::as_ptr(entry).addr()),
+        );
         let cell = {
             let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
             chunks.retain(|(_, cell)| cell.strong_count() > 0);

@@ -71,9 +71,7 @@ pub fn cursor(epoch: Epoch, revision: i64, filter_hash: u64) -> Cursor {
 
 /// The cursor that was sent is good.
 pub fn resumed(cursor: Cursor) -> Encoded {
-    Encoded::new(Message::Resumed(Resumed {
-        cursor: Some(cursor),
-    }))
+    Encoded::new(Message::Resumed(Resumed { cursor: Some(cursor) }))
 }
 
 /// A snapshot of `state` begins.

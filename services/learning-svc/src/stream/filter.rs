@@ -83,7 +83,9 @@ impl Filter {
     pub fn hash(&self) -> u64 {
         let mut bytes = vec![1, u8::from(self.include_user_scoped)];
         let mut list = |count: Option<usize>| {
-            let count = count.and_then(|count| u32::try_from(count).ok()).unwrap_or(u32::MAX);
+            let count = count
+                .and_then(|count| u32::try_from(count).ok())
+                .unwrap_or(u32::MAX);
             bytes.extend_from_slice(&count.to_le_bytes());
         };
         list(self.kinds.as_ref().map(|kinds| kinds.len()));

@@ -40,11 +40,11 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
+use self::{audience::Audiences, filter::Filter, session::Common, transfer::Places};
 pub use self::{
     nodes::Nodes, opening::Cursor, retention::Retention, session::Session, settings::Settings,
     state::ReplicaState, tailer::Tailer,
 };
-use self::{audience::Audiences, filter::Filter, session::Common, transfer::Places};
 use crate::store::log::LogStore;
 
 /// What wakes the tailer, beside commits in this process and the clock.
@@ -255,5 +255,8 @@ impl Stream {
 }
 
 fn not_loaded() -> Error {
-    Error::unavailable("NOT_LOADED", "this replica is still loading what was learned; try again")
+    Error::unavailable(
+        "NOT_LOADED",
+        "this replica is still loading what was learned; try again",
+    )
 }

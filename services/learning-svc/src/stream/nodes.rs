@@ -104,7 +104,10 @@ impl Nodes {
         if !self.knows(&key) {
             let callers = self.store.node_callers(&key.0).await?;
             if !callers.iter().any(|caller| caller == key.1.as_str()) {
-                return Err(not_his(&key.0, callers.is_empty() && !self.has_other_caller(&key)));
+                return Err(not_his(
+                    &key.0,
+                    callers.is_empty() && !self.has_other_caller(&key),
+                ));
             }
         }
         self.lock().pending.entry(key).or_default().report = Some(report.encode_to_vec());
@@ -193,11 +196,14 @@ impl Nodes {
         let next_page_token = match nodes.last() {
             Some(last) if more => page::token(
                 query.hash,
-                [last.node_id.as_bytes(), &[0], last.caller.as_bytes()].concat().as_slice(),
+                [last.node_id.as_bytes(), &[0], last.caller.as_bytes()]
+                    .concat()
+                    .as_slice(),
             ),
             _ => String::new(),
         };
-        let alive_since = now.saturating_sub(i64::try_from(self.connected_within.as_micros()).unwrap_or(i64::MAX));
+        let alive_since =
+            now.saturating_sub(i64::try_from(self.connected_within.as_micros()).unwrap_or(i64::MAX));
         let nodes = nodes
             .into_iter()
             .map(|row| render(row, head, alive_since))
@@ -259,17 +265,17 @@ fn merge(first: Option<Connection>, then: Option<Connection>) -> Option<Connecti
 }
 
 fn not_his(node_id: &NodeId, nobodys: bool) -> Error {
-    if nobodys {
-        Error::FailedPrecondition {
-            reason: "NODE_NOT_SUBSCRIBED",
-            message: format!("no stream was opened as node {:?}", node_id.as_str()),
-            violations: Vec::new(),
-        }
+    let (reason, message) = if nobodys {
+        ("NODE_NOT_SUBSCRIBED", "no stream was opened as that node")
     } else {
-        Error::PermissionDenied {
-            reason: "NODE_OF_ANOTHER_CALLER",
-            message: format!("the stream of node {:?} was opened by another caller", node_id.as_str()),
-        }
+        (
+            "NODE_OF_ANOTHER_CALLER",
+            "the stream of that node was opened by another caller",
+        )
+    };
+    Error::PermissionDenied {
+        reason,
+        message: format!("{message}: {:?}", node_id.as_str()),
     }
 }
 

@@ -48,9 +48,8 @@ pub async fn start(stream: &Stream, cursor: Option<Cursor>, filter_hash: u64) ->
     let Some(cursor) = cursor else {
         return Ok(Start::snapshot(&state, SnapshotReason::NoCursor));
     };
-    let covers = move |state: &ReplicaState| {
-        state.epoch() == cursor.epoch && state.revision() >= cursor.revision
-    };
+    let covers =
+        move |state: &ReplicaState| state.epoch() == cursor.epoch && state.revision() >= cursor.revision;
     if !covers(&state) {
         let head = stream.store().head().await?;
         let reason = if head.epoch != cursor.epoch {

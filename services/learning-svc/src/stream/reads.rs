@@ -46,7 +46,7 @@ pub async fn get_resource(
     deadline: Option<Instant>,
 ) -> Result<pb::GetResourceResponse, Error> {
     let mut violations = Violations::new();
-    let key = nested(&mut violations, "key", parse::resource_key(request.key.as_ref()));
+    let key = violations.part("key", parse::resource_key(request.key.as_ref()));
     let min_revision = violations.check("min_revision", parse::revision(request.min_revision));
     let (key, min_revision) = violations.finish((|| Some((key?, min_revision?)))())?;
     let state = stream.wait_for(min_revision.0, deadline).await?;
@@ -58,7 +58,13 @@ pub async fn get_resource(
         ..
     } = &key;
     let entry = state
-        .get(namespace.as_str(), kind.number(), text.as_str(), qualifier, key.user_id())
+        .get(
+            namespace.as_str(),
+            kind.number(),
+            text.as_str(),
+            qualifier,
+            key.user_id(),
+        )
         .ok_or_else(|| Error::not_found("resource", format!("{namespace}/{kind}/{text}/{qualifier}")))?;
     Ok(pb::GetResourceResponse {
         resource: Some(resource(entry)?),
@@ -90,7 +96,9 @@ pub async fn list_resources(
                 break;
             }
             if resources.len() == list.limit {
-                next_page_token = resources.last().map_or_else(String::new, |last| token(list.hash, last));
+                next_page_token = resources
+                    .last()
+                    .map_or_else(String::new, |last| token(list.hash, last));
                 break 'kinds;
             }
             resources.push(resource(entry)?);
@@ -114,13 +122,20 @@ pub async fn resolve(
     let own = find(&state, &query, query.user_id.as_str(), Scope::User)?;
     let everybodys = find(&state, &query, "", Scope::Global)?;
     let prohibited = prohibited(&state, &query);
-    let is_prohibited = |value: &str| prohibited.binary_search_by(|known| known.as_str().cmp(value)).is_ok();
+    let is_prohibited = |value: &str| {
+        prohibited
+            .binary_search_by(|known| known.as_str().cmp(value))
+            .is_ok()
+    };
     let resolved = lookup::resolve(
         own.as_ref().map(Found::as_match),
         everybodys.as_ref().map(Found::as_match),
         is_prohibited,
     );
-    let backend = query.backend.iter().map(|(value, score)| (value.as_str(), *score));
+    let backend = query
+        .backend
+        .iter()
+        .map(|(value, score)| (value.as_str(), *score));
     let feedback_hint = lookup::feedback_hint(&resolved, backend, is_prohibited);
     Ok(pb::ResolveResponse {
         r#match: resolved.found.map(|found| pb::Match {
@@ -162,7 +177,10 @@ fn parse_list(mut request: pb::ListResourcesRequest) -> Result<List, Error> {
     let after = violations.check("page_token", position(hash, &token));
     let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
     if request.kinds.len() > MAX_KINDS {
-        violations.add("kinds", format!("must be at most {MAX_KINDS}, has {}", request.kinds.len()));
+        violations.add(
+            "kinds",
+            format!("must be at most {MAX_KINDS}, has {}", request.kinds.len()),
+        );
     } else {
         parse::kinds("kinds", &request.kinds, &mut violations);
     }
@@ -245,7 +263,12 @@ fn parse_resolve(request: &pb::ResolveRequest) -> Result<(Query, Revision), Erro
         );
     }
     let mut backend = Vec::new();
-    for (index, candidate) in request.backend_candidates.iter().take(MAX_BACKEND_CANDIDATES).enumerate() {
+    for (index, candidate) in request
+        .backend_candidates
+        .iter()
+        .take(MAX_BACKEND_CANDIDATES)
+        .enumerate()
+    {
         let value = violations.check(
             &format!("backend_candidates[{index}].value"),
             parse_choice(&candidate.value),
@@ -353,14 +376,4 @@ fn decode(entry: &Entry) -> Result<common::ResourceValue, Error> {
 fn corrupt(entry: &Entry, reason: &str) -> Error {
     let id = format!("{}/{}/{}", entry.group.namespace, entry.group.kind, entry.key);
     StoreError::from(CorruptRow::new("resources", "value", id, reason)).into()
-}
-
-fn nested<T>(violations: &mut Violations, path: &str, parsed: Result<T, Violations>) -> Option<T> {
-    match parsed {
-        Ok(value) => Some(value),
-        Err(part) => {
-            violations.nest(path, part);
-            None
-        }
-    }
 }

@@ -191,7 +191,11 @@ impl Session {
         };
         let transfer = match reason {
             Some(reason) => {
-                tracing::debug!(revision = state.revision(), reason = reason.as_str_name(), "snapshot");
+                tracing::debug!(
+                    revision = state.revision(),
+                    reason = reason.as_str_name(),
+                    "snapshot"
+                );
                 Transfer::snapshot(state, reason)
             }
             None => Transfer::update(state, self.cursor),
@@ -281,16 +285,23 @@ impl Session {
         self.cursor = state.revision();
         self.checked = state.revision();
         self.schedule_bookmark(now);
-        Some(encode::bookmark(&state, &self.audience.filter, self.common.clock.now()))
+        Some(encode::bookmark(
+            &state,
+            &self.audience.filter,
+            self.common.clock.now(),
+        ))
     }
 
-    /// Waits for a wake-up or the time; ready when it is worth looking again.
-    fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.woken.as_mut().poll(cx).is_ready() {
-            // Before the state is read again, so that no wake-up in between is lost.
-            self.woken.set(Arc::clone(&self.audience.wake).notified_owned());
-            return Poll::Ready(());
-        }
+    /// Waits for a wake-up; ready when it is worth looking again.
+    fn poll_woken(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        ready!(self.woken.as_mut().poll(cx));
+        // Before the state is read again, so that no wake-up in between is lost.
+        self.woken.set(Arc::clone(&self.audience.wake).notified_owned());
+        Poll::Ready(())
+    }
+
+    /// Waits for the time of the next bookmark or of the farewell.
+    fn poll_timer(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         ready!(self.timer.as_mut().poll(cx));
         // What was sent meanwhile has put the next bookmark off.
         let due = self.due();
@@ -329,7 +340,7 @@ impl Stream for Session {
                     if let Poll::Ready(permit) = place.as_mut().poll(cx) {
                         this.begin_transfer(wanted, permit);
                     } else {
-                        ready!(this.poll_wait(cx));
+                        ready!(this.poll_woken(cx));
                     }
                 }
                 Phase::Sending(placed) => match (placed.state(), placed.next(&this.audience)) {
@@ -363,8 +374,8 @@ impl Stream for Session {
                     if let Some(message) = this.follow() {
                         return Poll::Ready(Some(Ok(message)));
                     }
-                    if matches!(this.phase, Phase::Following) {
-                        ready!(this.poll_wait(cx));
+                    if matches!(this.phase, Phase::Following) && this.poll_woken(cx).is_pending() {
+                        ready!(this.poll_timer(cx));
                     }
                 }
                 Phase::Leaving(farewell) => {

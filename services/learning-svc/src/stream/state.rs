@@ -159,7 +159,8 @@ impl ReplicaState {
             let group = Arc::make_mut(group);
             group.forget(&oldest);
             if group.is_empty() {
-                self.newest.remove(&(group.last_changed, Arc::clone(&oldest.group)));
+                self.newest
+                    .remove(&(group.last_changed, Arc::clone(&oldest.group)));
                 self.groups.remove(&oldest.group);
             }
         }
@@ -236,14 +237,16 @@ impl ReplicaState {
 
     /// The groups of a filter in which something changed after `from`, in key order.
     pub fn groups_changed_since<'a>(&'a self, filter: &Filter, from: i64) -> Vec<&'a Group> {
-        if filter.namespaces().is_some_and(|names| names.len() <= FEW_NAMESPACES) {
+        if filter
+            .namespaces()
+            .is_some_and(|names| names.len() <= FEW_NAMESPACES)
+        {
             let mut groups = self.groups(filter);
             groups.retain(|group| group.last_changed > from);
             return groups;
         }
         let newer = self.newest.iter().rev().take_while(|(last, _)| *last > from);
-        let mut groups: Vec<_> =
-            covered(newer.filter_map(|(_, id)| self.groups.get(id)), filter).collect();
+        let mut groups: Vec<_> = covered(newer.filter_map(|(_, id)| self.groups.get(id)), filter).collect();
         groups.sort_unstable_by(|a, b| a.id.cmp(&b.id));
         groups
     }
@@ -266,7 +269,9 @@ impl ReplicaState {
         let mut heap = BinaryHeap::with_capacity(groups.len());
         let mut ranges = Vec::with_capacity(groups.len());
         for group in groups {
-            let mut range = group.changed.range::<_, ByRevision>((lower.as_ref(), Bound::Unbounded));
+            let mut range = group
+                .changed
+                .range::<_, ByRevision>((lower.as_ref(), Bound::Unbounded));
             if let Some(first) = range.next() {
                 heap.push(Reverse((first, ranges.len())));
                 ranges.push(range);
@@ -312,9 +317,7 @@ impl ReplicaState {
             let mut ranges: Vec<_> = kind
                 .iter()
                 .map(|group| {
-                    let mut range = group
-                        .live
-                        .range::<_, ByKey>((lower.as_ref(), Bound::Unbounded));
+                    let mut range = group.live.range::<_, ByKey>((lower.as_ref(), Bound::Unbounded));
                     (range.next(), range)
                 })
                 .collect();
@@ -343,7 +346,10 @@ impl ReplicaState {
         let id = group_id(namespace, kind, !user_id.is_empty());
         let place = Entry::place(Arc::new(id), 0, key, qualifier, user_id);
         let group = self.groups.get(&*place.group)?;
-        group.live.get(&ByKey(Arc::clone(&place))).map(|ByKey(entry)| entry)
+        group
+            .live
+            .get(&ByKey(Arc::clone(&place)))
+            .map(|ByKey(entry)| entry)
     }
 
     /// The kinds of which a namespace has resources of that scope, in the order of their numbers.
@@ -373,11 +379,15 @@ impl ReplicaState {
         let place = Entry::place(Arc::clone(&group.id), 0, from.0, from.1, user_id);
         if user_id.is_empty() {
             let place = ByKey(place);
-            let range = group.live.range::<_, ByKey>((lower(included, &place), Bound::Unbounded));
+            let range = group
+                .live
+                .range::<_, ByKey>((lower(included, &place), Bound::Unbounded));
             Box::new(range.map(|ByKey(entry)| entry))
         } else {
             let place = ByUser(place);
-            let range = group.by_user.range::<_, ByUser>((lower(included, &place), Bound::Unbounded));
+            let range = group
+                .by_user
+                .range::<_, ByUser>((lower(included, &place), Bound::Unbounded));
             Box::new(
                 range
                     .map(|ByUser(entry)| entry)

@@ -80,7 +80,10 @@ impl Tailer {
             self.load().await?;
             return Ok(Tailed::Loaded);
         };
-        let page = self.store.revisions_after(state.revision(), self.page_revisions).await?;
+        let page = self
+            .store
+            .revisions_after(state.revision(), self.page_revisions)
+            .await?;
         if page.head.epoch != state.epoch() {
             tracing::warn!(epoch = %page.head.epoch, "another life of the log began; loading it");
             self.load().await?;

@@ -225,7 +225,10 @@ impl LogStore for MemoryLog {
         let mut inner = self.open()?;
         let now = inner.now;
         for write in writes {
-            let key = (write.node_id.as_str().to_owned(), write.caller.as_str().to_owned());
+            let key = (
+                write.node_id.as_str().to_owned(),
+                write.caller.as_str().to_owned(),
+            );
             if let Some(Connection::Opened(info) | Connection::OpenedAndClosed(info)) = &write.connection {
                 let (row, by) = inner.nodes.entry(key.clone()).or_insert_with(|| {
                     let row = NodeRow {

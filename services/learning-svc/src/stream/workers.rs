@@ -19,9 +19,15 @@ const JITTER: f64 = 0.2;
 /// Spawns them all in `lifecycle`.
 pub(super) fn spawn(stream: &Stream, wake: Wake, lifecycle: &Lifecycle) {
     lifecycle.spawn("follow the log", follow(stream.clone(), wake, lifecycle.clone()));
-    lifecycle.spawn("say farewell to streams", drain(stream.clone(), lifecycle.clone()));
+    lifecycle.spawn(
+        "say farewell to streams",
+        drain(stream.clone(), lifecycle.clone()),
+    );
     lifecycle.spawn("forget", forget(stream.clone(), lifecycle.clone()));
-    lifecycle.spawn("write what nodes do", write_nodes(stream.clone(), lifecycle.clone()));
+    lifecycle.spawn(
+        "write what nodes do",
+        write_nodes(stream.clone(), lifecycle.clone()),
+    );
     lifecycle.spawn("node heartbeat", beat(stream.clone(), lifecycle.clone()));
 }
 
@@ -86,7 +92,11 @@ async fn forget(stream: Stream, lifecycle: Lifecycle) {
     let retention = stream.retention();
     let entropy = &stream.0.common.entropy;
     loop {
-        let pause = stream.0.settings.retention_interval.mul_f64(entropy.jitter(JITTER));
+        let pause = stream
+            .0
+            .settings
+            .retention_interval
+            .mul_f64(entropy.jitter(JITTER));
         tokio::select! {
             () = lifecycle.soft().cancelled() => return,
             () = sleep(pause) => {}

@@ -147,14 +147,25 @@ both_databases! {
             ),
             (
                 Event {
+                    event: Some(event::Event::Recorded(FeedbackRecorded {
+                        caller: "web".into(),
+                        ..FeedbackRecorded::default()
+                    })),
+                    ..good.clone()
+                },
+                vec!["recorded.correction", "recorded.received_at"],
+            ),
+            (
+                Event {
                     event: Some(event::Event::Retracted(FeedbackRetracted {
                         caller: String::new(),
+                        // It is not kept there, so it does not matter.
                         reason: long(2_001),
                         retracted_at: bad_time,
                     })),
                     ..good.clone()
                 },
-                vec!["retracted.caller", "retracted.reason", "retracted.retracted_at"],
+                vec!["retracted.caller", "retracted.retracted_at"],
             ),
             (
                 Event {
@@ -195,10 +206,10 @@ both_databases! {
         assert_eq!(
             fields(&refusal),
             [
-                "rows[4].correction.entity.correct_choice",
-                "rows[4].correction.entity.original_input",
-                "rows[4].user_id",
-                "rows[5].correction",
+                "rows[line 4].correction.entity.correct_choice",
+                "rows[line 4].correction.entity.original_input",
+                "rows[line 4].user_id",
+                "rows[line 5].correction",
             ]
         );
         assert_eq!(written(system).await, before);

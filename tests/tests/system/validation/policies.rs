@@ -47,7 +47,8 @@ fn update() -> Rpc {
         .case(
             "empty",
             &UpdatePolicyRequest::default(),
-            &["policy.namespace", "policy.kind"],
+            // Nothing to change is wrong as well.
+            &["policy.namespace", "policy.kind", "update_mask"],
         )
         .case(
             "everything at once",

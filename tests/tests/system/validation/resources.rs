@@ -137,7 +137,7 @@ fn put() -> Rpc {
         .case(
             "empty",
             &PutResourceRequest::default(),
-            &["key.namespace", "key.kind", "key.key", "value.value"],
+            &["key.namespace", "key.kind", "key.key", "value"],
         )
         .case(
             "everything at once",

@@ -9,8 +9,8 @@ use futures::future::join_all;
 use super::{
     on_both_databases,
     world::{
-        World, apply, applies, approval, assert_sound, candidate, candidate_id, candidates, head, one, put, review,
-        verb,
+        World, applies, apply, approval, assert_sound, candidate, candidate_id, candidates, head, one, put,
+        review, verb,
     },
 };
 
@@ -31,12 +31,19 @@ async fn a_hundred_identical_submissions_at_once_are_one_promotion(world: &World
         let event = world.phrase(&format!("reporter-{n}"), "set up a csa", "create_csa");
         tokio::spawn(async move { super::world::one(&app, &event).await })
     });
-    let outcomes: Vec<_> = join_all(submissions).await.into_iter().map(|joined| joined.unwrap()).collect();
+    let outcomes: Vec<_> = join_all(submissions)
+        .await
+        .into_iter()
+        .map(|joined| joined.unwrap())
+        .collect();
     assert_eq!(outcomes.iter().filter(|outcome| outcome.auto_applied).count(), 1);
     assert_eq!(outcomes.iter().filter(|outcome| outcome.was_new).count(), 1);
     assert_eq!(candidates(&one).await.len(), 1);
     let record = candidate(&two, "set up a csa", "create_csa").await;
-    assert_eq!((record.candidate.occurrences, record.candidate.reporters), (100, 100));
+    assert_eq!(
+        (record.candidate.occurrences, record.candidate.reporters),
+        (100, 100)
+    );
     assert_eq!((record.candidate.status, head(&one).await), (Status::Applied, 1));
     assert_sound(&one).await;
 }
@@ -96,7 +103,12 @@ async fn the_same_event_on_two_instances_at_once_counts_once(world: &World) {
         assert_eq!(first, second);
     }
     assert_eq!(head(&one).await, 20);
-    assert!(candidates(&one).await.iter().all(|record| record.candidate.occurrences == 1));
+    assert!(
+        candidates(&one)
+            .await
+            .iter()
+            .all(|record| record.candidate.occurrences == 1)
+    );
     assert_sound(&one).await;
 }
 
@@ -106,7 +118,10 @@ async fn a_feedback_and_its_retraction_at_once_never_count(world: &World) {
         let alias = format!("alias {n}");
         let feedback = world.feedback("ann", Form::Entity, &alias, "e");
         let retraction = world.retraction(&feedback);
-        tokio::join!(super::world::one(&one, &feedback), super::world::one(&two, &retraction));
+        tokio::join!(
+            super::world::one(&one, &feedback),
+            super::world::one(&two, &retraction)
+        );
         assert_eq!(applies(&one, Form::Entity, &alias, "x").await, None);
     }
     assert_sound(&one).await;
@@ -119,7 +134,9 @@ async fn revisions_of_many_writers_have_no_gap(world: &World) {
         let batches: Vec<Vec<_>> = (0..6)
             .map(|batch| {
                 let alias = |n| format!("alias {writer} {batch} {n}");
-                (0..5).map(|n| world.feedback("ann", Form::Entity, &alias(n), "e")).collect()
+                (0..5)
+                    .map(|n| world.feedback("ann", Form::Entity, &alias(n), "e"))
+                    .collect()
             })
             .collect();
         tokio::spawn(async move {

@@ -46,15 +46,26 @@ fn many(count: usize) -> Vec<Row> {
 }
 
 fn counts(imported: &Imported) -> (u64, u64, i64, i64) {
-    (imported.applied, imported.unchanged, imported.first.0, imported.last.0)
+    (
+        imported.applied,
+        imported.unchanged,
+        imported.first.0,
+        imported.last.0,
+    )
 }
 
 async fn an_import_as_decision_applies_and_pins(world: &World) {
     let app = world.instance().await;
-    let imported = app.import(&import(Mode::AllOrNothing, As::Decision), many(3)).await.unwrap();
+    let imported = app
+        .import(&import(Mode::AllOrNothing, As::Decision), many(3))
+        .await
+        .unwrap();
     assert_eq!(counts(&imported), (3, 0, 1, 1));
     let record = candidate(&app, "phrase 2", "v").await;
-    assert_eq!((record.candidate.status, record.contest_pinned), (Status::Applied, true));
+    assert_eq!(
+        (record.candidate.status, record.contest_pinned),
+        (Status::Applied, true)
+    );
     assert_eq!(record.candidate.origin, emend_core::Origin::Import);
     assert_sound(&app).await;
 }
@@ -78,7 +89,10 @@ async fn an_import_as_votes_casts_one_vote_each_however_often_it_runs(world: &Wo
     assert_eq!(counts(&app.import(&votes, many(4)).await.unwrap()), (4, 0, 0, 0));
     assert_eq!(counts(&app.import(&votes, many(4)).await.unwrap()), (0, 4, 0, 0));
     let record = candidate(&app, "phrase 1", "v").await;
-    assert_eq!((record.candidate.occurrences, record.candidate.status), (1, Status::Pending));
+    assert_eq!(
+        (record.candidate.occurrences, record.candidate.status),
+        (1, Status::Pending)
+    );
     // Two reporters more, and what was imported as a vote is learned.
     for reporter in ["ann", "bob"] {
         one(&app, &world.phrase(reporter, "phrase 1", "v")).await;
@@ -90,7 +104,10 @@ async fn an_import_as_votes_casts_one_vote_each_however_often_it_runs(world: &Wo
 async fn the_last_row_of_a_key_counts(world: &World) {
     let app = world.instance().await;
     let rows = vec![row(1, "P", "a"), row(2, "q", "x"), row(3, " p ", "b")];
-    let imported = app.import(&import(Mode::AllOrNothing, As::Decision), rows).await.unwrap();
+    let imported = app
+        .import(&import(Mode::AllOrNothing, As::Decision), rows)
+        .await
+        .unwrap();
     assert_eq!(counts(&imported), (2, 1, 1, 1));
     assert_eq!(verb(&app, "p").await.as_deref(), Some("b"));
     assert_sound(&app).await;
@@ -99,7 +116,10 @@ async fn the_last_row_of_a_key_counts(world: &World) {
 async fn a_large_import_is_one_operation_of_revisions_of_a_thousand(world: &World) {
     let app = world.instance().await;
     app.put(&put("phrase 7", "before")).await.unwrap();
-    let imported = app.import(&import(Mode::AllOrNothing, As::Decision), many(2_500)).await.unwrap();
+    let imported = app
+        .import(&import(Mode::AllOrNothing, As::Decision), many(2_500))
+        .await
+        .unwrap();
     assert_eq!(counts(&imported), (2_500, 0, 2, 4));
     let filter = RevisionFilter {
         namespace: namespace(),
@@ -116,8 +136,14 @@ async fn a_large_import_is_one_operation_of_revisions_of_a_thousand(world: &Worl
 
 async fn all_or_nothing_writes_nothing_where_a_limit_is_reached(world: &World) {
     let app = world.instance().await;
-    super::policies::set(&app, emend_core::Kind::InvocationPhrase, |policy| policy.max_resources = 3).await;
-    let refused = app.import(&import(Mode::AllOrNothing, As::Decision), many(4)).await.unwrap_err();
+    super::policies::set(&app, emend_core::Kind::InvocationPhrase, |policy| {
+        policy.max_resources = 3
+    })
+    .await;
+    let refused = app
+        .import(&import(Mode::AllOrNothing, As::Decision), many(4))
+        .await
+        .unwrap_err();
     assert_eq!(refused.reason(), "RESOURCE_LIMIT");
     assert!(candidates(&app).await.is_empty());
     assert_eq!(head(&app).await, 0);
@@ -126,8 +152,14 @@ async fn all_or_nothing_writes_nothing_where_a_limit_is_reached(world: &World) {
 
 async fn skipping_reports_what_a_limit_kept_out(world: &World) {
     let app = world.instance().await;
-    super::policies::set(&app, emend_core::Kind::InvocationPhrase, |policy| policy.max_resources = 3).await;
-    let imported = app.import(&import(Mode::SkipInvalid, As::Decision), many(4)).await.unwrap();
+    super::policies::set(&app, emend_core::Kind::InvocationPhrase, |policy| {
+        policy.max_resources = 3
+    })
+    .await;
+    let imported = app
+        .import(&import(Mode::SkipInvalid, As::Decision), many(4))
+        .await
+        .unwrap();
     assert_eq!((imported.applied, imported.refused.len()), (3, 1));
     assert_sound(&app).await;
 }
@@ -138,7 +170,10 @@ async fn crossed_imports_and_votes_meet_no_deadlock(world: &World) {
     backwards.reverse();
     let first = {
         let app = one_app.clone();
-        tokio::spawn(async move { app.import(&import(Mode::AllOrNothing, As::Decision), many(1_200)).await })
+        tokio::spawn(async move {
+            app.import(&import(Mode::AllOrNothing, As::Decision), many(1_200))
+                .await
+        })
     };
     let second = {
         let app = two.clone();

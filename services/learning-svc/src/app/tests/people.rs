@@ -6,8 +6,8 @@ use emend_runtime::Error;
 use super::{
     on_both_databases,
     world::{
-        World, approval, assert_sound, candidate, candidate_id, head, key, namespace, one, operator, put, rejection,
-        review, verb,
+        World, approval, assert_sound, candidate, candidate_id, head, key, namespace, one, operator, put,
+        rejection, review, verb,
     },
 };
 use crate::{
@@ -61,11 +61,16 @@ fn revert(revision: i64) -> Revert {
 async fn an_approval_applies_and_pins(world: &World) {
     let app = world.instance().await;
     one(&app, &world.phrase("ann", "p", "v")).await;
-    let reviewed = review(&app, candidate_id("p", "v"), None, approval()).await.unwrap();
+    let reviewed = review(&app, candidate_id("p", "v"), None, approval())
+        .await
+        .unwrap();
     assert_eq!(reviewed.revision.0, 1);
     assert_eq!(reviewed.candidate, candidate(&app, "p", "v").await);
     assert!(reviewed.candidate.contest_pinned);
-    assert_eq!(reviewed.candidate.candidate.decision_reason.as_deref(), Some("seen it"));
+    assert_eq!(
+        reviewed.candidate.candidate.decision_reason.as_deref(),
+        Some("seen it")
+    );
     assert_eq!(verb(&app, "p").await.as_deref(), Some("v"));
     assert_sound(&app).await;
 }
@@ -80,10 +85,16 @@ async fn an_edited_approval_is_a_candidate_of_its_own(world: &World) {
     };
     let reviewed = review(&app, candidate_id("p", "v"), None, verdict).await.unwrap();
     let made = &reviewed.candidate.candidate;
-    assert_eq!((made.origin, made.edited_from), (Origin::Review, Some(candidate_id("p", "v"))));
+    assert_eq!(
+        (made.origin, made.edited_from),
+        (Origin::Review, Some(candidate_id("p", "v")))
+    );
     assert_eq!(made.value, edited);
     assert_eq!(verb(&app, "p").await.as_deref(), Some("better"));
-    assert_eq!(candidate(&app, "p", "v").await.candidate.status, Status::Superseded);
+    assert_eq!(
+        candidate(&app, "p", "v").await.candidate.status,
+        Status::Superseded
+    );
     assert_sound(&app).await;
 }
 
@@ -96,7 +107,13 @@ async fn approving_or_rejecting_twice_is_refused(world: &World) {
     assert_eq!(again.reason(), "ALREADY_APPLIED");
     review(&app, id, None, rejection()).await.unwrap();
     let again = review(&app, id, None, rejection()).await.unwrap_err();
-    assert!(matches!(again, Error::FailedPrecondition { reason: "ALREADY_REJECTED", .. }));
+    assert!(matches!(
+        again,
+        Error::FailedPrecondition {
+            reason: "ALREADY_REJECTED",
+            ..
+        }
+    ));
     assert_sound(&app).await;
 }
 
@@ -118,14 +135,18 @@ async fn a_candidate_of_another_namespace_is_not_found(world: &World) {
     let other = emend_core::Namespace::parse("other").unwrap();
     let refused = app.candidate(&other, candidate_id("p", "v")).await.unwrap_err();
     assert!(matches!(refused, Error::NotFound { .. }));
-    let refused = review(&app, candidate_id("p", "unheard"), None, approval()).await.unwrap_err();
+    let refused = review(&app, candidate_id("p", "unheard"), None, approval())
+        .await
+        .unwrap_err();
     assert!(matches!(refused, Error::NotFound { .. }));
 }
 
 async fn a_rejection_of_what_applies_takes_it_away(world: &World) {
     let app = world.instance().await;
     app.put(&put("p", "v")).await.unwrap();
-    let reviewed = review(&app, candidate_id("p", "v"), None, rejection()).await.unwrap();
+    let reviewed = review(&app, candidate_id("p", "v"), None, rejection())
+        .await
+        .unwrap();
     assert_eq!(reviewed.revision.0, 2);
     assert_eq!(reviewed.candidate.candidate.status, Status::Rejected);
     assert_eq!(verb(&app, "p").await, None);
@@ -151,7 +172,10 @@ async fn puts_and_deletes_heed_the_etag(world: &World) {
     let mut third = put("p", "x");
     third.etag = Some(seen.clone());
     assert_eq!(app.put(&third).await.unwrap_err().reason(), "ETAG_MISMATCH");
-    assert_eq!(app.delete(&delete("p", Some(seen))).await.unwrap_err().reason(), "ETAG_MISMATCH");
+    assert_eq!(
+        app.delete(&delete("p", Some(seen))).await.unwrap_err().reason(),
+        "ETAG_MISMATCH"
+    );
     assert_eq!(app.delete(&delete("p", Some("2".to_owned()))).await.unwrap().0, 3);
     assert_sound(&app).await;
 }
@@ -208,9 +232,15 @@ async fn a_revert_of_what_changed_again_lists_every_such_key(world: &World) {
     let Error::FailedPrecondition { violations, .. } = app.revert(&revert(1)).await.unwrap_err() else {
         panic!("a key with a newer revision stands in the way");
     };
-    let mut subjects: Vec<_> = violations.iter().map(|violation| violation.subject.as_str()).collect();
+    let mut subjects: Vec<_> = violations
+        .iter()
+        .map(|violation| violation.subject.as_str())
+        .collect();
     subjects.sort_unstable();
-    assert_eq!(subjects, ["fund-admin/invocation_phrase/p", "fund-admin/invocation_phrase/r"]);
+    assert_eq!(
+        subjects,
+        ["fund-admin/invocation_phrase/p", "fund-admin/invocation_phrase/r"]
+    );
     assert_eq!(head(&app).await, 3, "nothing was written");
 }
 
@@ -230,15 +260,24 @@ async fn a_revision_of_another_namespace_is_not_found(world: &World) {
     let mut foreign = revert(1);
     foreign.namespace = emend_core::Namespace::parse("other").unwrap();
     for revert in [foreign, revert(2)] {
-        assert!(matches!(app.revert(&revert).await.unwrap_err(), Error::NotFound { .. }));
+        assert!(matches!(
+            app.revert(&revert).await.unwrap_err(),
+            Error::NotFound { .. }
+        ));
     }
 }
 
 async fn a_limit_of_the_policy_refuses_a_put(world: &World) {
     let app = world.instance().await;
-    super::policies::set(&app, emend_core::Kind::InvocationPhrase, |policy| policy.max_resources = 1).await;
+    super::policies::set(&app, emend_core::Kind::InvocationPhrase, |policy| {
+        policy.max_resources = 1
+    })
+    .await;
     app.put(&put("p", "v")).await.unwrap();
-    assert_eq!(app.put(&put("q", "v")).await.unwrap_err().reason(), "RESOURCE_LIMIT");
+    assert_eq!(
+        app.put(&put("q", "v")).await.unwrap_err().reason(),
+        "RESOURCE_LIMIT"
+    );
     // What is there may change.
     app.put(&put("p", "w")).await.unwrap();
     assert_sound(&app).await;
@@ -268,7 +307,10 @@ async fn candidates_are_listed_in_pages_newest_first(world: &World) {
         }
     }
     assert_eq!(seen.len(), 7);
-    assert!(seen.windows(2).all(|pair| pair[0].kept.created_at >= pair[1].kept.created_at));
+    assert!(
+        seen.windows(2)
+            .all(|pair| pair[0].kept.created_at >= pair[1].kept.created_at)
+    );
     let one_key = CandidateFilter {
         key: Some("p3".to_owned()),
         ..filter.clone()
@@ -298,7 +340,11 @@ async fn revisions_are_listed_in_pages_newest_first(world: &World) {
     let numbers: Vec<_> = page.iter().map(|revision| revision.revision.0).collect();
     assert_eq!((numbers, more), (vec![6, 5, 4, 3], true));
     assert_eq!(page[0].changes.len(), 2);
-    let (page, more) = app.store.list_revisions(&all, Some(Revision(3)), 4).await.unwrap();
+    let (page, more) = app
+        .store
+        .list_revisions(&all, Some(Revision(3)), 4)
+        .await
+        .unwrap();
     let numbers: Vec<_> = page.iter().map(|revision| revision.revision.0).collect();
     assert_eq!((numbers, more), (vec![2, 1], false));
 
@@ -314,10 +360,25 @@ async fn revisions_are_listed_in_pages_newest_first(world: &World) {
         operation: Some(import().operation),
         ..all.clone()
     };
-    assert_eq!(app.store.list_revisions(&of_operation, None, 10).await.unwrap().0.len(), 1);
+    assert_eq!(
+        app.store
+            .list_revisions(&of_operation, None, 10)
+            .await
+            .unwrap()
+            .0
+            .len(),
+        1
+    );
     let elsewhere = RevisionFilter {
         namespace: emend_core::Namespace::parse("other").unwrap(),
         ..all
     };
-    assert!(app.store.list_revisions(&elsewhere, None, 10).await.unwrap().0.is_empty());
+    assert!(
+        app.store
+            .list_revisions(&elsewhere, None, 10)
+            .await
+            .unwrap()
+            .0
+            .is_empty()
+    );
 }

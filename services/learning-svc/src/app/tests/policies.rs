@@ -67,12 +67,20 @@ async fn a_policy_that_was_never_set_is_the_default(world: &World) {
 async fn each_change_is_a_version_and_a_stale_one_is_aborted(world: &World) {
     let app = world.instance().await;
     let first = set(&app, Kind::Prohibition, |policy| policy.threshold = 5).await;
-    assert_eq!((first.stored.policy.version, first.stored.policy.threshold), (1, 5));
+    assert_eq!(
+        (first.stored.policy.version, first.stored.policy.threshold),
+        (1, 5)
+    );
     let seen = etag::of_version(1);
-    let second = update(Kind::Prohibition, Some(seen.clone()), |policy| policy.threshold = 6);
+    let second = update(Kind::Prohibition, Some(seen.clone()), |policy| {
+        policy.threshold = 6
+    });
     assert_eq!(app.update_policy(&second).await.unwrap().stored.policy.version, 2);
     let stale = update(Kind::Prohibition, Some(seen), |policy| policy.threshold = 7);
-    assert_eq!(app.update_policy(&stale).await.unwrap_err().reason(), "ETAG_MISMATCH");
+    assert_eq!(
+        app.update_policy(&stale).await.unwrap_err().reason(),
+        "ETAG_MISMATCH"
+    );
     // A change to what it is already is none.
     let same = set(&app, Kind::Prohibition, |policy| policy.threshold = 6).await;
     assert_eq!(same.stored.policy.version, 2);
@@ -87,27 +95,49 @@ async fn a_change_out_of_bounds_is_refused_and_changes_nothing(world: &World) {
     let Error::InvalidArgument(violations) = app.update_policy(&bad).await.unwrap_err() else {
         panic!("out of bounds");
     };
-    let fields: Vec<_> = violations.iter().map(|violation| violation.field.as_str()).collect();
+    let fields: Vec<_> = violations
+        .iter()
+        .map(|violation| violation.field.as_str())
+        .collect();
     assert_eq!(fields, ["policy.threshold", "policy.max_resources"]);
-    assert_eq!(app.policy(&key(Kind::Prohibition)).await.unwrap().stored.policy.version, 0);
+    assert_eq!(
+        app.policy(&key(Kind::Prohibition))
+            .await
+            .unwrap()
+            .stored
+            .policy
+            .version,
+        0
+    );
 }
 
 async fn changes_at_once_lose_none(world: &World) {
     let (one_app, two) = (world.instance().await, world.instance().await);
     let changes = (0..6).map(|n: usize| {
-        let app = if n.is_multiple_of(2) { one_app.clone() } else { two.clone() };
+        let app = if n.is_multiple_of(2) {
+            one_app.clone()
+        } else {
+            two.clone()
+        };
         tokio::spawn(async move { set(&app, Kind::Prohibition, |policy| policy.threshold += 1).await })
     });
     for change in join_all(changes).await {
         change.unwrap();
     }
-    let policy = one_app.policy(&key(Kind::Prohibition)).await.unwrap().stored.policy;
+    let policy = one_app
+        .policy(&key(Kind::Prohibition))
+        .await
+        .unwrap()
+        .stored
+        .policy;
     assert_eq!((policy.version, policy.threshold), (6, 9));
 }
 
 async fn a_lowered_threshold_promotes_what_waits_in_resumable_steps(world: &World) {
     let app = world.instance().await;
-    let events: Vec<_> = (0..300).map(|n| world.phrase("ann", &format!("p{n}"), "v")).collect();
+    let events: Vec<_> = (0..300)
+        .map(|n| world.phrase("ann", &format!("p{n}"), "v"))
+        .collect();
     super::world::apply(&app, &events).await;
     let in_force = set(&app, Kind::InvocationPhrase, |policy| policy.threshold = 1).await;
     assert_eq!(in_force.remaining, 300);
@@ -119,10 +149,16 @@ async fn a_lowered_threshold_promotes_what_waits_in_resumable_steps(world: &Worl
     let remaining = app.policy(&key(Kind::InvocationPhrase)).await.unwrap().remaining;
     assert_eq!(remaining, 300 - first.evaluated as u64);
     while other.reevaluate_once().await.unwrap().evaluated > 0 {}
-    assert_eq!(app.policy(&key(Kind::InvocationPhrase)).await.unwrap().remaining, 0);
+    assert_eq!(
+        app.policy(&key(Kind::InvocationPhrase)).await.unwrap().remaining,
+        0
+    );
     assert_eq!(head(&app).await, 300);
     let record = candidate(&app, "p7", "v").await;
-    assert_eq!((record.candidate.status, record.candidate.policy_version), (Status::Applied, 1));
+    assert_eq!(
+        (record.candidate.status, record.candidate.policy_version),
+        (Status::Applied, 1)
+    );
     assert_eq!(record.kept.decided_by.caller.as_str(), "system");
     assert_sound(&app).await;
 }
@@ -130,7 +166,10 @@ async fn a_lowered_threshold_promotes_what_waits_in_resumable_steps(world: &Worl
 async fn a_raised_risk_sends_what_waits_to_review(world: &World) {
     let app = world.instance().await;
     one(&app, &world.phrase("ann", "p", "v")).await;
-    set(&app, Kind::InvocationPhrase, |policy| policy.risk = RiskLevel::High).await;
+    set(&app, Kind::InvocationPhrase, |policy| {
+        policy.risk = RiskLevel::High
+    })
+    .await;
     app.reevaluate_once().await.unwrap();
     let record = candidate(&app, "p", "v").await;
     assert_eq!(record.candidate.status, Status::AwaitingReview);
@@ -139,7 +178,10 @@ async fn a_raised_risk_sends_what_waits_to_review(world: &World) {
     }
     assert_eq!(verb(&app, "p").await, None);
     // Lowered again, what waited for its risk alone is decided by votes.
-    set(&app, Kind::InvocationPhrase, |policy| policy.risk = RiskLevel::Medium).await;
+    set(&app, Kind::InvocationPhrase, |policy| {
+        policy.risk = RiskLevel::Medium
+    })
+    .await;
     app.reevaluate_once().await.unwrap();
     assert_eq!(verb(&app, "p").await.as_deref(), Some("v"));
     assert_sound(&app).await;
@@ -147,14 +189,21 @@ async fn a_raised_risk_sends_what_waits_to_review(world: &World) {
 
 async fn several_replicas_evaluate_each_contest_once(world: &World) {
     let (one_app, two) = (world.instance().await, world.instance().await);
-    let events: Vec<_> = (0..100).map(|n| world.phrase("ann", &format!("p{n}"), "v")).collect();
+    let events: Vec<_> = (0..100)
+        .map(|n| world.phrase("ann", &format!("p{n}"), "v"))
+        .collect();
     super::world::apply(&one_app, &events).await;
     set(&one_app, Kind::InvocationPhrase, |policy| policy.threshold = 1).await;
     let (first, second) = tokio::join!(one_app.reevaluate_once(), two.reevaluate_once());
     first.unwrap();
     second.unwrap();
     assert_eq!(head(&one_app).await, 100);
-    assert!(candidates(&one_app).await.iter().all(|record| record.candidate.status == Status::Applied));
+    assert!(
+        candidates(&one_app)
+            .await
+            .iter()
+            .all(|record| record.candidate.status == Status::Applied)
+    );
     assert_sound(&one_app).await;
 }
 

@@ -7,8 +7,8 @@ use jiff::SignedDuration;
 use super::{
     on_both_databases,
     world::{
-        World, apply, applies, approval, assert_sound, candidate, candidate_id, candidates, head, namespace, one,
-        operator, put, rejection, review, verb,
+        World, applies, apply, approval, assert_sound, candidate, candidate_id, candidates, head, namespace,
+        one, operator, put, rejection, review, verb,
     },
 };
 use crate::{app::revert::Revert, store::decisions::PolicyKey};
@@ -53,7 +53,10 @@ async fn low_risk_is_recorded_and_applied_in_one_transaction(world: &World) {
     assert!(outcome.auto_applied && outcome.was_new);
     assert_eq!((outcome.revision, outcome.confirmations_needed), (1, 0));
     let value = applies(&app, Form::Entity, "big  blue", "x").await.unwrap();
-    assert_eq!((value.learned.maps_to(), value.display.as_str()), ("ibm", "Big Blue"));
+    assert_eq!(
+        (value.learned.maps_to(), value.display.as_str()),
+        ("ibm", "Big Blue")
+    );
     assert_sound(&app).await;
 }
 
@@ -67,7 +70,13 @@ async fn three_reporters_promote_and_a_fourth_writes_no_revision(world: &World) 
         .iter()
         .map(|outcome| {
             let needed = outcome.confirmations_needed;
-            (state(outcome), needed, outcome.reporter_count, outcome.auto_applied, outcome.revision)
+            (
+                state(outcome),
+                needed,
+                outcome.reporter_count,
+                outcome.auto_applied,
+                outcome.revision,
+            )
         })
         .collect();
     assert_eq!(
@@ -91,7 +100,14 @@ async fn the_same_reporter_three_times_is_one_confirmation(world: &World) {
     let events: Vec<_> = (0..3).map(|_| world.phrase("ann", "p", "v")).collect();
     let last = apply(&app, &events).await.pop().unwrap();
     assert_eq!(state(&last), OutcomeState::Pending);
-    assert_eq!((last.occurrence_count, last.reporter_count, last.confirmations_needed), (3, 1, 2));
+    assert_eq!(
+        (
+            last.occurrence_count,
+            last.reporter_count,
+            last.confirmations_needed
+        ),
+        (3, 1, 2)
+    );
     assert_eq!(verb(&app, "p").await, None);
     assert_sound(&app).await;
 }
@@ -103,7 +119,10 @@ async fn a_rival_holds_back_three_and_not_four(world: &World) {
         one(&app, &world.phrase(reporter, "p", "v")).await;
     }
     let record = candidate(&app, "p", "v").await;
-    assert_eq!((record.candidate.net, record.candidate.status), (2, Status::Pending));
+    assert_eq!(
+        (record.candidate.net, record.candidate.status),
+        (2, Status::Pending)
+    );
     assert_eq!(verb(&app, "p").await, None);
     let fourth = one(&app, &world.phrase("dan", "p", "v")).await;
     assert!(fourth.auto_applied);
@@ -163,7 +182,10 @@ async fn what_was_reverted_does_not_come_back_by_itself(world: &World) {
     assert_eq!(app.revert(&revert).await.unwrap().0, 2);
     assert_eq!(verb(&app, "p").await, None);
     let late = one(&app, &world.phrase("dan", "p", "v")).await;
-    assert_eq!((state(&late), late.reason.as_str()), (OutcomeState::AwaitingReview, "REVERTED"));
+    assert_eq!(
+        (state(&late), late.reason.as_str()),
+        (OutcomeState::AwaitingReview, "REVERTED")
+    );
     assert_eq!(verb(&app, "p").await, None);
 
     // A revert is a revision like any other: it too can be taken back.
@@ -178,29 +200,45 @@ async fn what_was_reverted_does_not_come_back_by_itself(world: &World) {
 
 async fn retraction_below_the_threshold_withdraws(world: &World) {
     let app = world.instance().await;
-    let events: Vec<_> = ["ann", "bob", "cid"].map(|reporter| world.phrase(reporter, "p", "v")).into();
+    let events: Vec<_> = ["ann", "bob", "cid"]
+        .map(|reporter| world.phrase(reporter, "p", "v"))
+        .into();
     apply(&app, &events).await;
     assert_eq!(verb(&app, "p").await.as_deref(), Some("v"));
     let outcome = one(&app, &world.retraction(&events[1])).await;
-    assert_eq!((state(&outcome), outcome.reason.as_str()), (OutcomeState::NoEffect, "RETRACTED"));
+    assert_eq!(
+        (state(&outcome), outcome.reason.as_str()),
+        (OutcomeState::NoEffect, "RETRACTED")
+    );
     assert_eq!(outcome.revision, 2);
     assert_eq!(verb(&app, "p").await, None);
     let record = candidate(&app, "p", "v").await;
-    assert_eq!((record.candidate.status, record.candidate.occurrences), (Status::Withdrawn, 2));
+    assert_eq!(
+        (record.candidate.status, record.candidate.occurrences),
+        (Status::Withdrawn, 2)
+    );
 
     // Taken back twice is taken back once.
     let again = one(&app, &world.retraction(&events[1])).await;
-    assert_eq!((state(&again), again.reason.as_str()), (OutcomeState::NoEffect, "RETRACTED"));
+    assert_eq!(
+        (state(&again), again.reason.as_str()),
+        (OutcomeState::NoEffect, "RETRACTED")
+    );
     assert_eq!(head(&app).await, 2);
     assert_sound(&app).await;
 }
 
 async fn a_retraction_that_overtakes_its_feedback_leaves_nothing_counted(world: &World) {
     let app = world.instance().await;
-    let events: Vec<_> = ["ann", "bob", "cid"].map(|reporter| world.phrase(reporter, "p", "v")).into();
+    let events: Vec<_> = ["ann", "bob", "cid"]
+        .map(|reporter| world.phrase(reporter, "p", "v"))
+        .into();
     one(&app, &world.retraction(&events[0])).await;
     let outcomes = apply(&app, &events).await;
-    assert_eq!((state(&outcomes[0]), outcomes[0].reason.as_str()), (OutcomeState::NoEffect, "RETRACTED"));
+    assert_eq!(
+        (state(&outcomes[0]), outcomes[0].reason.as_str()),
+        (OutcomeState::NoEffect, "RETRACTED")
+    );
     assert_eq!(verb(&app, "p").await, None);
     assert_eq!(candidate(&app, "p", "v").await.candidate.occurrences, 2);
     assert_sound(&app).await;
@@ -224,14 +262,22 @@ async fn a_retraction_in_one_group_with_its_feedback_in_any_order_leaves_nothing
 
 async fn redaction_erases_the_reporter_and_keeps_the_counts(world: &World) {
     let app = world.instance().await;
-    let events: Vec<_> = ["ann", "bob", "cid"].map(|reporter| world.phrase(reporter, "p", "v")).into();
+    let events: Vec<_> = ["ann", "bob", "cid"]
+        .map(|reporter| world.phrase(reporter, "p", "v"))
+        .into();
     apply(&app, &events).await;
     one(&app, &world.redaction(&events[0])).await;
-    let details = app.candidate_details(&namespace(), candidate_id("p", "v")).await.unwrap();
+    let details = app
+        .candidate_details(&namespace(), candidate_id("p", "v"))
+        .await
+        .unwrap();
     let mut reporters: Vec<_> = details.votes.iter().map(|vote| vote.reporter.as_str()).collect();
     reporters.sort_unstable();
     assert_eq!(reporters, ["", "bob", "cid"]);
-    let erased = details.feedback.iter().find(|feedback| feedback.feedback == events[0].feedback);
+    let erased = details
+        .feedback
+        .iter()
+        .find(|feedback| feedback.feedback == events[0].feedback);
     let erased = erased.unwrap();
     assert!(erased.reason.is_empty() && erased.context.is_empty() && erased.query_id.is_empty());
     assert_eq!(details.record.candidate.reporters, 3);
@@ -244,7 +290,10 @@ async fn a_redaction_that_overtakes_its_feedback_keeps_its_personal_parts_out(wo
     let feedback = world.phrase("ann", "p", "v");
     one(&app, &world.redaction(&feedback)).await;
     one(&app, &feedback).await;
-    let details = app.candidate_details(&namespace(), candidate_id("p", "v")).await.unwrap();
+    let details = app
+        .candidate_details(&namespace(), candidate_id("p", "v"))
+        .await
+        .unwrap();
     assert_eq!(details.votes[0].reporter, "");
     assert_eq!(details.feedback[0].reason, "");
     assert_eq!(details.record.candidate.reporters, 1);
@@ -291,7 +340,9 @@ async fn a_prohibition_has_no_rivals(world: &World) {
 async fn a_rejected_value_is_not_reopened_by_votes(world: &World) {
     let app = world.instance().await;
     one(&app, &world.phrase("ann", "p", "v")).await;
-    review(&app, candidate_id("p", "v"), None, rejection()).await.unwrap();
+    review(&app, candidate_id("p", "v"), None, rejection())
+        .await
+        .unwrap();
     let mut last = None;
     for reporter in ["bob", "cid", "dan", "eve"] {
         last = Some(one(&app, &world.phrase(reporter, "p", "v")).await);
@@ -305,8 +356,15 @@ async fn a_rejected_value_is_not_reopened_by_votes(world: &World) {
 
 async fn personal_data_awaits_review(world: &World) {
     let app = world.instance().await;
-    let outcome = one(&app, &world.feedback("ann", Form::Entity, "jane.doe@example.org", "jane")).await;
-    assert_eq!((state(&outcome), outcome.reason.as_str()), (OutcomeState::AwaitingReview, "PERSONAL_DATA"));
+    let outcome = one(
+        &app,
+        &world.feedback("ann", Form::Entity, "jane.doe@example.org", "jane"),
+    )
+    .await;
+    assert_eq!(
+        (state(&outcome), outcome.reason.as_str()),
+        (OutcomeState::AwaitingReview, "PERSONAL_DATA")
+    );
 }
 
 async fn votes_without_a_reporter_count_together_as_one(world: &World) {
@@ -321,10 +379,16 @@ async fn votes_without_a_reporter_count_together_as_one(world: &World) {
 
 async fn what_exceeds_the_policys_bytes_is_refused(world: &World) {
     let app = world.instance().await;
-    super::policies::set(&app, emend_core::Kind::EntityAlias, |policy| policy.max_value_bytes = 8).await;
+    super::policies::set(&app, emend_core::Kind::EntityAlias, |policy| {
+        policy.max_value_bytes = 8
+    })
+    .await;
     let feedback = world.feedback("ann", Form::Entity, "a long alias", "entity");
     let outcome = one(&app, &feedback).await;
-    assert_eq!((state(&outcome), outcome.reason.as_str()), (OutcomeState::Refused, "RESOURCE_LIMIT"));
+    assert_eq!(
+        (state(&outcome), outcome.reason.as_str()),
+        (OutcomeState::Refused, "RESOURCE_LIMIT")
+    );
     assert!(candidates(&app).await.is_empty());
     // Taking back what was refused is harmless.
     let taken_back = one(&app, &world.retraction(&feedback)).await;
@@ -334,13 +398,22 @@ async fn what_exceeds_the_policys_bytes_is_refused(world: &World) {
 
 async fn a_full_namespace_sends_what_would_grow_it_to_review(world: &World) {
     let app = world.instance().await;
-    super::policies::set(&app, emend_core::Kind::EntityAlias, |policy| policy.max_resources = 2).await;
-    let events: Vec<_> = ["a", "b", "c"].map(|alias| world.feedback("ann", Form::Entity, alias, "e")).into();
+    super::policies::set(&app, emend_core::Kind::EntityAlias, |policy| {
+        policy.max_resources = 2
+    })
+    .await;
+    let events: Vec<_> = ["a", "b", "c"]
+        .map(|alias| world.feedback("ann", Form::Entity, alias, "e"))
+        .into();
     let outcomes = apply(&app, &events).await;
     let states: Vec<_> = outcomes.iter().map(state).collect();
     assert_eq!(
         states,
-        [OutcomeState::Applied, OutcomeState::Applied, OutcomeState::AwaitingReview]
+        [
+            OutcomeState::Applied,
+            OutcomeState::Applied,
+            OutcomeState::AwaitingReview
+        ]
     );
     assert_eq!(outcomes[2].reason, "RESOURCE_LIMIT");
     let key = PolicyKey {
@@ -357,7 +430,9 @@ async fn a_bad_event_in_a_group_spoils_nothing_for_the_others(world: &World) {
     one(&app, &good).await;
     let mut foreign = world.retraction(&good);
     foreign.namespace = emend_core::Namespace::parse("other").unwrap();
-    let results = app.ingest(&[foreign, world.feedback("bob", Form::Entity, "b", "e")]).await;
+    let results = app
+        .ingest(&[foreign, world.feedback("bob", Form::Entity, "b", "e")])
+        .await;
     assert_eq!(results[0].as_ref().unwrap_err().reason(), "INVALID_FIELDS");
     assert!(results[1].as_ref().unwrap().auto_applied);
     assert_sound(&app).await;
@@ -403,8 +478,13 @@ async fn what_was_reviewed_is_found_in_votes_rivals_feedback_and_history(world: 
     for (reporter, verb) in [("ann", "v"), ("bob", "v"), ("cid", "w")] {
         one(&app, &world.phrase(reporter, "p", verb)).await;
     }
-    review(&app, candidate_id("p", "v"), None, approval()).await.unwrap();
-    let details = app.candidate_details(&namespace(), candidate_id("p", "v")).await.unwrap();
+    review(&app, candidate_id("p", "v"), None, approval())
+        .await
+        .unwrap();
+    let details = app
+        .candidate_details(&namespace(), candidate_id("p", "v"))
+        .await
+        .unwrap();
     let voters: Vec<_> = details.votes.iter().map(|vote| vote.reporter.as_str()).collect();
     assert_eq!(voters, ["bob", "ann"], "newest first");
     assert_eq!(details.rivals.len(), 1);
@@ -416,7 +496,10 @@ async fn what_was_reviewed_is_found_in_votes_rivals_feedback_and_history(world: 
         [(None, Status::Pending), (Some(Status::Pending), Status::Applied)]
     );
     let last = details.history.last().unwrap();
-    assert_eq!((last.actor.on_behalf_of.as_str(), last.reason.as_str()), ("olga", "seen it"));
+    assert_eq!(
+        (last.actor.on_behalf_of.as_str(), last.reason.as_str()),
+        ("olga", "seen it")
+    );
     assert_eq!(last.revision.0, 1);
     assert_eq!(details.record.kept.decided_by, operator());
     assert_eq!(details.record.candidate.origin, Origin::Votes);
@@ -426,7 +509,11 @@ async fn many_groups_of_mixed_events_stay_sound(world: &World) {
     let app = world.instance().await;
     let mut events = Vec::new();
     for n in 0..220 {
-        let (reporter, phrase, verb) = (format!("r{}", n % 17), format!("p{}", n % 5), format!("v{}", n % 3));
+        let (reporter, phrase, verb) = (
+            format!("r{}", n % 17),
+            format!("p{}", n % 5),
+            format!("v{}", n % 3),
+        );
         let feedback = world.phrase(&reporter, &phrase, &verb);
         if n % 7 == 0 {
             events.push(world.retraction(&feedback));

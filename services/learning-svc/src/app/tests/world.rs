@@ -197,7 +197,9 @@ pub(crate) fn candidate_id(phrase: &str, verb: &str) -> CandidateId {
 }
 
 pub(crate) async fn candidate(app: &App, phrase: &str, verb: &str) -> CandidateRecord {
-    app.candidate(&namespace(), candidate_id(phrase, verb)).await.unwrap()
+    app.candidate(&namespace(), candidate_id(phrase, verb))
+        .await
+        .unwrap()
 }
 
 /// All candidates.

@@ -47,7 +47,13 @@ pub(super) async fn run(
 ) -> Result<pb::ImportResourcesResponse, Error> {
     let mut messages = std::pin::pin!(messages);
     let operation = OperationId(app.entropy.uuid_v7(app.clock.now()));
-    let import = match messages.next().await.transpose().map_err(broken)?.and_then(|first| first.message) {
+    let import = match messages
+        .next()
+        .await
+        .transpose()
+        .map_err(broken)?
+        .and_then(|first| first.message)
+    {
         Some(Message::Header(header)) => self::header(caller, &header, operation)?,
         _ => return Err(Error::invalid("header", "is required in the first message")),
     };
@@ -62,7 +68,9 @@ pub(super) async fn run(
     while let Some(message) = messages.next().await {
         match message.map_err(broken)?.message {
             Some(Message::Rows(rows)) => spool.take(&rows.rows)?,
-            Some(Message::Header(_)) => return Err(Error::invalid("header", "must be in the first message only")),
+            Some(Message::Header(_)) => {
+                return Err(Error::invalid("header", "must be in the first message only"));
+            }
             None => return Err(Error::invalid("message", "is required: rows")),
         }
     }
@@ -129,7 +137,10 @@ impl Spool {
         }
         self.received += rows.len();
         if self.received > ROWS {
-            return Err(Error::invalid("rows.rows", format!("must be at most {ROWS} in one import")));
+            return Err(Error::invalid(
+                "rows.rows",
+                format!("must be at most {ROWS} in one import"),
+            ));
         }
         for row in rows {
             match self.row(row) {
@@ -176,7 +187,7 @@ impl Spool {
             violations.add("line", format!("must be 1 or more, is {}", row.line));
         }
         let correction = wire::correction(row.correction.as_ref());
-        let correction = parse::nested(&mut violations, "correction", correction);
+        let correction = violations.part("correction", correction);
         let user = violations.check("user_id", parse::user(&row.user_id));
         let parsed = (|| {
             Some(Row {

@@ -45,7 +45,9 @@ impl http_body::Body for SessionBody {
         self.0 = None;
         let mut trailers = HeaderMap::new();
         Poll::Ready(Some(
-            status.add_header(&mut trailers).map(|()| Frame::trailers(trailers)),
+            status
+                .add_header(&mut trailers)
+                .map(|()| Frame::trailers(trailers)),
         ))
     }
 }

@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use emend_core::{Caller, Epoch, Invalid, Namespace, NodeId, Violations, violation::bounded_prose};
 use emend_core::violation::bounded_text;
+use emend_core::{Caller, Epoch, Invalid, Namespace, NodeId, Violations, violation::bounded_prose};
 use emend_proto::{common::v1 as common, learning::v1 as pb};
 use emend_wire::{
     page::{self, QueryHash},
@@ -34,7 +34,10 @@ const SEEN_BOUNDS: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(1), SignedDuration::from_hours(366 * 24));
 
 /// A `SubscribeRequest`.
-pub(super) fn subscription(request: pb::SubscribeRequest, caller: Caller) -> Result<Subscription, Violations> {
+pub(super) fn subscription(
+    request: pb::SubscribeRequest,
+    caller: Caller,
+) -> Result<Subscription, Violations> {
     let mut violations = Violations::new();
     let info = request.node.unwrap_or_default();
     let node_id = node(&info, &mut violations);
@@ -71,7 +74,9 @@ pub(super) fn subscription(request: pb::SubscribeRequest, caller: Caller) -> Res
 }
 
 /// A `ReportStatusRequest`, and the node that it is of.
-pub(super) fn report(request: pb::ReportStatusRequest) -> Result<(NodeId, pb::ReportStatusRequest), Violations> {
+pub(super) fn report(
+    request: pb::ReportStatusRequest,
+) -> Result<(NodeId, pb::ReportStatusRequest), Violations> {
     let mut violations = Violations::new();
     let node_id = violations.check("node_id", NodeId::parse(&request.node_id));
     if let Some(applied) = &request.applied {
@@ -170,9 +175,7 @@ fn namespaces(names: &[String], violations: &mut Violations) -> Vec<Namespace> {
     }
     let parsed = names.iter().enumerate();
     parsed
-        .filter_map(|(index, name)| {
-            violations.check(&format!("namespaces[{index}]"), Namespace::parse(name))
-        })
+        .filter_map(|(index, name)| violations.check(&format!("namespaces[{index}]"), Namespace::parse(name)))
         .collect()
 }
 
@@ -183,14 +186,7 @@ fn kinds(numbers: &[i32], violations: &mut Violations) {
         violations.add("kinds", format!("must be at most {MAX_KINDS}, has {count}"));
         return;
     }
-    for (index, number) in numbers.iter().enumerate() {
-        if *number <= 0 {
-            violations.add(
-                format!("kinds[{index}]"),
-                format!("is not a resource kind: {number}"),
-            );
-        }
-    }
+    parse::kinds("kinds", numbers, violations);
 }
 
 fn cursor(path: &str, message: &pb::Cursor, violations: &mut Violations) -> Option<Cursor> {

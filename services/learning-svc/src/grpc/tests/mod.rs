@@ -1,1 +1,5 @@
-//! Every RPC, in process.
+//! Every RPC, through a served connection.
+
+mod calls;
+mod served;
+mod validation;

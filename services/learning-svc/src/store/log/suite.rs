@@ -47,7 +47,10 @@ impl Written {
     }
 
     pub(crate) fn contest_id(&self) -> String {
-        format!("{}/{}/{}/{}/{}", self.namespace, self.kind, self.key, self.qualifier, self.user_id)
+        format!(
+            "{}/{}/{}/{}/{}",
+            self.namespace, self.kind, self.key, self.qualifier, self.user_id
+        )
     }
 
     pub(crate) fn logged(&self, revision: i64, committed_at: i64) -> LoggedChange {
@@ -124,13 +127,23 @@ pub(crate) async fn a_load_has_the_newest_state_of_every_key_and_every_deletion_
     log.append_aged(&[write("stays", Some("1")), write("goes early", Some("1"))], old)
         .await;
     log.append_aged(&[write("goes early", None)], old).await;
-    log.append(&[write("stays", Some("2")), write("goes", Some("1")), write("returns", Some("1"))])
-        .await;
+    log.append(&[
+        write("stays", Some("2")),
+        write("goes", Some("1")),
+        write("returns", Some("1")),
+    ])
+    .await;
     log.append(&[write("goes", None), write("returns", None)]).await;
-    log.append(&[write("returns", Some("2")).of_kind("a", 99).of_user("jane").qualified("q")])
+    log.append(&[write("returns", Some("2"))
+        .of_kind("a", 99)
+        .of_user("jane")
+        .qualified("q")])
         .await;
     log.append(&[write("returns", Some("2"))]).await;
-    let horizon = log.raise_horizon(SignedDuration::from_hours(24), 1_000).await.unwrap();
+    let horizon = log
+        .raise_horizon(SignedDuration::from_hours(24), 1_000)
+        .await
+        .unwrap();
     assert_eq!(horizon, 2);
 
     let (loaded, changes) = loaded(&log).await;
@@ -146,14 +159,19 @@ pub(crate) async fn a_load_has_the_newest_state_of_every_key_and_every_deletion_
     );
     assert_eq!(unknown.value.as_deref(), Some(b"2".as_slice()));
     assert_eq!(unknown.checksum, value_checksum(b"2"));
-    assert_eq!((unknown.feedback_received_at, unknown.traceparent.as_str()), (7, "trace"));
+    assert_eq!(
+        (unknown.feedback_received_at, unknown.traceparent.as_str()),
+        (7, "trace")
+    );
     assert_eq!((changes[1].revision, &changes[1].value), (4, &None));
 }
 
 pub(crate) async fn pages_are_contiguous_and_know_the_head_and_their_anchor(log: impl TestLog) {
     log.create_head(epoch(1)).await.unwrap();
     for number in 1..=7 {
-        let changes: Vec<_> = (0..number).map(|key| write(&format!("{key}"), Some("x"))).collect();
+        let changes: Vec<_> = (0..number)
+            .map(|key| write(&format!("{key}"), Some("x")))
+            .collect();
         assert_eq!(log.append(&changes).await, number);
     }
     let page = log.revisions_after(2, 3).await.unwrap();
@@ -184,14 +202,18 @@ pub(crate) async fn the_horizon_rises_by_age_and_by_count_and_never_falls(log: i
     log.create_head(epoch(1)).await.unwrap();
     for number in 0..10 {
         let age = SignedDuration::from_hours(100 - number);
-        log.append_aged(&[write(&number.to_string(), Some("x"))], age).await;
+        log.append_aged(&[write(&number.to_string(), Some("x"))], age)
+            .await;
     }
     for number in 0..10 {
         log.append(&[write(&number.to_string(), None)]).await;
     }
     let week = SignedDuration::from_hours(24 * 7);
     assert_eq!(log.raise_horizon(week, 10).await.unwrap(), 0);
-    let by_age = log.raise_horizon(SignedDuration::from_mins(60 * 95 + 30), 10).await.unwrap();
+    let by_age = log
+        .raise_horizon(SignedDuration::from_mins(60 * 95 + 30), 10)
+        .await
+        .unwrap();
     assert_eq!(by_age, 5);
     assert_eq!(log.raise_horizon(week, 4).await.unwrap(), 16);
     assert_eq!(log.raise_horizon(week, 10).await.unwrap(), 16);
@@ -248,24 +270,35 @@ pub(crate) async fn nodes_are_written_listed_and_forgotten(log: impl TestLog) {
     ];
     assert_eq!(listed(&log).await, all);
     assert_eq!(
-        log.node_callers(&NodeId::parse("a").unwrap()).await.unwrap().len(),
+        log.node_callers(&NodeId::parse("a").unwrap())
+            .await
+            .unwrap()
+            .len(),
         2
     );
 
     // The node moved to another replica before the first noted that its stream had ended.
-    log.write_nodes("r2", &[node("a", "me", opened(), None)]).await.unwrap();
+    log.write_nodes("r2", &[node("a", "me", opened(), None)])
+        .await
+        .unwrap();
     log.write_nodes("r1", &[node("a", "me", Some(Connection::Closed), None)])
         .await
         .unwrap();
     log.touch_nodes("r2").await.unwrap();
     assert_eq!(listed(&log).await[0], row("a", "me", true, b"first"));
-    log.write_nodes("r2", &[node("a", "me", Some(Connection::Closed), Some(b"second"))])
-        .await
-        .unwrap();
+    log.write_nodes(
+        "r2",
+        &[node("a", "me", Some(Connection::Closed), Some(b"second"))],
+    )
+    .await
+    .unwrap();
     assert_eq!(listed(&log).await[0], row("a", "me", false, b"second"));
 
     let day = SignedDuration::from_hours(24);
-    let page = log.list_nodes(Some(("a".into(), "me".into())), 1, day).await.unwrap();
+    let page = log
+        .list_nodes(Some(("a".into(), "me".into())), 1, day)
+        .await
+        .unwrap();
     assert_eq!((page.nodes.len(), page.nodes[0].caller.as_str()), (1, "you"));
     assert!(page.nodes[0].seen_at <= page.now && page.nodes[0].info == b"info");
 

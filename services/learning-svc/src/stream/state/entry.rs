@@ -55,7 +55,13 @@ impl Entry {
     }
 
     /// Nothing but a place in the orders.
-    pub(super) fn place(group: Arc<GroupId>, revision: i64, key: &str, qualifier: &str, user_id: &str) -> Arc<Self> {
+    pub(super) fn place(
+        group: Arc<GroupId>,
+        revision: i64,
+        key: &str,
+        qualifier: &str,
+        user_id: &str,
+    ) -> Arc<Self> {
         Arc::new(Self {
             group,
             key: key.into(),

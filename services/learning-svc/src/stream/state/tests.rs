@@ -20,7 +20,13 @@ type Step = Vec<(usize, usize, usize, bool, Option<u8>)>;
 
 /// One revision's changes: namespace, kind, key, whether a user's own, value.
 fn step() -> impl Strategy<Value = Step> {
-    let change = (0..2usize, 0..3usize, 0..6usize, any::<bool>(), any::<Option<u8>>());
+    let change = (
+        0..2usize,
+        0..3usize,
+        0..6usize,
+        any::<bool>(),
+        any::<Option<u8>>(),
+    );
     prop::collection::vec(change, 0..5)
 }
 
@@ -65,7 +71,10 @@ fn epoch() -> Epoch {
 
 fn filters() -> Vec<Filter> {
     let name = |name: &str| Namespace::parse(name).unwrap();
-    let many: Vec<_> = (0..20).map(|n| name(&format!("n{n}"))).chain([name("b")]).collect();
+    let many: Vec<_> = (0..20)
+        .map(|n| name(&format!("n{n}")))
+        .chain([name("b")])
+        .collect();
     vec![
         Filter::new(&[], &[], true),
         Filter::new(&[], &[], false),
@@ -220,7 +229,10 @@ fn the_churn_of_other_namespaces_costs_a_filter_nothing() {
         state.apply(LoggedRevision {
             revision,
             committed_at: revision,
-            changes: changes.iter().map(|change| change.logged(revision, revision)).collect(),
+            changes: changes
+                .iter()
+                .map(|change| change.logged(revision, revision))
+                .collect(),
         });
     }
     let quiet = Filter::new(&[Namespace::parse("quiet").unwrap()], &[], true);
@@ -237,9 +249,15 @@ fn the_churn_of_other_namespaces_costs_a_filter_nothing() {
 fn a_group_without_resources_and_tombstones_is_gone() {
     let (_, states) = history(&[vec![(0, 0, 0, true, Some(1))], vec![(0, 0, 0, true, None)]]);
     let mut state = states[2].clone();
-    assert_eq!((state.groups.len(), state.newest.len(), state.tombstones()), (1, 1, 1));
+    assert_eq!(
+        (state.groups.len(), state.newest.len(), state.tombstones()),
+        (1, 1, 1)
+    );
     state.raise_horizon(2);
-    assert_eq!((state.groups.len(), state.newest.len(), state.tombstones()), (0, 0, 0));
+    assert_eq!(
+        (state.groups.len(), state.newest.len(), state.tombstones()),
+        (0, 0, 0)
+    );
     state.raise_horizon(1);
     assert_eq!(state.horizon(), 2);
 }

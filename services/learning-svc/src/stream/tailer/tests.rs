@@ -79,7 +79,10 @@ async fn of_several_replicas_that_see_the_log_go_backwards_one_mints_the_epoch()
     assert_eq!(one.tailer().run_once().await.unwrap(), Tailed::NewEpoch);
     assert_eq!(other.tailer().run_once().await.unwrap(), Tailed::NewEpoch);
     let (state, others) = (one.state().unwrap(), other.state().unwrap());
-    assert_eq!((state.epoch(), state.revision()), (others.epoch(), others.revision()));
+    assert_eq!(
+        (state.epoch(), state.revision()),
+        (others.epoch(), others.revision())
+    );
     assert_ne!(state.epoch(), before);
     assert_eq!(state.revision(), 1);
     assert!(state.get("a", 1, "a", "", "").is_some() && state.get("a", 1, "b", "", "").is_none());

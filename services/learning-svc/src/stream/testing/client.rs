@@ -191,7 +191,10 @@ impl Client {
         let digests = self.digests();
         for digest in &update.digests {
             let held = digests.get(&group(digest)).copied().unwrap_or_default();
-            assert_eq!((held.count, held.bytes().to_vec()), (digest.count, digest.hash.to_vec()));
+            assert_eq!(
+                (held.count, held.bytes().to_vec()),
+                (digest.count, digest.hash.to_vec())
+            );
         }
     }
 

@@ -46,7 +46,10 @@ async fn a_node_moved_to_a_replica_that_lags_gets_no_snapshot() {
     });
     commit(&log, &lagging, &[write("newer", Some("v"))]).await;
     subscriber.read();
-    assert_eq!((subscriber.client.resumed, subscriber.client.snapshots.len()), (1, 0));
+    assert_eq!(
+        (subscriber.client.resumed, subscriber.client.snapshots.len()),
+        (1, 0)
+    );
     assert_eq!(subscriber.client.held, log.model(3));
 }
 
@@ -79,7 +82,10 @@ async fn a_node_that_saw_another_life_of_the_log_begin_waits_for_the_replica_to_
         one.tailer().run_once().await.unwrap();
     });
     subscriber.read();
-    assert_eq!((subscriber.client.resumed, subscriber.client.snapshots.len()), (1, 0));
+    assert_eq!(
+        (subscriber.client.resumed, subscriber.client.snapshots.len()),
+        (1, 0)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -99,7 +105,10 @@ async fn a_cursor_older_than_the_tombstones_gets_a_snapshot_and_one_at_the_horiz
     assert_eq!(subscriber.client.held, log.model(3));
     let mut subscriber = Subscriber::resume(&replica, everything(), at_horizon).await;
     subscriber.read();
-    assert_eq!((subscriber.client.resumed, subscriber.client.snapshots.len()), (1, 0));
+    assert_eq!(
+        (subscriber.client.resumed, subscriber.client.snapshots.len()),
+        (1, 0)
+    );
     assert_eq!(subscriber.client.held, log.model(3));
 }
 
@@ -143,7 +152,10 @@ async fn a_quiet_stream_that_the_horizon_passes_needs_no_snapshot() {
     log.advance(SignedDuration::from_hours(24 * 8));
     replica.retention().run_once().await.unwrap();
     commit(&log, &replica, &[write("k1", None)]).await;
-    assert_eq!((replica.state().unwrap().horizon(), quiet.client.revision()), (3, 1));
+    assert_eq!(
+        (replica.state().unwrap().horizon(), quiet.client.revision()),
+        (3, 1)
+    );
     quiet.read();
     assert_eq!((quiet.client.snapshots.len(), quiet.client.updates), (1, 1));
     assert_eq!(quiet.client.revision(), 4);

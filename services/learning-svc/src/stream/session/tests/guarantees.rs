@@ -114,10 +114,16 @@ async fn guarantee_6_bookmarkable_after_a_bookmark_nothing_at_or_below_it_follow
         commit(&log, &replica, &[write("k", Some("v")).of_kind("other", 1)]).await;
     }
     subscriber.read();
-    assert_eq!((subscriber.client.revision(), subscriber.client.bookmarks), (1, 0));
+    assert_eq!(
+        (subscriber.client.revision(), subscriber.client.bookmarks),
+        (1, 0)
+    );
     tokio::time::advance(Duration::from_secs(40)).await;
     subscriber.read();
-    assert_eq!((subscriber.client.revision(), subscriber.client.bookmarks), (6, 1));
+    assert_eq!(
+        (subscriber.client.revision(), subscriber.client.bookmarks),
+        (6, 1)
+    );
     commit(&log, &replica, &[write("k", Some("v"))]).await;
     subscriber.read();
     // The client asserts that the update begins at the bookmark and holds nothing at or below it.
@@ -137,7 +143,10 @@ async fn guarantee_7_what_was_deleted_while_away_is_deleted_on_return() {
     let mut subscriber = Subscriber::resume(&replica, everything(), client).await;
     subscriber.read();
     assert_eq!(subscriber.client.held, log.model(4));
-    assert_eq!((subscriber.client.resumed, subscriber.client.snapshots.len()), (1, 1));
+    assert_eq!(
+        (subscriber.client.resumed, subscriber.client.snapshots.len()),
+        (1, 1)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -180,7 +189,12 @@ async fn guarantee_9_a_stalled_subscriber_costs_the_others_nothing_and_the_serve
     let mut subscriber = Subscriber::open(&replica, everything()).await;
     subscriber.read();
     for round in 0..3_000 {
-        commit(&log, &replica, &[write(&format!("k{}", round % 10), Some(&round.to_string()))]).await;
+        commit(
+            &log,
+            &replica,
+            &[write(&format!("k{}", round % 10), Some(&round.to_string()))],
+        )
+        .await;
         subscriber.read();
     }
     assert_eq!(subscriber.client.updates, 3_000);
@@ -236,7 +250,8 @@ async fn guarantee_10_publishing_never_waits_for_a_subscriber() {
     // One in each phase, none of which is ever polled again: the tailer still gets to the head, in steps that end.
     for round in 2..50 {
         log.append(&[write("k", Some("v"))]).await;
-        let step = std::pin::pin!(replica.tailer().run_once()).poll(&mut Context::from_waker(std::task::Waker::noop()));
+        let step = std::pin::pin!(replica.tailer().run_once())
+            .poll(&mut Context::from_waker(std::task::Waker::noop()));
         assert!(matches!(step, Poll::Ready(Ok(_))));
         assert_eq!(replica.state().unwrap().revision(), round);
     }
@@ -251,5 +266,8 @@ async fn guarantee_11_nothing_there_and_you_are_current_differ() {
     assert_eq!((subscriber.held(), subscriber.client.cursors.len()), (0, 1));
     let mut subscriber = Subscriber::resume(&replica, everything(), subscriber.client).await;
     subscriber.read();
-    assert_eq!((subscriber.client.resumed, subscriber.client.snapshots.len()), (1, 1));
+    assert_eq!(
+        (subscriber.client.resumed, subscriber.client.snapshots.len()),
+        (1, 1)
+    );
 }

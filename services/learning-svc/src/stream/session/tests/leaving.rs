@@ -116,7 +116,10 @@ async fn a_replica_that_stops_ends_its_streams_and_writes_that_they_have() {
     let shutdown = lifecycle.shutdown(Duration::from_secs(10)).await;
     assert_eq!(shutdown, emend_runtime::lifecycle::Shutdown::Graceful);
     assert_eq!(reading.await.unwrap().held, log.model(1));
-    let page = log.list_nodes(None, 10, jiff::SignedDuration::from_hours(1)).await.unwrap();
+    let page = log
+        .list_nodes(None, 10, jiff::SignedDuration::from_hours(1))
+        .await
+        .unwrap();
     assert_eq!(page.nodes.len(), 1);
     assert!(!page.nodes[0].connected);
 }

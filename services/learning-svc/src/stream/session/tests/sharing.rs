@@ -21,7 +21,11 @@ async fn a_batch_is_encoded_once_for_all_streams_of_equal_filter_and_cursor() {
         }
     }
     assert_eq!(encoded(&subscribers[0]) - before, 20);
-    assert!(subscribers.iter().all(|subscriber| subscriber.client.updates == 20));
+    assert!(
+        subscribers
+            .iter()
+            .all(|subscriber| subscriber.client.updates == 20)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -38,7 +42,13 @@ async fn snapshots_side_by_side_share_their_parts() {
             session: replica.subscribe(subscription).await.unwrap(),
         });
     }
-    while subscribers.iter_mut().map(Subscriber::read_one).filter(|read| *read).count() > 0 {}
+    while subscribers
+        .iter_mut()
+        .map(Subscriber::read_one)
+        .filter(|read| *read)
+        .count()
+        > 0
+    {}
     assert!(subscribers.iter().all(|subscriber| subscriber.held() == 1_000));
     // As many as there are parts, not eight times as many.
     let parts = encoded(&subscribers[0]);
@@ -77,7 +87,11 @@ async fn a_resource_larger_than_the_bound_travels_alone() {
     commit(
         &log,
         &replica,
-        &[write("a", Some("1")), write("b", Some(&large)), write("c", Some("3"))],
+        &[
+            write("a", Some("1")),
+            write("b", Some(&large)),
+            write("c", Some("3")),
+        ],
     )
     .await;
     subscriber.read();

@@ -1,0 +1,277 @@
+//! The contract of the decision store: what a unit of work promises, and that rows are parsed, not trusted. Compiled for each
+//! database.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use emend_core::{
+    Correction, Epoch, EventId, FeedbackId, Namespace, ResourceKey, Revision, correction::Form,
+};
+use emend_runtime::{
+    Entropy, Error, ManualClock,
+    store::{MayConflict as _, StoreError},
+};
+use jiff::Timestamp;
+use sqlx::AssertSqlSafe;
+
+use super::super::{Backend, open_for_test};
+use crate::{
+    app::{
+        App, Follower,
+        ingest::{IngestEvent, Recorded, What},
+    },
+    store::{
+        DecisionStore as _, LogStore as _,
+        decisions::{Actor, Mark, PolicyKey, PolicyWrite, Tx, VoteWrites},
+    },
+};
+
+/// Opens a store, or ends the test where there is no database.
+macro_rules! open {
+    () => {
+        match open_for_test().await {
+            Some((store, guard)) => {
+                store.create_head(Epoch(uuid::Uuid::from_u128(1))).await.unwrap();
+                (store, guard)
+            }
+            None => return,
+        }
+    };
+}
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+fn namespace() -> Namespace {
+    Namespace::parse("fund-admin").unwrap()
+}
+
+fn correction(phrase: &str) -> Correction {
+    Correction::parse(Form::Entity, phrase, "", "entity").unwrap()
+}
+
+fn key(phrase: &str) -> ResourceKey {
+    correction(phrase).proposal(&namespace(), None).key
+}
+
+async fn sql(store: &Backend, statement: String) {
+    let mut transaction = store.begin_write().await.unwrap();
+    sqlx::query(AssertSqlSafe(statement))
+        .execute(&mut *transaction)
+        .await
+        .unwrap();
+    transaction.commit().await.unwrap();
+}
+
+async fn create(tx: &mut dyn Tx, keys: &[&ResourceKey]) {
+    tx.create_contests(keys, NOW).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_not_committed_never_was() {
+    let (store, _guard) = open!();
+    let contest = key("a");
+    let mut tx = store.begin().await.unwrap();
+    create(&mut *tx, &[&contest]).await;
+    assert_eq!(tx.lock_contests(&[&contest]).await.unwrap().len(), 1);
+    assert_eq!(tx.advance_head(3).await.unwrap().revision, Revision(3));
+    drop(tx);
+    let mut tx = store.begin().await.unwrap();
+    assert_eq!(tx.advance_head(0).await.unwrap().revision, Revision(0));
+    assert!(tx.lock_contests(&[&contest]).await.is_err(), "it was not created");
+}
+
+#[tokio::test]
+async fn the_head_moves_by_what_was_written_and_tells_the_databases_time() {
+    let (store, _guard) = open!();
+    let mut tx = store.begin().await.unwrap();
+    let first = tx.advance_head(2).await.unwrap();
+    let second = tx.advance_head(1).await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!((first.revision, second.revision), (Revision(2), Revision(3)));
+    let since_2020 = Timestamp::from_microsecond(first.now).unwrap() > Timestamp::constant(1_577_836_800, 0);
+    assert!(since_2020 && first.now <= second.now);
+}
+
+#[tokio::test]
+async fn contests_come_back_in_the_order_in_which_they_were_asked_for() {
+    let (store, _guard) = open!();
+    let mut keys: Vec<ResourceKey> = (0..150).map(|n| key(&format!("phrase {n}"))).collect();
+    keys.sort_by_key(ResourceKey::contest_id);
+    let keys: Vec<&ResourceKey> = keys.iter().collect();
+    let mut tx = store.begin().await.unwrap();
+    create(&mut *tx, &keys).await;
+    create(&mut *tx, &keys).await;
+    let locked = tx.lock_contests(&keys).await.unwrap();
+    let found: Vec<&ResourceKey> = locked.iter().map(|row| &row.key).collect();
+    assert_eq!(found, keys);
+    let loaded = tx.load_contests(locked, 10).await.unwrap();
+    assert!(
+        loaded
+            .iter()
+            .map(|contest| &contest.state.key)
+            .eq(keys.iter().copied())
+    );
+}
+
+#[tokio::test]
+async fn a_stored_key_that_is_not_the_one_asked_for_is_a_corrupt_row() {
+    let (store, _guard) = open!();
+    let contest = key("a");
+    let mut tx = store.begin().await.unwrap();
+    create(&mut *tx, &[&contest]).await;
+    tx.commit().await.unwrap();
+    sql(&store, "UPDATE contests SET key = 'b'".to_owned()).await;
+    let mut tx = store.begin().await.unwrap();
+    let error = tx.lock_contests(&[&contest]).await.unwrap_err();
+    let StoreError::Corrupt(row) = error else {
+        panic!("a corrupt row: {error}");
+    };
+    assert_eq!(
+        (row.table, row.column, row.id),
+        ("contests", "key", contest.contest_id().to_string())
+    );
+}
+
+#[tokio::test]
+async fn a_policy_version_is_stored_once() {
+    let (store, _guard) = open!();
+    let scope = PolicyKey {
+        namespace: namespace(),
+        kind: emend_core::Kind::EntityAlias,
+    };
+    let mut policy = emend_core::Policy::default_for(scope.kind);
+    policy.version = 1;
+    let write = PolicyWrite {
+        key: scope.clone(),
+        policy,
+        actor: Actor::caller(emend_core::Caller::system()),
+        reason: String::new(),
+        updated_at: NOW,
+    };
+    let mut tx = store.begin().await.unwrap();
+    tx.save_policy(&write).await.unwrap();
+    assert!(tx.save_policy(&write).await.unwrap_err().is_conflict());
+    drop(tx);
+    assert_eq!(store.policy(&scope).await.unwrap().policy.version, 0);
+}
+
+#[tokio::test]
+async fn marks_are_seen_and_kept_once() {
+    let (store, _guard) = open!();
+    let (feedback, other) = (
+        FeedbackId(uuid::Uuid::from_u128(1)),
+        FeedbackId(uuid::Uuid::from_u128(2)),
+    );
+    let mark = |feedback| Mark {
+        feedback,
+        event: EventId(uuid::Uuid::from_u128(3)),
+        caller: emend_core::Caller::system(),
+        at: NOW,
+    };
+    for _ in 0..2 {
+        let mut tx = store.begin().await.unwrap();
+        let writes = VoteWrites {
+            retraction_marks: vec![mark(feedback)],
+            redaction_marks: vec![mark(other)],
+            ..VoteWrites::default()
+        };
+        tx.save_votes(&writes).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+    let mut tx = store.begin().await.unwrap();
+    let seen = tx.seen(&[], &[feedback, other]).await.unwrap();
+    assert_eq!((seen.retracted, seen.redacted), (vec![feedback], vec![other]));
+}
+
+struct Nobody;
+
+#[async_trait]
+impl Follower for Nobody {
+    fn wake(&self) {}
+
+    async fn reached(&self, _revision: Revision) {}
+}
+
+fn app(store: &Backend) -> App {
+    let clock = ManualClock::default().shared();
+    App::new(
+        Arc::new(store.clone()),
+        Arc::new(Nobody),
+        clock,
+        Entropy::system(),
+    )
+}
+
+fn event(order: i64, phrase: &str) -> IngestEvent {
+    let entropy = Entropy::system();
+    IngestEvent {
+        id: EventId(entropy.uuid_v4()),
+        feedback: FeedbackId(entropy.uuid_v4()),
+        namespace: namespace(),
+        accept_order: emend_core::AcceptOrder(order),
+        traceparent: String::new(),
+        what: What::Recorded(Box::new(Recorded {
+            reporter: emend_core::Reporter::parse("ann", "", "", "").unwrap(),
+            caller: emend_core::Caller::system(),
+            query_id: String::new(),
+            reason: String::new(),
+            context: std::collections::BTreeMap::new(),
+            proposal: correction(phrase).proposal(&namespace(), None),
+            received_at: NOW,
+        })),
+    }
+}
+
+#[tokio::test]
+async fn of_a_group_only_the_culprit_sees_its_error() {
+    let (store, _guard) = open!();
+    let app = app(&store);
+    let phrases = ["a", "b", "c"];
+    for (order, phrase) in (1..).zip(phrases) {
+        app.ingest(&[event(order, phrase)]).await.pop().unwrap().unwrap();
+    }
+    let corrupt = key("b").contest_id();
+    sql(
+        &store,
+        format!("UPDATE candidates SET status = 99 WHERE contest_id = '{corrupt}'"),
+    )
+    .await;
+    let group: Vec<_> = (4..)
+        .zip(phrases)
+        .map(|(order, phrase)| event(order, phrase))
+        .collect();
+    let results = app.ingest(&group).await;
+    let fine: Vec<_> = results.iter().map(Result::is_ok).collect();
+    assert_eq!(fine, [true, false, true]);
+    assert!(
+        matches!(results[1], Err(Error::Internal(_))),
+        "a defect, and its details are for the log"
+    );
+}
+
+#[tokio::test]
+async fn only_the_newest_ballots_are_read_however_many_there_are() {
+    let (store, _guard) = open!();
+    let app = app(&store);
+    let events: Vec<_> = (1..=30).map(|order| event(order, "a")).collect();
+    for result in app.ingest(&events).await {
+        result.unwrap();
+    }
+    let ballots = store.ballots(key("a").contest_id(), 7).await.unwrap();
+    let orders: Vec<_> = ballots.iter().map(|ballot| ballot.accept_order.0).collect();
+    assert_eq!(orders, [30, 29, 28, 27, 26, 25, 24]);
+}
+
+#[tokio::test]
+async fn a_database_that_is_closed_is_unavailable() {
+    let (store, _guard) = open!();
+    let app = app(&store);
+    store.close().await;
+    assert!(matches!(store.ping().await, Err(StoreError::Unavailable(_))));
+    let results = app.ingest(&[event(1, "a"), event(2, "b")]).await;
+    assert!(
+        results
+            .iter()
+            .all(|result| matches!(result, Err(Error::Unavailable { .. })))
+    );
+}
