@@ -187,7 +187,9 @@ pub(crate) fn run(args: &Lookup) -> Result<()> {
     let questions = Questions {
         known: shuffled(&phrases, &draw)?,
         unknown: shuffled(
-            &(0..args.phrases.min(200_000)).map(|id| phrase(id, "unheard")).collect::<Vec<_>>(),
+            &(0..args.phrases.min(200_000))
+                .map(|id| phrase(id, "unheard"))
+                .collect::<Vec<_>>(),
             &draw,
         )?,
     };
@@ -202,7 +204,10 @@ pub(crate) fn run(args: &Lookup) -> Result<()> {
 
     let (mut publisher, view) = LearnedView::new(&Entropy::system(), SystemClock::shared());
     let verbs: Vec<String> = (0..args.phrases).map(verb_of).collect();
-    let facts = phrases.iter().zip(&verbs).map(|(phrase, verb)| fact(phrase, verb, 1));
+    let facts = phrases
+        .iter()
+        .zip(&verbs)
+        .map(|(phrase, verb)| fact(phrase, verb, 1));
     publisher.replace(args.phrases, facts, Revision(1));
     let subject = View {
         view,
@@ -211,7 +216,11 @@ pub(crate) fn run(args: &Lookup) -> Result<()> {
     };
     let ours = measured(&ByReader(&subject), &questions, &phrases, args);
     show("LearnedView, a Reader", &ours, &ours);
-    show("LearnedView", &measured(&ByView(&subject), &questions, &phrases, args), &ours);
+    show(
+        "LearnedView",
+        &measured(&ByView(&subject), &questions, &phrases, args),
+        &ours,
+    );
     drop(subject);
 
     let answers = || {
@@ -222,12 +231,22 @@ pub(crate) fn run(args: &Lookup) -> Result<()> {
         phrases.iter().cloned().zip(verbs.iter().map(answer))
     };
     let subject = Locked(RwLock::new(answers().collect()));
-    show("RwLock<std HashMap>", &measured(&subject, &questions, &phrases, args), &ours);
+    show(
+        "RwLock<std HashMap>",
+        &measured(&subject, &questions, &phrases, args),
+        &ours,
+    );
     drop(subject);
 
-    let map = answers().map(|(phrase, answer)| (phrase, Arc::new(answer))).collect();
+    let map = answers()
+        .map(|(phrase, answer)| (phrase, Arc::new(answer)))
+        .collect();
     let subject = Persistent(ArcSwap::from_pointee(map));
-    show("ArcSwap<imbl HashMap>", &measured(&subject, &questions, &phrases, args), &ours);
+    show(
+        "ArcSwap<imbl HashMap>",
+        &measured(&subject, &questions, &phrases, args),
+        &ours,
+    );
     Ok(())
 }
 
@@ -246,7 +265,10 @@ fn measured(subject: &impl Subject, questions: &Questions, phrases: &[String], a
                 scope.spawn(move || batches(subject, &questions.known, start, seconds, false))
             })
             .collect();
-        let threads = readers.into_iter().flat_map(|reader| reader.join().unwrap_or_default()).collect();
+        let threads = readers
+            .into_iter()
+            .flat_map(|reader| reader.join().unwrap_or_default())
+            .collect();
         let threads = median(threads);
         stop.store(true, Ordering::Relaxed);
         let update = updating.join().unwrap_or_default();
@@ -273,7 +295,10 @@ fn updates(subject: &impl Subject, phrases: &[String], args: &Lookup, stop: &Ato
         let changes: Vec<_> = (0..CHANGES)
             .map(|_| {
                 let id = draw.below(phrases.len());
-                (phrases[id].clone(), format!("verb_of_the_application_{}", id % args.verbs.max(1)))
+                (
+                    phrases[id].clone(),
+                    format!("verb_of_the_application_{}", id % args.verbs.max(1)),
+                )
             })
             .collect();
         let start = Instant::now();
@@ -350,9 +375,27 @@ fn fact<'a>(phrase: &'a str, verb: &'a str, revision: i64) -> Fact<'a> {
 
 /// About as long as what people say to a system, and all different.
 fn phrase(id: usize, word: &str) -> String {
-    const VERBS: [&str; 7] = ["set up", "show me", "please book", "cancel", "find", "compare", "send"];
-    const NOUNS: [&str; 5] = ["a csa", "the fund report", "my transfer", "an isda", "all open trades"];
-    format!("{} {} {word} {id}", VERBS[id % VERBS.len()], NOUNS[id / 7 % NOUNS.len()])
+    const VERBS: [&str; 7] = [
+        "set up",
+        "show me",
+        "please book",
+        "cancel",
+        "find",
+        "compare",
+        "send",
+    ];
+    const NOUNS: [&str; 5] = [
+        "a csa",
+        "the fund report",
+        "my transfer",
+        "an isda",
+        "all open trades",
+    ];
+    format!(
+        "{} {} {word} {id}",
+        VERBS[id % VERBS.len()],
+        NOUNS[id / 7 % NOUNS.len()]
+    )
 }
 
 /// Allocated in the order in which they will be asked.
@@ -362,13 +405,19 @@ fn shuffled(phrases: &[String], draw: &Draw) -> Result<Vec<NormalizedKey>> {
         order.swap(last, draw.below(last + 1));
     }
     let parsed = order.into_iter().map(|id| NormalizedKey::parse(&phrases[id]));
-    parsed.collect::<Result<_, _>>().context("a phrase that cannot be normalised")
+    parsed
+        .collect::<Result<_, _>>()
+        .context("a phrase that cannot be normalised")
 }
 
 struct Draw(Entropy);
 
 impl Draw {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the bound")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 0 and the bound"
+    )]
     fn below(&self, bound: usize) -> usize {
         ((self.0.fraction() * bound as f64) as usize).min(bound.saturating_sub(1))
     }

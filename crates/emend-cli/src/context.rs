@@ -2,14 +2,15 @@
 //!
 //! It must know nothing of any one command.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use clap::Args;
 use emend_proto::{
     feedback::v1::feedback_service_client::FeedbackServiceClient,
     learning::v1::{
         candidate_service_client::CandidateServiceClient, policy_service_client::PolicyServiceClient,
-        resource_service_client::ResourceServiceClient, subscription_service_client::SubscriptionServiceClient,
+        resource_service_client::ResourceServiceClient,
+        subscription_service_client::SubscriptionServiceClient,
     },
 };
 use emend_runtime::{Entropy, SharedClock, SystemClock, telemetry::LogArgs};
@@ -37,13 +38,32 @@ const CONNECT: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone, Args)]
 pub struct Global {
     /// feedback-svc's address; for `up` the one to listen on [default: 127.0.0.1:7401]
-    #[arg(long, global = true, env = "EMEND_FEEDBACK_ADDR", value_name = "HOST:PORT", help_heading = "Common options")]
+    #[arg(
+        long,
+        global = true,
+        env = "EMEND_FEEDBACK_ADDR",
+        value_name = "HOST:PORT",
+        help_heading = "Common options"
+    )]
     pub feedback_addr: Option<String>,
     /// learning-svc's address; for `up` the one to listen on [default: 127.0.0.1:7402]
-    #[arg(long, global = true, env = "EMEND_LEARNING_ADDR", value_name = "HOST:PORT", help_heading = "Common options")]
+    #[arg(
+        long,
+        global = true,
+        env = "EMEND_LEARNING_ADDR",
+        value_name = "HOST:PORT",
+        help_heading = "Common options"
+    )]
     pub learning_addr: Option<String>,
     /// The search application [default: default]
-    #[arg(long, short, global = true, env = "EMEND_NAMESPACE", value_name = "NAME", help_heading = "Common options")]
+    #[arg(
+        long,
+        short,
+        global = true,
+        env = "EMEND_NAMESPACE",
+        value_name = "NAME",
+        help_heading = "Common options"
+    )]
     pub namespace: Option<String>,
     /// Print JSON: one line for each result
     #[arg(long, global = true, help_heading = "Common options")]
@@ -73,12 +93,16 @@ pub struct Context {
 impl Context {
     /// With the computer's clock and randomness.
     pub fn new(global: Global) -> Self {
-        Self { global, entropy: Entropy::system(), clock: SystemClock::shared() }
+        Self {
+            global,
+            entropy: Entropy::system(),
+            clock: SystemClock::shared(),
+        }
     }
 
     /// The same, but with the services elsewhere.
     #[must_use]
-    pub fn at(&self, feedback: impl ToString, learning: impl ToString) -> Self {
+    pub fn at(&self, feedback: SocketAddr, learning: SocketAddr) -> Self {
         let mut there = self.clone();
         there.global.feedback_addr = Some(feedback.to_string());
         there.global.learning_addr = Some(learning.to_string());
@@ -146,7 +170,11 @@ impl Context {
 
 /// `HOST:PORT` as the URI that tonic takes.
 pub fn uri(address: &str) -> String {
-    if address.contains("://") { address.to_owned() } else { format!("http://{address}") }
+    if address.contains("://") {
+        address.to_owned()
+    } else {
+        format!("http://{address}")
+    }
 }
 
 async fn connect(service: &'static str, address: &str, flag: &'static str) -> Result<Channel> {
@@ -185,7 +213,9 @@ where
     loop {
         let wanted = match limit {
             0 => max_page,
-            limit => i32::try_from(limit - items.len()).unwrap_or(max_page).min(max_page),
+            limit => i32::try_from(limit - items.len())
+                .unwrap_or(max_page)
+                .min(max_page),
         };
         let (more, next) = page(wanted, token).await?;
         items.extend(more);
@@ -232,9 +262,14 @@ mod tests {
 
     #[tokio::test]
     async fn who_is_not_there_is_named_with_the_flag_that_says_where() {
-        let refused = connect("learning-svc", "127.0.0.1:1", "learning-addr").await.unwrap_err();
+        let refused = connect("learning-svc", "127.0.0.1:1", "learning-addr")
+            .await
+            .unwrap_err();
         assert_eq!(refused.exit(), crate::failure::Exit::Unavailable);
         let text = refused.to_string();
-        assert!(text.contains("learning-svc at 127.0.0.1:1") && text.contains("--learning-addr"), "{text}");
+        assert!(
+            text.contains("learning-svc at 127.0.0.1:1") && text.contains("--learning-addr"),
+            "{text}"
+        );
     }
 }

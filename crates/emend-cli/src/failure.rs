@@ -119,7 +119,9 @@ pub fn exit_of(code: Code) -> Exit {
         Code::InvalidArgument | Code::OutOfRange => Exit::Usage,
         Code::NotFound => Exit::NotFound,
         Code::AlreadyExists | Code::FailedPrecondition | Code::Aborted => Exit::Conflict,
-        Code::Unavailable | Code::DeadlineExceeded | Code::ResourceExhausted | Code::Cancelled => Exit::Unavailable,
+        Code::Unavailable | Code::DeadlineExceeded | Code::ResourceExhausted | Code::Cancelled => {
+            Exit::Unavailable
+        }
         Code::Unknown
         | Code::PermissionDenied
         | Code::Unimplemented
@@ -199,7 +201,11 @@ mod tests {
             (Code::ResourceExhausted, 5),
             (Code::Internal, 1),
         ] {
-            assert_eq!(Failure::from(Status::new(code, "no")).exit() as u8, exit, "{code:?}");
+            assert_eq!(
+                Failure::from(Status::new(code, "no")).exit() as u8,
+                exit,
+                "{code:?}"
+            );
         }
         assert_eq!(Failure::usage("no").exit(), Exit::Usage);
         assert_eq!(Failure::failed("no").exit(), Exit::Failed);
@@ -213,10 +219,16 @@ mod tests {
         });
         let failure = Failure::from(Status::from(Error::InvalidArgument(violations.to_vec())));
         let text = failure.to_string();
-        assert!(text.contains("namespace: is required") && text.contains("correct_choice: is required"), "{text}");
+        assert!(
+            text.contains("namespace: is required") && text.contains("correct_choice: is required"),
+            "{text}"
+        );
         let json = failure.to_json();
         assert_eq!(json["error"]["code"], "INVALID_ARGUMENT");
-        assert_eq!(json["error"]["fieldViolations"][1]["field"], "correction.verb.correct_choice");
+        assert_eq!(
+            json["error"]["fieldViolations"][1]["field"],
+            "correction.verb.correct_choice"
+        );
     }
 
     #[test]

@@ -65,7 +65,11 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(told) => return tell(&told),
     };
-    let level = if matches!(cli.command, Command::Up(_)) { "info" } else { "warn" };
+    let level = if matches!(cli.command, Command::Up(_)) {
+        "info"
+    } else {
+        "warn"
+    };
     if let Err(error) = telemetry::init(&cli.global.log, level) {
         Failure::usage(error.to_string()).report(cli.global.json);
         return Exit::Usage.into();
@@ -110,7 +114,11 @@ pub async fn execute(cli: Cli, stdout: &mut (dyn Write + Send)) -> ExitCode {
 fn tell(told: &clap::Error) -> ExitCode {
     // Nobody is left to be told where that fails.
     let _ = told.print();
-    if told.use_stderr() { Exit::Usage.into() } else { Exit::Ok.into() }
+    if told.use_stderr() {
+        Exit::Usage.into()
+    } else {
+        Exit::Ok.into()
+    }
 }
 
 #[cfg(test)]
@@ -128,7 +136,11 @@ mod tests {
     fn every_command_says_what_it_is_for() {
         let cli = Cli::command();
         for command in cli.get_subcommands() {
-            assert!(command.get_about().is_some(), "{} has no help", command.get_name());
+            assert!(
+                command.get_about().is_some(),
+                "{} has no help",
+                command.get_name()
+            );
         }
         let help = cli.clone().render_long_help().to_string();
         assert!(help.contains("Exit codes:") && help.contains("emend demo"));

@@ -46,7 +46,9 @@ impl<'a> Output<'a> {
         nothing: &str,
     ) -> Result {
         if self.json {
-            items.iter().try_for_each(|item| self.line(&json(item).to_string()))
+            items
+                .iter()
+                .try_for_each(|item| self.line(&json(item).to_string()))
         } else if items.is_empty() {
             self.line(nothing)
         } else {
@@ -74,7 +76,9 @@ impl Write for Output<'_> {
 
 impl std::fmt::Debug for Output<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Output").field("json", &self.json).finish_non_exhaustive()
+        f.debug_struct("Output")
+            .field("json", &self.json)
+            .finish_non_exhaustive()
     }
 }
 
@@ -110,7 +114,8 @@ impl Table {
 
     /// Adds a row; cells beyond the columns are left out.
     pub fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(cells.into_iter().map(|cell| one_line(&cell)).collect());
+        self.rows
+            .push(cells.into_iter().map(|cell| one_line(&cell)).collect());
     }
 
     /// A table of a row per item.
@@ -131,7 +136,11 @@ impl Table {
             .enumerate()
             .map(|(index, (heading, _))| {
                 let cells = self.rows.iter().filter_map(|row| row.get(index));
-                cells.map(|cell| chars(cell)).max().unwrap_or(0).max(chars(heading))
+                cells
+                    .map(|cell| chars(cell))
+                    .max()
+                    .unwrap_or(0)
+                    .max(chars(heading))
             })
             .collect();
         // The widest prose gives way first.
@@ -200,7 +209,11 @@ mod tests {
             ("VOTES", Column::Figure),
         ]);
         table.row(["0192d3c5-7a0e".into(), "set up\na CSA".into(), "3".into()]);
-        table.row(["x".into(), "a very long phrase that nobody reads to its end".into(), "12".into()]);
+        table.row([
+            "x".into(),
+            "a very long phrase that nobody reads to its end".into(),
+            "12".into(),
+        ]);
         table
     }
 
@@ -208,9 +221,16 @@ mod tests {
     fn columns_are_aligned_and_figures_stand_to_the_right() {
         let text = table().render(100);
         let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines[0], "ID             PHRASE                                           VOTES");
+        assert_eq!(
+            lines[0],
+            "ID             PHRASE                                           VOTES"
+        );
         assert!(lines[1].ends_with("    3") && lines[1].contains("set up a CSA"));
-        assert!(lines.iter().all(|line| line.chars().count() == lines[0].chars().count()));
+        assert!(
+            lines
+                .iter()
+                .all(|line| line.chars().count() == lines[0].chars().count())
+        );
     }
 
     #[test]
@@ -238,6 +258,9 @@ mod tests {
         };
         print(&mut text, false).unwrap();
         print(&mut json, true).unwrap();
-        assert_eq!((text.as_slice(), json.as_slice()), (&b"nothing here\n"[..], &b""[..]));
+        assert_eq!(
+            (text.as_slice(), json.as_slice()),
+            (&b"nothing here\n"[..], &b""[..])
+        );
     }
 }

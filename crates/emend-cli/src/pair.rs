@@ -22,7 +22,7 @@ use crate::{
 pub const GRACE: Duration = Duration::from_secs(10);
 
 /// How long the pair may take to be ready.
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_mins(1);
 
 /// Where the two services keep what they know, and what keeps that place for them.
 #[derive(Debug)]
@@ -41,9 +41,12 @@ impl Databases {
     pub fn open(data_dir: &Path, database_url: Option<DatabaseUrl>) -> Result<Self> {
         match database_url {
             None => Self::in_directory(data_dir, None),
-            Some(url @ DatabaseUrl::Postgres(_)) => {
-                Ok(Self { feedback: url.clone(), learning: url, _lock: None, _ephemeral: None })
-            }
+            Some(url @ DatabaseUrl::Postgres(_)) => Ok(Self {
+                feedback: url.clone(),
+                learning: url,
+                _lock: None,
+                _ephemeral: None,
+            }),
             Some(DatabaseUrl::Sqlite(_)) => Err(Failure::usage(
                 "--database-url takes postgres://…; SQLite files live in --data-dir",
             )),
@@ -87,7 +90,9 @@ impl Pair {
         context: &Context,
     ) -> Result<Self> {
         let bind = async |address: &str| {
-            listen::bind(address, exposure).await.map_err(|error| Failure::usage(error.to_string()))
+            listen::bind(address, exposure)
+                .await
+                .map_err(|error| Failure::usage(error.to_string()))
         };
         let (feedback_listener, learning_listener) = (bind(addresses.0).await?, bind(addresses.1).await?);
         let learning = learning_svc::start(
@@ -127,13 +132,24 @@ impl Pair {
                 return Err(Failure::failed(format!("the services are not ready after {START:?}; see the log")));
             }
         }
-        Ok(Self { feedback, learning, _databases: databases })
+        Ok(Self {
+            feedback,
+            learning,
+            _databases: databases,
+        })
     }
 
     /// A pair of its own on free ports of loopback, whose data is removed at the end.
     pub async fn ephemeral(lifecycle: &Lifecycle, context: &Context) -> Result<Self> {
         let loopback = ("127.0.0.1:0", "127.0.0.1:0");
-        Self::start(Databases::ephemeral()?, loopback, Exposure::default(), lifecycle, context).await
+        Self::start(
+            Databases::ephemeral()?,
+            loopback,
+            Exposure::default(),
+            lifecycle,
+            context,
+        )
+        .await
     }
 
     /// Where feedback-svc listens.
@@ -186,7 +202,9 @@ mod tests {
     #[test]
     fn an_ephemeral_directory_is_gone_at_the_end() {
         let databases = Databases::ephemeral().unwrap();
-        let DatabaseUrl::Sqlite(path) = databases.learning.clone() else { panic!("not a file") };
+        let DatabaseUrl::Sqlite(path) = databases.learning.clone() else {
+            panic!("not a file")
+        };
         let directory = path.parent().unwrap().to_owned();
         assert!(directory.is_dir());
         drop(databases);

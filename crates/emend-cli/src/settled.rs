@@ -22,9 +22,15 @@ pub(crate) async fn settled(
     mut recorded: Recorded,
     deadline: Instant,
 ) -> Result<Recorded> {
-    while !matches!(recorded.feedback.delivery_state(), DeliveryState::Delivered | DeliveryState::DeadLetter) {
+    while !matches!(
+        recorded.feedback.delivery_state(),
+        DeliveryState::Delivered | DeliveryState::DeadLetter
+    ) {
         if Instant::now() > deadline {
-            return Err(Failure::failed(format!("feedback {} was not evaluated in time", recorded.feedback_id)));
+            return Err(Failure::failed(format!(
+                "feedback {} was not evaluated in time",
+                recorded.feedback_id
+            )));
         }
         sleep(ASK_AGAIN).await;
         recorded = client

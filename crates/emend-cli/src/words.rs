@@ -188,7 +188,11 @@ impl From<Delivery> for DeliveryState {
 
 /// When a submission answers.
 pub fn wait(evaluated: bool) -> Wait {
-    if evaluated { Wait::Evaluated } else { Wait::Recorded }
+    if evaluated {
+        Wait::Evaluated
+    } else {
+        Wait::Recorded
+    }
 }
 
 /// For whom something is learned.
@@ -207,13 +211,19 @@ pub fn short(name: Option<&str>, prefix: &str, number: i32) -> String {
 
 /// The short name of a kind.
 pub fn kind_name(number: i32) -> String {
-    short(ResourceKind::try_from(number).ok().map(|kind| kind.as_str_name()), "RESOURCE_KIND_", number)
+    short(
+        ResourceKind::try_from(number).ok().map(|kind| kind.as_str_name()),
+        "RESOURCE_KIND_",
+        number,
+    )
 }
 
 /// The short name of a candidate's status.
 pub fn status_name(number: i32) -> String {
     short(
-        CandidateStatus::try_from(number).ok().map(|status| status.as_str_name()),
+        CandidateStatus::try_from(number)
+            .ok()
+            .map(|status| status.as_str_name()),
         "CANDIDATE_STATUS_",
         number,
     )
@@ -221,18 +231,30 @@ pub fn status_name(number: i32) -> String {
 
 /// The short name of a cause.
 pub fn cause_name(number: i32) -> String {
-    short(common::Cause::try_from(number).ok().map(|cause| cause.as_str_name()), "CAUSE_", number)
+    short(
+        common::Cause::try_from(number)
+            .ok()
+            .map(|cause| cause.as_str_name()),
+        "CAUSE_",
+        number,
+    )
 }
 
 /// The short name of a risk level.
 pub fn risk_name(number: i32) -> String {
-    short(RiskLevel::try_from(number).ok().map(|risk| risk.as_str_name()), "RISK_LEVEL_", number)
+    short(
+        RiskLevel::try_from(number).ok().map(|risk| risk.as_str_name()),
+        "RISK_LEVEL_",
+        number,
+    )
 }
 
 /// The short name of an outcome's state.
 pub fn outcome_name(number: i32) -> String {
     short(
-        common::OutcomeState::try_from(number).ok().map(|state| state.as_str_name()),
+        common::OutcomeState::try_from(number)
+            .ok()
+            .map(|state| state.as_str_name()),
         "OUTCOME_STATE_",
         number,
     )
@@ -250,7 +272,9 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         "d" => 86_400_000,
         _ => return Err("expected a number and a unit: ms, s, m, h or d, for example 30s".into()),
     };
-    let number: u64 = number.parse().map_err(|_| format!("{number:?} is not a whole number"))?;
+    let number: u64 = number
+        .parse()
+        .map_err(|_| format!("{number:?} is not a whole number"))?;
     number
         .checked_mul(millis)
         .map(Duration::from_millis)
@@ -272,8 +296,17 @@ mod tests {
     #[test]
     fn spans_of_time_have_a_unit() {
         assert_eq!(duration("1500ms"), Ok(Duration::from_millis(1_500)));
-        assert_eq!(duration("2d"), Ok(Duration::from_secs(172_800)));
-        for bad in ["", "5", "s", "1.5h", "-1s", "5y", "99999999999999999999d", "18446744073709551615d"] {
+        assert_eq!(duration("2d"), Ok(Duration::from_hours(48)));
+        for bad in [
+            "",
+            "5",
+            "s",
+            "1.5h",
+            "-1s",
+            "5y",
+            "99999999999999999999d",
+            "18446744073709551615d",
+        ] {
             assert!(duration(bad).is_err(), "{bad}");
         }
     }

@@ -49,7 +49,8 @@
 //!
 //! * [`subscriber`]: connects, resumes, verifies, heals itself, reports, keeps a copy on disk.
 //! * [`replica`]: the protocol of the stream as a pure state machine.
-//! * [`view`]: what a node answers with.
+//! * [`view`]: what a node answers with. Where every nanosecond counts, normalise once and ask a thread's own
+//!   [`Reader`].
 //! * [`cache`]: the copy on disk.
 //! * [`feedback`]: submitting corrections.
 

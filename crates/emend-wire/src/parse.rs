@@ -83,7 +83,7 @@ pub fn correction(message: Option<&pb::Correction>) -> Result<Correction, Violat
         None => {
             let mut violations = Violations::new();
             violations.add(
-                "correction",
+                "",
                 "is required: one of verb, phrase_mapping, entity, prohibition",
             );
             Err(violations)

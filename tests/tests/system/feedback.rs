@@ -10,7 +10,8 @@ use emend_proto::{
         RetractFeedbackRequest, SubmitFeedbackRequest, Wait,
     },
     learning::v1::{
-        Event, EventResult, FeedbackRecorded, FeedbackRetracted, IngestRequest, event, event_result,
+        Event, EventResult, FeedbackRecorded, FeedbackRedacted, FeedbackRetracted, IngestRequest, event,
+        event_result,
     },
 };
 use emend_tests::{
@@ -265,6 +266,29 @@ both_databases! {
         assert_eq!(first[0], second[0]);
         let candidate = learning.candidate_for(PHRASE, "create_csa").await;
         assert_eq!((candidate.reporter_count, candidate.occurrence_count), (1, 1));
+    }
+
+    async fn erasing_a_reporter_leaves_votes_and_counts(system) {
+        let learning = system.learning();
+        let recorded = recorded_event("jane", 1);
+        let redacted = Event {
+            event_id: Uuid::from_u128(0xdead).to_string(),
+            event: Some(event::Event::Redacted(FeedbackRedacted {
+                caller: "web".into(),
+                redacted_at: Some(prost_types::Timestamp { seconds: 1_800_000_001, nanos: 0 }),
+            })),
+            ..recorded.clone()
+        };
+        ingest(&learning, vec![recorded]).await;
+        let candidate = learning.candidate_for(PHRASE, "create_csa").await;
+        assert_eq!(learning.candidate(&candidate.candidate_id).await.votes[0].reporter_id, "jane");
+        ingest(&learning, vec![redacted]).await;
+        let shown = learning.candidate(&candidate.candidate_id).await;
+        assert_eq!(shown.votes[0].reporter_id, "");
+        assert_eq!(shown.candidate.unwrap().reporter_count, 1);
+        // The same voter still has one vote.
+        ingest(&learning, vec![recorded_event("jane", 2)]).await;
+        assert_eq!(learning.candidate_for(PHRASE, "create_csa").await.reporter_count, 1);
     }
 
     async fn votes_do_not_depend_on_the_order_of_delivery(system) {

@@ -8,6 +8,7 @@ mod import;
 mod intent;
 mod kill;
 mod lists;
+mod outage;
 mod policy;
 mod random_walk;
 mod real_clients;

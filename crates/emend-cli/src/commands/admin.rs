@@ -28,7 +28,12 @@ enum What {
     /// Begin a new life of the revision log, after a restore
     NewEpoch {
         /// The data directory of `emend up`; no process may use it
-        #[arg(long, value_name = "DIR", default_value = "emend-data", conflicts_with = "database_url")]
+        #[arg(
+            long,
+            value_name = "DIR",
+            default_value = "emend-data",
+            conflicts_with = "database_url"
+        )]
         data_dir: PathBuf,
         /// learning-svc's database instead
         #[arg(long, value_name = "URL", env = "EMEND_DATABASE_URL", hide_env_values = true)]
@@ -38,7 +43,10 @@ enum What {
 
 /// Does it.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
-    let What::NewEpoch { data_dir, database_url } = args.what;
+    let What::NewEpoch {
+        data_dir,
+        database_url,
+    } = args.what;
     let databases = pair::Databases::open(&data_dir, database_url)?;
     let store = learning_svc::store::open(&databases.learning, 2, &context.entropy)
         .await
@@ -48,6 +56,9 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         .mint_epoch(head.epoch, Epoch(context.entropy.uuid_v4()))
         .await
         .map_err(anyhow::Error::from)?;
-    let json = json!({"epoch": epoch.to_string(), "oldEpoch": head.epoch.to_string(), "revision": head.revision});
-    output.result(&json, || format!("The log is at epoch {epoch} now; every node will take a snapshot."))
+    let json =
+        json!({"epoch": epoch.to_string(), "oldEpoch": head.epoch.to_string(), "revision": head.revision});
+    output.result(&json, || {
+        format!("The log is at epoch {epoch} now; every node will take a snapshot.")
+    })
 }

@@ -7,8 +7,8 @@ use emend_proto::{
     common::v1::ResourceValue,
     learning::v1::{
         ApproveCandidateRequest, BatchApproveCandidatesRequest, BatchRejectCandidatesRequest, Candidate,
-        CandidateStatus, GetCandidateRequest, GetCandidateResponse, ListCandidatesRequest, RejectCandidateRequest,
-        ReviewResult,
+        CandidateStatus, GetCandidateRequest, GetCandidateResponse, ListCandidatesRequest,
+        RejectCandidateRequest, ReviewResult,
     },
 };
 use emend_runtime::status::from_item_status;
@@ -122,8 +122,11 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
 
 async fn list(args: List, context: &Context, output: &mut Output<'_>) -> Result {
     let client = context.candidates().await?;
-    let statuses: Vec<i32> =
-        args.status.iter().map(|&status| CandidateStatus::from(status) as i32).collect();
+    let statuses: Vec<i32> = args
+        .status
+        .iter()
+        .map(|&status| CandidateStatus::from(status) as i32)
+        .collect();
     let (candidates, more) = pages(args.limit, 500, |page_size, page_token| {
         let request = ListCandidatesRequest {
             namespace: context.namespace(),
@@ -135,7 +138,10 @@ async fn list(args: List, context: &Context, output: &mut Output<'_>) -> Result 
         };
         let mut client = client.clone();
         async move {
-            let page = client.list_candidates(context.request(request)).await?.into_inner();
+            let page = client
+                .list_candidates(context.request(request))
+                .await?
+                .into_inner();
             Ok((page.candidates, page.next_page_token))
         }
     })
@@ -153,13 +159,23 @@ pub(super) fn tell_of_more(more: bool) {
 }
 
 async fn get(context: &Context, candidate_id: String) -> Result<GetCandidateResponse> {
-    let request = GetCandidateRequest { namespace: context.namespace(), candidate_id };
-    let response = context.candidates().await?.get_candidate(context.request(request)).await?;
+    let request = GetCandidateRequest {
+        namespace: context.namespace(),
+        candidate_id,
+    };
+    let response = context
+        .candidates()
+        .await?
+        .get_candidate(context.request(request))
+        .await?;
     Ok(response.into_inner())
 }
 
 async fn approve(args: Approve, context: &Context, output: &mut Output<'_>) -> Result {
-    only_for_one(&args.candidate_ids, !args.etag.is_empty() || args.instead.is_some())?;
+    only_for_one(
+        &args.candidate_ids,
+        !args.etag.is_empty() || args.instead.is_some(),
+    )?;
     let edited_value = match (&args.instead, args.candidate_ids.first()) {
         (Some(choice), Some(id)) => Some(edited(context, id.clone(), choice).await?),
         _ => None,
@@ -179,8 +195,16 @@ async fn approve(args: Approve, context: &Context, output: &mut Output<'_>) -> R
     let mut client = context.candidates().await?;
     let mut results = Vec::new();
     for requests in requests.chunks(BATCH) {
-        let batch = BatchApproveCandidatesRequest { requests: requests.to_vec() };
-        results.extend(client.batch_approve_candidates(context.request(batch)).await?.into_inner().results);
+        let batch = BatchApproveCandidatesRequest {
+            requests: requests.to_vec(),
+        };
+        results.extend(
+            client
+                .batch_approve_candidates(context.request(batch))
+                .await?
+                .into_inner()
+                .results,
+        );
     }
     tell("Approved", &results, output)
 }
@@ -189,10 +213,16 @@ async fn approve(args: Approve, context: &Context, output: &mut Output<'_>) -> R
 async fn edited(context: &Context, candidate_id: String, choice: &str) -> Result<ResourceValue> {
     let candidate = get(context, candidate_id).await?.candidate.unwrap_or_default();
     let kind = candidate.key.map_or(0, |key| key.kind);
-    let kind = Kind::from_number(kind)
-        .ok_or_else(|| Failure::usage(format!("--instead: this version can't edit values of kind {kind}")))?;
+    let kind = Kind::from_number(kind).ok_or_else(|| {
+        Failure::usage(format!(
+            "--instead: this version can't edit values of kind {kind}"
+        ))
+    })?;
     let value = super::resources::learned(kind, choice.to_owned());
-    Ok(ResourceValue { value: Some(value), ..candidate.value.unwrap_or_default() })
+    Ok(ResourceValue {
+        value: Some(value),
+        ..candidate.value.unwrap_or_default()
+    })
 }
 
 async fn reject(args: Reject, context: &Context, output: &mut Output<'_>) -> Result {
@@ -211,8 +241,16 @@ async fn reject(args: Reject, context: &Context, output: &mut Output<'_>) -> Res
     let mut client = context.candidates().await?;
     let mut results = Vec::new();
     for requests in requests.chunks(BATCH) {
-        let batch = BatchRejectCandidatesRequest { requests: requests.to_vec() };
-        results.extend(client.batch_reject_candidates(context.request(batch)).await?.into_inner().results);
+        let batch = BatchRejectCandidatesRequest {
+            requests: requests.to_vec(),
+        };
+        results.extend(
+            client
+                .batch_reject_candidates(context.request(batch))
+                .await?
+                .into_inner()
+                .results,
+        );
     }
     tell("Rejected", &results, output)
 }
@@ -254,8 +292,14 @@ fn tell(done: &str, results: &[ReviewResult], output: &mut Output<'_>) -> Result
 }
 
 fn what(candidate: &Candidate) -> String {
-    let display = candidate.value.as_ref().map_or("", |value| value.display.as_str());
-    let prohibits = candidate.key.as_ref().is_some_and(|key| key.kind == Kind::Prohibition.number());
+    let display = candidate
+        .value
+        .as_ref()
+        .map_or("", |value| value.display.as_str());
+    let prohibits = candidate
+        .key
+        .as_ref()
+        .is_some_and(|key| key.kind == Kind::Prohibition.number());
     let arrow = if prohibits { '↛' } else { '→' };
     format!("{display} {arrow} {}", view::maps_to(candidate.value.as_ref()))
 }
@@ -299,7 +343,10 @@ fn shown(details: &GetCandidateResponse) -> String {
         "" => String::new(),
         reason => format!(" ({reason})"),
     };
-    line("status", &format!("{}{reason}", words::status_name(candidate.status)));
+    line(
+        "status",
+        &format!("{}{reason}", words::status_name(candidate.status)),
+    );
     line("risk", &words::risk_name(candidate.risk_level));
     line(
         "votes",
@@ -316,7 +363,10 @@ fn shown(details: &GetCandidateResponse) -> String {
         line("pinned", "a person set what applies");
     }
     if let Some(actor) = &candidate.decided_by {
-        line("decided by", format!("{} {}", actor.caller, actor.on_behalf_of).trim());
+        line(
+            "decided by",
+            format!("{} {}", actor.caller, actor.on_behalf_of).trim(),
+        );
     }
     line("reason", &candidate.decision_reason);
     line("edited from", &candidate.edited_from);
@@ -326,7 +376,10 @@ fn shown(details: &GetCandidateResponse) -> String {
     line("proposed", &view::short_time(candidate.created_at.as_ref()));
     line("etag", &candidate.etag);
     for (heading, table) in [
-        ("Rivals", (!details.rivals.is_empty()).then(|| table(&details.rivals))),
+        (
+            "Rivals",
+            (!details.rivals.is_empty()).then(|| table(&details.rivals)),
+        ),
         ("Votes", votes(details)),
         ("Feedback", feedback(details)),
         ("History", history(details)),
@@ -339,11 +392,20 @@ fn shown(details: &GetCandidateResponse) -> String {
 }
 
 fn votes(details: &GetCandidateResponse) -> Option<Table> {
-    let columns = [("REPORTER", Column::Prose), ("CALLER", Column::Prose), ("FEEDBACK", Column::Whole), ("AT", Column::Whole)];
+    let columns = [
+        ("REPORTER", Column::Prose),
+        ("CALLER", Column::Prose),
+        ("FEEDBACK", Column::Whole),
+        ("AT", Column::Whole),
+    ];
     (!details.votes.is_empty()).then(|| {
         Table::new(columns).of(&details.votes, |vote| {
             [
-                if vote.identified { vote.reporter_id.clone() } else { "(not named)".into() },
+                if vote.identified {
+                    vote.reporter_id.clone()
+                } else {
+                    "(not named)".into()
+                },
                 vote.caller.clone(),
                 vote.feedback_id.clone(),
                 view::short_time(vote.received_at.as_ref()),
@@ -353,14 +415,23 @@ fn votes(details: &GetCandidateResponse) -> Option<Table> {
 }
 
 fn feedback(details: &GetCandidateResponse) -> Option<Table> {
-    let columns = [("FEEDBACK", Column::Whole), ("SYSTEM CHOSE", Column::Prose), ("REASON", Column::Prose), ("", Column::Whole)];
+    let columns = [
+        ("FEEDBACK", Column::Whole),
+        ("SYSTEM CHOSE", Column::Prose),
+        ("REASON", Column::Prose),
+        ("", Column::Whole),
+    ];
     (!details.feedback.is_empty()).then(|| {
         Table::new(columns).of(&details.feedback, |feedback| {
             [
                 feedback.feedback_id.clone(),
                 feedback.system_choice.clone(),
                 feedback.reason.clone(),
-                if feedback.retracted { "retracted".into() } else { String::new() },
+                if feedback.retracted {
+                    "retracted".into()
+                } else {
+                    String::new()
+                },
             ]
         })
     })
@@ -381,12 +452,20 @@ fn history(details: &GetCandidateResponse) -> Option<Table> {
             let actor = transition.actor.clone().unwrap_or_default();
             [
                 view::short_time(transition.at.as_ref()),
-                if transition.from == 0 { "–".into() } else { words::status_name(transition.from) },
+                if transition.from == 0 {
+                    "–".into()
+                } else {
+                    words::status_name(transition.from)
+                },
                 words::status_name(transition.to),
                 words::cause_name(transition.cause),
                 format!("{} {}", actor.caller, actor.on_behalf_of),
                 transition.reason.clone(),
-                if transition.revision == 0 { String::new() } else { transition.revision.to_string() },
+                if transition.revision == 0 {
+                    String::new()
+                } else {
+                    transition.revision.to_string()
+                },
             ]
         })
     })

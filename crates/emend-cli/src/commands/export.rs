@@ -54,7 +54,10 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         return finished(writer.finish());
     };
     let format = format_of(file, args.format)?;
-    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = file
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let mut beside = NamedTempFile::new_in(directory)
         .map_err(|error| Failure::usage(format!("{}: {error}", directory.display())))?;
     let count = {
@@ -65,9 +68,10 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     };
     beside.as_file_mut().flush()?;
     beside.persist(file).map_err(|error| Failure::from(error.error))?;
-    output.result(&json!({"file": file.display().to_string(), "count": count}), || {
-        format!("{count} rows written to {}", file.display())
-    })
+    output.result(
+        &json!({"file": file.display().to_string(), "count": count}),
+        || format!("{count} rows written to {}", file.display()),
+    )
 }
 
 async fn write(args: &Args, context: &Context, writer: &mut Writer<'_>) -> Result<u64> {
@@ -82,10 +86,16 @@ async fn write(args: &Args, context: &Context, writer: &mut Writer<'_>) -> Resul
     };
     let mut count = 0;
     loop {
-        let page = client.list_resources(context.request(request.clone())).await?.into_inner();
+        let page = client
+            .list_resources(context.request(request.clone()))
+            .await?
+            .into_inner();
         for resource in &page.resources {
             let Some(record) = Record::of_resource(resource) else {
-                eprintln!("emend: left out, of a kind this version does not know: {:?}", resource.key);
+                eprintln!(
+                    "emend: left out, of a kind this version does not know: {:?}",
+                    resource.key
+                );
                 continue;
             };
             finished(writer.write(&record))?;

@@ -58,7 +58,10 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     let client = context.feedback().await?;
     match args.what {
         What::Get { feedback_id } => {
-            let request = GetFeedbackRequest { namespace: context.namespace(), feedback_id };
+            let request = GetFeedbackRequest {
+                namespace: context.namespace(),
+                feedback_id,
+            };
             let response = client.clone().get_feedback(context.request(request)).await?;
             let feedback = response
                 .into_inner()
@@ -103,19 +106,31 @@ fn table(feedback: &[Feedback]) -> Table {
     .of(feedback, |feedback| {
         [
             feedback.feedback_id.clone(),
-            feedback.reporter.as_ref().map(|reporter| reporter.id.clone()).unwrap_or_default(),
+            feedback
+                .reporter
+                .as_ref()
+                .map(|reporter| reporter.id.clone())
+                .unwrap_or_default(),
             what(feedback),
             feedback
                 .outcome
                 .as_ref()
                 .map_or_else(|| "pending".into(), |outcome| words::outcome_name(outcome.state)),
-            if feedback.retracted_at.is_some() { "retracted".into() } else { String::new() },
+            if feedback.retracted_at.is_some() {
+                "retracted".into()
+            } else {
+                String::new()
+            },
         ]
     })
 }
 
 fn what(feedback: &Feedback) -> String {
-    match feedback.correction.as_ref().and_then(|correction| correction.correction.as_ref()) {
+    match feedback
+        .correction
+        .as_ref()
+        .and_then(|correction| correction.correction.as_ref())
+    {
         None => "?".into(),
         Some(Oneof::Verb(verb)) => format!("{} → {}", verb.original_input, verb.correct_choice),
         Some(Oneof::PhraseMapping(mapping)) => format!("{} → {}", mapping.phrase, mapping.verb),
@@ -128,9 +143,17 @@ fn what(feedback: &Feedback) -> String {
 
 fn details(feedback: &Feedback) -> String {
     use std::fmt::Write as _;
-    let mut text = format!("feedback  {}\nwhat      {}\n", feedback.feedback_id, what(feedback));
+    let mut text = format!(
+        "feedback  {}\nwhat      {}\n",
+        feedback.feedback_id,
+        what(feedback)
+    );
     let reporter = feedback.reporter.clone().unwrap_or_default();
-    let context: Vec<_> = feedback.context.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let context: Vec<_> = feedback
+        .context
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
     for (name, value) in [
         ("reporter", reporter.id),
         ("caller", feedback.caller.clone()),
@@ -149,7 +172,12 @@ fn details(feedback: &Feedback) -> String {
         let _ = writeln!(text, "retracted {at} {}", feedback.retract_reason);
     }
     if let Some(outcome) = &feedback.outcome {
-        let _ = writeln!(text, "outcome   {}: {}", words::outcome_name(outcome.state), outcome.message);
+        let _ = writeln!(
+            text,
+            "outcome   {}: {}",
+            words::outcome_name(outcome.state),
+            outcome.message
+        );
         if !outcome.candidate_id.is_empty() {
             let _ = writeln!(text, "candidate {}", outcome.candidate_id);
         }

@@ -9,8 +9,8 @@ use std::{
 };
 
 use emend_proto::learning::v1::{
-    ImportAs, ImportError, ImportHeader, ImportMode, ImportResourcesRequest, ImportResourcesResponse, ImportRow,
-    ImportRows, import_resources_request::Message,
+    ImportAs, ImportError, ImportHeader, ImportMode, ImportResourcesRequest, ImportResourcesResponse,
+    ImportRow, ImportRows, import_resources_request::Message,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 use tempfile::NamedTempFile;
@@ -95,7 +95,9 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     let path = source.path().to_owned();
     let Checked { rows, bad } = blocking(move || check(&path, format)).await?;
     if rows > MOST {
-        return Err(Failure::usage(format!("{rows} rows; one import takes at most {MOST}")));
+        return Err(Failure::usage(format!(
+            "{rows} rows; one import takes at most {MOST}"
+        )));
     }
     if !bad.is_empty() && args.mode == BadRows::AllOrNothing {
         tell_bad(&bad);
@@ -153,7 +155,10 @@ struct Checked {
 }
 
 fn check(path: &Path, format: Format) -> io::Result<Checked> {
-    let mut checked = Checked { rows: 0, bad: Vec::new() };
+    let mut checked = Checked {
+        rows: 0,
+        bad: Vec::new(),
+    };
     format.read(BufReader::new(File::open(path)?), &mut |line, row| {
         match row {
             Ok(_) => checked.rows += 1,
@@ -192,7 +197,9 @@ async fn send(
     progress.finish_and_clear();
     // Where the server ended the call, its reason counts, not that the rows could no longer be sent.
     let response = answered?.into_inner();
-    reader.await.map_err(|error| Failure::failed(error.to_string()))??;
+    reader
+        .await
+        .map_err(|error| Failure::failed(error.to_string()))??;
     Ok(response)
 }
 
@@ -203,7 +210,13 @@ fn read_rows(
     sender: &mpsc::Sender<ImportResourcesRequest>,
     progress: &ProgressBar,
 ) -> io::Result<()> {
-    let send = |message| sender.blocking_send(ImportResourcesRequest { message: Some(message) }).is_ok();
+    let send = |message| {
+        sender
+            .blocking_send(ImportResourcesRequest {
+                message: Some(message),
+            })
+            .is_ok()
+    };
     let file = BufReader::new(File::open(path)?);
     if !send(Message::Header(header)) {
         return Ok(());
@@ -217,7 +230,9 @@ fn read_rows(
             return true;
         }
         progress.inc(ROWS as u64);
-        send(Message::Rows(ImportRows { rows: std::mem::take(&mut rows) }))
+        send(Message::Rows(ImportRows {
+            rows: std::mem::take(&mut rows),
+        }))
     });
     if !rows.is_empty() {
         progress.inc(rows.len() as u64);
@@ -243,8 +258,17 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send
 }
 
 fn tell_bad(bad: &[ImportError]) {
-    for ImportError { line, field, description } in bad {
-        let field = if field.is_empty() { String::new() } else { format!("{field}: ") };
+    for ImportError {
+        line,
+        field,
+        description,
+    } in bad
+    {
+        let field = if field.is_empty() {
+            String::new()
+        } else {
+            format!("{field}: ")
+        };
         eprintln!("line {line}: {field}{description}");
     }
 }

@@ -37,13 +37,15 @@ pub struct Args {
 
 /// Lists them, newest first.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
-    let (revisions, more) = list(context, args.limit, &|page_size, page_token| ListRevisionsRequest {
-        namespace: context.namespace(),
-        kind: args.kind.map_or(0, Kind::number),
-        key: args.key.clone(),
-        operation_id: args.operation.clone(),
-        page_size,
-        page_token,
+    let (revisions, more) = list(context, args.limit, &|page_size, page_token| {
+        ListRevisionsRequest {
+            namespace: context.namespace(),
+            kind: args.kind.map_or(0, Kind::number),
+            key: args.key.clone(),
+            operation_id: args.operation.clone(),
+            page_size,
+            page_token,
+        }
     })
     .await?;
     output.results(&revisions, view::revision, table, "No revisions.")?;
@@ -80,7 +82,11 @@ fn table(revisions: &[Revision]) -> Table {
     ]);
     for revision in revisions {
         let actor = revision.actor.clone().unwrap_or_default();
-        let by = if actor.on_behalf_of.is_empty() { actor.caller } else { actor.on_behalf_of };
+        let by = if actor.on_behalf_of.is_empty() {
+            actor.caller
+        } else {
+            actor.on_behalf_of
+        };
         for (index, change) in revision.changes.iter().enumerate() {
             // A revision's own columns stand once, at its first change.
             let once = |text: String| if index == 0 { text } else { String::new() };
@@ -100,8 +106,15 @@ fn table(revisions: &[Revision]) -> Table {
 fn what(change: &RevisionChange) -> String {
     let key = change.key.clone().unwrap_or_default();
     let prohibits = key.kind == Kind::Prohibition.number();
-    let whose = if key.user_id.is_empty() { String::new() } else { format!(" (for {})", key.user_id) };
-    let (before, after) = (view::maps_to(change.before.as_ref()), view::maps_to(change.after.as_ref()));
+    let whose = if key.user_id.is_empty() {
+        String::new()
+    } else {
+        format!(" (for {})", key.user_id)
+    };
+    let (before, after) = (
+        view::maps_to(change.before.as_ref()),
+        view::maps_to(change.after.as_ref()),
+    );
     let told = match (change.before.is_some(), change.after.is_some()) {
         (false, true) if prohibits => format!("{} ↛ {after}", key.key),
         (_, false) if prohibits => format!("{} may be {before} again", key.key),

@@ -7,12 +7,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use emend_proto::{
     common::v1::{
-        Correction, EntityCorrection, PhraseMapping, Reporter, VerbCorrection, correction::Correction as Oneof,
+        Correction, EntityCorrection, PhraseMapping, Reporter, VerbCorrection,
+        correction::Correction as Oneof,
     },
     feedback::v1::{SubmitFeedbackRequest, Wait},
-    learning::v1::{
-        ApproveCandidateRequest, CandidateStatus, ListCandidatesRequest, RejectCandidateRequest,
-    },
+    learning::v1::{ApproveCandidateRequest, CandidateStatus, ListCandidatesRequest, RejectCandidateRequest},
 };
 use rmcp::{
     ServerHandler, ServiceExt as _,
@@ -46,9 +45,18 @@ pub struct Args {
 
 /// Serves until standard input ends.
 pub async fn run(args: Args, context: &Context) -> Result {
-    let server = Server { context: context.clone(), reporter: args.reporter };
-    let running = server.serve(stdio()).await.map_err(|error| Failure::failed(error.to_string()))?;
-    running.waiting().await.map_err(|error| Failure::failed(error.to_string()))?;
+    let server = Server {
+        context: context.clone(),
+        reporter: args.reporter,
+    };
+    let running = server
+        .serve(stdio())
+        .await
+        .map_err(|error| Failure::failed(error.to_string()))?;
+    running
+        .waiting()
+        .await
+        .map_err(|error| Failure::failed(error.to_string()))?;
     Ok(())
 }
 
@@ -80,7 +88,7 @@ struct FeedbackParams {
     /// What the system chose, if known: a verb or an entity's id.
     #[serde(default)]
     system_choice: Option<String>,
-    /// What is right: a verb or an entity's id, 1 to 256 characters. Must differ from system_choice.
+    /// What is right: a verb or an entity's id, 1 to 256 characters. Must differ from `system_choice`.
     correct_choice: String,
     /// Why, in the user's words.
     #[serde(default)]
@@ -124,7 +132,7 @@ impl From<StatusParam> for CandidateStatus {
 /// Which candidates.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ListParams {
-    /// Only these statuses. Default: pending and awaiting_review.
+    /// Only these statuses. Default: `pending` and `awaiting_review`.
     #[serde(default)]
     statuses: Option<Vec<StatusParam>>,
     /// Only what is proposed for this phrase.
@@ -138,7 +146,7 @@ struct ListParams {
 /// A decision for a candidate.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ApproveParams {
-    /// The candidate's id, from intent_list or intent_feedback.
+    /// The candidate's id, from `intent_list` or `intent_feedback`.
     candidate_id: String,
     /// Why.
     #[serde(default)]
@@ -148,7 +156,7 @@ struct ApproveParams {
 /// A decision against a candidate.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct RejectParams {
-    /// The candidate's id, from intent_list or intent_feedback.
+    /// The candidate's id, from `intent_list` or `intent_feedback`.
     candidate_id: String,
     /// Why; shown to those who propose it again.
     reason: String,
@@ -199,15 +207,20 @@ impl Server {
         let system_choice = params.system_choice.unwrap_or_default();
         let (original_input, correct_choice) = (params.original_input, params.correct_choice);
         let oneof = match params.feedback_type {
-            FeedbackType::VerbCorrection => {
-                Oneof::Verb(VerbCorrection { original_input, system_choice, correct_choice })
-            }
-            FeedbackType::EntityCorrection => {
-                Oneof::Entity(EntityCorrection { original_input, system_choice, correct_choice })
-            }
-            FeedbackType::PhraseMapping => {
-                Oneof::PhraseMapping(PhraseMapping { phrase: original_input, verb: correct_choice })
-            }
+            FeedbackType::VerbCorrection => Oneof::Verb(VerbCorrection {
+                original_input,
+                system_choice,
+                correct_choice,
+            }),
+            FeedbackType::EntityCorrection => Oneof::Entity(EntityCorrection {
+                original_input,
+                system_choice,
+                correct_choice,
+            }),
+            FeedbackType::PhraseMapping => Oneof::PhraseMapping(PhraseMapping {
+                phrase: original_input,
+                verb: correct_choice,
+            }),
         };
         let request = SubmitFeedbackRequest {
             request_id: self.context.request_id(),
@@ -220,29 +233,45 @@ impl Server {
             reason: params.user_explanation.unwrap_or_default(),
             context: params.context.map(HashMap::from_iter).unwrap_or_default(),
             wait: Wait::Evaluated as i32,
-            correction: Some(Correction { correction: Some(oneof) }),
+            correction: Some(Correction {
+                correction: Some(oneof),
+            }),
             ..SubmitFeedbackRequest::default()
         };
         let mut client = self.context.feedback().await?;
-        let response = client.submit_feedback(self.context.request(request)).await?.into_inner();
+        let response = client
+            .submit_feedback(self.context.request(request))
+            .await?
+            .into_inner();
         let feedback = response
             .feedback
             .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
-        let message = feedback.outcome.as_ref().map_or("", |outcome| outcome.message.as_str());
+        let message = feedback
+            .outcome
+            .as_ref()
+            .map_or("", |outcome| outcome.message.as_str());
         Ok(json!({"message": message, "feedback": view::feedback(&feedback)}))
     }
 
     async fn candidates(&self, params: ListParams) -> Result<Value> {
-        let statuses = params.statuses.unwrap_or_else(|| vec![StatusParam::Pending, StatusParam::AwaitingReview]);
+        let statuses = params
+            .statuses
+            .unwrap_or_else(|| vec![StatusParam::Pending, StatusParam::AwaitingReview]);
         let request = ListCandidatesRequest {
             namespace: self.context.namespace(),
-            statuses: statuses.into_iter().map(|status| CandidateStatus::from(status) as i32).collect(),
+            statuses: statuses
+                .into_iter()
+                .map(|status| CandidateStatus::from(status) as i32)
+                .collect(),
             key: params.phrase.unwrap_or_default(),
             page_size: params.limit.unwrap_or_default(),
             ..ListCandidatesRequest::default()
         };
         let mut client = self.context.candidates().await?;
-        let page = client.list_candidates(self.context.request(request)).await?.into_inner();
+        let page = client
+            .list_candidates(self.context.request(request))
+            .await?
+            .into_inner();
         let candidates: Vec<_> = page.candidates.iter().map(view::candidate).collect();
         Ok(json!({"candidates": candidates, "more": !page.next_page_token.is_empty()}))
     }
@@ -256,8 +285,13 @@ impl Server {
             ..ApproveCandidateRequest::default()
         };
         let mut client = self.context.candidates().await?;
-        let response = client.approve_candidate(self.context.request(request)).await?.into_inner();
-        Ok(json!({"candidate": response.candidate.as_ref().map(view::candidate), "revision": response.revision}))
+        let response = client
+            .approve_candidate(self.context.request(request))
+            .await?
+            .into_inner();
+        Ok(
+            json!({"candidate": response.candidate.as_ref().map(view::candidate), "revision": response.revision}),
+        )
     }
 
     async fn decide_against(&self, params: RejectParams) -> Result<Value> {
@@ -269,8 +303,13 @@ impl Server {
             ..RejectCandidateRequest::default()
         };
         let mut client = self.context.candidates().await?;
-        let response = client.reject_candidate(self.context.request(request)).await?.into_inner();
-        Ok(json!({"candidate": response.candidate.as_ref().map(view::candidate), "revision": response.revision}))
+        let response = client
+            .reject_candidate(self.context.request(request))
+            .await?
+            .into_inner();
+        Ok(
+            json!({"candidate": response.candidate.as_ref().map(view::candidate), "revision": response.revision}),
+        )
     }
 }
 

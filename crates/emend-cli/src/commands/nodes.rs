@@ -35,7 +35,11 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     let seen_within = prost_types::Duration::try_from(args.seen_within)
         .map_err(|_| Failure::usage("--seen-within is too long"))?;
     let (nodes, more) = pages(args.limit, 1_000, |page_size, page_token| {
-        let request = ListNodesRequest { page_size, page_token, seen_within: Some(seen_within) };
+        let request = ListNodesRequest {
+            page_size,
+            page_token,
+            seen_within: Some(seen_within),
+        };
         let mut client = client.clone();
         async move {
             let page = client.list_nodes(context.request(request)).await?.into_inner();
@@ -66,8 +70,14 @@ fn table(nodes: &[Node]) -> Table {
             info.id,
             info.version,
             info.zone,
-            if node.connected { "open".into() } else { "closed".into() },
-            node.applied.as_ref().map_or_else(|| "–".into(), |cursor| cursor.revision.to_string()),
+            if node.connected {
+                "open".into()
+            } else {
+                "closed".into()
+            },
+            node.applied
+                .as_ref()
+                .map_or_else(|| "–".into(), |cursor| cursor.revision.to_string()),
             node.lag_revisions.to_string(),
             node.rejected_count.to_string(),
             node.delays.as_ref().map_or_else(|| "–".into(), delay),
@@ -95,11 +105,13 @@ fn quantile(histogram: &DelayHistogram, percent: i64) -> Option<String> {
     for (index, count) in histogram.counts.iter().enumerate() {
         seen += count;
         if seen >= wanted {
-            return Some(match (histogram.bounds_ms.get(index), histogram.bounds_ms.last()) {
-                (Some(bound), _) => format!("≤{bound} ms"),
-                (None, Some(last)) => format!(">{last} ms"),
-                (None, None) => "?".into(),
-            });
+            return Some(
+                match (histogram.bounds_ms.get(index), histogram.bounds_ms.last()) {
+                    (Some(bound), _) => format!("≤{bound} ms"),
+                    (None, Some(last)) => format!(">{last} ms"),
+                    (None, None) => "?".into(),
+                },
+            );
         }
     }
     None
@@ -111,9 +123,17 @@ mod tests {
 
     #[test]
     fn percentiles_are_the_bounds_of_their_buckets() {
-        let histogram = DelayHistogram { bounds_ms: vec![1, 10, 100], counts: vec![50, 48, 1, 1], sum_ms: 0 };
+        let histogram = DelayHistogram {
+            bounds_ms: vec![1, 10, 100],
+            counts: vec![50, 48, 1, 1],
+            sum_ms: 0,
+        };
         assert_eq!(delay(&histogram), "≤1 ms / ≤100 ms");
-        let slow = DelayHistogram { bounds_ms: vec![1], counts: vec![0, 3], sum_ms: 9_000 };
+        let slow = DelayHistogram {
+            bounds_ms: vec![1],
+            counts: vec![0, 3],
+            sum_ms: 9_000,
+        };
         assert_eq!(delay(&slow), ">1 ms / >1 ms");
         assert_eq!(delay(&DelayHistogram::default()), "–");
     }

@@ -48,17 +48,31 @@ enum What {
 /// Lists or redrives.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     match args.what {
-        What::List { all_namespaces, limit } => {
-            let namespace = if all_namespaces { String::new() } else { context.namespace() };
+        What::List {
+            all_namespaces,
+            limit,
+        } => {
+            let namespace = if all_namespaces {
+                String::new()
+            } else {
+                context.namespace()
+            };
             let (letters, more) = list(context, &namespace, limit).await?;
             output.results(&letters, view::dead_letter, table, "No dead letters.")?;
             super::candidates::tell_of_more(more);
             Ok(())
         }
         What::Redrive { event_ids } => {
-            let request = RedriveDeadLettersRequest { namespace: context.namespace(), event_ids };
+            let request = RedriveDeadLettersRequest {
+                namespace: context.namespace(),
+                event_ids,
+            };
             let mut client = context.feedback().await?;
-            let count = client.redrive_dead_letters(context.request(request)).await?.into_inner().redriven_count;
+            let count = client
+                .redrive_dead_letters(context.request(request))
+                .await?
+                .into_inner()
+                .redriven_count;
             output.result(&json!({"redrivenCount": count}), || match count {
                 1 => "1 event is due again".into(),
                 count => format!("{count} events are due again"),
@@ -71,10 +85,17 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
 pub async fn list(context: &Context, namespace: &str, limit: usize) -> Result<(Vec<DeadLetter>, bool)> {
     let client = context.feedback().await?;
     pages(limit, 500, |page_size, page_token| {
-        let request = ListDeadLettersRequest { namespace: namespace.to_owned(), page_size, page_token };
+        let request = ListDeadLettersRequest {
+            namespace: namespace.to_owned(),
+            page_size,
+            page_token,
+        };
         let mut client = client.clone();
         async move {
-            let page = client.list_dead_letters(context.request(request)).await?.into_inner();
+            let page = client
+                .list_dead_letters(context.request(request))
+                .await?
+                .into_inner();
             Ok((page.dead_letters, page.next_page_token))
         }
     })

@@ -93,7 +93,11 @@ struct Set {
 struct HalfLife(Option<Duration>);
 
 fn half_life(text: &str) -> Result<HalfLife, String> {
-    if text == "none" { Ok(HalfLife(None)) } else { words::duration(text).map(|span| HalfLife(Some(span))) }
+    if text == "none" {
+        Ok(HalfLife(None))
+    } else {
+        words::duration(text).map(|span| HalfLife(Some(span)))
+    }
 }
 
 /// Gets or sets.
@@ -101,12 +105,23 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     let mut client = context.policies().await?;
     let policy = match args.what {
         What::Get { kind } => {
-            let request = GetPolicyRequest { namespace: context.namespace(), kind: kind.number() };
-            client.get_policy(context.request(request)).await?.into_inner().policy
+            let request = GetPolicyRequest {
+                namespace: context.namespace(),
+                kind: kind.number(),
+            };
+            client
+                .get_policy(context.request(request))
+                .await?
+                .into_inner()
+                .policy
         }
         What::Set(set) => {
             let request = update(*set, context.namespace())?;
-            client.update_policy(context.request(request)).await?.into_inner().policy
+            client
+                .update_policy(context.request(request))
+                .await?
+                .into_inner()
+                .policy
         }
     };
     let policy = policy.ok_or_else(|| Failure::failed("learning-svc answered without the policy"))?;
@@ -164,7 +179,10 @@ fn shown(policy: &Policy) -> String {
     );
     let version = match policy.version {
         0 => "0 (the default; never set)".into(),
-        version => format!("{version}, set at {}", view::short_time(policy.updated_at.as_ref())),
+        version => format!(
+            "{version}, set at {}",
+            view::short_time(policy.updated_at.as_ref())
+        ),
     };
     let remaining = match policy.reevaluation_remaining {
         0 => "all is evaluated by it".into(),
@@ -176,7 +194,10 @@ fn shown(policy: &Policy) -> String {
         ("kind", words::kind_name(policy.kind)),
         ("risk", words::risk_name(policy.risk_level)),
         ("threshold", policy.threshold.to_string()),
-        ("counting", counting.trim_start_matches("COUNTING_").to_ascii_lowercase()),
+        (
+            "counting",
+            counting.trim_start_matches("COUNTING_").to_ascii_lowercase(),
+        ),
         ("half-life", half_life),
         ("max derived voters", policy.max_derived_voters.to_string()),
         ("max resources", policy.max_resources.to_string()),

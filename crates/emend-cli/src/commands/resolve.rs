@@ -39,7 +39,9 @@ pub struct Args {
 
 fn scored(text: &str) -> Result<(String, f64), String> {
     // The last sign counts: a choice may hold one itself.
-    let (choice, score) = text.rsplit_once('=').ok_or("expected CHOICE=SCORE, for example create_csa=0.7")?;
+    let (choice, score) = text
+        .rsplit_once('=')
+        .ok_or("expected CHOICE=SCORE, for example create_csa=0.7")?;
     let score: f64 = score.parse().map_err(|_| format!("{score:?} is not a number"))?;
     Ok((choice.to_owned(), score))
 }
@@ -58,7 +60,12 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             .collect(),
         min_revision: args.min_revision,
     };
-    let response = context.resources().await?.resolve(context.request(request)).await?.into_inner();
+    let response = context
+        .resources()
+        .await?
+        .resolve(context.request(request))
+        .await?
+        .into_inner();
     output.result(&view::resolved(&response), || shown(&response))
 }
 
@@ -66,7 +73,9 @@ fn shown(response: &ResolveResponse) -> String {
     let mut lines = vec![match &response.r#match {
         Some(found) => {
             let whose = words::short(
-                emend_proto::common::v1::Scope::try_from(found.scope).ok().map(|scope| scope.as_str_name()),
+                emend_proto::common::v1::Scope::try_from(found.scope)
+                    .ok()
+                    .map(|scope| scope.as_str_name()),
                 "SCOPE_",
                 found.scope,
             );

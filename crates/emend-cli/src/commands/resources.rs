@@ -6,9 +6,7 @@ use emend_proto::{
         EntityAliasValue, InvocationPhraseValue, ProhibitionValue, Resource, ResourceKey, ResourceValue,
         resource_value::Value as Learned,
     },
-    learning::v1::{
-        DeleteResourceRequest, GetResourceRequest, ListResourcesRequest, PutResourceRequest,
-    },
+    learning::v1::{DeleteResourceRequest, GetResourceRequest, ListResourcesRequest, PutResourceRequest},
 };
 use serde_json::json;
 
@@ -146,7 +144,9 @@ pub fn learned(kind: Kind, choice: String) -> Learned {
     match kind {
         Kind::InvocationPhrase => Learned::InvocationPhrase(InvocationPhraseValue { verb: choice }),
         Kind::EntityAlias => Learned::EntityAlias(EntityAliasValue { entity_id: choice }),
-        Kind::Prohibition => Learned::Prohibition(ProhibitionValue { forbidden_choice: choice }),
+        Kind::Prohibition => Learned::Prohibition(ProhibitionValue {
+            forbidden_choice: choice,
+        }),
     }
 }
 
@@ -157,10 +157,17 @@ pub fn put_request(namespace: String, kind: Kind, phrase: String, choice: String
             namespace,
             kind: kind.number(),
             key: phrase,
-            qualifier: if kind == Kind::Prohibition { choice.clone() } else { String::new() },
+            qualifier: if kind == Kind::Prohibition {
+                choice.clone()
+            } else {
+                String::new()
+            },
             user_id: String::new(),
         }),
-        value: Some(ResourceValue { value: Some(learned(kind, choice)), ..Default::default() }),
+        value: Some(ResourceValue {
+            value: Some(learned(kind, choice)),
+            ..Default::default()
+        }),
         ..Default::default()
     }
 }
@@ -175,10 +182,19 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             Ok(())
         }
         What::Get { key, min_revision } => {
-            let request = GetResourceRequest { key: Some(key.message(context.namespace())), min_revision };
-            let response = context.resources().await?.get_resource(context.request(request)).await?;
+            let request = GetResourceRequest {
+                key: Some(key.message(context.namespace())),
+                min_revision,
+            };
+            let response = context
+                .resources()
+                .await?
+                .get_resource(context.request(request))
+                .await?;
             let resource = there(response.into_inner().resource)?;
-            output.result(&view::resource(&resource), || table(&[resource.clone()]).render(crate::output::WIDTH))
+            output.result(&view::resource(&resource), || {
+                table(std::slice::from_ref(&resource)).render(crate::output::WIDTH)
+            })
         }
         What::Put(args) => {
             let mut request = put_request(context.namespace(), args.kind, args.phrase, args.choice);
@@ -188,7 +204,12 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             request.etag = args.etag;
             request.reason = args.reason;
             request.on_behalf_of = args.by;
-            let response = context.resources().await?.put_resource(context.request(request)).await?.into_inner();
+            let response = context
+                .resources()
+                .await?
+                .put_resource(context.request(request))
+                .await?
+                .into_inner();
             let resource = there(response.resource)?;
             let json = json!({"resource": view::resource(&resource), "revision": response.revision});
             output.result(&json, || match response.revision {
@@ -203,7 +224,12 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 reason: args.reason,
                 on_behalf_of: args.by,
             };
-            let response = context.resources().await?.delete_resource(context.request(request)).await?.into_inner();
+            let response = context
+                .resources()
+                .await?
+                .delete_resource(context.request(request))
+                .await?
+                .into_inner();
             output.result(&json!({"revision": response.revision}), || {
                 format!("Deleted (revision {})", response.revision)
             })
@@ -229,7 +255,10 @@ async fn list(args: &List, context: &Context) -> Result<(Vec<Resource>, bool)> {
         };
         let mut client = client.clone();
         async move {
-            let page = client.list_resources(context.request(request)).await?.into_inner();
+            let page = client
+                .list_resources(context.request(request))
+                .await?
+                .into_inner();
             Ok((page.resources, page.next_page_token))
         }
     })
@@ -239,7 +268,10 @@ async fn list(args: &List, context: &Context) -> Result<(Vec<Resource>, bool)> {
 /// A resource in a few words: `set up a CSA → create_isda`.
 pub fn what(resource: &Resource) -> String {
     let display = resource.value.as_ref().map_or("", |value| value.display.as_str());
-    let prohibits = resource.key.as_ref().is_some_and(|key| key.kind == Kind::Prohibition.number());
+    let prohibits = resource
+        .key
+        .as_ref()
+        .is_some_and(|key| key.kind == Kind::Prohibition.number());
     let arrow = if prohibits { '↛' } else { '→' };
     format!("{display} {arrow} {}", view::maps_to(resource.value.as_ref()))
 }

@@ -36,7 +36,11 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         reason: args.reason,
         wait: words::wait(args.wait) as i32,
     };
-    let response = context.feedback().await?.retract_feedback(context.request(request)).await?;
+    let response = context
+        .feedback()
+        .await?
+        .retract_feedback(context.request(request))
+        .await?;
     let feedback = response
         .into_inner()
         .feedback

@@ -33,8 +33,16 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         reason: args.reason,
         on_behalf_of: args.by,
     };
-    let response = context.resources().await?.revert_revision(context.request(request)).await?.into_inner();
+    let response = context
+        .resources()
+        .await?
+        .revert_revision(context.request(request))
+        .await?
+        .into_inner();
     output.result(&json!({"revision": response.revision}), || {
-        format!("Revision {} is taken back by revision {}", args.revision, response.revision)
+        format!(
+            "Revision {} is taken back by revision {}",
+            args.revision, response.revision
+        )
     })
 }

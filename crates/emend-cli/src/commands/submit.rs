@@ -61,7 +61,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum What {
     /// The wrong verb was chosen for what the user said
-    Verb(Choice),
+    Verb(Meant),
     /// A phrase means a verb
     Phrase {
         /// The phrase
@@ -70,7 +70,7 @@ enum What {
         verb: String,
     },
     /// The wrong entity was chosen for what the user said
-    Entity(Choice),
+    Entity(Meant),
     /// A choice is never to be offered for a phrase
     Prohibit {
         /// The phrase
@@ -81,7 +81,7 @@ enum What {
 }
 
 #[derive(Debug, clap::Args)]
-struct Choice {
+struct Meant {
     /// What the user said
     input: String,
     /// The right choice
@@ -94,22 +94,33 @@ struct Choice {
 impl From<What> for Correction {
     fn from(what: What) -> Self {
         let oneof = match what {
-            What::Verb(Choice { input, choice, instead_of }) => Oneof::Verb(VerbCorrection {
+            What::Verb(Meant {
+                input,
+                choice,
+                instead_of,
+            }) => Oneof::Verb(VerbCorrection {
                 original_input: input,
                 system_choice: instead_of.unwrap_or_default(),
                 correct_choice: choice,
             }),
             What::Phrase { phrase, verb } => Oneof::PhraseMapping(PhraseMapping { phrase, verb }),
-            What::Entity(Choice { input, choice, instead_of }) => Oneof::Entity(EntityCorrection {
+            What::Entity(Meant {
+                input,
+                choice,
+                instead_of,
+            }) => Oneof::Entity(EntityCorrection {
                 original_input: input,
                 system_choice: instead_of.unwrap_or_default(),
                 correct_choice: choice,
             }),
-            What::Prohibit { phrase, choice } => {
-                Oneof::Prohibition(Prohibition { phrase, forbidden_choice: choice })
-            }
+            What::Prohibit { phrase, choice } => Oneof::Prohibition(Prohibition {
+                phrase,
+                forbidden_choice: choice,
+            }),
         };
-        Self { correction: Some(oneof) }
+        Self {
+            correction: Some(oneof),
+        }
     }
 }
 
@@ -131,7 +142,11 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         wait: words::wait(args.wait) as i32,
         correction: Some(args.what.into()),
     };
-    let response = context.feedback().await?.submit_feedback(context.request(request)).await?;
+    let response = context
+        .feedback()
+        .await?
+        .submit_feedback(context.request(request))
+        .await?;
     let feedback = response
         .into_inner()
         .feedback

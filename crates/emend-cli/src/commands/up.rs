@@ -26,10 +26,21 @@ When both services serve, one line is written to standard output, and nothing el
 The log goes to standard error. SIGTERM or ctrl-c ends it in good order; a second one at once.")]
 pub struct Args {
     /// The directory of the SQLite files, which this process alone uses
-    #[arg(long, value_name = "DIR", default_value = "emend-data", env = "EMEND_DATA_DIR")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = "emend-data",
+        env = "EMEND_DATA_DIR"
+    )]
     data_dir: PathBuf,
     /// Keep the data in PostgreSQL instead, both services in one database
-    #[arg(long, value_name = "URL", env = "EMEND_DATABASE_URL", hide_env_values = true, conflicts_with = "ephemeral")]
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "EMEND_DATABASE_URL",
+        hide_env_values = true,
+        conflicts_with = "ephemeral"
+    )]
     database_url: Option<DatabaseUrl>,
     /// Keep the data in a directory that is removed at the end
     #[arg(long)]
@@ -57,7 +68,9 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     .await?;
     let (feedback, learning) = (pair.feedback(), pair.learning());
     let json = json!({"ready": {"feedback": feedback.to_string(), "learning": learning.to_string()}});
-    output.result(&json, || format!("emend: ready feedback={feedback} learning={learning}"))?;
+    output.result(&json, || {
+        format!("emend: ready feedback={feedback} learning={learning}")
+    })?;
     let code = run_until_signal(&lifecycle, GRACE).await;
     pair.close().await;
     Ok(code)

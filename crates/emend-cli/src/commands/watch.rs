@@ -69,8 +69,10 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     for kind in &args.kind {
         builder = builder.kind(core_kind(*kind));
     }
-    let (node, mut events) =
-        builder.spawn_observed(&lifecycle).await.map_err(|error| Failure::usage(error.to_string()))?;
+    let (node, mut events) = builder
+        .spawn_observed(&lifecycle)
+        .await
+        .map_err(|error| Failure::usage(error.to_string()))?;
     let until = args.until.map(Revision);
     let watched = loop {
         let observed = tokio::select! {
@@ -79,9 +81,10 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         };
         let told = match observed {
             None => break Err(Failure::failed("the subscriber has ended")),
-            Some(Observed::Missed(count)) => output.result(&json!({"event": "missed", "count": count}), || {
-                format!("({count} lines were missed: the output is too slow)")
-            }),
+            Some(Observed::Missed(count)) => output
+                .result(&json!({"event": "missed", "count": count}), || {
+                    format!("({count} lines were missed: the output is too slow)")
+                }),
             Some(Observed::Event(event)) => tell(&event, output),
         };
         if let Err(failure) = told {
@@ -105,11 +108,11 @@ fn core_kind(kind: Kind) -> CoreKind {
 
 fn tell(event: &SubscriberEvent, output: &mut Output<'_>) -> Result {
     match event {
-        SubscriberEvent::Updated { update, applied_at } => {
-            update.changes.iter().try_for_each(|change| {
-                output.result(&change_json(change, *applied_at), || change_text(change, *applied_at))
+        SubscriberEvent::Updated { update, applied_at } => update.changes.iter().try_for_each(|change| {
+            output.result(&change_json(change, *applied_at), || {
+                change_text(change, *applied_at)
             })
-        }
+        }),
         SubscriberEvent::Snapshot { snapshot, .. } => {
             let reason = reason_name(snapshot.reason);
             let json = json!({
@@ -120,7 +123,10 @@ fn tell(event: &SubscriberEvent, output: &mut Output<'_>) -> Result {
                 "reason": snapshot.reason.as_str_name(),
             });
             output.result(&json, || {
-                format!("snapshot at revision {}: {} resources ({reason})", snapshot.revision, snapshot.count)
+                format!(
+                    "snapshot at revision {}: {} resources ({reason})",
+                    snapshot.revision, snapshot.count
+                )
             })
         }
         SubscriberEvent::Connected => output.result(&json!({"event": "connected"}), || "connected".into()),
@@ -132,14 +138,20 @@ fn tell(event: &SubscriberEvent, output: &mut Output<'_>) -> Result {
             .result(&json!({"event": "bookmark", "revision": revision.0}), || {
                 format!("current at revision {revision}")
             }),
-        SubscriberEvent::DigestMismatch { differences } => output
-            .result(&json!({"event": "mismatch", "differences": differences}), || {
-                format!("differs from the server, asks for a snapshot: {}", differences.join("; "))
-            }),
+        SubscriberEvent::DigestMismatch { differences } => {
+            output.result(&json!({"event": "mismatch", "differences": differences}), || {
+                format!(
+                    "differs from the server, asks for a snapshot: {}",
+                    differences.join("; ")
+                )
+            })
+        }
         SubscriberEvent::Disconnected { reason, retry_in } => {
             let json =
                 json!({"event": "disconnected", "reason": reason, "retryInSeconds": retry_in.as_secs_f64()});
-            output.result(&json, || format!("disconnected ({reason}); tries again in {retry_in:.1?}"))
+            output.result(&json, || {
+                format!("disconnected ({reason}); tries again in {retry_in:.1?}")
+            })
         }
         // A watcher keeps no copy on disk.
         SubscriberEvent::Restored { .. }
@@ -191,8 +203,16 @@ fn change_text(change: &AppliedChange, applied_at: Timestamp) -> String {
         State::Deleted if prohibits => format!("{} may be {} again", key.key, key.qualifier),
         State::Deleted => format!("{} is forgotten", key.key),
     };
-    let whose = if key.user_id.is_empty() { String::new() } else { format!(" (for {})", key.user_id) };
+    let whose = if key.user_id.is_empty() {
+        String::new()
+    } else {
+        format!(" (for {})", key.user_id)
+    };
     let cause = words::cause_name(change.cause as i32);
     let delay = millis(change.committed_at, applied_at).map_or_else(String::new, |ms| format!(", {ms} ms"));
-    format!("{:>6}  {}: {what}{whose}  [{cause}{delay}]", change.revision, words::kind_name(key.kind))
+    format!(
+        "{:>6}  {}: {what}{whose}  [{cause}{delay}]",
+        change.revision,
+        words::kind_name(key.kind)
+    )
 }

@@ -9,8 +9,8 @@ use emend_core::{FeedbackId, Kind as CoreKind, Namespace, Revision, UserId};
 use emend_proto::{
     common::v1::OutcomeState,
     learning::v1::{
-        ApproveCandidateRequest, BackendCandidate, ListCandidatesRequest, ListNodesRequest, ListResourcesRequest,
-        ResolveRequest, RevertRevisionRequest,
+        ApproveCandidateRequest, BackendCandidate, ListCandidatesRequest, ListNodesRequest,
+        ListResourcesRequest, ResolveRequest, RevertRevisionRequest,
     },
 };
 use emend_runtime::Lifecycle;
@@ -84,7 +84,8 @@ impl Day {
     pub(super) async fn begin(context: &Context, lifecycle: &Lifecycle) -> Result<Self> {
         let mut context = context.clone();
         context.global.namespace = Some(NAMESPACE.into());
-        let namespace = Namespace::parse(NAMESPACE).map_err(|invalid| Failure::failed(invalid.to_string()))?;
+        let namespace =
+            Namespace::parse(NAMESPACE).map_err(|invalid| Failure::failed(invalid.to_string()))?;
         let feedback = FeedbackClient::new(uri(context.feedback_addr()))
             .map_err(|error| Failure::failed(error.to_string()))?
             .deadline(PATIENCE);
@@ -102,14 +103,24 @@ impl Day {
             bounded(view.wait_until_filled(), "the first state of a node").await?;
             nodes.push(Node { name, view, events });
         }
-        Ok(Self { context, namespace, feedback, nodes, said: HashMap::new(), newest: 0 })
+        Ok(Self {
+            context,
+            namespace,
+            feedback,
+            nodes,
+            said: HashMap::new(),
+            newest: 0,
+        })
     }
 
     /// Plays a step: asks, acts, waits, asks again.
     pub(super) async fn play(&mut self, step: &Step) -> Result<Seen> {
         let before = self.answers(step.ask)?;
         let mut wrong = Vec::new();
-        let revision = self.act(step, &mut wrong).await?.filter(|revision| *revision > self.newest);
+        let revision = self
+            .act(step, &mut wrong)
+            .await?
+            .filter(|revision| *revision > self.newest);
         let mut times = vec![(None, None); self.nodes.len()];
         if let Some(revision) = revision {
             self.newest = revision;
@@ -120,33 +131,49 @@ impl Day {
         let after = self.answers(step.ask)?;
         for (node, answer) in self.nodes.iter().zip(&after) {
             if *answer != step.expect {
-                wrong.push(format!("{} answers {answer:?}, should answer {:?}", node.name, step.expect));
+                wrong.push(format!(
+                    "{} answers {answer:?}, should answer {:?}",
+                    node.name, step.expect
+                ));
             }
         }
         let server = self.server_answers(step.ask).await?;
         if server != step.expect {
-            wrong.push(format!("learning-svc answers {server:?}, should answer {:?}", step.expect));
+            wrong.push(format!(
+                "learning-svc answers {server:?}, should answer {:?}",
+                step.expect
+            ));
         }
         let nodes = self
             .nodes
             .iter()
             .zip(before.into_iter().zip(after))
             .zip(times)
-            .map(|((node, (before, after)), (since_commit, since_feedback))| NodeSeen {
-                node: node.name,
-                before,
-                after,
-                since_commit,
-                since_feedback,
-            })
+            .map(
+                |((node, (before, after)), (since_commit, since_feedback))| NodeSeen {
+                    node: node.name,
+                    before,
+                    after,
+                    since_commit,
+                    since_feedback,
+                },
+            )
             .collect();
-        Ok(Seen { nodes, revision, wrong })
+        Ok(Seen {
+            nodes,
+            revision,
+            wrong,
+        })
     }
 
     /// Does it; answers with the revision that it wrote, if it wrote one.
     async fn act(&mut self, step: &Step, wrong: &mut Vec<String>) -> Result<Option<i64>> {
         match &step.act {
-            Act::Say { reporters, what, outcome } => self.say(reporters, *what, step, *outcome, wrong).await,
+            Act::Say {
+                reporters,
+                what,
+                outcome,
+            } => self.say(reporters, *what, step, *outcome, wrong).await,
             Act::Retract { reporter } => {
                 let feedback_id = self
                     .said
@@ -157,17 +184,33 @@ impl Day {
                     .retract(&self.namespace, feedback_id, "on reflection", true)
                     .await
                     .map_err(|error| Failure::Refused(Box::new(error.0)))?;
-                settled(&self.feedback, &self.namespace, retracted, Instant::now() + PATIENCE).await?;
+                settled(
+                    &self.feedback,
+                    &self.namespace,
+                    retracted,
+                    Instant::now() + PATIENCE,
+                )
+                .await?;
                 // The outcome of a retraction names no revision; the trail does.
                 self.newest_revision().await.map(Some)
             }
             Act::Approve { choice } => self.approve(step.ask, choice).await.map(Some),
             Act::Put { choice } => {
-                let mut request =
-                    put_request(NAMESPACE.into(), step.ask.kind, step.ask.phrase.into(), (*choice).into());
+                let mut request = put_request(
+                    NAMESPACE.into(),
+                    step.ask.kind,
+                    step.ask.phrase.into(),
+                    (*choice).into(),
+                );
                 request.on_behalf_of = "dana".into();
                 let mut client = self.context.resources().await?;
-                Ok(Some(client.put_resource(self.context.request(request)).await?.into_inner().revision))
+                Ok(Some(
+                    client
+                        .put_resource(self.context.request(request))
+                        .await?
+                        .into_inner()
+                        .revision,
+                ))
             }
             Act::RevertNewest => {
                 let request = RevertRevisionRequest {
@@ -177,7 +220,13 @@ impl Day {
                     on_behalf_of: "dana".into(),
                 };
                 let mut client = self.context.resources().await?;
-                Ok(Some(client.revert_revision(self.context.request(request)).await?.into_inner().revision))
+                Ok(Some(
+                    client
+                        .revert_revision(self.context.request(request))
+                        .await?
+                        .into_inner()
+                        .revision,
+                ))
             }
         }
     }
@@ -194,11 +243,23 @@ impl Day {
         for &reporter in reporters {
             let recorded = self
                 .feedback
-                .submit(submission(what).reporter(reporter).client("emend-demo").wait_evaluated())
+                .submit(
+                    submission(what)
+                        .reporter(reporter)
+                        .client("emend-demo")
+                        .wait_evaluated(),
+                )
                 .await
                 .map_err(|error| Failure::Refused(Box::new(error.0)))?;
-            let recorded = settled(&self.feedback, &self.namespace, recorded, Instant::now() + PATIENCE).await?;
-            self.said.insert((reporter, step.ask.phrase), recorded.feedback_id);
+            let recorded = settled(
+                &self.feedback,
+                &self.namespace,
+                recorded,
+                Instant::now() + PATIENCE,
+            )
+            .await?;
+            self.said
+                .insert((reporter, step.ask.phrase), recorded.feedback_id);
             last = Some(recorded);
         }
         let last = last.ok_or_else(|| Failure::failed("nobody said anything"))?;
@@ -213,16 +274,15 @@ impl Day {
     }
 
     async fn newest_revision(&self) -> Result<i64> {
-        let (revisions, _) =
-            crate::commands::log::list(&self.context, 1, &|page_size, page_token| {
-                emend_proto::learning::v1::ListRevisionsRequest {
-                    namespace: NAMESPACE.into(),
-                    page_size,
-                    page_token,
-                    ..Default::default()
-                }
-            })
-            .await?;
+        let (revisions, _) = crate::commands::log::list(&self.context, 1, &|page_size, page_token| {
+            emend_proto::learning::v1::ListRevisionsRequest {
+                namespace: NAMESPACE.into(),
+                page_size,
+                page_token,
+                ..Default::default()
+            }
+        })
+        .await?;
         Ok(revisions.first().map_or(0, |revision| revision.revision))
     }
 
@@ -234,7 +294,10 @@ impl Day {
             key: question.phrase.into(),
             ..Default::default()
         };
-        let page = client.list_candidates(self.context.request(request)).await?.into_inner();
+        let page = client
+            .list_candidates(self.context.request(request))
+            .await?
+            .into_inner();
         let candidate = page
             .candidates
             .into_iter()
@@ -248,7 +311,11 @@ impl Day {
             on_behalf_of: "dana".into(),
             ..Default::default()
         };
-        Ok(client.approve_candidate(self.context.request(request)).await?.into_inner().revision)
+        Ok(client
+            .approve_candidate(self.context.request(request))
+            .await?
+            .into_inner()
+            .revision)
     }
 
     /// What each node answers.
@@ -265,9 +332,19 @@ impl Day {
             .map(|node| {
                 let resolved = node
                     .view
-                    .resolve(&self.namespace, kind, question.phrase, user.as_ref(), own.iter().copied())
+                    .resolve(
+                        &self.namespace,
+                        kind,
+                        question.phrase,
+                        user.as_ref(),
+                        own.iter().copied(),
+                    )
                     .map_err(|invalid| Failure::failed(invalid.to_string()))?;
-                Ok(answer(resolved.found.map(|found| found.value), &resolved.prohibited, own))
+                Ok(answer(
+                    resolved.found.map(|found| found.value),
+                    &resolved.prohibited,
+                    own,
+                ))
             })
             .collect()
     }
@@ -282,13 +359,20 @@ impl Day {
             user_id: question.user.into(),
             backend_candidates: own
                 .iter()
-                .map(|&(value, score)| BackendCandidate { value: value.into(), score })
+                .map(|&(value, score)| BackendCandidate {
+                    value: value.into(),
+                    score,
+                })
                 .collect(),
             min_revision: self.newest,
         };
         let mut client = self.context.resources().await?;
         let resolved = client.resolve(self.context.request(request)).await?.into_inner();
-        Ok(answer(resolved.r#match.map(|found| found.value), &resolved.prohibited, own))
+        Ok(answer(
+            resolved.r#match.map(|found| found.value),
+            &resolved.prohibited,
+            own,
+        ))
     }
 
     /// Whether both nodes hold what the database holds, and whether the fleet's page shows both.
@@ -297,13 +381,23 @@ impl Day {
         for node in &self.nodes {
             let staleness = node.view.staleness();
             if staleness.revision != Revision(self.newest) || staleness.in_doubt || !staleness.connected {
-                wrong.push(format!("{} stands at {staleness:?}, the log at {}", node.name, self.newest));
+                wrong.push(format!(
+                    "{} stands at {staleness:?}, the log at {}",
+                    node.name, self.newest
+                ));
             }
         }
         let mut subscriptions = self.context.subscriptions().await?;
-        let listed = subscriptions.list_nodes(self.context.request(ListNodesRequest::default())).await?.into_inner();
+        let listed = subscriptions
+            .list_nodes(self.context.request(ListNodesRequest::default()))
+            .await?
+            .into_inner();
         if listed.nodes.len() != NODES.len() || listed.head_revision != self.newest {
-            wrong.push(format!("learning-svc lists {} nodes, head {}", listed.nodes.len(), listed.head_revision));
+            wrong.push(format!(
+                "learning-svc lists {} nodes, head {}",
+                listed.nodes.len(),
+                listed.head_revision
+            ));
         }
         let mut client = self.context.resources().await?;
         let mut resources = 0;
@@ -314,16 +408,28 @@ impl Day {
                 min_revision: self.newest,
                 ..Default::default()
             };
-            resources += client.list_resources(self.context.request(request)).await?.into_inner().resources.len();
+            resources += client
+                .list_resources(self.context.request(request))
+                .await?
+                .into_inner()
+                .resources
+                .len();
         }
-        Ok(End { revision: self.newest, resources, wrong })
+        Ok(End {
+            revision: self.newest,
+            resources,
+            wrong,
+        })
     }
 }
 
 /// The learned choice, else the backend's best that is not prohibited.
 fn answer(learned: Option<String>, prohibited: &[String], own: &[(&str, f64)]) -> Answer {
     match learned {
-        Some(choice) => Answer { choice, learned: true },
+        Some(choice) => Answer {
+            choice,
+            learned: true,
+        },
         None => Answer {
             choice: own
                 .iter()
@@ -337,10 +443,16 @@ fn answer(learned: Option<String>, prohibited: &[String], own: &[(&str, f64)]) -
 
 fn submission(what: Said) -> Submission {
     match what {
-        Said::Verb { words, is, instead_of } => Submission::verb(NAMESPACE, words, is).system_choice(instead_of),
-        Said::Entity { words, is, instead_of } => {
-            Submission::entity(NAMESPACE, words, is).system_choice(instead_of)
-        }
+        Said::Verb {
+            words,
+            is,
+            instead_of,
+        } => Submission::verb(NAMESPACE, words, is).system_choice(instead_of),
+        Said::Entity {
+            words,
+            is,
+            instead_of,
+        } => Submission::entity(NAMESPACE, words, is).system_choice(instead_of),
         Said::Never { words, choice } => Submission::prohibition(NAMESPACE, words, choice),
         Said::ForMe { words, is } => Submission::phrase_mapping(NAMESPACE, words, is).for_reporter_only(),
     }
@@ -357,7 +469,10 @@ async fn applied(node: &mut Node, revision: i64) -> Result<Times> {
                 Some(Observed::Missed(_)) => {}
                 Some(Observed::Event(event)) => match &*event {
                     SubscriberEvent::Updated { update, applied_at } if update.to >= Revision(revision) => {
-                        let change = update.changes.iter().find(|change| change.revision == Revision(revision));
+                        let change = update
+                            .changes
+                            .iter()
+                            .find(|change| change.revision == Revision(revision));
                         let since = |at: Option<Timestamp>| {
                             at.and_then(|at| Duration::try_from(applied_at.duration_since(at)).ok())
                         };

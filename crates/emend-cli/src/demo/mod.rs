@@ -36,7 +36,10 @@ pub async fn run(_args: Args, context: &Context, output: &mut Output<'_>) -> Res
     match (stopped, &*wrong) {
         (Some(reason), _) => Err(Failure::failed(reason)),
         (None, []) => Ok(()),
-        (None, wrong) => Err(Failure::failed(format!("not as it should be:\n  {}", wrong.join("\n  ")))),
+        (None, wrong) => Err(Failure::failed(format!(
+            "not as it should be:\n  {}",
+            wrong.join("\n  ")
+        ))),
     }
 }
 
@@ -51,7 +54,11 @@ async fn play(lifecycle: &Lifecycle, context: &Context, output: &mut Output<'_>)
     let mut wrong = Vec::new();
     for step in script::day() {
         let seen = day.play(&step).await?;
-        wrong.extend(seen.wrong.iter().map(|what| format!("{} {}: {what}", step.at, step.told)));
+        wrong.extend(
+            seen.wrong
+                .iter()
+                .map(|what| format!("{} {}: {what}", step.at, step.told)),
+        );
         output.result(&table::step_json(&step, &seen), || table::step(&step, &seen))?;
     }
     let end = day.end().await?;

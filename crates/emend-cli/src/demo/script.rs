@@ -28,7 +28,11 @@ pub(super) struct Step {
 #[derive(Debug)]
 pub(super) enum Act {
     /// Reporters say the same, each for himself; the last gets this outcome.
-    Say { reporters: &'static [&'static str], what: Said, outcome: OutcomeState },
+    Say {
+        reporters: &'static [&'static str],
+        what: Said,
+        outcome: OutcomeState,
+    },
     /// A reporter takes back what he said of the question's phrase.
     Retract { reporter: &'static str },
     /// An operator approves a choice for the question's phrase.
@@ -43,11 +47,22 @@ pub(super) enum Act {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Said {
     /// The verb for these words is another.
-    Verb { words: &'static str, is: &'static str, instead_of: &'static str },
+    Verb {
+        words: &'static str,
+        is: &'static str,
+        instead_of: &'static str,
+    },
     /// The entity for these words is another.
-    Entity { words: &'static str, is: &'static str, instead_of: &'static str },
+    Entity {
+        words: &'static str,
+        is: &'static str,
+        instead_of: &'static str,
+    },
     /// Never this choice.
-    Never { words: &'static str, choice: &'static str },
+    Never {
+        words: &'static str,
+        choice: &'static str,
+    },
     /// For me alone, these words mean a verb.
     ForMe { words: &'static str, is: &'static str },
 }
@@ -69,15 +84,43 @@ pub(super) struct Answer {
     pub learned: bool,
 }
 
-const CSA: Question = Question { kind: Kind::InvocationPhrase, phrase: "set up a CSA", user: "" };
-const SMITH: Question = Question { kind: Kind::EntityAlias, phrase: "J. Smith", user: "" };
-const WIND_DOWN: Question = Question { kind: Kind::InvocationPhrase, phrase: "wind down the fund", user: "" };
-const PACK: Question = Question { kind: Kind::InvocationPhrase, phrase: "send my usual pack", user: "mia" };
-const LUX: Question = Question { kind: Kind::EntityAlias, phrase: "the Lux fund", user: "" };
+const CSA: Question = Question {
+    kind: Kind::InvocationPhrase,
+    phrase: "set up a CSA",
+    user: "",
+};
+const SMITH: Question = Question {
+    kind: Kind::EntityAlias,
+    phrase: "J. Smith",
+    user: "",
+};
+const WIND_DOWN: Question = Question {
+    kind: Kind::InvocationPhrase,
+    phrase: "wind down the fund",
+    user: "",
+};
+const PACK: Question = Question {
+    kind: Kind::InvocationPhrase,
+    phrase: "send my usual pack",
+    user: "mia",
+};
+const LUX: Question = Question {
+    kind: Kind::EntityAlias,
+    phrase: "the Lux fund",
+    user: "",
+};
 
-const ISDA: Said = Said::Verb { words: "set up a CSA", is: "create_isda", instead_of: "create_csa" };
+const ISDA: Said = Said::Verb {
+    words: "set up a CSA",
+    is: "create_isda",
+    instead_of: "create_csa",
+};
 /// The same words in full-width letters and with more spaces.
-const ISDA_WIDE: Said = Said::Verb { words: "  Ｓｅｔ up　a  CSA ", is: "create_isda", instead_of: "create_csa" };
+const ISDA_WIDE: Said = Said::Verb {
+    words: "  Ｓｅｔ up　a  CSA ",
+    is: "create_isda",
+    instead_of: "create_csa",
+};
 
 /// What the search backend answers by itself, best first: (choice, score).
 pub(super) fn backend(question: Question) -> &'static [(&'static str, f64)] {
@@ -92,16 +135,26 @@ pub(super) fn backend(question: Question) -> &'static [(&'static str, f64)] {
 }
 
 fn learned(choice: &str) -> Answer {
-    Answer { choice: choice.into(), learned: true }
+    Answer {
+        choice: choice.into(),
+        learned: true,
+    }
 }
 
 fn own(choice: &str) -> Answer {
-    Answer { choice: choice.into(), learned: false }
+    Answer {
+        choice: choice.into(),
+        learned: false,
+    }
 }
 
 /// The day.
 pub(super) fn day() -> Vec<Step> {
-    let say = |reporters, what, outcome| Act::Say { reporters, what, outcome };
+    let say = |reporters, what, outcome| Act::Say {
+        reporters,
+        what,
+        outcome,
+    };
     vec![
         Step {
             at: "09:02",
@@ -122,7 +175,11 @@ pub(super) fn day() -> Vec<Step> {
             told: "Dev disagrees: one rival against three changes nothing.",
             act: say(
                 &["dev"],
-                Said::Verb { words: "set up a CSA", is: "create_csa", instead_of: "create_isda" },
+                Said::Verb {
+                    words: "set up a CSA",
+                    is: "create_csa",
+                    instead_of: "create_isda",
+                },
                 OutcomeState::Pending,
             ),
             ask: CSA,
@@ -133,7 +190,11 @@ pub(super) fn day() -> Vec<Step> {
             told: "Ana: the other “J. Smith”. An alias is low risk: at once.",
             act: say(
                 &["ana"],
-                Said::Entity { words: "J. Smith", is: "jane.smith", instead_of: "john.smith" },
+                Said::Entity {
+                    words: "J. Smith",
+                    is: "jane.smith",
+                    instead_of: "john.smith",
+                },
                 OutcomeState::Applied,
             ),
             ask: SMITH,
@@ -144,7 +205,10 @@ pub(super) fn day() -> Vec<Step> {
             told: "Three: never “delete_fund” for “wind down the fund”.",
             act: say(
                 &["ana", "ben", "eve"],
-                Said::Never { words: "wind down the fund", choice: "delete_fund" },
+                Said::Never {
+                    words: "wind down the fund",
+                    choice: "delete_fund",
+                },
                 OutcomeState::Applied,
             ),
             ask: WIND_DOWN,
@@ -155,7 +219,10 @@ pub(super) fn day() -> Vec<Step> {
             told: "Mia, for herself: “send my usual pack” is the NAV pack.",
             act: say(
                 &["mia"],
-                Said::ForMe { words: "send my usual pack", is: "send_nav_pack" },
+                Said::ForMe {
+                    words: "send my usual pack",
+                    is: "send_nav_pack",
+                },
                 OutcomeState::Applied,
             ),
             ask: PACK,
@@ -171,7 +238,9 @@ pub(super) fn day() -> Vec<Step> {
         Step {
             at: "14:30",
             told: "Dana, an operator, approves the ISDA: pinned.",
-            act: Act::Approve { choice: "create_isda" },
+            act: Act::Approve {
+                choice: "create_isda",
+            },
             ask: CSA,
             expect: learned("create_isda"),
         },
@@ -180,7 +249,11 @@ pub(super) fn day() -> Vec<Step> {
             told: "Four more want the CSA. It awaits review: Dana decided.",
             act: say(
                 &["eve", "finn", "gus", "hal"],
-                Said::Verb { words: "set up a CSA", is: "create_csa", instead_of: "create_isda" },
+                Said::Verb {
+                    words: "set up a CSA",
+                    is: "create_csa",
+                    instead_of: "create_isda",
+                },
                 OutcomeState::AwaitingReview,
             ),
             ask: CSA,

@@ -52,7 +52,11 @@ pub(super) fn step(step: &Step, seen: &Seen) -> String {
             )
         })
         .collect();
-    lines.extend(seen.wrong.iter().map(|what| format!("       NOT AS IT SHOULD BE: {what}")));
+    lines.extend(
+        seen.wrong
+            .iter()
+            .map(|what| format!("       NOT AS IT SHOULD BE: {what}")),
+    );
     lines.join("\n")
 }
 
@@ -99,7 +103,17 @@ fn shown(answer: &Answer) -> String {
 }
 
 fn millis(span: Option<Duration>) -> String {
-    span.map_or_else(|| "–".into(), |span| format!("{:.1}", span.as_secs_f64() * 1_000.0))
+    span.map_or_else(
+        || "–".into(),
+        |span| {
+            let millis = span.as_secs_f64() * 1_000.0;
+            if millis < 1_000.0 {
+                format!("{millis:.1}")
+            } else {
+                format!("{millis:.0}")
+            }
+        },
+    )
 }
 
 /// Breaks a text at spaces into lines of at most `width` characters.
@@ -141,7 +155,11 @@ mod tests {
                     since_feedback: Some(Duration::from_millis(12_345)),
                 })
                 .collect();
-            let seen = Seen { nodes, revision: Some(1), wrong: vec![] };
+            let seen = Seen {
+                nodes,
+                revision: Some(1),
+                wrong: vec![],
+            };
             let text = super::step(&step, &seen);
             assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
             assert_eq!(text.lines().count(), 2, "two nodes, two lines: {text}");

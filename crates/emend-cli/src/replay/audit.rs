@@ -75,13 +75,28 @@ impl Auditor {
     pub fn new(context: Context, namespace: &str) -> Self {
         let mut context = context;
         context.global.namespace = Some(namespace.to_owned());
-        Self { context, namespace: namespace.to_owned(), seen: 0, revisions: 0, replayed: HashMap::new() }
+        Self {
+            context,
+            namespace: namespace.to_owned(),
+            seen: 0,
+            revisions: 0,
+            replayed: HashMap::new(),
+        }
     }
 
     /// Figures are counted from the namespace's records, so there must be none from before.
     pub async fn expect_empty(&self) -> Result {
-        let request = ListFeedbackRequest { namespace: self.namespace.clone(), page_size: 1, ..Default::default() };
-        let feedback = self.context.feedback().await?.list_feedback(self.context.request(request)).await?;
+        let request = ListFeedbackRequest {
+            namespace: self.namespace.clone(),
+            page_size: 1,
+            ..Default::default()
+        };
+        let feedback = self
+            .context
+            .feedback()
+            .await?
+            .list_feedback(self.context.request(request))
+            .await?;
         let (revisions, _) = self.revisions(1).await?;
         if feedback.into_inner().feedback.is_empty() && revisions.is_empty() {
             return Ok(());
@@ -93,11 +108,13 @@ impl Auditor {
     }
 
     async fn revisions(&self, limit: usize) -> Result<(Vec<emend_proto::learning::v1::Revision>, bool)> {
-        commands::log::list(&self.context, limit, &|page_size, page_token| ListRevisionsRequest {
-            namespace: self.namespace.clone(),
-            page_size,
-            page_token,
-            ..Default::default()
+        commands::log::list(&self.context, limit, &|page_size, page_token| {
+            ListRevisionsRequest {
+                namespace: self.namespace.clone(),
+                page_size,
+                page_token,
+                ..Default::default()
+            }
         })
         .await
     }
@@ -112,7 +129,10 @@ impl Auditor {
         };
         let mut fresh = Vec::new();
         'pages: loop {
-            let page = client.list_revisions(self.context.request(request.clone())).await?.into_inner();
+            let page = client
+                .list_revisions(self.context.request(request.clone()))
+                .await?
+                .into_inner();
             for revision in page.revisions {
                 if revision.revision <= self.seen {
                     break 'pages;
@@ -155,11 +175,17 @@ impl Auditor {
     /// Whether everything that was submitted is there, and the node holds what the database holds.
     pub async fn finish(mut self, submitted: u64, node: &NodeHandle, dataset: &Dataset) -> Result<Audit> {
         self.since_last(dataset).await?;
-        let mut audit = Audit { submitted, revisions: self.revisions, ..Audit::default() };
+        let mut audit = Audit {
+            submitted,
+            revisions: self.revisions,
+            ..Audit::default()
+        };
         self.count_feedback(&mut audit).await?;
         self.count_candidates(&mut audit).await?;
-        audit.dead_letters =
-            commands::outbox::list(&self.context, &self.namespace, 0).await?.0.len() as u64;
+        audit.dead_letters = commands::outbox::list(&self.context, &self.namespace, 0)
+            .await?
+            .0
+            .len() as u64;
         let resources = self.resources().await?;
         audit.resources = resources.len() as u64;
         for (key, verb) in &resources {
@@ -175,7 +201,11 @@ impl Auditor {
         expect("corrections evaluated", audit.evaluated, submitted);
         expect("corrections counted", audit.counted, submitted);
         expect("dead letters", audit.dead_letters, 0);
-        expect("resources that the node answers with", audit.on_the_node, audit.resources);
+        expect(
+            "resources that the node answers with",
+            audit.on_the_node,
+            audit.resources,
+        );
         let from_the_trail: BTreeMap<_, _> = self.replayed.into_iter().collect();
         if from_the_trail != resources {
             audit.problems.push(format!(
@@ -185,7 +215,9 @@ impl Auditor {
             ));
         }
         if node.view().staleness().in_doubt {
-            audit.problems.push("the node's digests differ from the server's".into());
+            audit
+                .problems
+                .push("the node's digests differ from the server's".into());
         }
         Ok(audit)
     }
@@ -209,7 +241,10 @@ impl Auditor {
         audit.stored = feedback.len() as u64;
         let evaluated = feedback.iter().filter(|feedback| {
             feedback.delivery_state == DeliveryState::Delivered as i32
-                && feedback.outcome.as_ref().is_some_and(|outcome| outcome.reason != NOT_EVALUATED)
+                && feedback
+                    .outcome
+                    .as_ref()
+                    .is_some_and(|outcome| outcome.reason != NOT_EVALUATED)
         });
         audit.evaluated = evaluated.count() as u64;
         Ok(())
@@ -232,7 +267,10 @@ impl Auditor {
         })
         .await?;
         let awaiting = emend_proto::learning::v1::CandidateStatus::AwaitingReview as i32;
-        audit.awaiting_review = candidates.iter().filter(|candidate| candidate.status == awaiting).count() as u64;
+        audit.awaiting_review = candidates
+            .iter()
+            .filter(|candidate| candidate.status == awaiting)
+            .count() as u64;
         audit.counted = candidates
             .iter()
             .map(|candidate| u64::try_from(candidate.occurrence_count).unwrap_or_default())
@@ -259,16 +297,21 @@ impl Auditor {
             }
         })
         .await?;
-        let pairs = resources.into_iter().filter_map(|resource| match resource.value?.value? {
-            Learned::InvocationPhrase(phrase) => Some((resource.key?.key, phrase.verb)),
-            Learned::EntityAlias(_) | Learned::Prohibition(_) => None,
-        });
+        let pairs = resources
+            .into_iter()
+            .filter_map(|resource| match resource.value?.value? {
+                Learned::InvocationPhrase(phrase) => Some((resource.key?.key, phrase.verb)),
+                Learned::EntityAlias(_) | Learned::Prohibition(_) => None,
+            });
         Ok(pairs.collect())
     }
 
     fn answers(&self, node: &NodeHandle, key: &str) -> Option<String> {
         let namespace = Namespace::parse(&self.namespace).ok()?;
-        let resolved = node.view().resolve(&namespace, Kind::InvocationPhrase, key, None, []).ok()?;
+        let resolved = node
+            .view()
+            .resolve(&namespace, Kind::InvocationPhrase, key, None, [])
+            .ok()?;
         resolved.found.map(|found| found.value)
     }
 }

@@ -28,7 +28,14 @@ const WRONG: &str = "#b42318";
 /// Draws the report.
 pub fn draw(report: &Report) -> String {
     let mut svg = Svg::new();
-    svg.text(LEFT, 34.0, "start", 20.0, INK, "What the node answers, day by day");
+    svg.text(
+        LEFT,
+        34.0,
+        "start",
+        20.0,
+        INK,
+        "What the node answers, day by day",
+    );
     svg.text(LEFT, 56.0, "start", 13.0, MUTED, &subtitle(report));
     shares(&mut svg, &report.days);
     counts(&mut svg, &report.days);
@@ -59,19 +66,30 @@ fn y_share(share: f64) -> f64 {
     (SHARES.0 - SHARES.1).mul_add(share, SHARES.1)
 }
 
+/// A line's colour, its name, and what it counts.
+type Series = (&'static str, &'static str, fn(&Day) -> u64);
+const SERIES: [Series; 3] = [
+    (HIT, "answered right", |day| day.hits),
+    (LEARNED, "answered from what was learned", |day| day.learned),
+    (BASE, "answered right had nothing been learned", |day| {
+        day.base_hits
+    }),
+];
+
 fn shares(svg: &mut Svg, days: &[Day]) {
     for percent in [0.0, 0.25, 0.5, 0.75, 1.0] {
         let y = y_share(percent);
         svg.line((LEFT, y), (WIDTH - RIGHT, y), GRID);
-        svg.text(LEFT - 10.0, y + 4.0, "end", 12.0, MUTED, &format!("{:.0} %", 100.0 * percent));
+        svg.text(
+            LEFT - 10.0,
+            y + 4.0,
+            "end",
+            12.0,
+            MUTED,
+            &format!("{:.0} %", 100.0 * percent),
+        );
     }
     svg.label(&SHARES, "share of queries");
-    type Series = (&'static str, &'static str, fn(&Day) -> u64);
-    const SERIES: [Series; 3] = [
-        (HIT, "answered right", |day| day.hits),
-        (LEARNED, "answered from what was learned", |day| day.learned),
-        (BASE, "answered right had nothing been learned", |day| day.base_hits),
-    ];
     let mut legend = LEFT;
     for (colour, name, count) in SERIES {
         let points: Vec<(f64, f64)> = days
@@ -81,7 +99,11 @@ fn shares(svg: &mut Svg, days: &[Day]) {
             .collect();
         svg.polyline(&points, colour);
         for (point, day) in points.iter().zip(days) {
-            let told = format!("day {}: {:.1} % {name}", day.number, 100.0 * share(count(day), day.queries));
+            let told = format!(
+                "day {}: {:.1} % {name}",
+                day.number,
+                100.0 * share(count(day), day.queries)
+            );
             svg.dot(*point, colour, &told);
         }
         legend = svg.legend(legend, SHARES.0 - 20.0, colour, name);
@@ -89,13 +111,24 @@ fn shares(svg: &mut Svg, days: &[Day]) {
 }
 
 fn counts(svg: &mut Svg, days: &[Day]) {
-    let most = days.iter().map(|day| day.corrections_needed().max(day.promotions)).max().unwrap_or(0);
+    let most = days
+        .iter()
+        .map(|day| day.corrections_needed().max(day.promotions))
+        .max()
+        .unwrap_or(0);
     let top = ceiling(most);
     let y = |count: u64| (COUNTS.0 - COUNTS.1).mul_add(share(count, top), COUNTS.1);
     for quarter in 0..=2 {
         let count = top * quarter / 2;
         svg.line((LEFT, y(count)), (WIDTH - RIGHT, y(count)), GRID);
-        svg.text(LEFT - 10.0, y(count) + 4.0, "end", 12.0, MUTED, &count.to_string());
+        svg.text(
+            LEFT - 10.0,
+            y(count) + 4.0,
+            "end",
+            12.0,
+            MUTED,
+            &count.to_string(),
+        );
     }
     svg.label(&COUNTS, "count");
     let column = (WIDTH - LEFT - RIGHT) / number(days.len() as u64);
@@ -106,15 +139,22 @@ fn counts(svg: &mut Svg, days: &[Day]) {
             let told = format!("day {}: {count} {name}", day.number);
             svg.bar((left, y(count)), (bar, COUNTS.1 - y(count)), colour, &told);
         };
-        draw(middle - bar - 2.0, day.corrections_needed(), NEEDED, "corrections still needed");
+        draw(
+            middle - bar - 2.0,
+            day.corrections_needed(),
+            NEEDED,
+            "corrections still needed",
+        );
         draw(middle + 2.0, day.promotions, PROMOTED, "promotions");
         // Over the promotions, of which they are a part.
         draw(middle + 2.0, day.wrong_promotions, WRONG, "wrong promotions");
     }
     let mut legend = LEFT;
-    for (colour, name) in
-        [(NEEDED, "corrections still needed"), (PROMOTED, "promotions"), (WRONG, "of them wrong")]
-    {
+    for (colour, name) in [
+        (NEEDED, "corrections still needed"),
+        (PROMOTED, "promotions"),
+        (WRONG, "of them wrong"),
+    ] {
         legend = svg.legend(legend, COUNTS.0 - 20.0, colour, name);
     }
 }
@@ -123,9 +163,23 @@ fn days(svg: &mut Svg, days: &[Day]) {
     // As many labels as there is room for.
     let step = days.len().div_ceil(25).max(1);
     for (index, day) in days.iter().enumerate().step_by(step) {
-        svg.text(x(index, days.len()), COUNTS.1 + 20.0, "middle", 12.0, MUTED, &day.number.to_string());
+        svg.text(
+            x(index, days.len()),
+            COUNTS.1 + 20.0,
+            "middle",
+            12.0,
+            MUTED,
+            &day.number.to_string(),
+        );
     }
-    svg.text(f64::midpoint(LEFT, WIDTH - RIGHT), COUNTS.1 + 46.0, "middle", 13.0, INK, "day");
+    svg.text(
+        f64::midpoint(LEFT, WIDTH - RIGHT),
+        COUNTS.1 + 46.0,
+        "middle",
+        13.0,
+        INK,
+        "day",
+    );
 }
 
 /// The next of 2, 4, 10, 20, 40, 100 … : halves of it are whole.
@@ -156,7 +210,10 @@ impl Svg {
             svg.0,
             r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" font-family="system-ui, sans-serif" role="img">"#
         );
-        let _ = writeln!(svg.0, r##"<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>"##);
+        let _ = writeln!(
+            svg.0,
+            r##"<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>"##
+        );
         svg
     }
 
@@ -237,7 +294,10 @@ impl Svg {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }
 
 #[cfg(test)]
@@ -250,12 +310,18 @@ mod tests {
         let mut open = Vec::new();
         let mut rest = svg.trim();
         while let Some(start) = rest.find('<') {
-            let Some(end) = rest[start..].find('>').map(|end| start + end) else { return false };
+            let Some(end) = rest[start..].find('>').map(|end| start + end) else {
+                return false;
+            };
             let tag = &rest[start + 1..end];
-            if tag.matches('"').count() % 2 != 0 {
+            if !tag.matches('"').count().is_multiple_of(2) {
                 return false;
             }
-            let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap_or_default();
+            let name = tag
+                .trim_start_matches('/')
+                .split([' ', '/'])
+                .next()
+                .unwrap_or_default();
             if tag.starts_with('/') {
                 if open.pop() != Some(name) {
                     return false;
@@ -283,7 +349,12 @@ mod tests {
         let chart = draw(&report());
         assert_eq!(chart.matches("<polyline").count(), 3);
         assert_eq!(chart.matches("<circle").count(), 9);
-        for part in ["share of queries", "promotions", "of them wrong", "day 3: 72.0 % answered right"] {
+        for part in [
+            "share of queries",
+            "promotions",
+            "of them wrong",
+            "day 3: 72.0 % answered right",
+        ] {
             assert!(chart.contains(part), "{part}");
         }
         assert!(!chart.contains("NaN") && !chart.contains("inf"));

@@ -56,7 +56,11 @@ impl Dataset {
     /// Of (text, category) rows. Phrases that are the same in their one form are taken once, and those with several
     /// meanings not at all: no answer to them would be right.
     pub fn new(train: Vec<(String, String)>, test: Vec<(String, String)>) -> Self {
-        let mut labels: Vec<String> = train.iter().chain(&test).map(|(_, label)| label.clone()).collect();
+        let mut labels: Vec<String> = train
+            .iter()
+            .chain(&test)
+            .map(|(_, label)| label.clone())
+            .collect();
         labels.sort_unstable();
         labels.dedup();
         let utterances = |rows: Vec<(String, String)>| -> Vec<Utterance> {
@@ -71,19 +75,29 @@ impl Dataset {
         let (train, test) = (utterances(train), utterances(test));
         let mut meanings: HashMap<NormalizedKey, Option<Label>> = HashMap::new();
         for utterance in &train {
-            let meaning = meanings.entry(utterance.key.clone()).or_insert(Some(utterance.label));
+            let meaning = meanings
+                .entry(utterance.key.clone())
+                .or_insert(Some(utterance.label));
             if *meaning != Some(utterance.label) {
                 *meaning = None;
             }
         }
-        let truth: HashMap<_, _> =
-            meanings.into_iter().filter_map(|(key, meaning)| Some((key, meaning?))).collect();
+        let truth: HashMap<_, _> = meanings
+            .into_iter()
+            .filter_map(|(key, meaning)| Some((key, meaning?)))
+            .collect();
         let mut taken = std::collections::HashSet::new();
         let train: Vec<Utterance> = train
             .into_iter()
             .filter(|utterance| truth.contains_key(&utterance.key) && taken.insert(utterance.key.clone()))
             .collect();
-        Self { left_out: rows_of_train - train.len(), labels, train, test, truth }
+        Self {
+            left_out: rows_of_train - train.len(),
+            labels,
+            train,
+            test,
+            truth,
+        }
     }
 
     /// The name of the label that is right for a phrase in its one form.
@@ -116,16 +130,28 @@ mod tests {
     use super::*;
 
     fn rows(rows: &[(&str, &str)]) -> Vec<(String, String)> {
-        rows.iter().map(|&(text, label)| (text.into(), label.into())).collect()
+        rows.iter()
+            .map(|&(text, label)| (text.into(), label.into()))
+            .collect()
     }
 
     #[test]
     fn a_phrase_is_taken_once_and_one_with_two_meanings_not_at_all() {
         let dataset = Dataset::new(
-            rows(&[("Where is it?", "a"), ("where  IS it?", "a"), ("What?", "a"), ("what?", "b"), ("Who?", "b")]),
+            rows(&[
+                ("Where is it?", "a"),
+                ("where  IS it?", "a"),
+                ("What?", "a"),
+                ("what?", "b"),
+                ("Who?", "b"),
+            ]),
             rows(&[("Where?", "c")]),
         );
-        let texts: Vec<_> = dataset.train.iter().map(|utterance| utterance.text.as_str()).collect();
+        let texts: Vec<_> = dataset
+            .train
+            .iter()
+            .map(|utterance| utterance.text.as_str())
+            .collect();
         assert_eq!(texts, ["Where is it?", "Who?"]);
         assert_eq!(dataset.left_out, 3);
         assert_eq!(dataset.labels, ["a", "b", "c"]);
@@ -143,6 +169,9 @@ mod tests {
         assert_eq!((dataset.train.len(), dataset.test.len()), (2, 1));
         file("test.csv", "label,text\na,four\n");
         let refused = Dataset::load(directory.path()).unwrap_err().to_string();
-        assert!(refused.contains("test.csv") && refused.contains("category"), "{refused}");
+        assert!(
+            refused.contains("test.csv") && refused.contains("category"),
+            "{refused}"
+        );
     }
 }

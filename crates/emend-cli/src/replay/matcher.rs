@@ -18,7 +18,10 @@ pub struct BaseMatcher {
 impl BaseMatcher {
     /// Knows the labels' names, and nothing else.
     pub fn new(labels: &[String]) -> Self {
-        let mut matcher = Self { by_word: HashMap::new(), sizes: Vec::with_capacity(labels.len()) };
+        let mut matcher = Self {
+            by_word: HashMap::new(),
+            sizes: Vec::with_capacity(labels.len()),
+        };
         for (label, name) in labels.iter().enumerate() {
             let words = words(name);
             matcher.sizes.push(words.len());
@@ -42,7 +45,9 @@ impl BaseMatcher {
             .into_iter()
             // a/b against c/d without fractions: a·d against c·b.
             .max_by(|&(one, a), &(other, c)| {
-                (a * self.sizes[other]).cmp(&(c * self.sizes[one])).then(other.cmp(&one))
+                (a * self.sizes[other])
+                    .cmp(&(c * self.sizes[one]))
+                    .then(other.cmp(&one))
             })
             .map(|(label, _)| label)
     }
@@ -60,7 +65,12 @@ mod tests {
     use super::*;
 
     fn best(utterance: &str) -> Option<&'static str> {
-        const LABELS: [&str; 4] = ["card_arrival", "card_not_working", "lost_or_stolen_card", "top_up_failed"];
+        const LABELS: [&str; 4] = [
+            "card_arrival",
+            "card_not_working",
+            "lost_or_stolen_card",
+            "top_up_failed",
+        ];
         let matcher = BaseMatcher::new(&LABELS.map(str::to_owned));
         matcher.best(utterance).map(|label| LABELS[label])
     }

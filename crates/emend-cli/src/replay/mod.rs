@@ -111,7 +111,9 @@ fn exponent(text: &str) -> Result<f64, String> {
 /// Lets the days pass and tells what was learned.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     if args.noise + args.colluders > 1.0 {
-        return Err(Failure::usage("--noise and --colluders together must be at most 1"));
+        return Err(Failure::usage(
+            "--noise and --colluders together must be at most 1",
+        ));
     }
     let directory = args.dataset.clone();
     let dataset = tokio::task::spawn_blocking(move || Dataset::load(&directory))
@@ -129,7 +131,11 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     let settings = Settings {
         namespace: context.global.namespace.clone().unwrap_or_else(|| {
             let unique = context.entropy.uuid_v4().simple().to_string();
-            if running { format!("replay-{}", &unique[..8]) } else { "replay".into() }
+            if running {
+                format!("replay-{}", &unique[..8])
+            } else {
+                "replay".into()
+            }
         }),
         days: args.days,
         queries_per_day: args.queries_per_day,
@@ -162,7 +168,10 @@ fn tell(report: &Report, args: &Args, output: &mut Output<'_>) -> Result {
     }
     match &*report.audit.problems {
         [] => Ok(()),
-        problems => Err(Failure::failed(format!("the services lost something:\n  {}", problems.join("\n  ")))),
+        problems => Err(Failure::failed(format!(
+            "the services lost something:\n  {}",
+            problems.join("\n  ")
+        ))),
     }
 }
 

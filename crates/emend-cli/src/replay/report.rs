@@ -108,7 +108,18 @@ impl Report {
     /// What stands above the days.
     pub fn heading(dataset: &Dataset, settings: &Settings, people: &People) -> String {
         let row = |cells: [&str; 10]| {
-            let [day, queries, hits, base, learned, needed, submitted, promotions, wrong, phrases] = cells;
+            let [
+                day,
+                queries,
+                hits,
+                base,
+                learned,
+                needed,
+                submitted,
+                promotions,
+                wrong,
+                phrases,
+            ] = cells;
             format!(
                 "{day:>3} {queries:>7} {hits:>8} {base:>9} {learned:>9} {needed:>12} {submitted:>12} {promotions:>11} \
                  {wrong:>7} {phrases:>8}"
@@ -129,9 +140,28 @@ impl Report {
                 settings.threshold, settings.seed, settings.namespace
             ),
             String::new(),
-            row(["", "", "hit", "without", "answered", "corrections", "corrections", "", "of them", "phrases"]),
             row([
-                "day", "queries", "rate", "learning", "learned", "still needed", "submitted", "promotions", "wrong",
+                "",
+                "",
+                "hit",
+                "without",
+                "answered",
+                "corrections",
+                "corrections",
+                "",
+                "of them",
+                "phrases",
+            ]),
+            row([
+                "day",
+                "queries",
+                "rate",
+                "learning",
+                "learned",
+                "still needed",
+                "submitted",
+                "promotions",
+                "wrong",
                 "learned",
             ]),
         ]
@@ -157,13 +187,14 @@ impl Report {
                 percent_fine(wrong, promotions),
             ),
             format!(
-                "test.csv     {} right with what was learned, {} without: {} of {} utterances had been learned.",
+                "test.csv     {} right with what was learned, {} without: {} of {} had been learned.",
                 percent(test.hits, test.queries),
                 percent(test.base_hits, test.queries),
                 test.learned,
                 test.queries,
             ),
-            "             Look-ups are exact: what was learned for one wording says nothing of another.".into(),
+            "             Look-ups are exact: what was learned for one wording says nothing of another."
+                .into(),
         ];
         if *awaiting_review > 0 {
             lines.push(format!("for a person {awaiting_review} candidates await review"));
@@ -172,14 +203,19 @@ impl Report {
             lines.push(format!(
                 "nothing lost {submitted} corrections stored, delivered, evaluated and counted once; {revisions} revisions;"
             ));
-            lines.push(format!("             the node holds what the database holds. {:.1} s in all.", self.seconds));
+            lines.push(format!(
+                "             the node holds what the database holds. {:.1} s in all.",
+                self.seconds
+            ));
         }
         lines.join("\n")
     }
 
     /// Promotions, and of them the wrong ones.
     pub fn promotions(&self) -> (u64, u64) {
-        self.days.iter().fold((0, 0), |(all, wrong), day| (all + day.promotions, wrong + day.wrong_promotions))
+        self.days.iter().fold((0, 0), |(all, wrong), day| {
+            (all + day.promotions, wrong + day.wrong_promotions)
+        })
     }
 
     /// All of it as one JSON document.
@@ -272,7 +308,11 @@ impl Report {
 /// A part of a whole; 0 of nothing.
 #[expect(clippy::cast_precision_loss, reason = "counts are far smaller than 2^52")]
 pub fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
 }
 
 fn percent(part: u64, whole: u64) -> String {
@@ -313,13 +353,27 @@ pub(super) mod tests {
                 threshold: 3,
                 seed: 7,
             },
-            people: People { honest: 170, erring: 20, colluding: 10, target: "a & <b>".into() },
+            people: People {
+                honest: 170,
+                erring: 20,
+                colluding: 10,
+                target: "a & <b>".into(),
+            },
             labels: 77,
             utterances: 9_999,
             left_out: 4,
             days: vec![day(1, 540, 230), day(2, 670, 340), day(3, 720, 400)],
-            test: TestSet { queries: 3_080, hits: 990, base_hits: 984, learned: 7 },
-            audit: Audit { submitted: 1_070, stored: 1_070, ..Audit::default() },
+            test: TestSet {
+                queries: 3_080,
+                hits: 990,
+                base_hits: 984,
+                learned: 7,
+            },
+            audit: Audit {
+                submitted: 1_070,
+                stored: 1_070,
+                ..Audit::default()
+            },
             seconds: 12.0,
         }
     }
@@ -331,7 +385,13 @@ pub(super) mod tests {
         let heading = Report::heading(&dataset, &report.settings, &report.people);
         let last = heading.lines().last().unwrap().chars().count();
         assert_eq!(report.days[0].row().chars().count(), last);
-        assert!(heading.lines().chain(report.summary().lines()).all(|line| line.chars().count() <= 100), "{heading}");
+        assert!(
+            heading
+                .lines()
+                .chain(report.summary().lines())
+                .all(|line| line.chars().count() <= 100),
+            "{heading}"
+        );
         assert!(last <= 100);
     }
 
@@ -340,7 +400,10 @@ pub(super) mod tests {
         let json = report().to_json();
         assert_eq!(json["days"][0]["hitRate"], 0.54);
         assert_eq!(json["days"][1]["correctionsNeeded"], 330);
-        assert_eq!((json["promotions"].as_u64(), json["wrongPromotions"].as_u64()), (Some(120), Some(1)));
+        assert_eq!(
+            (json["promotions"].as_u64(), json["wrongPromotions"].as_u64()),
+            (Some(120), Some(1))
+        );
         assert!(report().summary().contains("(0.83 %)"));
         assert!((share(0, 0)).abs() < f64::EPSILON);
     }

@@ -51,7 +51,13 @@ impl Population {
         characters[erring..erring + colluding].fill(Character::Colluding);
         characters.shuffle(&mut rng);
         let target = rng.random_range(0..labels);
-        Self { characters, target, labels, attack_right_answers, rng }
+        Self {
+            characters,
+            target,
+            labels,
+            attack_right_answers,
+            rng,
+        }
     }
 
     /// The label that the colluders push.
@@ -61,7 +67,10 @@ impl Population {
 
     /// How many there are of a kind.
     pub fn count(&self, character: Character) -> usize {
-        self.characters.iter().filter(|&&other| other == character).count()
+        self.characters
+            .iter()
+            .filter(|&&other| other == character)
+            .count()
     }
 
     /// What a reporter who got this answer says is right; none: says nothing. Never what was answered: there would be
@@ -79,8 +88,9 @@ impl Population {
 
     /// A label that is neither right nor what was answered; none where there is no such.
     fn wrong_label(&mut self, answer: Option<Label>, truth: Label) -> Option<Label> {
-        let wrong: Vec<Label> =
-            (0..self.labels).filter(|&label| label != truth && Some(label) != answer).collect();
+        let wrong: Vec<Label> = (0..self.labels)
+            .filter(|&label| label != truth && Some(label) != answer)
+            .collect();
         (!wrong.is_empty()).then(|| wrong[self.rng.random_range(0..wrong.len())])
     }
 }
@@ -129,7 +139,9 @@ mod tests {
     #[test]
     fn who_errs_is_never_right_and_never_repeats_the_answer() {
         let mut erring = of(Character::Erring, false);
-        let said: Vec<_> = (0..200).map(|_| erring.correction(0, Some(1), 2).unwrap()).collect();
+        let said: Vec<_> = (0..200)
+            .map(|_| erring.correction(0, Some(1), 2).unwrap())
+            .collect();
         assert!(said.iter().all(|&label| label != 1 && label != 2));
         assert!((0..6).filter(|label| said.contains(label)).count() == 4);
         assert_eq!(erring.correction(0, Some(2), 2), None);
@@ -143,15 +155,30 @@ mod tests {
         for reporter in 0..10 {
             assert_eq!(colluding.correction(reporter, Some(answer), truth), Some(target));
         }
-        assert_eq!(colluding.correction(0, Some(target), truth), None, "it says so already");
-        assert_eq!(colluding.correction(0, Some(truth), truth), None, "right answers are left alone");
+        assert_eq!(
+            colluding.correction(0, Some(target), truth),
+            None,
+            "it says so already"
+        );
+        assert_eq!(
+            colluding.correction(0, Some(truth), truth),
+            None,
+            "right answers are left alone"
+        );
     }
 
     #[test]
     fn right_answers_are_disputed_only_where_asked_for() {
         let mut colluding = of(Character::Colluding, true);
         let truth = (colluding.target() + 1) % 6;
-        assert_eq!(colluding.correction(0, Some(truth), truth), Some(colluding.target()));
-        assert!(of(Character::Erring, true).correction(0, Some(truth), truth).is_some());
+        assert_eq!(
+            colluding.correction(0, Some(truth), truth),
+            Some(colluding.target())
+        );
+        assert!(
+            of(Character::Erring, true)
+                .correction(0, Some(truth), truth)
+                .is_some()
+        );
     }
 }

@@ -33,7 +33,7 @@ use crate::{
 /// Corrections that are submitted together.
 const BATCH: usize = 100;
 /// How long a batch may take to be evaluated, and the node to catch up.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// What is played.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,8 +78,8 @@ pub async fn run(
     // Draws of one kind do not depend on how many of another kind there are.
     let seed = settings.seed;
     let reporters = settings.reporters as usize;
-    let mut traffic =
-        Traffic::new(dataset.train.len(), reporters, settings.zipf_exponent, seed).map_err(Failure::Failed)?;
+    let mut traffic = Traffic::new(dataset.train.len(), reporters, settings.zipf_exponent, seed)
+        .map_err(Failure::Failed)?;
     let mut population = Population::new(
         reporters,
         dataset.labels.len(),
@@ -102,7 +102,10 @@ pub async fn run(
     let progress = progress_bar(&settings);
     let mut days = Vec::new();
     for number in 1..=settings.days {
-        let mut day = Day { number, ..Day::default() };
+        let mut day = Day {
+            number,
+            ..Day::default()
+        };
         for _ in 0..settings.queries_per_day {
             let query = traffic.draw();
             let utterance = &dataset.train[query.utterance];
@@ -156,17 +159,24 @@ async fn set_threshold(context: &Context, settings: &Settings) -> Result {
     };
     let request = UpdatePolicyRequest {
         policy: Some(policy),
-        update_mask: Some(FieldMask { paths: vec!["threshold".into()] }),
+        update_mask: Some(FieldMask {
+            paths: vec!["threshold".into()],
+        }),
         reason: "replay".into(),
         on_behalf_of: String::new(),
     };
-    context.policies().await?.update_policy(context.request(request)).await?;
+    context
+        .policies()
+        .await?
+        .update_policy(context.request(request))
+        .await?;
     Ok(())
 }
 
 fn progress_bar(settings: &Settings) -> ProgressBar {
     let bar = ProgressBar::new(u64::from(settings.days) * u64::from(settings.queries_per_day));
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} queries, {eta} left") {
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} queries, {eta} left")
+    {
         bar.set_style(style);
     }
     bar
@@ -201,12 +211,15 @@ impl<'d> Loop<'d> {
         let feedback = FeedbackClient::new(uri(context.feedback_addr()))
             .map_err(|error| Failure::usage(error.to_string()))?
             .deadline(PATIENCE);
-        let node = Subscriber::builder(uri(context.learning_addr()), format!("{}-node", settings.namespace))
-            .namespace(settings.namespace.clone())
-            .version(concat!("emend-cli/", env!("CARGO_PKG_VERSION")))
-            .spawn(lifecycle)
-            .await
-            .map_err(|error| Failure::usage(error.to_string()))?;
+        let node = Subscriber::builder(
+            uri(context.learning_addr()),
+            format!("{}-node", settings.namespace),
+        )
+        .namespace(settings.namespace.clone())
+        .version(concat!("emend-cli/", env!("CARGO_PKG_VERSION")))
+        .spawn(lifecycle)
+        .await
+        .map_err(|error| Failure::usage(error.to_string()))?;
         timeout(PATIENCE, node.view().wait_until_filled())
             .await
             .map_err(|_| Failure::failed("the node got nothing from learning-svc"))?;
@@ -228,20 +241,31 @@ impl<'d> Loop<'d> {
             .node
             .view()
             .resolve(&self.namespace, Kind::InvocationPhrase, &utterance.text, None, [])
-            .map_err(|invalid| Failure::failed(format!("{:?} can't be looked up: {invalid}", utterance.text)))?;
+            .map_err(|invalid| {
+                Failure::failed(format!("{:?} can't be looked up: {invalid}", utterance.text))
+            })?;
         let answer = match resolved.found {
-            None => Answer { label: base, learned: false },
+            None => Answer {
+                label: base,
+                learned: false,
+            },
             // A label that nobody could have said is no right answer.
-            Some(found) => Answer { label: self.dataset.labels.binary_search(&found.value).ok(), learned: true },
+            Some(found) => Answer {
+                label: self.dataset.labels.binary_search(&found.value).ok(),
+                learned: true,
+            },
         };
         Ok((answer, base))
     }
 
     fn correct(&mut self, utterance: &Utterance, answer: Option<Label>, said: Label, reporter: usize) {
-        let mut submission =
-            Submission::verb(self.namespace.as_str(), utterance.text.as_str(), self.dataset.labels[said].as_str())
-                .reporter(format!("reporter-{reporter}"))
-                .client("emend-replay");
+        let mut submission = Submission::verb(
+            self.namespace.as_str(),
+            utterance.text.as_str(),
+            self.dataset.labels[said].as_str(),
+        )
+        .reporter(format!("reporter-{reporter}"))
+        .client("emend-replay");
         if let Some(answer) = answer {
             submission = submission.system_choice(self.dataset.labels[answer].as_str());
         }
@@ -269,7 +293,11 @@ impl<'d> Loop<'d> {
         }
         timeout(PATIENCE, self.node.view().wait_for_revision(Revision(newest)))
             .await
-            .map_err(|_| Failure::failed(format!("the node has not applied revision {newest} after {PATIENCE:?}")))
+            .map_err(|_| {
+                Failure::failed(format!(
+                    "the node has not applied revision {newest} after {PATIENCE:?}"
+                ))
+            })
     }
 
     /// How the node fares on what nobody asked.

@@ -32,15 +32,27 @@ impl Traffic {
         by_rank.shuffle(&mut rng);
         #[expect(clippy::cast_precision_loss, reason = "data sets are far smaller than 2^52")]
         let law = Zipf::new(utterances as f64, exponent)?;
-        Ok(Self { by_rank, law, reporters, rng })
+        Ok(Self {
+            by_rank,
+            law,
+            reporters,
+            rng,
+        })
     }
 
     /// The next query.
     pub fn draw(&mut self) -> Query {
         let rank = self.law.sample(&mut self.rng);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rank is a whole number from 1")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a rank is a whole number from 1"
+        )]
         let rank = (rank as usize).clamp(1, self.by_rank.len());
-        Query { utterance: self.by_rank[rank - 1], reporter: self.rng.random_range(0..self.reporters) }
+        Query {
+            utterance: self.by_rank[rank - 1],
+            reporter: self.rng.random_range(0..self.reporters),
+        }
     }
 }
 
@@ -82,6 +94,9 @@ mod tests {
         for _ in 0..10_000 {
             counts[traffic.draw().utterance] += 1;
         }
-        assert!(counts.iter().all(|count| (850..1_150).contains(count)), "{counts:?}");
+        assert!(
+            counts.iter().all(|count| (850..1_150).contains(count)),
+            "{counts:?}"
+        );
     }
 }

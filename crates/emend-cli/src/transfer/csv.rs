@@ -10,7 +10,10 @@ pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, 
     let mut reader = ReaderBuilder::new().flexible(true).from_reader(from);
     let columns = match reader.headers() {
         Err(error) => {
-            take(1, Err(RowError::row(format!("the header can't be read: {error}"))));
+            take(
+                1,
+                Err(RowError::row(format!("the header can't be read: {error}"))),
+            );
             return;
         }
         // An empty file has no columns and no rows.
@@ -42,7 +45,9 @@ pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, 
 fn row(columns: &[Field], record: &StringRecord) -> Result<Record, RowError> {
     if record.len() > columns.len() {
         let (is, should) = (record.len(), columns.len());
-        return Err(RowError::row(format!("has {is} fields, the header has {should}; is a comma not quoted?")));
+        return Err(RowError::row(format!(
+            "has {is} fields, the header has {should}; is a comma not quoted?"
+        )));
     }
     let mut fields = Fields::default();
     for (&column, value) in columns.iter().zip(record) {
@@ -64,7 +69,12 @@ impl<'w> Writer<'w> {
 
     /// Writes one row.
     pub fn write(&mut self, record: &Record) -> anyhow::Result<()> {
-        Ok(self.0.write_record([record.row_type.name(), &record.input, &record.choice, &record.user_id])?)
+        Ok(self.0.write_record([
+            record.row_type.name(),
+            &record.input,
+            &record.choice,
+            &record.user_id,
+        ])?)
     }
 
     /// Writes out what is buffered.

@@ -24,8 +24,8 @@ pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, 
 }
 
 fn row(text: &str) -> Result<Record, RowError> {
-    let object: Map<String, Value> =
-        serde_json::from_str(text).map_err(|error| RowError::row(format!("is not a JSON object: {error}")))?;
+    let object: Map<String, Value> = serde_json::from_str(text)
+        .map_err(|error| RowError::row(format!("is not a JSON object: {error}")))?;
     let mut fields = Fields::default();
     for (name, value) in object {
         let field = Field::parse(&name)?;

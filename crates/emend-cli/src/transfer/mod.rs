@@ -155,9 +155,13 @@ mod tests {
 
     #[test]
     fn a_file_of_nothing_has_no_rows() {
-        for (format, nothing) in
-            [(Format::Csv, "type,input,choice\n"), (Format::Csv, ""), (Format::Jsonl, "\n\n"), (Format::Yaml, ""), (Format::Yaml, "[]")]
-        {
+        for (format, nothing) in [
+            (Format::Csv, "type,input,choice\n"),
+            (Format::Csv, ""),
+            (Format::Jsonl, "\n\n"),
+            (Format::Yaml, ""),
+            (Format::Yaml, "[]"),
+        ] {
             assert_eq!(read(format, nothing), [], "{format:?} {nothing:?}");
         }
     }
@@ -165,7 +169,11 @@ mod tests {
     #[test]
     fn a_bad_row_is_named_by_its_line_and_the_others_are_read() {
         for (format, text, bad) in [
-            (Format::Csv, "type,phrase,choice\nphrase,a,b\nverbs,a,b\nphrase,\"a\nb\",c\nentity,,x\n", [3, 6]),
+            (
+                Format::Csv,
+                "type,phrase,choice\nphrase,a,b\nverbs,a,b\nphrase,\"a\nb\",c\nentity,,x\n",
+                [3, 6],
+            ),
             (
                 Format::Jsonl,
                 "{\"type\":\"phrase\",\"input\":\"a\",\"choice\":\"b\"}\n\n{nonsense}\n{\"type\":\"phrase\",\"phrase\":\"a\",\"verb\":\"b\"}\n{\"type\":\"entity\",\"choice\":\"x\"}\n",
@@ -178,21 +186,35 @@ mod tests {
             ),
         ] {
             let rows = read(format, text);
-            let lines: Vec<_> = rows.iter().filter(|(_, row)| row.is_err()).map(|(line, _)| *line).collect();
+            let lines: Vec<_> = rows
+                .iter()
+                .filter(|(_, row)| row.is_err())
+                .map(|(line, _)| *line)
+                .collect();
             assert_eq!(lines, bad, "{format:?}: {rows:?}");
-            assert_eq!(rows.iter().filter(|(_, row)| row.is_ok()).count(), 2, "{format:?}: {rows:?}");
+            assert_eq!(
+                rows.iter().filter(|(_, row)| row.is_ok()).count(),
+                2,
+                "{format:?}: {rows:?}"
+            );
         }
     }
 
     #[test]
     fn a_broken_file_is_named_by_the_line_where_it_breaks() {
-        let rows = read(Format::Yaml, "- type: phrase\n  input: a\n  choice: b\n- type: [\n");
+        let rows = read(
+            Format::Yaml,
+            "- type: phrase\n  input: a\n  choice: b\n- type: [\n",
+        );
         assert!(rows[0].1.is_ok());
         assert!(matches!(&rows[1], (line, Err(_)) if *line >= 4), "{rows:?}");
         let rows = read(Format::Yaml, "just: a mapping\n");
         assert!(rows.len() == 1 && rows[0].1.is_err(), "{rows:?}");
         let rows = read(Format::Csv, "type,input,chioce\nphrase,a,b\n");
-        assert!(matches!(&rows[..], [(1, Err(error))] if error.to_string().contains("chioce")), "{rows:?}");
+        assert!(
+            matches!(&rows[..], [(1, Err(error))] if error.to_string().contains("chioce")),
+            "{rows:?}"
+        );
     }
 
     #[test]

@@ -31,7 +31,9 @@ pub enum RowType {
 impl RowType {
     fn parse(text: &str) -> Option<Self> {
         match text.trim().to_ascii_lowercase().as_str() {
-            "phrase" | "phrase_mapping" | "verb" | "verb_correction" | "invocation_phrase" => Some(Self::Phrase),
+            "phrase" | "phrase_mapping" | "verb" | "verb_correction" | "invocation_phrase" => {
+                Some(Self::Phrase)
+            }
             "entity" | "alias" | "entity_correction" | "entity_alias" => Some(Self::Entity),
             "prohibition" | "prohibit" => Some(Self::Prohibition),
             _ => None,
@@ -77,13 +79,20 @@ pub struct RowError {
 }
 
 fn prefixed(field: &str) -> String {
-    if field.is_empty() { String::new() } else { format!("{field}: ") }
+    if field.is_empty() {
+        String::new()
+    } else {
+        format!("{field}: ")
+    }
 }
 
 impl RowError {
     /// A field is bad.
     pub fn field(field: &str, description: impl Into<String>) -> Self {
-        Self { field: field.to_owned(), description: description.into() }
+        Self {
+            field: field.to_owned(),
+            description: description.into(),
+        }
     }
 
     /// The row as a whole is bad.
@@ -105,10 +114,17 @@ pub(super) enum Field {
 impl Field {
     /// The field of that name.
     pub(super) fn parse(name: &str) -> Result<Self, RowError> {
-        match name.trim().trim_start_matches('\u{FEFF}').to_ascii_lowercase().as_str() {
+        match name
+            .trim()
+            .trim_start_matches('\u{FEFF}')
+            .to_ascii_lowercase()
+            .as_str()
+        {
             "type" => Ok(Self::Type),
             "input" | "phrase" | "alias" | "original_input" => Ok(Self::Input),
-            "choice" | "verb" | "entity" | "entity_id" | "correct_choice" | "forbidden_choice" => Ok(Self::Choice),
+            "choice" | "verb" | "entity" | "entity_id" | "correct_choice" | "forbidden_choice" => {
+                Ok(Self::Choice)
+            }
             "system_choice" => Ok(Self::SystemChoice),
             "user_id" | "user" => Ok(Self::UserId),
             _ => Err(RowError::field(
@@ -144,8 +160,12 @@ impl Fields {
                 .ok_or_else(|| RowError::field(name, "is required"))
         };
         let row_type = required("type", row_type)?;
-        let row_type = RowType::parse(&row_type)
-            .ok_or_else(|| RowError::field("type", format!("must be phrase, entity or prohibition, is {row_type:?}")))?;
+        let row_type = RowType::parse(&row_type).ok_or_else(|| {
+            RowError::field(
+                "type",
+                format!("must be phrase, entity or prohibition, is {row_type:?}"),
+            )
+        })?;
         Ok(Record {
             row_type,
             input: required("input", input)?,
@@ -161,9 +181,10 @@ impl Record {
     pub fn to_import_row(&self, line: u64) -> ImportRow {
         let (input, choice) = (self.input.clone(), self.choice.clone());
         let oneof = match self.row_type {
-            RowType::Phrase if self.system_choice.is_empty() => {
-                Oneof::PhraseMapping(PhraseMapping { phrase: input, verb: choice })
-            }
+            RowType::Phrase if self.system_choice.is_empty() => Oneof::PhraseMapping(PhraseMapping {
+                phrase: input,
+                verb: choice,
+            }),
             RowType::Phrase => Oneof::Verb(VerbCorrection {
                 original_input: input,
                 system_choice: self.system_choice.clone(),
@@ -174,11 +195,16 @@ impl Record {
                 system_choice: self.system_choice.clone(),
                 correct_choice: choice,
             }),
-            RowType::Prohibition => Oneof::Prohibition(Prohibition { phrase: input, forbidden_choice: choice }),
+            RowType::Prohibition => Oneof::Prohibition(Prohibition {
+                phrase: input,
+                forbidden_choice: choice,
+            }),
         };
         ImportRow {
             line: i64::try_from(line).unwrap_or(i64::MAX),
-            correction: Some(Correction { correction: Some(oneof) }),
+            correction: Some(Correction {
+                correction: Some(oneof),
+            }),
             user_id: self.user_id.clone(),
         }
     }
@@ -193,7 +219,11 @@ impl Record {
                 Kind::EntityAlias => RowType::Entity,
                 Kind::Prohibition => RowType::Prohibition,
             },
-            input: if value.display.is_empty() { key.key.clone() } else { value.display.clone() },
+            input: if value.display.is_empty() {
+                key.key.clone()
+            } else {
+                value.display.clone()
+            },
             choice: view::maps_to(Some(value)).to_owned(),
             system_choice: String::new(),
             user_id: key.user_id.clone(),

@@ -19,11 +19,21 @@ pub(super) fn read(from: impl BufRead, take: &mut Take<'_>) {
     let options = serde_saphyr::options! { budget: None, with_snippet: false };
     let last = Cell::new(1);
     let read = serde_saphyr::with_deserializer_from_reader_with_options(from, options, |deserializer| {
-        List { take: &mut *take, last: &last }.deserialize(deserializer)
+        List {
+            take: &mut *take,
+            last: &last,
+        }
+        .deserialize(deserializer)
     });
     if let Err(error) = read {
         let line = error.location().map_or(last.get(), |location| location.line());
-        take(line, Err(RowError::row(format!("is not YAML as expected: {}", error.without_snippet()))));
+        take(
+            line,
+            Err(RowError::row(format!(
+                "is not YAML as expected: {}",
+                error.without_snippet()
+            ))),
+        );
     }
 }
 

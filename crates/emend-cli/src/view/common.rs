@@ -48,10 +48,12 @@ pub fn correction(correction: Option<&Correction>) -> Value {
 
 /// What became of a correction.
 pub fn outcome(outcome: Option<&Outcome>) -> Value {
-    let Some(outcome) = outcome else { return Value::Null };
-    let learned = outcome.what_was_learned.as_ref().map(|learned| {
-        json!({"input": learned.input, "mapsTo": learned.maps_to, "kind": kind(learned.kind)})
-    });
+    let Some(outcome) = outcome else {
+        return Value::Null;
+    };
+    let learned = outcome.what_was_learned.as_ref().map(
+        |learned| json!({"input": learned.input, "mapsTo": learned.maps_to, "kind": kind(learned.kind)}),
+    );
     present(json!({
         "state": name(
             OutcomeState::try_from(outcome.state).ok().map(|state| state.as_str_name()),
@@ -128,9 +130,10 @@ pub fn resource(resource: &Resource) -> Value {
 }
 
 pub(super) fn actor(actor: Option<&Actor>) -> Value {
-    actor.map_or(Value::Null, |actor| {
-        json!({"caller": actor.caller, "onBehalfOf": actor.on_behalf_of})
-    })
+    actor.map_or(
+        Value::Null,
+        |actor| json!({"caller": actor.caller, "onBehalfOf": actor.on_behalf_of}),
+    )
 }
 
 /// Why an item of a batch was not done; null where it was.

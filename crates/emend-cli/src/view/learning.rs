@@ -2,7 +2,8 @@
 
 use emend_proto::learning::v1::{
     Candidate, CandidateOrigin, CandidateStatus, Counting, Cursor, GetCandidateResponse,
-    ImportResourcesResponse, MatchSource, Node, Policy, RejectedResource, ResolveResponse, ReviewResult, Revision,
+    ImportResourcesResponse, MatchSource, Node, Policy, RejectedResource, ResolveResponse, ReviewResult,
+    Revision,
 };
 use serde_json::{Value, json};
 
@@ -13,7 +14,12 @@ use super::{
 };
 
 fn status(number: i32) -> Value {
-    name(CandidateStatus::try_from(number).ok().map(|status| status.as_str_name()), number)
+    name(
+        CandidateStatus::try_from(number)
+            .ok()
+            .map(|status| status.as_str_name()),
+        number,
+    )
 }
 
 /// A candidate.
@@ -180,12 +186,13 @@ fn rejected(rejected: &RejectedResource) -> Value {
 
 /// A search node as last seen.
 pub fn node(node: &Node) -> Value {
-    let info = node.info.as_ref().map(|info| {
-        json!({"id": info.id, "version": info.version, "zone": info.zone, "labels": info.labels})
-    });
-    let delays = node.delays.as_ref().map(|delays| {
-        json!({"boundsMs": delays.bounds_ms, "counts": delays.counts, "sumMs": delays.sum_ms})
-    });
+    let info = node.info.as_ref().map(
+        |info| json!({"id": info.id, "version": info.version, "zone": info.zone, "labels": info.labels}),
+    );
+    let delays = node
+        .delays
+        .as_ref()
+        .map(|delays| json!({"boundsMs": delays.bounds_ms, "counts": delays.counts, "sumMs": delays.sum_ms}));
     present(json!({
         "info": info,
         "caller": node.caller,

@@ -33,24 +33,41 @@ fn name(known: Option<&str>, number: i32) -> Value {
 }
 
 fn kind(number: i32) -> Value {
-    name(pb::ResourceKind::try_from(number).ok().map(|kind| kind.as_str_name()), number)
+    name(
+        pb::ResourceKind::try_from(number)
+            .ok()
+            .map(|kind| kind.as_str_name()),
+        number,
+    )
 }
 
 fn cause(number: i32) -> Value {
-    name(pb::Cause::try_from(number).ok().map(|cause| cause.as_str_name()), number)
+    name(
+        pb::Cause::try_from(number).ok().map(|cause| cause.as_str_name()),
+        number,
+    )
 }
 
 fn risk(number: i32) -> Value {
-    name(pb::RiskLevel::try_from(number).ok().map(|risk| risk.as_str_name()), number)
+    name(
+        pb::RiskLevel::try_from(number)
+            .ok()
+            .map(|risk| risk.as_str_name()),
+        number,
+    )
 }
 
 fn scope(number: i32) -> Value {
-    name(pb::Scope::try_from(number).ok().map(|scope| scope.as_str_name()), number)
+    name(
+        pb::Scope::try_from(number).ok().map(|scope| scope.as_str_name()),
+        number,
+    )
 }
 
 /// A time in RFC 3339; absent or beyond the calendar: null.
 pub fn time(at: Option<&prost_types::Timestamp>) -> Value {
-    at.and_then(instant).map_or(Value::Null, |at| at.to_string().into())
+    at.and_then(instant)
+        .map_or(Value::Null, |at| at.to_string().into())
 }
 
 /// A time to the second, for tables; absent: a dash.
@@ -84,13 +101,25 @@ mod tests {
 
     #[test]
     fn times_and_spans_are_written_as_proto3_json_does() {
-        let at = prost_types::Timestamp { seconds: 1_767_225_600, nanos: 5_000_000 };
+        let at = prost_types::Timestamp {
+            seconds: 1_767_225_600,
+            nanos: 5_000_000,
+        };
         assert_eq!(time(Some(&at)), json!("2026-01-01T00:00:00.005Z"));
         assert_eq!(time(None), Value::Null);
         assert_eq!(short_time(Some(&at)), "2026-01-01T00:00:00Z");
-        assert_eq!(span(Some(&prost_types::Duration { seconds: 3_600, nanos: 0 })), json!("3600s"));
         assert_eq!(
-            span(Some(&prost_types::Duration { seconds: 1, nanos: 500_000_000 })),
+            span(Some(&prost_types::Duration {
+                seconds: 3_600,
+                nanos: 0
+            })),
+            json!("3600s")
+        );
+        assert_eq!(
+            span(Some(&prost_types::Duration {
+                seconds: 1,
+                nanos: 500_000_000
+            })),
             json!("1.500000000s")
         );
     }

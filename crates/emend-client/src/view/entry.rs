@@ -69,3 +69,44 @@ impl Entry {
         self.verb.is_none() && self.entity.is_none() && self.prohibited.is_empty()
     }
 }
+
+/// What a table holds for one phrase.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Found<'a> {
+    /// One answer of that kind and nothing else.
+    One(Kind, &'a str, Revision),
+    /// All of this.
+    Many(&'a Entry),
+}
+
+impl<'a> Found<'a> {
+    /// The answer of that kind.
+    #[inline]
+    pub(crate) fn answer(self, kind: Kind) -> Option<(&'a str, Revision)> {
+        match self {
+            Self::One(of, value, revision) => (of == kind).then_some((value, revision)),
+            Self::Many(entry) => entry.answer(kind).map(|answer| (&*answer.value, answer.revision)),
+        }
+    }
+
+    /// The choices never to be offered, sorted.
+    #[inline]
+    pub(crate) fn prohibited(self) -> &'a [Arc<str>] {
+        match self {
+            Self::One(..) => &[],
+            Self::Many(entry) => &entry.prohibited,
+        }
+    }
+
+    /// The same as an entry of its own.
+    pub(crate) fn to_entry(self) -> Entry {
+        match self {
+            Self::One(kind, value, revision) => {
+                let mut entry = Entry::default();
+                entry.learn(kind, value, revision);
+                entry
+            }
+            Self::Many(entry) => entry.clone(),
+        }
+    }
+}

@@ -6,6 +6,7 @@
 //! It must know nothing of messages, connections or files.
 
 mod entry;
+mod line;
 mod lookup;
 mod picture;
 mod publisher;
@@ -229,8 +230,8 @@ impl Reading<'_> {
             _ => None,
         };
         let everybodys = picture.find(everybody);
-        let own_prohibited = own.map_or(&[][..], table::Found::prohibited);
-        let everybodys_prohibited = everybodys.map_or(&[][..], table::Found::prohibited);
+        let own_prohibited = own.map_or(&[][..], entry::Found::prohibited);
+        let everybodys_prohibited = everybodys.map_or(&[][..], entry::Found::prohibited);
         let as_match = |scope| {
             move |(value, revision)| Match {
                 value,

@@ -9,8 +9,8 @@ use emend_core::Revision;
 use hashbrown::HashTable;
 
 use super::{
-    entry::Entry,
-    table::{Found, Table},
+    entry::{Entry, Found},
+    table::Table,
 };
 
 /// One state.

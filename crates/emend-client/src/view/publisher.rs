@@ -13,8 +13,9 @@ use emend_core::{Kind, Revision};
 
 use super::{
     LearnedView,
+    entry::Found,
     picture::{Overlay, Picture},
-    table::{Found, Table, TextIndex},
+    table::{Table, TextIndex},
 };
 use crate::keyed_hash::KeyedHash;
 

@@ -14,126 +14,14 @@
 
 use std::sync::Arc;
 
-use emend_core::{Kind, Revision};
+use emend_core::Kind;
 use hashbrown::HashTable;
 
-use super::entry::{Answer, Entry};
+use super::{
+    entry::{Answer, Entry, Found},
+    line::{Line, SLOTS, Word, halves},
+};
 use crate::keyed_hash::KeyedHash;
-
-const SLOTS: usize = 4;
-
-/// One cache line.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(align(64))]
-struct Line {
-    /// The lower halves of the keys; 0: empty.
-    tags: [u64; SLOTS],
-    words: [Word; SLOTS],
-}
-
-impl Line {
-    #[inline]
-    fn slot_of(&self, tag: u64) -> Option<usize> {
-        let mut equal = 0_u32;
-        for (slot, of) in self.tags.iter().enumerate() {
-            equal |= u32::from(*of == tag) << slot;
-        }
-        (equal != 0).then(|| equal.trailing_zeros() as usize)
-    }
-
-    #[inline]
-    fn is_full(&self) -> bool {
-        self.slot_of(0).is_none()
-    }
-}
-
-/// What a slot says: 2 bits of form, 24 of an index, 38 of a revision.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Word(u64);
-
-const INDEX_BITS: u32 = 24;
-const REVISION_BITS: u32 = 38;
-
-impl Word {
-    const VERB: u64 = 1;
-    const ENTITY: u64 = 2;
-    const MANY: u64 = 3;
-
-    /// An answer in the slot itself: its text's index and its revision. `None` if one of them is too large for that.
-    fn one(form: u64, index: u32, revision: Revision) -> Option<Self> {
-        let revision = u64::try_from(revision.0).ok()?;
-        (revision >> REVISION_BITS == 0 && index >> INDEX_BITS == 0)
-            .then(|| Self(form | u64::from(index) << 2 | revision << (2 + INDEX_BITS)))
-    }
-
-    /// An entry kept apart.
-    fn many(index: u32) -> Self {
-        Self(Self::MANY | u64::from(index) << 2)
-    }
-
-    #[inline]
-    fn form(self) -> u64 {
-        self.0 & 3
-    }
-
-    /// Of an answer's text.
-    #[inline]
-    fn text(self) -> usize {
-        (self.0 >> 2) as usize & ((1 << INDEX_BITS) - 1)
-    }
-
-    #[inline]
-    fn revision(self) -> Revision {
-        Revision((self.0 >> (2 + INDEX_BITS)).cast_signed())
-    }
-
-    /// Of an entry.
-    #[inline]
-    fn entry(self) -> usize {
-        (self.0 >> 2) as usize
-    }
-}
-
-/// What a table holds for one phrase.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Found<'a> {
-    /// One answer of that kind and nothing else.
-    One(Kind, &'a str, Revision),
-    /// All of this.
-    Many(&'a Entry),
-}
-
-impl<'a> Found<'a> {
-    /// The answer of that kind.
-    #[inline]
-    pub(crate) fn answer(self, kind: Kind) -> Option<(&'a str, Revision)> {
-        match self {
-            Self::One(of, value, revision) => (of == kind).then_some((value, revision)),
-            Self::Many(entry) => entry.answer(kind).map(|answer| (&*answer.value, answer.revision)),
-        }
-    }
-
-    /// The choices never to be offered, sorted.
-    #[inline]
-    pub(crate) fn prohibited(self) -> &'a [Arc<str>] {
-        match self {
-            Self::One(..) => &[],
-            Self::Many(entry) => &entry.prohibited,
-        }
-    }
-
-    /// The same as an entry of its own.
-    pub(crate) fn to_entry(self) -> Entry {
-        match self {
-            Self::One(kind, value, revision) => {
-                let mut entry = Entry::default();
-                entry.learn(kind, value, revision);
-                entry
-            }
-            Self::Many(entry) => entry.clone(),
-        }
-    }
-}
 
 /// A flat table. Cloning copies the lines and shares the texts.
 #[derive(Debug, Clone)]
@@ -210,12 +98,17 @@ impl Table {
 
     /// Everything, in no order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u128, Found<'_>)> {
-        self.lines.iter().zip(&self.places).flat_map(move |(line, places)| {
-            let slots = line.tags.iter().zip(places).zip(&line.words);
-            slots.filter(|((tag, _), _)| **tag != 0).filter_map(move |((tag, place), word)| {
-                Some((u128::from(*place) << 64 | u128::from(*tag), self.found(*word)?))
+        self.lines
+            .iter()
+            .zip(&self.places)
+            .flat_map(move |(line, places)| {
+                let slots = line.tags.iter().zip(places).zip(&line.words);
+                slots
+                    .filter(|((tag, _), _)| **tag != 0)
+                    .filter_map(move |((tag, place), word)| {
+                        Some((u128::from(*place) << 64 | u128::from(*tag), self.found(*word)?))
+                    })
             })
-        })
     }
 
     /// Puts what was learned for `key` in place of what was there. The caller does not put into a worn table.
@@ -289,8 +182,9 @@ impl Table {
     /// The line where the search begins. Scales the hash instead of masking it, so that a table can have any size (Lemire,
     /// "Fast Random Integer Generation in an Interval", 2019).
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "below the number of lines")]
     fn home(&self, place: u64) -> usize {
-        (u128::from(place) * self.lines.len() as u128 >> 64) as usize
+        ((u128::from(place) * self.lines.len() as u128) >> 64) as usize
     }
 
     #[inline]
@@ -300,12 +194,16 @@ impl Table {
 
     /// How many lines on from `home` the line `at` is.
     fn distance(&self, home: usize, at: usize) -> usize {
-        if at >= home { at - home } else { at + self.lines.len() - home }
+        if at >= home {
+            at - home
+        } else {
+            at + self.lines.len() - home
+        }
     }
 
     #[inline]
     fn found(&self, word: Word) -> Option<Found<'_>> {
-        let one = |kind| Some(Found::One(kind, &*self.texts[word.text()], word.revision()));
+        let one = |kind| Some(Found::One(kind, &self.texts[word.text()], word.revision()));
         match word.form() {
             Word::VERB => one(Kind::InvocationPhrase),
             Word::ENTITY => one(Kind::EntityAlias),
@@ -315,10 +213,16 @@ impl Table {
 
     fn word(&mut self, entry: &Entry, texts: &mut TextIndex) -> Word {
         let one = match entry {
-            Entry { verb: Some(answer), entity: None, prohibited } if prohibited.is_empty() => Some((Word::VERB, answer)),
-            Entry { verb: None, entity: Some(answer), prohibited } if prohibited.is_empty() => {
-                Some((Word::ENTITY, answer))
-            }
+            Entry {
+                verb: Some(answer),
+                entity: None,
+                prohibited,
+            } if prohibited.is_empty() => Some((Word::VERB, answer)),
+            Entry {
+                verb: None,
+                entity: Some(answer),
+                prohibited,
+            } if prohibited.is_empty() => Some((Word::ENTITY, answer)),
             _ => None,
         };
         one.and_then(|(form, Answer { value, revision })| Word::one(form, self.text(value, texts), *revision))
@@ -357,21 +261,18 @@ impl Table {
     }
 }
 
-/// The half of a key that says where it is, and the one that it is known by there; the latter is never 0.
-#[inline]
-#[expect(clippy::cast_possible_truncation, reason = "the lower half")]
-fn halves(key: u128) -> (u64, u64) {
-    ((key >> 64) as u64, key as u64 | 1)
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
 
+    use emend_core::Revision;
     use emend_runtime::Entropy;
     use proptest::prelude::*;
 
-    use super::*;
+    use super::{
+        super::line::{INDEX_BITS, REVISION_BITS},
+        *,
+    };
 
     fn texts() -> TextIndex {
         TextIndex::new(Arc::new(KeyedHash::new(&Entropy::seeded(1))))
@@ -409,7 +310,7 @@ mod tests {
             let mut texts = texts();
             let mut model: HashMap<u128, Entry> = HashMap::new();
             for (id, step) in steps {
-                let key = (u128::from(id % 8 << 61) << 64) | u128::from(2 * id + 1);
+                let key = (u128::from((id % 8) << 61) << 64) | u128::from(2 * id + 1);
                 if let Some((verb, entity, prohibited)) = step {
                     let entry = entry(verb, entity, &prohibited);
                     let fits = table.len() < 48 || table.find(key).is_some();
@@ -469,7 +370,11 @@ mod tests {
         for revision in 0..2_000 {
             assert_eq!(table.is_worn(0), revision > 1026);
             let mut entry = Entry::default();
-            entry.learn(Kind::InvocationPhrase, &format!("verb {revision}"), Revision(revision));
+            entry.learn(
+                Kind::InvocationPhrase,
+                &format!("verb {revision}"),
+                Revision(revision),
+            );
             table.put(7, &entry, &mut texts);
         }
     }

@@ -76,6 +76,36 @@ fn every_way_of_writing_a_phrase_finds_what_was_learned() {
 }
 
 #[test]
+fn a_reader_sees_every_update_and_frees_what_it_no_longer_reads() {
+    let (mut publisher, view) = view();
+    let mut reader = view.reader();
+    let phrase = NormalizedKey::parse("a").unwrap();
+    for revision in 1..5 {
+        publisher.apply(
+            [fact("a", Kind::EntityAlias, "", "e", revision)],
+            Revision(revision),
+        );
+        let key = LookupKey {
+            namespace: &namespace(),
+            phrase: &phrase,
+        };
+        let found = reader
+            .read()
+            .lookup(key, Kind::EntityAlias, None)
+            .found()
+            .map(|found| found.revision);
+        assert_eq!(found, Some(Revision(revision)));
+    }
+    publisher.advance(Revision(5));
+    assert_eq!(reader.read().revision(), Revision(5));
+    publisher.advance(Revision(6));
+    assert_eq!(publisher.retired.len(), 1, "the one that the reader still has");
+    reader.read();
+    publisher.advance(Revision(6));
+    assert!(publisher.retired.is_empty());
+}
+
+#[test]
 fn a_user_is_answered_with_his_own_first_then_with_everybodys() {
     let (mut publisher, view) = view();
     publisher.apply(

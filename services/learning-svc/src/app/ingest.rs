@@ -230,7 +230,7 @@ impl Group {
                 }));
             }
             What::Retracted { caller, at } => self.retract(event, known, caller, *at)?,
-            What::Redacted { caller, at } => self.redact(event, known, caller, *at),
+            What::Redacted { caller, at } => self.redact(event, known.as_ref(), caller, *at),
         };
         let place = self.desk.answer(event.id, event.feedback, outcome);
         self.answered.insert(event.id, place);
@@ -360,7 +360,7 @@ impl Group {
     fn redact(
         &mut self,
         event: &IngestEvent,
-        known: Option<KnownBallot>,
+        known: Option<&KnownBallot>,
         caller: &Caller,
         at: Timestamp,
     ) -> pb::Outcome {
@@ -369,7 +369,7 @@ impl Group {
         }
         self.desk.votes.erased.push(event.feedback);
         self.nothing_more(
-            known.as_ref(),
+            known,
             "",
             "Its reporter, free text and context are erased; what it counted for stays.",
         )

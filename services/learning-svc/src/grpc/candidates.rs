@@ -2,7 +2,7 @@
 
 use emend_core::{Caller, CandidateId, NormalizedKey, OperationId, Status as CandidateStatus, Violations};
 use emend_proto::{
-    common::v1::ItemStatus,
+    common::v1::{ItemStatus, ResourceValue},
     learning::v1::{self as pb, candidate_service_server::CandidateService},
 };
 use emend_runtime::{Error, caller::caller_of, error::to_item_status};
@@ -64,10 +64,10 @@ impl Candidates {
                         violations.part("edited_value", edited).map(Some)
                     }
                     Err(error) if violations.is_empty() => return Err(error),
-                    Err(_) => None,
+                    Err(_) => without_contest(&mut violations, edited),
                 }
             }
-            (Some(_), _, _) => None,
+            (Some(edited), _, _) => without_contest(&mut violations, edited),
         };
         let review = (|| {
             Some(Review {
@@ -217,6 +217,12 @@ impl CandidateService for Candidates {
         }
         Ok(Response::new(pb::BatchRejectCandidatesResponse { results }))
     }
+}
+
+/// What is wrong with an edited value whatever its contest.
+fn without_contest<T>(violations: &mut Violations, edited: &ResourceValue) -> Option<T> {
+    violations.part("edited_value", wire::resource_value(Some(edited), None, ""));
+    None
 }
 
 fn query(request: &pb::ListCandidatesRequest) -> QueryHash {

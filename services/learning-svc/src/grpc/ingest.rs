@@ -171,15 +171,7 @@ fn recorded(message: &pb::FeedbackRecorded, namespace: Option<&Namespace>) -> Re
     let caller = violations.check("caller", Caller::parse(&message.caller));
     let query_id = violations.check("query_id", bounded_text(&message.query_id, 0, 128));
     let reason = violations.check("reason", parse::free_text(&message.reason, REASON));
-    let context = match parse::context(&message.context) {
-        Ok(context) => Some(context),
-        Err(found) => {
-            for violation in found.into_vec() {
-                violations.add(violation.field, violation.description);
-            }
-            None
-        }
-    };
+    let context = violations.part("", parse::context(&message.context));
     let scope = violations.check("scope", parse::scope(message.scope));
     let user = match (scope, &reporter) {
         (Some(scope), Some(reporter)) => {

@@ -95,7 +95,6 @@ fn update(caller: &emend_core::Caller, request: pb::UpdatePolicyRequest) -> Resu
     let reason = parse::reason(&mut violations, &request.reason);
     let actor = parse::actor(&mut violations, caller, &request.on_behalf_of);
     let parsed = (|| {
-        let changes = changes?;
         Some(PolicyUpdate {
             key: key(namespace, kind)?,
             etag: etag?,
@@ -151,6 +150,7 @@ struct Changes {
     threshold: Option<u32>,
     counting: Option<Counting>,
     /// None within: votes no longer decay.
+    #[expect(clippy::option_option, reason = "none: left; none within: taken away")]
     half_life: Option<Option<SignedDuration>>,
     max_derived_voters: Option<u32>,
     max_resources: Option<u64>,
@@ -177,7 +177,7 @@ impl Changes {
 }
 
 /// The changes that a message makes to those fields, each within its bounds.
-fn changes(message: &pb::Policy, fields: &[&str], violations: &mut Violations) -> Option<Changes> {
+fn changes(message: &pb::Policy, fields: &[&str], violations: &mut Violations) -> Changes {
     let mut changes = Changes::default();
     for &field in fields {
         match field {
@@ -187,21 +187,17 @@ fn changes(message: &pb::Policy, fields: &[&str], violations: &mut Violations) -
             "half_life" => changes.half_life = half_life(message.half_life.as_ref(), violations),
             "max_derived_voters" => changes.max_derived_voters = Some(unsigned(message.max_derived_voters)),
             "max_resources" => {
-                changes.max_resources = Some(u64::try_from(message.max_resources).unwrap_or(0))
+                changes.max_resources = Some(u64::try_from(message.max_resources).unwrap_or(0));
             }
             "max_value_bytes" => changes.max_value_bytes = Some(unsigned(message.max_value_bytes)),
             _ => changes.max_counted_feedback = Some(unsigned(message.max_counted_feedback)),
         }
     }
     // The bounds themselves are the rules' own: laid upon a policy that is valid otherwise.
-    let mut changed = Policy::default_for(Kind::InvocationPhrase);
-    changes.apply(&mut changed);
-    if let Err(found) = changed.validate() {
-        for violation in found.into_vec() {
-            violations.add(violation.field, violation.description);
-        }
-    }
-    Some(changes)
+    let mut policy = Policy::default_for(Kind::InvocationPhrase);
+    changes.apply(&mut policy);
+    violations.part("", policy.validate());
+    changes
 }
 
 /// What is negative is as far out of bounds as zero.

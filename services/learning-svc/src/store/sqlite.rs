@@ -71,7 +71,6 @@ impl SqliteStore {
 }
 
 /// Nobody else writes while this transaction does.
-#[expect(clippy::unused_async, reason = "PostgreSQL's twin waits")]
 pub(super) async fn lock_feedback(
     _transaction: &mut Transaction<'static, Db>,
     _ids: &[FeedbackId],
@@ -80,7 +79,6 @@ pub(super) async fn lock_feedback(
 }
 
 /// Whoever tails the log in this process is woken after the commit; nobody else can have the file open.
-#[expect(clippy::unused_async, reason = "PostgreSQL's twin notifies")]
 pub(super) async fn notify(_transaction: &mut Transaction<'static, Db>) -> Result<(), StoreError> {
     Ok(())
 }

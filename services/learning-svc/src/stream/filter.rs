@@ -151,6 +151,6 @@ mod tests {
         let hashes: std::collections::HashSet<_> = filters.iter().map(Filter::hash).collect();
         assert_eq!(hashes.len(), filters.len());
         assert_eq!(format!("{:016x}", filters[0].hash()), "3bc3632afc114bd7");
-        assert_eq!(format!("{:016x}", filters[4].hash()), "VECTOR4");
+        assert_eq!(format!("{:016x}", filters[4].hash()), "382f84ec9fc41f50");
     }
 }

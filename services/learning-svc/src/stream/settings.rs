@@ -46,7 +46,7 @@ impl Default for Settings {
             max_stream_age: Duration::from_secs(3600),
             max_reconnect_delay: Duration::from_secs(5),
             transfers: 16,
-            transfer_stalls_after: Duration::from_secs(30),
+            transfer_stalls_after: Duration::from_secs(10),
             tombstone_age: SignedDuration::from_hours(7 * 24),
             max_tombstones: 1_000_000,
             retention_interval: Duration::from_secs(300),

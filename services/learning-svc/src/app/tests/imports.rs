@@ -137,7 +137,7 @@ async fn a_large_import_is_one_operation_of_revisions_of_a_thousand(world: &Worl
 async fn all_or_nothing_writes_nothing_where_a_limit_is_reached(world: &World) {
     let app = world.instance().await;
     super::policies::set(&app, emend_core::Kind::InvocationPhrase, |policy| {
-        policy.max_resources = 3
+        policy.max_resources = 3;
     })
     .await;
     let refused = app
@@ -153,7 +153,7 @@ async fn all_or_nothing_writes_nothing_where_a_limit_is_reached(world: &World) {
 async fn skipping_reports_what_a_limit_kept_out(world: &World) {
     let app = world.instance().await;
     super::policies::set(&app, emend_core::Kind::InvocationPhrase, |policy| {
-        policy.max_resources = 3
+        policy.max_resources = 3;
     })
     .await;
     let imported = app

@@ -4,6 +4,7 @@ mod concurrency;
 mod imports;
 mod people;
 mod policies;
+mod speed_tmp;
 mod votes;
 pub(crate) mod world;
 

@@ -270,7 +270,7 @@ async fn a_revision_of_another_namespace_is_not_found(world: &World) {
 async fn a_limit_of_the_policy_refuses_a_put(world: &World) {
     let app = world.instance().await;
     super::policies::set(&app, emend_core::Kind::InvocationPhrase, |policy| {
-        policy.max_resources = 1
+        policy.max_resources = 1;
     })
     .await;
     app.put(&put("p", "v")).await.unwrap();

@@ -73,7 +73,7 @@ async fn each_change_is_a_version_and_a_stale_one_is_aborted(world: &World) {
     );
     let seen = etag::of_version(1);
     let second = update(Kind::Prohibition, Some(seen.clone()), |policy| {
-        policy.threshold = 6
+        policy.threshold = 6;
     });
     assert_eq!(app.update_policy(&second).await.unwrap().stored.policy.version, 2);
     let stale = update(Kind::Prohibition, Some(seen), |policy| policy.threshold = 7);
@@ -167,7 +167,7 @@ async fn a_raised_risk_sends_what_waits_to_review(world: &World) {
     let app = world.instance().await;
     one(&app, &world.phrase("ann", "p", "v")).await;
     set(&app, Kind::InvocationPhrase, |policy| {
-        policy.risk = RiskLevel::High
+        policy.risk = RiskLevel::High;
     })
     .await;
     app.reevaluate_once().await.unwrap();
@@ -179,7 +179,7 @@ async fn a_raised_risk_sends_what_waits_to_review(world: &World) {
     assert_eq!(verb(&app, "p").await, None);
     // Lowered again, what waited for its risk alone is decided by votes.
     set(&app, Kind::InvocationPhrase, |policy| {
-        policy.risk = RiskLevel::Medium
+        policy.risk = RiskLevel::Medium;
     })
     .await;
     app.reevaluate_once().await.unwrap();

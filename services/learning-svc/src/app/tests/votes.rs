@@ -380,7 +380,7 @@ async fn votes_without_a_reporter_count_together_as_one(world: &World) {
 async fn what_exceeds_the_policys_bytes_is_refused(world: &World) {
     let app = world.instance().await;
     super::policies::set(&app, emend_core::Kind::EntityAlias, |policy| {
-        policy.max_value_bytes = 8
+        policy.max_value_bytes = 8;
     })
     .await;
     let feedback = world.feedback("ann", Form::Entity, "a long alias", "entity");
@@ -399,7 +399,7 @@ async fn what_exceeds_the_policys_bytes_is_refused(world: &World) {
 async fn a_full_namespace_sends_what_would_grow_it_to_review(world: &World) {
     let app = world.instance().await;
     super::policies::set(&app, emend_core::Kind::EntityAlias, |policy| {
-        policy.max_resources = 2
+        policy.max_resources = 2;
     })
     .await;
     let events: Vec<_> = ["a", "b", "c"]

@@ -51,7 +51,7 @@ pub(super) async fn run(
         .next()
         .await
         .transpose()
-        .map_err(broken)?
+        .map_err(|status| broken(&status))?
         .and_then(|first| first.message)
     {
         Some(Message::Header(header)) => self::header(caller, &header, operation)?,
@@ -66,7 +66,7 @@ pub(super) async fn run(
         errors: Vec::new(),
     };
     while let Some(message) = messages.next().await {
-        match message.map_err(broken)?.message {
+        match message.map_err(|status| broken(&status))?.message {
             Some(Message::Rows(rows)) => spool.take(&rows.rows)?,
             Some(Message::Header(_)) => {
                 return Err(Error::invalid("header", "must be in the first message only"));
@@ -82,7 +82,7 @@ pub(super) async fn run(
 }
 
 /// The client went away, or sent what is no message.
-fn broken(status: Status) -> Error {
+fn broken(status: &Status) -> Error {
     if status.code() == tonic::Code::Cancelled {
         Error::unavailable("CANCELLED", "the import was cancelled by its sender")
     } else {

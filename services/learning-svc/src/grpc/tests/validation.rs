@@ -1,4 +1,4 @@
-//! Bad input of every kind on every RPC: INVALID_ARGUMENT names all violated fields at once, and nothing is written.
+//! Bad input of every kind on every RPC: `INVALID_ARGUMENT` names all violated fields at once, and nothing is written.
 
 use emend_proto::{
     common::v1 as common,
@@ -28,33 +28,33 @@ fn long(length: usize) -> String {
 }
 
 /// A key of which every part is bad.
-fn bad_key() -> Option<common::ResourceKey> {
-    Some(common::ResourceKey {
+fn bad_key() -> common::ResourceKey {
+    common::ResourceKey {
         namespace: "Not a namespace".to_owned(),
         kind: 99,
         key: "a\0b".to_owned(),
         qualifier: String::new(),
         user_id: long(129),
-    })
+    }
 }
 
-fn key() -> Option<common::ResourceKey> {
-    Some(common::ResourceKey {
+fn key() -> common::ResourceKey {
+    common::ResourceKey {
         namespace: "fund-admin".to_owned(),
         kind: 1,
         key: "a phrase".to_owned(),
         ..common::ResourceKey::default()
-    })
+    }
 }
 
-fn entity_value() -> Option<common::ResourceValue> {
+fn entity_value() -> common::ResourceValue {
     let value = common::EntityAliasValue {
         entity_id: "e".to_owned(),
     };
-    Some(common::ResourceValue {
+    common::ResourceValue {
         value: Some(common::resource_value::Value::EntityAlias(value)),
         ..common::ResourceValue::default()
-    })
+    }
 }
 
 /// Asserts that a call is refused with exactly these fields.
@@ -188,7 +188,7 @@ async fn resources(served: &Served) {
     let mut client = served.resources();
     refused!(
         client.get_resource(pb::GetResourceRequest {
-            key: bad_key(),
+            key: Some(bad_key()),
             min_revision: -1,
         }),
         [
@@ -201,14 +201,15 @@ async fn resources(served: &Served) {
     );
     refused!(
         client.put_resource(pb::PutResourceRequest {
-            key: bad_key(),
+            key: Some(bad_key()),
             value: None,
             etag: long(65),
             reason: "a\0".to_owned(),
             on_behalf_of: long(129),
         }),
         [
-            "value",
+            "value.display",
+            "value.value",
             "key.namespace",
             "key.kind",
             "key.key",
@@ -220,8 +221,8 @@ async fn resources(served: &Served) {
     );
     refused!(
         client.put_resource(pb::PutResourceRequest {
-            key: key(),
-            value: entity_value(),
+            key: Some(key()),
+            value: Some(entity_value()),
             ..pb::PutResourceRequest::default()
         }),
         ["value.value"]
@@ -518,7 +519,7 @@ async fn events(served: &Served) {
                 "recorded.reason",
                 "recorded.context",
                 "recorded.scope",
-                "recorded.correction.correction",
+                "recorded.correction",
                 "recorded.received_at"
             ],
             vec![

@@ -1,1 +1,203 @@
+use std::time::Duration;
 
+use emend_proto::learning::v1::Cursor;
+
+use super::*;
+use crate::{
+    store::log::suite::{TestLog as _, write},
+    stream::{
+        Settings, Stream,
+        testing::{MemoryLog, replica},
+    },
+};
+
+fn id(text: &str) -> NodeId {
+    NodeId::parse(text).unwrap()
+}
+
+fn caller(text: &str) -> Caller {
+    Caller::parse(text).unwrap()
+}
+
+fn info(text: &str) -> pb::NodeInfo {
+    pb::NodeInfo {
+        id: text.into(),
+        version: "1.2".into(),
+        ..Default::default()
+    }
+}
+
+fn report(stream: &Stream, revision: i64) -> pb::ReportStatusRequest {
+    pb::ReportStatusRequest {
+        applied: Some(Cursor {
+            epoch: stream.state().unwrap().epoch().to_string(),
+            revision,
+            filter_hash: 1,
+        }),
+        problem: "DIGEST_MISMATCH".into(),
+        ..Default::default()
+    }
+}
+
+async fn list(nodes: &Nodes) -> Vec<pb::Node> {
+    page(nodes, 100, None).await.nodes
+}
+
+async fn page(nodes: &Nodes, limit: u32, token: Option<&str>) -> pb::ListNodesResponse {
+    let hash = QueryHash::of("ListNodes", &pb::ListNodesRequest::default());
+    let position = page::position(hash, token.unwrap_or_default()).unwrap();
+    let query = ListNodes {
+        hash,
+        limit,
+        after: position.map(|position| {
+            let position = String::from_utf8(position).unwrap();
+            let (node_id, caller) = position.split_once('\0').unwrap();
+            (node_id.to_owned(), caller.to_owned())
+        }),
+        seen_within: SignedDuration::from_hours(24),
+    };
+    nodes.list(query).await.unwrap()
+}
+
+#[tokio::test]
+async fn every_replica_lists_the_whole_fleet() {
+    let log = MemoryLog::new();
+    let (one, other) = (
+        replica(&log, Settings::default()).await,
+        Stream::new(
+            Arc::new(log.clone()),
+            Settings::default(),
+            emend_runtime::ManualClock::default().shared(),
+            emend_runtime::Entropy::seeded(2),
+        ),
+    );
+    for _ in 0..3 {
+        log.append(&[write("k", Some("v"))]).await;
+    }
+    let (first, second) = (caller("first"), caller("second"));
+    let open = one.nodes().open(first.clone(), id("a"), &info("a"));
+    let _elsewhere = other.nodes().open(second.clone(), id("b"), &info("b"));
+    one.nodes().report(first.clone(), id("a"), &report(&one, 2)).await.unwrap();
+    assert_eq!(one.nodes().run_once().await.unwrap(), 1);
+    assert_eq!(other.nodes().run_once().await.unwrap(), 1);
+
+    let nodes = list(other.nodes()).await;
+    let [a, b] = nodes.as_slice() else { panic!("{nodes:?}") };
+    assert_eq!((a.caller.as_str(), a.connected, a.lag_revisions), ("first", true, 1));
+    assert_eq!(a.info, Some(info("a")));
+    assert_eq!(a.problem, "DIGEST_MISMATCH");
+    assert_eq!((b.caller.as_str(), b.connected, b.lag_revisions), ("second", true, 0));
+
+    // Reports of a node may reach any replica.
+    other.nodes().report(first, id("a"), &report(&one, 3)).await.unwrap();
+    drop(open);
+    other.nodes().run_once().await.unwrap();
+    one.nodes().run_once().await.unwrap();
+    let a = list(one.nodes()).await.swap_remove(0);
+    assert_eq!((a.connected, a.lag_revisions), (false, 0));
+}
+
+#[tokio::test]
+async fn a_node_belongs_to_the_caller_that_opened_its_stream() {
+    let log = MemoryLog::new();
+    let one = replica(&log, Settings::default()).await;
+    let other = replica(&log, Settings::default()).await;
+    let nobodys = one.nodes().report(caller("me"), id("a"), &report(&one, 0)).await.unwrap_err();
+    assert_eq!((nobodys.code(), nobodys.reason()), (tonic::Code::FailedPrecondition, "NODE_NOT_SUBSCRIBED"));
+    let open = one.nodes().open(caller("me"), id("a"), &info("a"));
+    for written in [false, true] {
+        if written {
+            one.nodes().run_once().await.unwrap();
+        }
+        let denied = one.nodes().report(caller("you"), id("a"), &report(&one, 0)).await.unwrap_err();
+        assert_eq!((denied.code(), denied.reason()), (tonic::Code::PermissionDenied, "NODE_OF_ANOTHER_CALLER"));
+    }
+    assert!(other.nodes().report(caller("me"), id("a"), &report(&one, 0)).await.is_ok());
+    drop(open);
+    // Also after the stream has ended.
+    one.nodes().run_once().await.unwrap();
+    assert!(one.nodes().report(caller("me"), id("a"), &report(&one, 0)).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_node_with_two_streams_is_connected_until_the_second_ends() {
+    let log = MemoryLog::new();
+    let stream = replica(&log, Settings::default()).await;
+    let nodes = stream.nodes();
+    let first = nodes.open(caller("me"), id("a"), &info("a"));
+    let second = nodes.open(caller("me"), id("a"), &info("a"));
+    drop(first);
+    nodes.run_once().await.unwrap();
+    assert!(list(nodes).await[0].connected);
+    drop(second);
+    nodes.run_once().await.unwrap();
+    assert!(!list(nodes).await[0].connected);
+}
+
+#[tokio::test]
+async fn the_nodes_of_a_dead_replica_do_not_stay_connected() {
+    let log = MemoryLog::new();
+    let stream = replica(&log, Settings::default()).await;
+    let _open = stream.nodes().open(caller("me"), id("a"), &info("a"));
+    stream.nodes().run_once().await.unwrap();
+    for _ in 0..3 {
+        log.advance(SignedDuration::from_secs(50));
+        stream.nodes().heartbeat().await.unwrap();
+    }
+    assert!(list(stream.nodes()).await[0].connected);
+    log.advance(SignedDuration::from_secs(61));
+    assert!(!list(stream.nodes()).await[0].connected);
+}
+
+#[tokio::test]
+async fn what_could_not_be_written_is_written_later() {
+    let log = MemoryLog::new();
+    let stream = replica(&log, Settings::default()).await;
+    let nodes = stream.nodes();
+    let open = nodes.open(caller("me"), id("a"), &info("a"));
+    nodes.report(caller("me"), id("a"), &report(&stream, 0)).await.unwrap();
+    log.fail(true);
+    assert!(nodes.run_once().await.is_err());
+    drop(open);
+    log.fail(false);
+    tokio::time::timeout(Duration::from_secs(5), nodes.dirty()).await.unwrap();
+    assert_eq!(nodes.run_once().await.unwrap(), 1);
+    let listed = list(nodes).await;
+    assert_eq!((listed[0].connected, listed[0].problem.as_str()), (false, "DIGEST_MISMATCH"));
+    assert_eq!(nodes.run_once().await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn pages_follow_each_other_to_the_end() {
+    let log = MemoryLog::new();
+    let stream = replica(&log, Settings::default()).await;
+    let nodes = stream.nodes();
+    let open: Vec<_> = (0..5)
+        .map(|n| nodes.open(caller("me"), id(&format!("n{n}")), &info("x")))
+        .collect();
+    nodes.run_once().await.unwrap();
+    let (mut token, mut sizes) = (String::new(), Vec::new());
+    loop {
+        let page = page(nodes, 2, Some(&token)).await;
+        sizes.push(page.nodes.len());
+        token = page.next_page_token;
+        if token.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(sizes, [2, 2, 1]);
+    drop(open);
+}
+
+#[tokio::test]
+async fn a_cursor_of_another_life_of_the_log_counts_for_nothing() {
+    let log = MemoryLog::new();
+    let stream = replica(&log, Settings::default()).await;
+    log.append(&[write("k", Some("v"))]).await;
+    let _open = stream.nodes().open(caller("me"), id("a"), &info("a"));
+    let mut foreign = report(&stream, 900);
+    foreign.applied.as_mut().unwrap().epoch = "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10".into();
+    stream.nodes().report(caller("me"), id("a"), &foreign).await.unwrap();
+    stream.nodes().run_once().await.unwrap();
+    assert_eq!(list(stream.nodes()).await[0].lag_revisions, 1);
+}

@@ -222,7 +222,7 @@ async fn guarantee_9_stalled_snapshots_give_their_places_to_those_that_wait() {
     }
     let mut waiting = Subscriber::open(&replica, everything()).await;
     assert!(!waiting.read_one());
-    tokio::time::advance(Duration::from_secs(10)).await;
+    tokio::time::advance(Duration::from_secs(6)).await;
     assert!(stalled[0].read_one(), "a slow one keeps its place");
     let first = tokio::time::timeout(Duration::from_secs(60), waiting.session.next()).await;
     waiting.client.apply(&first.unwrap().unwrap().unwrap());

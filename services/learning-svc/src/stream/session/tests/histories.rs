@@ -2,6 +2,7 @@ use jiff::SignedDuration;
 use proptest::prelude::*;
 
 use super::*;
+use crate::store::log::LogStore as _;
 
 /// Something that happens to a log, its two replicas or a subscriber.
 #[derive(Debug, Clone)]
@@ -108,8 +109,6 @@ async fn play(happenings: Vec<Happening>) {
         assert_eq!(subscriber.client.held, covered(&log.model(head), filter));
     }
 }
-
-use crate::store::log::LogStore as _;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]

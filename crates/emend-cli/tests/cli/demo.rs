@@ -1,0 +1,40 @@
+//! The demo.
+
+use crate::harness::run;
+
+#[tokio::test]
+async fn the_demo_prints_its_table_and_ends_well() {
+    let demo = run(&["demo"]).await.ok();
+    for part in [
+        "london",
+        "tokyo",
+        "create_isda ●",
+        "liquidate_fund ○",
+        "their digests agree",
+    ] {
+        assert!(demo.stdout.contains(part), "{part}: {}", demo.stdout);
+    }
+    assert!(!demo.stdout.contains("NOT AS IT SHOULD BE"));
+    assert!(
+        demo.stdout.lines().all(|line| line.chars().count() <= 100),
+        "{}",
+        demo.stdout
+    );
+}
+
+#[tokio::test]
+async fn the_demo_as_json_has_the_times_of_both_nodes() {
+    let lines = run(&["demo", "--json"]).await.ok().lines();
+    let (end, steps) = lines.split_last().expect("lines");
+    assert_eq!(end["end"]["asExpected"], true);
+    assert!(steps.len() >= 10 && steps.iter().all(|step| step["asExpected"] == true));
+    let learned = steps.iter().filter(|step| step["revision"].is_i64());
+    for step in learned {
+        for node in step["nodes"].as_array().expect("nodes") {
+            assert!(
+                node["commitToAppliedMs"].as_f64().is_some_and(|ms| ms < 60_000.0),
+                "{step}"
+            );
+        }
+    }
+}

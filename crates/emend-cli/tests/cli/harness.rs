@@ -1,0 +1,249 @@
+//! Runs `emend up` and other commands as processes, each bounded in time.
+
+use std::{
+    process::{ExitStatus, Stdio},
+    time::Duration,
+};
+
+use serde_json::Value;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines},
+    process::{Child, ChildStdin, ChildStdout, Command},
+    time::timeout,
+};
+
+/// How long anything may take.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+
+/// The command, without settings from the environment.
+pub(crate) fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_emend"));
+    for (name, _) in std::env::vars() {
+        if name.starts_with("EMEND_") {
+            command.env_remove(name);
+        }
+    }
+    command.kill_on_drop(true);
+    command
+}
+
+/// What a command did.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ran {
+    /// The same, if it succeeded.
+    #[track_caller]
+    pub(crate) fn ok(self) -> Self {
+        assert_eq!(self.code, 0, "{self:#?}");
+        self
+    }
+
+    /// Its one JSON document.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        let mut lines = self.lines();
+        assert_eq!(lines.len(), 1, "{self:#?}");
+        lines.remove(0)
+    }
+
+    /// Its JSON lines.
+    #[track_caller]
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        self.stdout
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {self:#?}")))
+            .collect()
+    }
+}
+
+/// Runs a command to its end.
+pub(crate) async fn run(args: &[&str]) -> Ran {
+    run_with(args, "").await
+}
+
+/// Runs a command to its end, with this on its standard input.
+pub(crate) async fn run_with(args: &[&str], stdin: &str) -> Ran {
+    let mut child = command()
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("emend can be started");
+    let mut input = child.stdin.take().expect("it is piped");
+    let input_written = async {
+        // A command that does not read its input may have gone.
+        let _ = input.write_all(stdin.as_bytes()).await;
+        drop(input);
+    };
+    let ((), output) = timeout(PATIENCE, async {
+        tokio::join!(input_written, child.wait_with_output())
+    })
+    .await
+    .unwrap_or_else(|_| panic!("{args:?} takes too long"));
+    let output = output.expect("emend can be waited for");
+    Ran {
+        code: output.status.code().expect("it was not killed"),
+        stdout: String::from_utf8(output.stdout).expect("UTF-8"),
+        stderr: String::from_utf8(output.stderr).expect("UTF-8"),
+    }
+}
+
+/// `emend up`, running and ready.
+pub(crate) struct Up {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+    pub(crate) feedback: String,
+    pub(crate) learning: String,
+}
+
+impl Up {
+    /// On free ports, with data that is removed at the end.
+    pub(crate) async fn ephemeral() -> Self {
+        Self::start(&["--ephemeral"]).await
+    }
+
+    /// On free ports.
+    pub(crate) async fn start(args: &[&str]) -> Self {
+        let mut child = command()
+            .args([
+                "up",
+                "--feedback-addr",
+                "127.0.0.1:0",
+                "--learning-addr",
+                "127.0.0.1:0",
+                "--log-level",
+                "warn",
+            ])
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("emend can be started");
+        let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        let ready = timeout(PATIENCE, lines.next_line())
+            .await
+            .expect("emend up takes too long")
+            .expect("a line")
+            .expect("emend up ended before it was ready");
+        let addresses = ready
+            .strip_prefix("emend: ready feedback=")
+            .and_then(|rest| rest.split_once(" learning="));
+        let (feedback, learning) = addresses.unwrap_or_else(|| panic!("unexpected: {ready}"));
+        Self {
+            child,
+            feedback: feedback.to_owned(),
+            learning: learning.to_owned(),
+            lines,
+        }
+    }
+
+    /// Runs a command against it.
+    pub(crate) async fn run(&self, args: &[&str]) -> Ran {
+        self.run_with(args, "").await
+    }
+
+    /// Runs a command against it, with this on its standard input.
+    pub(crate) async fn run_with(&self, args: &[&str], stdin: &str) -> Ran {
+        run_with(&self.args(args), stdin).await
+    }
+
+    /// The arguments, and where the services are.
+    pub(crate) fn args<'a>(&'a self, args: &[&'a str]) -> Vec<&'a str> {
+        let mut args = args.to_vec();
+        args.extend([
+            "--feedback-addr",
+            &self.feedback,
+            "--learning-addr",
+            &self.learning,
+        ]);
+        args
+    }
+
+    /// Asks it to end.
+    pub(crate) async fn signal(&self, name: &str) {
+        let id = self.child.id().expect("it runs").to_string();
+        let sent = Command::new("kill")
+            .args([name, &id])
+            .status()
+            .await
+            .expect("kill can be run");
+        assert!(sent.success());
+    }
+
+    /// Waits for its end; answers with how it ended and what it wrote after it was ready.
+    pub(crate) async fn ended(mut self) -> (ExitStatus, Vec<String>) {
+        let ended = async {
+            let mut more = Vec::new();
+            while let Some(line) = self.lines.next_line().await.expect("a line") {
+                more.push(line);
+            }
+            (self.child.wait().await.expect("it can be waited for"), more)
+        };
+        timeout(PATIENCE, ended).await.expect("emend up does not end")
+    }
+}
+
+/// A command that is talked to line by line.
+pub(crate) struct Talk {
+    _child: Child,
+    stdin: ChildStdin,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Talk {
+    pub(crate) fn start(args: &[&str]) -> Self {
+        let mut child = command()
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("emend can be started");
+        let stdin = child.stdin.take().expect("it is piped");
+        let lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        Self {
+            _child: child,
+            stdin,
+            lines,
+        }
+    }
+
+    /// Writes a line of JSON.
+    pub(crate) async fn say(&mut self, message: &Value) {
+        let line = format!("{message}\n");
+        self.stdin.write_all(line.as_bytes()).await.expect("it reads");
+        self.stdin.flush().await.expect("it reads");
+    }
+
+    /// The next line of JSON.
+    pub(crate) async fn hear(&mut self) -> Value {
+        let line = timeout(PATIENCE, self.lines.next_line())
+            .await
+            .expect("it says nothing")
+            .expect("a line")
+            .expect("it has ended");
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    }
+
+    /// The next line of JSON for which this holds; others are skipped.
+    pub(crate) async fn hear_until(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
+        loop {
+            let heard = self.hear().await;
+            if wanted(&heard) {
+                return heard;
+            }
+        }
+    }
+
+    /// Ends its input and waits until its output has ended.
+    pub(crate) async fn end(mut self) {
+        drop(self.stdin);
+        let rest = async { while let Ok(Some(_)) = self.lines.next_line().await {} };
+        timeout(PATIENCE, rest).await.expect("it does not end");
+    }
+}

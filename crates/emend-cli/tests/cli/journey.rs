@@ -1,0 +1,394 @@
+//! From a correction to what nodes answer, by the command alone.
+
+use serde_json::json;
+
+use crate::harness::{Talk, Up, run};
+
+async fn submit(up: &Up, reporter: &str, args: &[&str]) -> serde_json::Value {
+    let args = [&["submit"], args, &["--reporter", reporter, "--wait", "--json"]].concat();
+    up.run(&args).await.ok().json()
+}
+
+#[tokio::test]
+async fn a_correction_becomes_what_nodes_answer() {
+    let up = Up::ephemeral().await;
+    let verb = [
+        "verb",
+        "Set up a CSA",
+        "create_isda",
+        "--instead-of",
+        "create_csa",
+        "--context",
+        "topic=otc",
+    ];
+
+    // Three people say so; the third makes it apply.
+    let first = submit(&up, "ana", &verb).await;
+    assert_eq!(first["outcome"]["state"], "OUTCOME_STATE_PENDING");
+    assert_eq!(first["outcome"]["confirmationsNeeded"], 2);
+    assert_eq!(first["context"]["topic"], "otc");
+    submit(&up, "ben", &verb).await;
+    let again = submit(&up, "ben", &verb).await;
+    assert_eq!(
+        again["outcome"]["reporterCount"], 2,
+        "the same person counts once"
+    );
+    let nothing = up.run(&["resolve", "set up a csa", "--json"]).await.ok().json();
+    assert!(nothing.get("match").is_none(), "{nothing}");
+    let third = submit(&up, "chloe", &verb).await;
+    assert_eq!(third["outcome"]["state"], "OUTCOME_STATE_APPLIED");
+    assert_eq!(third["outcome"]["autoApplied"], true);
+    let revision = third["outcome"]["revision"].to_string();
+
+    // The server's answer, the resource, the trail and the candidate agree.
+    let resolved = up
+        .run(&["resolve", " SET UP  A CSA", "--min-revision", &revision, "--json"])
+        .await
+        .ok()
+        .json();
+    assert_eq!(resolved["match"]["value"], "create_isda");
+    let resource = up
+        .run(&["resources", "get", "phrase", "set up a csa", "--json"])
+        .await
+        .ok()
+        .json();
+    assert_eq!(resource["value"]["invocationPhrase"]["verb"], "create_isda");
+    assert_eq!(resource["value"]["display"], "Set up a CSA");
+    let trail = up.run(&["log", "--json"]).await.ok().json();
+    assert_eq!(
+        (&trail["revision"], &trail["cause"]),
+        (&third["outcome"]["revision"], &json!("CAUSE_VOTES"))
+    );
+    let candidates = up
+        .run(&["candidates", "list", "--status", "applied", "--json"])
+        .await
+        .ok()
+        .json();
+    let id = candidates["candidateId"].as_str().expect("an id");
+    let shown = up.run(&["candidates", "show", id, "--json"]).await.ok().json();
+    assert_eq!(shown["votes"].as_array().map(Vec::len), Some(3));
+    assert_eq!(shown["candidate"]["occurrenceCount"], 4);
+
+    // Taken back by one, it is too little.
+    let retracted = up
+        .run(&[
+            "retract",
+            first["feedbackId"].as_str().expect("an id"),
+            "--reason",
+            "misread",
+            "--wait",
+            "--json",
+        ])
+        .await
+        .ok()
+        .json();
+    assert!(retracted.get("retractedAt").is_some());
+    let gone = up.run(&["resources", "get", "phrase", "set up a csa"]).await;
+    assert_eq!(gone.code, 3, "{gone:?}");
+
+    // People read tables.
+    for args in [
+        &["candidates", "list"][..],
+        &["candidates", "show", id],
+        &["feedback", "list"],
+        &["log"],
+        &["nodes"],
+        &["policy", "get", "phrase"],
+        &["resources", "list"],
+        &["outbox", "list"],
+    ] {
+        let text = up.run(args).await.ok().stdout;
+        assert!(!text.trim().is_empty(), "{args:?}");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 140),
+            "{args:?}: {text}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_person_decides_and_takes_back() {
+    let up = Up::ephemeral().await;
+    let namespace = ["--namespace", "fund-admin"];
+    let run = async |args: &[&str]| up.run(&[args, &namespace, &["--json"]].concat()).await;
+
+    let said = run(&[
+        "submit",
+        "phrase",
+        "book the trade",
+        "book_trade",
+        "--reporter",
+        "ana",
+        "--wait",
+    ])
+    .await
+    .ok()
+    .json();
+    let id = said["outcome"]["candidateId"].as_str().expect("an id").to_owned();
+    let approved = run(&[
+        "candidates",
+        "approve",
+        &id,
+        "--reason",
+        "obvious",
+        "--by",
+        "dana",
+    ])
+    .await
+    .ok()
+    .json();
+    assert_eq!(approved["candidate"]["status"], "CANDIDATE_STATUS_APPLIED");
+    assert_eq!(approved["candidate"]["contestPinned"], true);
+    assert_eq!(approved["candidate"]["decidedBy"]["onBehalfOf"], "dana");
+    // Twice is a conflict.
+    let twice = run(&["candidates", "approve", &id]).await;
+    assert_eq!(twice.code, 4, "{twice:?}");
+    assert!(twice.stderr.contains("FAILED_PRECONDITION"), "{twice:?}");
+
+    // Reverted, it does not come back by votes.
+    let revision = approved["revision"].to_string();
+    let reverted = run(&["revert", &revision, "--reason", "not so obvious"])
+        .await
+        .ok()
+        .json();
+    assert!(reverted["revision"].as_i64() > approved["revision"].as_i64());
+    for reporter in ["ben", "chloe", "dev"] {
+        run(&[
+            "submit",
+            "phrase",
+            "book the trade",
+            "book_trade",
+            "--reporter",
+            reporter,
+            "--wait",
+        ])
+        .await
+        .ok();
+    }
+    let waiting = run(&["candidates", "list", "--status", "awaiting_review"])
+        .await
+        .ok()
+        .json();
+    assert_eq!(waiting["candidateId"].as_str(), Some(&*id));
+    // An edited approval is a candidate of its own.
+    let edited = run(&["candidates", "approve", &id, "--instead", "book_block_trade"])
+        .await
+        .ok()
+        .json();
+    assert_eq!(edited["candidate"]["editedFrom"].as_str(), Some(&*id));
+    let rejected = run(&["candidates", "reject", &id, "--reason", "retired"])
+        .await
+        .ok()
+        .json();
+    assert_eq!(rejected["candidate"]["status"], "CANDIDATE_STATUS_REJECTED");
+
+    // By hand, and only what was seen.
+    let put = run(&[
+        "resources",
+        "put",
+        "entity",
+        "J. Smith",
+        "jane.smith",
+        "--by",
+        "dana",
+    ])
+    .await
+    .ok()
+    .json();
+    let etag = put["resource"]["etag"].as_str().expect("an etag").to_owned();
+    run(&["resources", "put", "entity", "J. Smith", "john.smith"])
+        .await
+        .ok();
+    let stale = run(&["resources", "delete", "entity", "J. Smith", "--etag", &etag]).await;
+    assert_eq!(stale.code, 4, "{stale:?}");
+    run(&["resources", "delete", "entity", "J. Smith"]).await.ok();
+
+    // The trail tells it all, newest first.
+    let causes: Vec<_> = run(&["log"])
+        .await
+        .ok()
+        .lines()
+        .iter()
+        .map(|revision| revision["cause"].clone())
+        .collect();
+    assert_eq!(
+        causes,
+        [
+            "CAUSE_OPERATOR",
+            "CAUSE_OPERATOR",
+            "CAUSE_OPERATOR",
+            "CAUSE_REVIEW",
+            "CAUSE_REVERT",
+            "CAUSE_REVIEW"
+        ]
+    );
+    // Of one key only, and not of another namespace.
+    assert_eq!(run(&["log", "--key", "j. SMITH"]).await.ok().lines().len(), 3);
+    assert_eq!(up.run(&["log", "--json"]).await.ok().lines().len(), 0);
+}
+
+#[tokio::test]
+async fn policies_say_how_much_it_takes() {
+    let up = Up::ephemeral().await;
+    let set = up
+        .run(&[
+            "policy",
+            "set",
+            "phrase",
+            "--threshold",
+            "1",
+            "--half-life",
+            "90d",
+            "--json",
+        ])
+        .await
+        .ok()
+        .json();
+    assert_eq!(
+        (&set["threshold"], &set["version"], &set["halfLife"]),
+        (&json!(1), &json!(1), &json!("7776000s"))
+    );
+    let said = submit(&up, "ana", &["phrase", "a", "b"]).await;
+    assert_eq!(said["outcome"]["state"], "OUTCOME_STATE_APPLIED");
+    let never = submit(&up, "ana", &["prohibit", "a", "b"]).await;
+    assert_eq!(
+        never["outcome"]["state"], "OUTCOME_STATE_PENDING",
+        "another kind, another policy"
+    );
+    let wrong = up
+        .run(&["policy", "set", "phrase", "--threshold", "5000", "--json"])
+        .await;
+    assert_eq!(wrong.code, 2);
+    let error: serde_json::Value = serde_json::from_str(&wrong.stderr).expect("JSON");
+    assert_eq!(error["error"]["code"], "INVALID_ARGUMENT");
+    assert!(
+        error["error"]["fieldViolations"][0]["field"]
+            .as_str()
+            .is_some_and(|field| field.ends_with("threshold"))
+    );
+}
+
+#[tokio::test]
+async fn a_users_own_preference_is_his_alone() {
+    let up = Up::ephemeral().await;
+    let said = submit(&up, "mia", &["phrase", "my pack", "send_nav_pack", "--for-me"]).await;
+    assert_eq!(said["outcome"]["state"], "OUTCOME_STATE_APPLIED");
+    let hers = up
+        .run(&["resolve", "my pack", "--user", "mia", "--json"])
+        .await
+        .ok()
+        .json();
+    assert_eq!(hers["match"]["scope"], "SCOPE_USER");
+    let others = up.run(&["resolve", "my pack", "--json"]).await.ok().json();
+    assert!(others.get("match").is_none());
+    assert_eq!(
+        up.run(&["resources", "list", "--user", "mia", "--json"])
+            .await
+            .ok()
+            .lines()
+            .len(),
+        1
+    );
+    assert_eq!(
+        up.run(&["resources", "list", "--json"]).await.ok().lines().len(),
+        0
+    );
+}
+
+#[tokio::test]
+async fn watching_shows_what_is_learned_as_it_is_learned() {
+    let up = Up::ephemeral().await;
+    let mut watch = Talk::start(&up.args(&["watch", "--json"]));
+    watch.hear_until(|event| event["event"] == "snapshot").await;
+    let said = submit(
+        &up,
+        "ana",
+        &["entity", "J. Smith", "jane.smith", "--instead-of", "john.smith"],
+    )
+    .await;
+    let change = watch.hear_until(|event| event["event"] == "change").await;
+    assert_eq!(change["revision"], said["outcome"]["revision"]);
+    assert_eq!(
+        (&change["value"], &change["key"]["key"]),
+        (&json!("jane.smith"), &json!("j. smith"))
+    );
+    assert!(
+        change["commitToAppliedMs"].as_i64().is_some_and(|ms| ms < 60_000),
+        "{change}"
+    );
+    assert!(change["feedbackToAppliedMs"].is_i64());
+
+    // It is one of the nodes while it runs.
+    let nodes = up.run(&["nodes", "--json"]).await.ok().json();
+    assert!(
+        nodes["info"]["id"]
+            .as_str()
+            .is_some_and(|id| id.starts_with("watch-"))
+    );
+
+    // Another ends by itself, once it has caught up.
+    let revision = said["outcome"]["revision"].to_string();
+    let ended = up.run(&["watch", "--until", &revision]).await.ok();
+    assert!(ended.stdout.contains("1 resources"), "{ended:?}");
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_told_all_at_once_and_by_the_exit_code() {
+    let up = Up::ephemeral().await;
+    let bad = up
+        .run(&[
+            "submit",
+            "verb",
+            " ",
+            "same",
+            "--instead-of",
+            "same",
+            "--request-id",
+            "no spaces",
+        ])
+        .await;
+    assert_eq!(bad.code, 2, "{bad:?}");
+    for field in ["request_id", "original_input", "correct_choice"] {
+        assert!(bad.stderr.contains(field), "{field}: {}", bad.stderr);
+    }
+    assert!(bad.stdout.is_empty());
+    let none = up
+        .run(&["feedback", "get", "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10"])
+        .await;
+    assert_eq!(none.code, 3, "{none:?}");
+    let reused = ["--request-id", "once", "--reporter", "ana"];
+    up.run(&[&["submit", "phrase", "a", "b"], &reused[..]].concat())
+        .await
+        .ok();
+    up.run(&[&["submit", "phrase", "a", "b"], &reused[..]].concat())
+        .await
+        .ok();
+    let conflict = up
+        .run(&[&["submit", "phrase", "a", "c"], &reused[..]].concat())
+        .await;
+    assert_eq!(conflict.code, 4, "{conflict:?}");
+    assert!(conflict.stderr.contains("REQUEST_ID_REUSED"));
+
+    let away = run(&["candidates", "list", "--learning-addr", "127.0.0.1:1"]).await;
+    assert_eq!(away.code, 5, "{away:?}");
+    assert!(away.stderr.contains("127.0.0.1:1") && away.stderr.contains("emend up"));
+    assert_eq!(run(&["candidates", "list", "--kind", "verbs"]).await.code, 2);
+    let help = run(&["--help"]).await.ok();
+    assert!(help.stdout.contains("Exit codes:"));
+}
+
+#[tokio::test]
+async fn there_is_nothing_to_redrive_where_nothing_died() {
+    let up = Up::ephemeral().await;
+    assert!(
+        up.run(&["outbox", "list", "--json"])
+            .await
+            .ok()
+            .lines()
+            .is_empty()
+    );
+    assert_eq!(
+        up.run(&["outbox", "redrive", "--json"]).await.ok().json()["redrivenCount"],
+        0
+    );
+}

@@ -1,0 +1,9 @@
+//! The `emend` command as a process, against services that it runs itself.
+
+mod demo;
+mod harness;
+mod journey;
+mod mcp;
+mod replay;
+mod transfer;
+mod up;

@@ -1,0 +1,86 @@
+//! One cache line of the table, and what is packed into it.
+//!
+//! It must know nothing of other lines.
+
+use emend_core::Revision;
+
+pub(super) const SLOTS: usize = 4;
+
+/// One cache line.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(align(64))]
+pub(super) struct Line {
+    /// The lower halves of the keys; 0: empty.
+    pub(super) tags: [u64; SLOTS],
+    pub(super) words: [Word; SLOTS],
+}
+
+impl Line {
+    #[inline]
+    pub(super) fn slot_of(&self, tag: u64) -> Option<usize> {
+        let mut equal = 0_u32;
+        for (slot, of) in self.tags.iter().enumerate() {
+            equal |= u32::from(*of == tag) << slot;
+        }
+        (equal != 0).then(|| equal.trailing_zeros() as usize)
+    }
+
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.slot_of(0).is_none()
+    }
+}
+
+/// What a slot says: 2 bits of form, 24 of an index, 38 of a revision.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Word(u64);
+
+pub(super) const INDEX_BITS: u32 = 24;
+pub(super) const REVISION_BITS: u32 = 38;
+
+impl Word {
+    pub(super) const VERB: u64 = 1;
+    pub(super) const ENTITY: u64 = 2;
+    pub(super) const MANY: u64 = 3;
+
+    /// An answer in the slot itself: its text's index and its revision. `None` if one of them is too large for that.
+    pub(super) fn one(form: u64, index: u32, revision: Revision) -> Option<Self> {
+        let revision = u64::try_from(revision.0).ok()?;
+        (revision >> REVISION_BITS == 0 && index >> INDEX_BITS == 0)
+            .then(|| Self(form | u64::from(index) << 2 | revision << (2 + INDEX_BITS)))
+    }
+
+    /// An entry kept apart.
+    pub(super) fn many(index: u32) -> Self {
+        Self(Self::MANY | u64::from(index) << 2)
+    }
+
+    #[inline]
+    pub(super) fn form(self) -> u64 {
+        self.0 & 3
+    }
+
+    /// Of an answer's text.
+    #[inline]
+    pub(super) fn text(self) -> usize {
+        (self.0 >> 2) as usize & ((1 << INDEX_BITS) - 1)
+    }
+
+    #[inline]
+    pub(super) fn revision(self) -> Revision {
+        Revision((self.0 >> (2 + INDEX_BITS)).cast_signed())
+    }
+
+    /// Of an entry.
+    #[inline]
+    pub(super) fn entry(self) -> usize {
+        (self.0 >> 2) as usize
+    }
+}
+
+/// The half of a key that says where it is, and the one that it is known by there; the latter is never 0.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the lower half")]
+pub(super) fn halves(key: u128) -> (u64, u64) {
+    ((key >> 64) as u64, key as u64 | 1)
+}

@@ -1,0 +1,139 @@
+//! Databases that go away under load, and databases that come back from a backup: nothing is lost or counted twice, and
+//! nodes end equal to what the database holds then.
+
+use emend_client::SubscriberEvent;
+use emend_proto::learning::v1::SnapshotReason;
+use emend_tests::{
+    harness::{
+        Dice, Heard, Subscriber, System,
+        load::Load,
+        node::Node,
+        says::{alias_key, entity_value},
+        system::Database,
+    },
+    replicated,
+};
+
+const ROUNDS: usize = 5;
+
+replicated! {
+    async fn a_database_that_goes_away_under_load_loses_nothing(system: 2 x 2) {
+        let dice = Dice::seeded(21);
+        let nodes = [
+            Node::start(system.learning[0].front.address(), "search-0").await,
+            Node::start(system.learning[1].front.address(), "search-1").await,
+        ];
+        let load = Load::start((0..8).map(|n| system.feedback_at(n % 2)));
+        let share = load.total() / (ROUNDS + 1);
+        for round in 0..ROUNDS {
+            load.reaches(round * share + dice.below(share)).await;
+            // In the middle of whatever it is about, one replica's every connection ends.
+            let replicas = if dice.chance(0.5) { &system.feedback } else { &system.learning };
+            let road = replicas[dice.below(2)].road.as_ref().unwrap();
+            road.close();
+            system.database.reopen(road);
+        }
+        let head = load.ends_with_all_counted_once(&system.feedback(), &system.learning()).await;
+        let stored = system.stored().resources().await;
+        for (index, node) in nodes.iter().enumerate() {
+            node.until(head).await;
+            node.assert_answers_by(&stored, &[]);
+            let mut subscriber = Subscriber::of_everything(&format!("late-{index}"));
+            subscriber.begin(&system.learning_at(index).channel).await;
+            subscriber.until(head).await;
+            assert_eq!(*subscriber.held(), stored);
+        }
+    }
+}
+
+/// learning-svc's files as they are now, or back as they were then. It does not run.
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    for file in ["learning.db", "learning.db-wal", "learning.db-shm"] {
+        let (from, to) = (from.join(file), to.join(file));
+        if from.exists() {
+            std::fs::copy(from, to).expect("a file is copied");
+        } else if to.exists() {
+            std::fs::remove_file(to).expect("a file is removed");
+        }
+    }
+}
+
+/// Takes a backup of revision 2, goes on to revision 4, and restores the backup.
+async fn restored_from_a_backup(system: &mut System, meanwhile: impl AsyncFnOnce(&System)) {
+    let Database::Sqlite(directory) = &system.database else {
+        unreachable!("started on SQLite")
+    };
+    let directory = directory.path().to_owned();
+    let backup = tempfile::tempdir().unwrap();
+    for name in ["one", "two"] {
+        system
+            .learning()
+            .put(alias_key(name), entity_value("person-1"))
+            .await;
+    }
+    system.stop_learning().await;
+    copy(&directory, backup.path());
+    system.start_learning().await;
+    system
+        .learning()
+        .put(alias_key("three"), entity_value("person-1"))
+        .await;
+    system.learning().delete(alias_key("two")).await.unwrap();
+    meanwhile(system).await;
+    system.stop_learning().await;
+    copy(backup.path(), &directory);
+    system.start_learning().await;
+    assert_eq!(system.learning().head().await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_subscriber_ahead_of_a_restored_database_gets_a_snapshot_and_is_told_why() {
+    let mut system = System::sqlite().await;
+    let mut subscriber = Subscriber::new("n");
+    restored_from_a_backup(&mut system, async |system| {
+        subscriber.begin(&system.learning().channel).await;
+        subscriber.until(4).await;
+        subscriber.disconnect();
+    })
+    .await;
+    let reason = SnapshotReason::CursorAhead;
+    assert_eq!(
+        subscriber.begin(&system.learning().channel).await,
+        Heard::Snapshot { reason, revision: 2 }
+    );
+    assert_eq!(*subscriber.held(), system.stored().resources().await);
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_finds_out_that_a_restored_database_went_on_another_way_and_heals() {
+    let mut system = System::sqlite().await;
+    let directory = tempfile::tempdir().unwrap();
+    let kept = directory.path().join("learned.emend");
+    let front = system.learning[0].front.address();
+    restored_from_a_backup(&mut system, async |_| {
+        let node = Node::start_from(front, "search-1", Some(kept.clone())).await;
+        node.until(4).await;
+        node.stop().await;
+    })
+    .await;
+    // The log goes on, past where the node has been, with other content.
+    for name in ["four", "five", "six"] {
+        system
+            .learning()
+            .put(alias_key(name), entity_value("person-2"))
+            .await;
+    }
+    let mut node = Node::start_from(front, "search-1", Some(kept)).await;
+    node.until_event("it finds out", |event| {
+        matches!(event, SubscriberEvent::DigestMismatch { .. }).then_some(())
+    })
+    .await;
+    node.until_event("it starts over", |event| {
+        matches!(event, SubscriberEvent::Snapshot { .. }).then_some(())
+    })
+    .await;
+    node.until(5).await;
+    node.assert_answers_by(&system.stored().resources().await, &["one", "two", "three"]);
+    system.stop().await;
+}
