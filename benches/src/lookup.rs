@@ -4,11 +4,12 @@
 //! The phrases asked for lie in memory in the order in which they are asked, as a phrase that was just normalised lies in
 //! the cache. Each figure is the median over batches, which other programs on the machine disturb least.
 
+mod subjects;
+
 use std::{
-    collections::HashMap,
     hint::black_box,
     sync::{
-        Arc, Mutex, RwLock,
+        Arc, RwLock,
         atomic::{AtomicBool, Ordering},
     },
     thread,
@@ -18,19 +19,17 @@ use std::{
 use anyhow::{Context as _, Result};
 use arc_swap::ArcSwap;
 use clap::Args;
-use emend_client::{
-    LearnedView, LookupKey, Reading,
-    view::{Fact, Publisher},
-};
-use emend_core::{Kind, Namespace, NormalizedKey, Revision};
+use emend_client::LearnedView;
+use emend_core::{Namespace, NormalizedKey, Revision};
 use emend_runtime::{Entropy, SystemClock};
 use tokio::time::Instant;
 
+use self::subjects::{Answer, ByReader, ByView, Locked, NAMESPACE, Persistent, Subject, View, fact};
+
 /// Look-ups that are timed together.
-const BATCH: usize = 2_000;
+const BATCH: u32 = 2_000;
 /// Changes in one update.
 const CHANGES: usize = 10;
-const NAMESPACE: &str = "fund-admin";
 
 /// Look-ups in a node, against a locked hash map and a persistent map.
 #[derive(Debug, Args)]
@@ -50,114 +49,6 @@ pub(crate) struct Lookup {
     /// Distinct verbs that the phrases mean.
     #[arg(long, default_value_t = 5_000)]
     verbs: usize,
-}
-
-/// Something that can be asked and changed.
-trait Subject: Sync {
-    /// Asks, for one thread: the length of the answer and its revision, so that both are read; none: not learned.
-    fn asker(&self) -> impl FnMut(&NormalizedKey) -> Option<(usize, i64)>;
-    /// Applies one update.
-    fn update(&self, changes: &[(String, String)], revision: i64);
-}
-
-struct Answer {
-    value: String,
-    revision: i64,
-}
-
-struct View {
-    view: LearnedView,
-    namespace: Namespace,
-    publisher: Mutex<Publisher>,
-}
-
-/// Asks for each look-up anew what the state is.
-struct ByView<'a>(&'a View);
-
-/// Has a reader for each thread.
-struct ByReader<'a>(&'a View);
-
-impl View {
-    fn ask(&self, reading: &Reading<'_>, phrase: &NormalizedKey) -> Option<(usize, i64)> {
-        let key = LookupKey {
-            namespace: &self.namespace,
-            phrase,
-        };
-        let found = reading.lookup(key, Kind::InvocationPhrase, None).found()?;
-        Some((found.value.len(), found.revision.0))
-    }
-}
-
-impl Subject for ByView<'_> {
-    fn asker(&self) -> impl FnMut(&NormalizedKey) -> Option<(usize, i64)> {
-        |phrase| self.0.ask(&self.0.view.read(), phrase)
-    }
-
-    fn update(&self, changes: &[(String, String)], revision: i64) {
-        self.0.update(changes, revision);
-    }
-}
-
-impl Subject for ByReader<'_> {
-    fn asker(&self) -> impl FnMut(&NormalizedKey) -> Option<(usize, i64)> {
-        let mut reader = self.0.view.reader();
-        move |phrase| self.0.ask(&reader.read(), phrase)
-    }
-
-    fn update(&self, changes: &[(String, String)], revision: i64) {
-        self.0.update(changes, revision);
-    }
-}
-
-impl View {
-    fn update(&self, changes: &[(String, String)], revision: i64) {
-        let facts = changes.iter().map(|(phrase, verb)| fact(phrase, verb, revision));
-        if let Ok(mut publisher) = self.publisher.lock() {
-            publisher.apply(facts, Revision(revision));
-        }
-    }
-}
-
-struct Locked(RwLock<HashMap<String, Answer>>);
-
-impl Subject for Locked {
-    fn asker(&self) -> impl FnMut(&NormalizedKey) -> Option<(usize, i64)> {
-        |phrase| {
-            let map = self.0.read().ok()?;
-            let found = map.get(phrase.as_str())?;
-            Some((found.value.len(), found.revision))
-        }
-    }
-
-    fn update(&self, changes: &[(String, String)], revision: i64) {
-        if let Ok(mut map) = self.0.write() {
-            for (phrase, verb) in changes {
-                let value = verb.clone();
-                map.insert(phrase.clone(), Answer { value, revision });
-            }
-        }
-    }
-}
-
-struct Persistent(ArcSwap<imbl::HashMap<String, Arc<Answer>>>);
-
-impl Subject for Persistent {
-    fn asker(&self) -> impl FnMut(&NormalizedKey) -> Option<(usize, i64)> {
-        |phrase| {
-            let map = self.0.load();
-            let found = map.get(phrase.as_str())?;
-            Some((found.value.len(), found.revision))
-        }
-    }
-
-    fn update(&self, changes: &[(String, String)], revision: i64) {
-        let mut map = imbl::HashMap::clone(&self.0.load());
-        for (phrase, verb) in changes {
-            let value = verb.clone();
-            map.insert(phrase.clone(), Arc::new(Answer { value, revision }));
-        }
-        self.0.store(Arc::new(map));
-    }
 }
 
 /// What is asked, in order.
@@ -210,7 +101,7 @@ pub(crate) fn run(args: &Lookup) -> Result<()> {
         .map(|(phrase, verb)| fact(phrase, verb, 1));
     publisher.replace(args.phrases, facts, Revision(1));
     let subject = View {
-        view,
+        learned: view,
         namespace: Namespace::parse(NAMESPACE).context("a namespace")?,
         publisher: publisher.into(),
     };
@@ -336,7 +227,7 @@ fn batches(
             }
         }
         black_box(sum);
-        nanos.push(begun.elapsed().as_secs_f64() * 1e9 / BATCH as f64);
+        nanos.push(begun.elapsed().as_secs_f64() * 1e9 / f64::from(BATCH));
     }
     nanos
 }
@@ -359,18 +250,6 @@ fn show(name: &str, figures: &Figures, ours: &Figures) {
         cell(|figures| figures.threads),
         format!("{:.1?}", figures.update),
     );
-}
-
-fn fact<'a>(phrase: &'a str, verb: &'a str, revision: i64) -> Fact<'a> {
-    Fact {
-        namespace: NAMESPACE,
-        kind: Kind::InvocationPhrase,
-        key: phrase,
-        qualifier: "",
-        user_id: "",
-        revision: Revision(revision),
-        value: Some(verb.into()),
-    }
 }
 
 /// About as long as what people say to a system, and all different.
@@ -413,12 +292,10 @@ fn shuffled(phrases: &[String], draw: &Draw) -> Result<Vec<NormalizedKey>> {
 struct Draw(Entropy);
 
 impl Draw {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "between 0 and the bound"
-    )]
     fn below(&self, bound: usize) -> usize {
-        ((self.0.fraction() * bound as f64) as usize).min(bound.saturating_sub(1))
+        let mut bytes = [0; 8];
+        self.0.fill(&mut bytes);
+        // The remainder favours small numbers by less than one part in 10^12.
+        usize::from_le_bytes(bytes) % bound.max(1)
     }
 }

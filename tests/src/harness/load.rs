@@ -1,6 +1,7 @@
-//! Load that does not give up: many writers that repeat each submission until it is acknowledged.
+//! Load that does not give up: writers that repeat each submission until it is acknowledged, until they are told to stop.
 
 use std::{
+    collections::{BTreeMap, HashSet},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -14,6 +15,7 @@ use tokio::{
     task::JoinHandle,
     time::{Instant, sleep, timeout},
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{
     clients::{Feedback, Learning},
@@ -21,100 +23,119 @@ use super::{
     wait::{PATIENCE, eventually, holds},
 };
 
-/// How many submissions each writer makes.
-const EACH: usize = 60;
 /// About how many phrases.
-const PHRASES: usize = 5;
+const PHRASES: usize = 20;
 /// After which a call is made anew.
 const CALL: Duration = Duration::from_secs(5);
-/// The service is on its way back; asking without a pause would only slow that down.
-const PAUSE: Duration = Duration::from_millis(20);
+/// Between two calls of a writer: what has to be counted in the end stays small.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Writers at work.
 #[derive(Debug)]
 pub struct Load {
+    stop: CancellationToken,
     acknowledged: Arc<AtomicUsize>,
-    writers: Vec<JoinHandle<Vec<String>>>,
+    writers: Vec<JoinHandle<Vec<Acknowledged>>>,
+}
+
+/// A submission that was answered OK.
+#[derive(Debug)]
+struct Acknowledged {
+    feedback_id: String,
+    phrase: usize,
 }
 
 impl Load {
     /// As many writers as there are clients, each a reporter of its own with each submission.
     pub fn start(clients: impl IntoIterator<Item = Feedback>) -> Self {
+        let stop = CancellationToken::new();
         let acknowledged = Arc::new(AtomicUsize::new(0));
-        let writers = clients.into_iter().enumerate();
-        let writers = writers.map(|(writer, feedback)| {
-            let acknowledged = Arc::clone(&acknowledged);
+        let writers = clients.into_iter().enumerate().map(|(writer, feedback)| {
+            let (stop, acknowledged) = (stop.clone(), Arc::clone(&acknowledged));
             tokio::spawn(async move {
-                let mut ids = Vec::with_capacity(EACH);
-                for n in 0..EACH {
-                    let request = SubmitFeedbackRequest {
-                        request_id: format!("{writer}-{n}"),
-                        wait: Wait::Recorded.into(),
-                        ..says(
-                            &format!("reporter-{writer}-{n}"),
-                            verb(&format!("phrase {}", n % PHRASES), "create_csa"),
-                        )
-                    };
-                    ids.push(submit_until_acknowledged(&feedback, request).await);
+                let mut done = Vec::new();
+                for n in 0.. {
+                    if stop.is_cancelled() {
+                        break;
+                    }
+                    let phrase = (n + writer) % PHRASES;
+                    let feedback_id = submit_until_acknowledged(&feedback, request(writer, n, phrase)).await;
+                    done.push(Acknowledged { feedback_id, phrase });
                     acknowledged.fetch_add(1, Ordering::SeqCst);
+                    sleep(PAUSE).await;
                 }
-                ids
+                done
             })
         });
         Self {
             writers: writers.collect(),
+            stop,
             acknowledged,
         }
     }
 
-    /// How many submissions there will have been.
-    pub fn total(&self) -> usize {
-        self.writers.len() * EACH
-    }
-
-    /// Waits until so many are acknowledged.
-    pub async fn reaches(&self, count: usize) {
+    /// Waits until so many more are acknowledged.
+    pub async fn goes_on_by(&self, count: usize) {
+        let goal = self.acknowledged.load(Ordering::SeqCst) + count;
         eventually("the load goes on", || async {
             let acknowledged = self.acknowledged.load(Ordering::SeqCst);
-            holds(acknowledged >= count, || format!("{acknowledged} of {count}"))
+            holds(acknowledged >= goal, || format!("{acknowledged} of {goal}"))
         })
         .await;
     }
 
-    /// Waits for all writers, and sees to it that what was acknowledged is stored, counted and learned exactly once.
-    /// Answers with the head.
+    /// Stops the writers, and sees to it that what was acknowledged is stored, counted and learned exactly once. Answers
+    /// with the head.
     ///
     /// # Panics
     /// If it is not.
     pub async fn ends_with_all_counted_once(self, feedback: &Feedback, learning: &Learning) -> i64 {
-        let total = self.total();
-        let ids: Vec<String> = join_all(self.writers)
+        self.stop.cancel();
+        let done: Vec<Acknowledged> = join_all(self.writers)
             .await
             .into_iter()
-            .flat_map(|ids| ids.expect("a writer ends"))
+            .flat_map(|done| done.expect("a writer ends"))
             .collect();
-        let stored = feedback.all_delivered(NAMESPACE).await;
-        assert_eq!(stored.len(), total, "stored once each");
-        for id in &ids {
-            assert!(
-                stored.iter().any(|stored| stored.feedback_id == *id),
-                "{id} is lost"
-            );
+        let stored: HashSet<String> = feedback
+            .all_delivered(NAMESPACE)
+            .await
+            .into_iter()
+            .map(|stored| stored.feedback_id)
+            .collect();
+        let mut expected: BTreeMap<usize, i64> = BTreeMap::new();
+        for Acknowledged { feedback_id, phrase } in &done {
+            assert!(stored.contains(feedback_id), "{feedback_id} is lost");
+            *expected.entry(*phrase).or_default() += 1;
         }
-        let each = i64::try_from(total / PHRASES).expect("a small number");
-        for phrase in 0..PHRASES {
-            let candidate = learning
-                .candidate_for(&format!("phrase {phrase}"), "create_csa")
-                .await;
+        assert_eq!(stored.len(), done.len(), "stored once each");
+        let mut promotions = 0;
+        for (phrase, count) in expected {
+            let candidate = learning.candidate_for(&name(phrase), "create_csa").await;
             assert_eq!(
                 (candidate.occurrence_count, candidate.reporter_count),
-                (each, each),
+                (count, count),
                 "counted once each"
             );
+            promotions += i64::from(count >= 3);
         }
         let head = learning.head().await;
-        assert_eq!(usize::try_from(head), Ok(PHRASES), "one promotion each");
+        assert_eq!(head, promotions, "one promotion each");
         head
+    }
+}
+
+fn name(phrase: usize) -> String {
+    format!("phrase {phrase}")
+}
+
+fn request(writer: usize, n: usize, phrase: usize) -> SubmitFeedbackRequest {
+    SubmitFeedbackRequest {
+        request_id: format!("{writer}-{n}"),
+        wait: Wait::Recorded.into(),
+        ..says(
+            &format!("reporter-{writer}-{n}"),
+            verb(&name(phrase), "create_csa"),
+        )
     }
 }
 

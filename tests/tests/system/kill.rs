@@ -3,17 +3,15 @@
 
 use emend_tests::harness::{Dice, Subscriber, deployment::Deployment, load::Load, node::Node};
 
-const ROUNDS: usize = 4;
+const ROUNDS: usize = 6;
 const WRITERS: usize = 8;
 
 async fn killed_under_load(mut deployment: Deployment, seed: u64) {
     let dice = Dice::seeded(seed);
     let node = Node::start(deployment.learning.front.address(), "search-1").await;
     let load = Load::start((0..WRITERS).map(|_| deployment.feedback()));
-    let share = load.total() / (ROUNDS + 1);
-    for round in 0..ROUNDS {
-        // At some moment of this round's share of the work.
-        load.reaches(round * share + dice.below(share)).await;
+    for _ in 0..ROUNDS {
+        load.goes_on_by(1 + dice.below(150)).await;
         if dice.chance(0.5) {
             deployment.feedback.kill().await;
             deployment.start_feedback().await;
@@ -22,11 +20,12 @@ async fn killed_under_load(mut deployment: Deployment, seed: u64) {
             deployment.start_learning().await;
         }
     }
-    load.reaches(ROUNDS * share).await;
+    load.goes_on_by(1 + dice.below(150)).await;
     deployment.feedback.kill().await;
     deployment.learning.kill().await;
     deployment.start_learning().await;
     deployment.start_feedback().await;
+    load.goes_on_by(1).await;
 
     let learning = deployment.learning();
     let head = load

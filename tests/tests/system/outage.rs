@@ -14,7 +14,7 @@ use emend_tests::{
     replicated,
 };
 
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 10;
 
 replicated! {
     async fn a_database_that_goes_away_under_load_loses_nothing(system: 2 x 2) {
@@ -24,15 +24,15 @@ replicated! {
             Node::start(system.learning[1].front.address(), "search-1").await,
         ];
         let load = Load::start((0..8).map(|n| system.feedback_at(n % 2)));
-        let share = load.total() / (ROUNDS + 1);
-        for round in 0..ROUNDS {
-            load.reaches(round * share + dice.below(share)).await;
+        for _ in 0..ROUNDS {
+            load.goes_on_by(1 + dice.below(100)).await;
             // In the middle of whatever it is about, one replica's every connection ends.
             let replicas = if dice.chance(0.5) { &system.feedback } else { &system.learning };
             let road = replicas[dice.below(2)].road.as_ref().unwrap();
             road.close();
             system.database.reopen(road);
         }
+        load.goes_on_by(1).await;
         let head = load.ends_with_all_counted_once(&system.feedback(), &system.learning()).await;
         let stored = system.stored().resources().await;
         for (index, node) in nodes.iter().enumerate() {

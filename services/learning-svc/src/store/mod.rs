@@ -9,8 +9,10 @@ pub mod codes;
 pub mod decisions;
 pub mod log;
 pub mod postgres;
+pub mod records;
 mod rows;
 pub mod sqlite;
+pub mod writes;
 
 use std::sync::Arc;
 

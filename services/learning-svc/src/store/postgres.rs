@@ -11,6 +11,9 @@ use emend_runtime::{
 use sqlx::{Pool, Transaction, migrate::Migrator};
 
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "audit_sql.rs"]
+mod audit_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "decisions_sql.rs"]
 mod decisions_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]

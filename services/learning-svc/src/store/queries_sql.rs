@@ -1,10 +1,11 @@
 //! What reviewers, auditors and the re-evaluation read, in SQL. Written once, compiled for each database.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use async_trait::async_trait;
 use emend_core::{
-    AcceptOrder, Ballot, CandidateId, ContestId, FeedbackId, ResourceKey, Revision, contest::VoterKey,
+    AcceptOrder, Ballot, CandidateId, ContestId, FeedbackId, Namespace, ResourceKey, Revision,
+    contest::VoterKey,
 };
 use emend_runtime::store::{CorruptRow, StoreError};
 use sqlx::{FromRow, QueryBuilder};
@@ -17,8 +18,9 @@ use crate::store::{
     batches::batches,
     codes,
     decisions::{
-        AuditRecords, AuditedBallot, CandidateFilter, CandidatePosition, CandidateRecord, DecisionStore,
-        FeedbackRecord, PolicyKey, RevisionFilter, RevisionRecord, StoredPolicy, TransitionWrite, Tx,
+        AuditRecords, AuditedBallot, CandidateFilter, CandidatePosition, CandidateRecord, ChangeRecord,
+        DecisionStore, FeedbackRecord, PolicyKey, RevisionFilter, RevisionRecord, StoredPolicy,
+        TransitionWrite, Tx,
     },
     rows::{
         At, BallotRow, CandidateRecordRow, ChangeRow, CountRow, FeedbackRow, KeyRow, RevisionRow,
@@ -43,6 +45,39 @@ impl Backend {
         R: for<'r> FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
     {
         Ok(query.build_query_as().fetch_all(self.read_pool()).await?)
+    }
+
+    /// Revisions by their numbers, without what they changed.
+    async fn revision_records(&self, shown: &[RevisionSize]) -> Result<BTreeMap<i64, RevisionRecord>> {
+        let mut query = QueryBuilder::new(
+            "SELECT revision, operation_id, cause, caller, on_behalf_of, reason, committed_at FROM revisions WHERE \
+             revision IN (",
+        );
+        push_revisions(&mut query, shown);
+        let rows = self.rows::<RevisionRow>(query).await?;
+        rows.into_iter()
+            .map(|row| Ok((row.revision, row.parse()?)))
+            .collect()
+    }
+
+    /// What revisions changed in a namespace, in their order.
+    async fn change_records(
+        &self,
+        namespace: &Namespace,
+        shown: &[RevisionSize],
+    ) -> Result<Vec<(i64, ChangeRecord)>> {
+        let mut query = QueryBuilder::new(
+            "SELECT revision, contest_id, namespace, kind, key, qualifier, user_id, value, before_value, candidate_id, \
+             feedback_id, policy_version FROM changes WHERE namespace = ",
+        );
+        query.push_bind(namespace.as_str());
+        query.push(" AND revision IN (");
+        push_revisions(&mut query, shown);
+        query.push(" ORDER BY revision, ordinal");
+        let rows = self.rows::<ChangeRow>(query).await?;
+        rows.into_iter()
+            .map(|row| Ok((row.revision, row.parse()?)))
+            .collect()
     }
 
     async fn candidate_records(&self, query: QueryBuilder<Db>) -> Result<Vec<CandidateRecord>> {
@@ -184,40 +219,15 @@ impl DecisionStore for Backend {
         let Some((shown, more)) = page(&sizes, limit) else {
             return Ok((Vec::new(), false));
         };
-        let (newest, oldest) = (shown[0].revision, shown[shown.len() - 1].revision);
         let mut revisions = Vec::with_capacity(shown.len());
-        let mut places = HashMap::with_capacity(shown.len());
         for shown in batches(shown) {
-            let mut query = QueryBuilder::new(
-                "SELECT revision, operation_id, cause, caller, on_behalf_of, reason, committed_at FROM revisions \
-                 WHERE revision IN (",
-            );
-            let mut list = query.separated(", ");
-            for size in shown {
-                list.push_bind(size.revision);
+            let mut records = self.revision_records(shown).await?;
+            for (row, change) in self.change_records(&filter.namespace, shown).await? {
+                if let Some(record) = records.get_mut(&row) {
+                    record.changes.push(change);
+                }
             }
-            query.push(") ORDER BY revision DESC");
-            for row in self.rows::<RevisionRow>(query).await? {
-                places.insert(row.revision, revisions.len());
-                revisions.push(row.parse()?);
-            }
-        }
-        let mut query = QueryBuilder::new(
-            "SELECT revision, contest_id, namespace, kind, key, qualifier, user_id, value, before_value, candidate_id, \
-             feedback_id, policy_version FROM changes WHERE namespace = ",
-        );
-        query.push_bind(filter.namespace.as_str());
-        query.push(" AND revision IN (");
-        push_matching(&mut query, filter);
-        query.push(") AND revision >= ").push_bind(oldest);
-        query.push(" AND revision <= ").push_bind(newest);
-        query.push(" ORDER BY revision DESC, ordinal");
-        for row in self.rows::<ChangeRow>(query).await? {
-            if let Some(&place) = places.get(&row.revision) {
-                let change = row.parse()?;
-                let record: &mut RevisionRecord = &mut revisions[place];
-                record.changes.push(change);
-            }
+            revisions.extend(records.into_values().rev());
         }
         Ok((revisions, more))
     }
@@ -252,7 +262,7 @@ impl DecisionStore for Backend {
     }
 
     async fn audit(&self) -> Result<AuditRecords> {
-        audit(self).await
+        audit_sql::audit(self).await
     }
 
     async fn ping(&self) -> Result<()> {
@@ -265,27 +275,13 @@ impl DecisionStore for Backend {
     }
 }
 
-/// Appends the query for the revisions that a filter asks for.
-fn push_matching(query: &mut QueryBuilder<Db>, filter: &RevisionFilter) {
-    query
-        .push("SELECT found.revision FROM changes AS found WHERE found.namespace = ")
-        .push_bind(filter.namespace.as_str());
-    if let Some(kind) = filter.kind {
-        query.push(" AND found.kind = ").push_bind(kind.number());
+/// Appends `$1, $2, …)`.
+fn push_revisions(query: &mut QueryBuilder<Db>, shown: &[RevisionSize]) {
+    let mut list = query.separated(", ");
+    for size in shown {
+        list.push_bind(size.revision);
     }
-    if let Some(key) = &filter.key {
-        query
-            .push(" AND found.contest_id IN (SELECT contest_id FROM contests WHERE namespace = ")
-            .push_bind(filter.namespace.as_str());
-        query.push(" AND key_hash = ").push_bind(key_hash(key));
-        query.push(" AND key = ").push_bind(key.as_str()).push(")");
-    }
-    if let Some(operation) = filter.operation {
-        query
-            .push(" AND found.revision IN (SELECT revision FROM revisions WHERE operation_id <> '' AND operation_id = ")
-            .push_bind(operation.to_string())
-            .push(")");
-    }
+    query.push(")");
 }
 
 /// The matching revisions below `before`, newest first, each with how many changes of the namespace it has.
@@ -294,11 +290,40 @@ fn matching(filter: &RevisionFilter, before: Option<Revision>, limit: u32) -> Qu
         "SELECT shown.revision, count(*) AS changes FROM changes AS shown WHERE shown.namespace = ",
     );
     query.push_bind(filter.namespace.as_str());
-    query.push(" AND shown.revision IN (");
-    push_matching(&mut query, filter);
-    query.push(")");
     if let Some(before) = before {
         query.push(" AND shown.revision < ").push_bind(before.0);
+    }
+    if let Some(operation) = filter.operation {
+        query
+            .push(" AND shown.revision IN (SELECT revision FROM revisions WHERE operation_id <> '' AND operation_id = ")
+            .push_bind(operation.to_string())
+            .push(")");
+    }
+    match (&filter.key, filter.kind) {
+        (None, None) => {}
+        // A key has few revisions: they are found by its contests.
+        (Some(key), kind) => {
+            query.push(
+                " AND shown.revision IN (SELECT found.revision FROM changes AS found JOIN contests AS c \
+                 ON c.contest_id = found.contest_id WHERE c.namespace = ",
+            );
+            query.push_bind(filter.namespace.as_str());
+            query.push(" AND c.key_hash = ").push_bind(key_hash(key));
+            query.push(" AND c.key = ").push_bind(key.as_str());
+            if let Some(kind) = kind {
+                query.push(" AND c.kind = ").push_bind(kind.number());
+            }
+            query.push(")");
+        }
+        // A kind has many: each revision is looked at on the way back.
+        (None, Some(kind)) => {
+            query.push(
+                " AND EXISTS (SELECT 1 FROM changes AS found WHERE found.revision = shown.revision AND found.namespace = ",
+            );
+            query.push_bind(filter.namespace.as_str());
+            query.push(" AND found.kind = ").push_bind(kind.number());
+            query.push(")");
+        }
     }
     query.push(" GROUP BY shown.revision ORDER BY shown.revision DESC LIMIT ");
     query.push_bind(i64::from(limit) + 1);
@@ -319,75 +344,4 @@ fn page(sizes: &[RevisionSize], limit: u32) -> Option<(&[RevisionSize], bool)> {
         .count();
     let (shown, rest) = sizes.split_at_checked(fitting)?;
     (!shown.is_empty()).then_some((shown, !rest.is_empty()))
-}
-
-async fn audit(store: &Backend) -> Result<AuditRecords> {
-    let mut transaction = store.begin_read().await?;
-    let uuid = |column: &'static str, text: &str| {
-        uuid::Uuid::try_parse(text).map_err(|error| CorruptRow::new("audited", column, text, error))
-    };
-    let mut records = AuditRecords::default();
-    let head: (i64,) = sqlx::query_as("SELECT revision FROM head WHERE id = 1")
-        .fetch_one(&mut *transaction)
-        .await?;
-    records.head = Revision(head.0);
-    let revisions: Vec<(i64,)> = sqlx::query_as("SELECT revision FROM revisions ORDER BY revision")
-        .fetch_all(&mut *transaction)
-        .await?;
-    records.revisions = revisions
-        .into_iter()
-        .map(|(revision,)| Revision(revision))
-        .collect();
-    let changes: Vec<(String, i64, Option<Vec<u8>>)> =
-        sqlx::query_as("SELECT contest_id, revision, value FROM changes ORDER BY revision, ordinal")
-            .fetch_all(&mut *transaction)
-            .await?;
-    for (contest, revision, value) in changes {
-        let contest = ContestId(uuid("contest_id", &contest)?);
-        records.changes.push((contest, Revision(revision), value));
-    }
-    let resources: Vec<(String, i64, Vec<u8>)> =
-        sqlx::query_as("SELECT contest_id, revision, value FROM resources ORDER BY contest_id")
-            .fetch_all(&mut *transaction)
-            .await?;
-    for (contest, revision, value) in resources {
-        let contest = ContestId(uuid("contest_id", &contest)?);
-        records.resources.push((contest, Revision(revision), value));
-    }
-    let candidates: Vec<(String, String, i64, i64)> =
-        sqlx::query_as("SELECT contest_id, candidate_id, occurrences, reporters FROM candidates")
-            .fetch_all(&mut *transaction)
-            .await?;
-    for (contest, candidate, occurrences, reporters) in candidates {
-        let contest = ContestId(uuid("contest_id", &contest)?);
-        let candidate = CandidateId(uuid("candidate_id", &candidate)?);
-        records
-            .candidates
-            .push((contest, candidate, occurrences, reporters));
-    }
-    let ballots: Vec<(String, String, String, i64, i32)> = sqlx::query_as(
-        "SELECT contest_id, candidate_id, voter, accept_order, identified FROM ballots WHERE retracted = 0",
-    )
-    .fetch_all(&mut *transaction)
-    .await?;
-    for (contest, candidate, voter, order, identified) in ballots {
-        records.ballots.push(AuditedBallot {
-            contest: ContestId(uuid("contest_id", &contest)?),
-            candidate: CandidateId(uuid("candidate_id", &candidate)?),
-            voter: VoterKey(uuid("voter", &voter)?),
-            accept_order: AcceptOrder(order),
-            identified: identified != 0,
-        });
-    }
-    let counted: Vec<CountRow> = sqlx::query_as("SELECT namespace, kind, count FROM resource_counts")
-        .fetch_all(&mut *transaction)
-        .await?;
-    records.counted = counted.iter().map(CountRow::parse).collect::<Result<_>>()?;
-    let present: Vec<CountRow> =
-        sqlx::query_as("SELECT namespace, kind, count(*) AS count FROM resources GROUP BY namespace, kind")
-            .fetch_all(&mut *transaction)
-            .await?;
-    records.present = present.iter().map(CountRow::parse).collect::<Result<_>>()?;
-    transaction.commit().await?;
-    Ok(records)
 }

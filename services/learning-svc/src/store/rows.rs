@@ -1,13 +1,12 @@
 //! Rows as databases give them, and how each becomes a value that the rules know: parsed, never trusted.
 
-use std::collections::BTreeMap;
+mod history;
 
 use bytes::Bytes;
 use emend_core::{
     AcceptOrder, Ballot, Caller, Candidate, CandidateId, ContestId, EventId, FeedbackId, Invalid, Kind,
     Namespace, Policy, ResourceKey, ResourceValue, Revision,
     contest::{CurrentResource, VoterKey},
-    decide::Cause,
 };
 use emend_runtime::store::{CorruptRow, StoreError};
 use jiff::{SignedDuration, Timestamp};
@@ -16,11 +15,10 @@ use uuid::Uuid;
 
 use super::{
     codes,
-    decisions::{
-        Actor, CandidateRecord, ChangeRecord, FeedbackRecord, KeptCandidate, KnownBallot, LockedContest,
-        PolicyKey, StoredPolicy, TransitionWrite, WrittenChange,
-    },
+    decisions::{Actor, CandidateRecord, KeptCandidate, KnownBallot, LockedContest, PolicyKey, StoredPolicy},
 };
+
+pub(super) use self::history::{ChangeRow, FeedbackRow, RevisionRow, TransitionRow, WrittenChangeRow};
 
 /// Of which table and row a column is, for the error that names them.
 #[derive(Clone, Copy)]
@@ -445,169 +443,5 @@ impl PolicyRow {
             updated_at: Some(at.time("updated_at", self.updated_at)?),
         };
         Ok((key, stored))
-    }
-}
-
-#[derive(Debug, FromRow)]
-pub(super) struct WrittenChangeRow {
-    #[sqlx(flatten)]
-    pub key: KeyRow,
-    pub before_value: Option<Vec<u8>>,
-    pub newest: i64,
-}
-
-impl WrittenChangeRow {
-    pub(super) fn parse(self) -> Result<WrittenChange, StoreError> {
-        let at = At {
-            table: "changes",
-            id: &self.key.contest_id,
-        };
-        Ok(WrittenChange {
-            key: self.key.parse("changes")?,
-            before: optional_value(at, "before_value", self.before_value.as_deref())?,
-            newest: Revision(self.newest),
-        })
-    }
-}
-
-fn optional_value(
-    at: At<'_>,
-    column: &'static str,
-    bytes: Option<&[u8]>,
-) -> Result<Option<ResourceValue>, StoreError> {
-    bytes.map(|bytes| at.value(column, bytes)).transpose()
-}
-
-#[derive(Debug, FromRow)]
-pub(super) struct FeedbackRow {
-    pub feedback_id: String,
-    pub system_choice: String,
-    pub received_at: i64,
-    pub retracted: i32,
-    /// None where the details were erased.
-    pub reason: Option<String>,
-    pub context: Option<String>,
-    pub query_id: Option<String>,
-}
-
-impl FeedbackRow {
-    pub(super) fn parse(self) -> Result<FeedbackRecord, StoreError> {
-        let at = At {
-            table: "ballot_details",
-            id: &self.feedback_id,
-        };
-        let context: BTreeMap<String, String> = match &self.context {
-            None => BTreeMap::new(),
-            Some(json) => serde_json::from_str(json).map_err(|error| at.corrupt("context", error))?,
-        };
-        Ok(FeedbackRecord {
-            feedback: FeedbackId(at.uuid("feedback_id", &self.feedback_id)?),
-            received_at: at.time("received_at", self.received_at)?,
-            retracted: self.retracted != 0,
-            system_choice: self.system_choice,
-            reason: self.reason.unwrap_or_default(),
-            context,
-            query_id: self.query_id.unwrap_or_default(),
-        })
-    }
-}
-
-#[derive(Debug, FromRow)]
-pub(super) struct TransitionRow {
-    pub candidate_id: String,
-    pub sequence: i64,
-    pub from_status: i32,
-    pub to_status: i32,
-    pub cause: i32,
-    pub reason: String,
-    pub caller: String,
-    pub on_behalf_of: String,
-    pub at: i64,
-    pub revision: i64,
-    pub policy_version: i64,
-}
-
-impl TransitionRow {
-    pub(super) fn parse(self) -> Result<TransitionWrite, StoreError> {
-        let at = At {
-            table: "transitions",
-            id: &self.candidate_id,
-        };
-        let from = match self.from_status {
-            0 => None,
-            number => Some(at.known("from_status", number, codes::parse_status(number))?),
-        };
-        Ok(TransitionWrite {
-            candidate: CandidateId(at.uuid("candidate_id", &self.candidate_id)?),
-            sequence: self.sequence,
-            from,
-            to: at.known("to_status", self.to_status, codes::parse_status(self.to_status))?,
-            cause: at.known("cause", self.cause, Cause::from_number(self.cause))?,
-            actor: actor(at, "caller", &self.caller, &self.on_behalf_of)?,
-            at: at.time("at", self.at)?,
-            revision: Revision(self.revision),
-            policy_version: self.policy_version,
-            reason: self.reason,
-        })
-    }
-}
-
-#[derive(Debug, FromRow)]
-pub(super) struct RevisionRow {
-    pub revision: i64,
-    pub operation_id: String,
-    pub cause: i32,
-    pub caller: String,
-    pub on_behalf_of: String,
-    pub reason: String,
-    pub committed_at: i64,
-}
-
-impl RevisionRow {
-    pub(super) fn parse(self) -> Result<super::decisions::RevisionRecord, StoreError> {
-        let id = self.revision.to_string();
-        let at = At {
-            table: "revisions",
-            id: &id,
-        };
-        Ok(super::decisions::RevisionRecord {
-            revision: Revision(self.revision),
-            cause: at.known("cause", self.cause, Cause::from_number(self.cause))?,
-            actor: actor(at, "caller", &self.caller, &self.on_behalf_of)?,
-            committed_at: at.time("committed_at", self.committed_at)?,
-            operation: self.operation_id,
-            reason: self.reason,
-            changes: Vec::new(),
-        })
-    }
-}
-
-#[derive(Debug, FromRow)]
-pub(super) struct ChangeRow {
-    #[sqlx(flatten)]
-    pub key: KeyRow,
-    pub revision: i64,
-    pub value: Option<Vec<u8>>,
-    pub before_value: Option<Vec<u8>>,
-    pub candidate_id: String,
-    pub feedback_id: String,
-    pub policy_version: i64,
-}
-
-impl ChangeRow {
-    pub(super) fn parse(self) -> Result<ChangeRecord, StoreError> {
-        let id = format!("({}, {})", self.revision, self.key.contest_id);
-        let at = At {
-            table: "changes",
-            id: &id,
-        };
-        Ok(ChangeRecord {
-            key: self.key.parse("changes")?,
-            before: optional_value(at, "before_value", self.before_value.as_deref())?,
-            after: optional_value(at, "value", self.value.as_deref())?,
-            candidate: self.candidate_id,
-            feedback: self.feedback_id,
-            policy_version: self.policy_version,
-        })
     }
 }

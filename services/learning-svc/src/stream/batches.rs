@@ -45,37 +45,43 @@ pub struct Chunk {
     pub next: Option<Arc<Entry>>,
 }
 
+/// Made by whoever needs it first; the others wait for it in place.
+type BatchCell = Arc<OnceLock<Arc<Batch>>>;
+type ChunkCell = OnceLock<Option<Chunk>>;
+
+/// The life of the log, from where, to where.
 type BatchKey = (Epoch, i64, i64);
+/// The life of the log, the revision, and after which entry: its address tells it apart from all others for as long as the
+/// state that holds it lives.
 type ChunkKey = (Epoch, i64, Option<usize>);
 
 /// What was encoded for one audience lately.
 #[derive(Debug, Default)]
 pub struct Batches {
-    recent: Mutex<VecDeque<(BatchKey, Arc<OnceLock<Arc<Batch>>>)>>,
-    chunks: Mutex<Vec<(ChunkKey, Weak<OnceLock<Option<Chunk>>>)>>,
+    recent: Mutex<VecDeque<(BatchKey, BatchCell)>>,
+    chunks: Mutex<Vec<(ChunkKey, Weak<ChunkCell>)>>,
     encoded: AtomicU64,
 }
 
 impl Batches {
     /// What brings a stream from `from` to `state`.
     pub fn batch(&self, state: &ReplicaState, filter: &Filter, from: i64, max_bytes: usize) -> Arc<Batch> {
-        let key = (state.epoch(), from, state.revision());
-        let cell = {
-            let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-            match recent.iter().rev().find(|(known, _)| *known == key) {
-                Some((_, cell)) => Arc::clone(cell),
-                None => {
-                    let cell = Arc::default();
-                    recent.push_back((key, Arc::clone(&cell)));
-                    trim(&mut recent);
-                    cell
-                }
-            }
-        };
+        let cell = self.batch_cell((state.epoch(), from, state.revision()));
         Arc::clone(cell.get_or_init(|| {
             self.encoded.fetch_add(1, Ordering::Relaxed);
             Arc::new(encode_batch(state, filter, from, max_bytes))
         }))
+    }
+
+    fn batch_cell(&self, key: BatchKey) -> BatchCell {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, cell)) = recent.iter().rev().find(|(known, _)| *known == key) {
+            return Arc::clone(cell);
+        }
+        let cell = BatchCell::default();
+        recent.push_back((key, Arc::clone(&cell)));
+        trim(&mut recent);
+        cell
     }
 
     /// The part of a snapshot of `state` after that entry. Held until the next is asked for, so that streams side by side
@@ -87,30 +93,25 @@ impl Batches {
         after: Option<&Arc<Entry>>,
         max_bytes: usize,
     ) -> Arc<OnceLock<Option<Chunk>>> {
-        // An entry's address tells it apart from all others for as long as the state that holds it lives.
-        let key = (
-            state.epoch(),
-            state.revision(),
-            after.map(|entry| Arc::as_ptr(entry).addr()),
-        );
-        let cell = {
-            let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
-            chunks.retain(|(_, cell)| cell.strong_count() > 0);
-            let known = chunks.iter().find(|(known, _)| *known == key);
-            match known.and_then(|(_, cell)| cell.upgrade()) {
-                Some(cell) => cell,
-                None => {
-                    let cell = Arc::default();
-                    chunks.push((key, Arc::downgrade(&cell)));
-                    cell
-                }
-            }
-        };
+        let after_address = after.map(|entry| Arc::as_ptr(entry).addr());
+        let cell = self.chunk_cell((state.epoch(), state.revision(), after_address));
         cell.get_or_init(|| {
             self.encoded.fetch_add(1, Ordering::Relaxed);
             encode::snapshot_chunk(state, filter, after, max_bytes)
                 .map(|(message, next)| Chunk { message, next })
         });
+        cell
+    }
+
+    fn chunk_cell(&self, key: ChunkKey) -> Arc<ChunkCell> {
+        let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        chunks.retain(|(_, cell)| cell.strong_count() > 0);
+        let known = chunks.iter().find(|(known, _)| *known == key);
+        if let Some(cell) = known.and_then(|(_, cell)| cell.upgrade()) {
+            return cell;
+        }
+        let cell = Arc::<ChunkCell>::default();
+        chunks.push((key, Arc::downgrade(&cell)));
         cell
     }
 
@@ -126,7 +127,7 @@ fn encode_batch(state: &ReplicaState, filter: &Filter, from: i64, max_bytes: usi
         let Some((part, next)) = encode::update_part(state, filter, from, after.as_ref(), max_bytes) else {
             return Batch::Nothing;
         };
-        bytes += part.len();
+        bytes += part.wire_len();
         parts.push(part);
         after = next;
         if after.is_none() {
@@ -138,9 +139,9 @@ fn encode_batch(state: &ReplicaState, filter: &Filter, from: i64, max_bytes: usi
     }
 }
 
-fn trim(recent: &mut VecDeque<(BatchKey, Arc<OnceLock<Arc<Batch>>>)>) {
+fn trim(recent: &mut VecDeque<(BatchKey, BatchCell)>) {
     let size = |cell: &OnceLock<Arc<Batch>>| match cell.get().map(|batch| &**batch) {
-        Some(Batch::Parts(parts)) => parts.iter().map(Encoded::len).sum(),
+        Some(Batch::Parts(parts)) => parts.iter().map(Encoded::wire_len).sum(),
         _ => 0,
     };
     let mut bytes: usize = recent.iter().map(|(_, cell)| size(cell)).sum();

@@ -55,7 +55,7 @@ impl Encoded {
     }
 
     /// How long it is on the wire, in bytes.
-    pub fn len(&self) -> usize {
+    pub fn wire_len(&self) -> usize {
         self.0.len()
     }
 }

@@ -194,7 +194,7 @@ impl Stream {
     }
 
     /// A state at least as new as `revision`. Waits until `deadline`, at most [`Settings::max_wait`], then UNAVAILABLE with
-    /// RetryInfo.
+    /// `RetryInfo`.
     pub async fn wait_for(
         &self,
         revision: i64,

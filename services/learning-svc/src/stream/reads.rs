@@ -1,4 +1,4 @@
-//! GetResource, ListResources and Resolve: answered from one immutable state, without the database.
+//! `GetResource`, `ListResources` and `Resolve`: answered from one immutable state, without the database.
 //!
 //! They know requests and responses, and nothing of transport or of how resources come about.
 
@@ -153,7 +153,7 @@ pub async fn resolve(
     })
 }
 
-/// A parsed ListResources.
+/// A parsed `ListResources`.
 struct List {
     hash: QueryHash,
     namespace: Namespace,

@@ -112,9 +112,12 @@ impl Transfer {
 #[derive(Debug, Clone)]
 pub struct Places {
     semaphore: Arc<Semaphore>,
-    taken: Arc<Mutex<Vec<Weak<Mutex<Option<Running>>>>>>,
+    taken: Arc<Mutex<Vec<Weak<Place>>>>,
     stalls_after: Duration,
 }
+
+/// Empty once the transfer was taken away.
+type Place = Mutex<Option<Running>>;
 
 #[derive(Debug)]
 struct Running {
@@ -126,7 +129,7 @@ struct Running {
 
 /// A transfer in its place, unless it was taken away.
 #[derive(Debug)]
-pub struct Placed(Arc<Mutex<Option<Running>>>);
+pub struct Placed(Arc<Place>);
 
 /// The transfer was taken away because it did not get on while others waited.
 #[derive(Debug)]

@@ -4,7 +4,6 @@ mod concurrency;
 mod imports;
 mod people;
 mod policies;
-mod speed_tmp;
 mod votes;
 pub(crate) mod world;
 

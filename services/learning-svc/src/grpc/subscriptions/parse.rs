@@ -179,7 +179,7 @@ fn namespaces(names: &[String], violations: &mut Violations) -> Vec<Namespace> {
         .collect()
 }
 
-/// Kinds are taken that this version does not know: a newer client may ask a server that is not updated yet.
+/// Kinds that this version does not know are sent to who asks for all kinds; who names one is told that it is unknown.
 fn kinds(numbers: &[i32], violations: &mut Violations) {
     if numbers.len() > MAX_KINDS {
         let count = numbers.len();

@@ -77,19 +77,34 @@ async fn every_replica_lists_the_whole_fleet() {
     let (first, second) = (caller("first"), caller("second"));
     let open = one.nodes().open(first.clone(), id("a"), &info("a"));
     let _elsewhere = other.nodes().open(second.clone(), id("b"), &info("b"));
-    one.nodes().report(first.clone(), id("a"), &report(&one, 2)).await.unwrap();
+    one.nodes()
+        .report(first.clone(), id("a"), &report(&one, 2))
+        .await
+        .unwrap();
     assert_eq!(one.nodes().run_once().await.unwrap(), 1);
     assert_eq!(other.nodes().run_once().await.unwrap(), 1);
 
     let nodes = list(other.nodes()).await;
-    let [a, b] = nodes.as_slice() else { panic!("{nodes:?}") };
-    assert_eq!((a.caller.as_str(), a.connected, a.lag_revisions), ("first", true, 1));
+    let [a, b] = nodes.as_slice() else {
+        panic!("{nodes:?}")
+    };
+    assert_eq!(
+        (a.caller.as_str(), a.connected, a.lag_revisions),
+        ("first", true, 1)
+    );
     assert_eq!(a.info, Some(info("a")));
     assert_eq!(a.problem, "DIGEST_MISMATCH");
-    assert_eq!((b.caller.as_str(), b.connected, b.lag_revisions), ("second", true, 0));
+    assert_eq!(
+        (b.caller.as_str(), b.connected, b.lag_revisions),
+        ("second", true, 0)
+    );
 
     // Reports of a node may reach any replica.
-    other.nodes().report(first, id("a"), &report(&one, 3)).await.unwrap();
+    other
+        .nodes()
+        .report(first, id("a"), &report(&one, 3))
+        .await
+        .unwrap();
     drop(open);
     other.nodes().run_once().await.unwrap();
     one.nodes().run_once().await.unwrap();
@@ -102,21 +117,46 @@ async fn a_node_belongs_to_the_caller_that_opened_its_stream() {
     let log = MemoryLog::new();
     let one = replica(&log, Settings::default()).await;
     let other = replica(&log, Settings::default()).await;
-    let nobodys = one.nodes().report(caller("me"), id("a"), &report(&one, 0)).await.unwrap_err();
-    assert_eq!((nobodys.code(), nobodys.reason()), (tonic::Code::FailedPrecondition, "NODE_NOT_SUBSCRIBED"));
+    let nobodys = one
+        .nodes()
+        .report(caller("me"), id("a"), &report(&one, 0))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (nobodys.code(), nobodys.reason()),
+        (tonic::Code::PermissionDenied, "NODE_NOT_SUBSCRIBED")
+    );
     let open = one.nodes().open(caller("me"), id("a"), &info("a"));
     for written in [false, true] {
         if written {
             one.nodes().run_once().await.unwrap();
         }
-        let denied = one.nodes().report(caller("you"), id("a"), &report(&one, 0)).await.unwrap_err();
-        assert_eq!((denied.code(), denied.reason()), (tonic::Code::PermissionDenied, "NODE_OF_ANOTHER_CALLER"));
+        let denied = one
+            .nodes()
+            .report(caller("you"), id("a"), &report(&one, 0))
+            .await
+            .unwrap_err();
+        assert_eq!(
+            (denied.code(), denied.reason()),
+            (tonic::Code::PermissionDenied, "NODE_OF_ANOTHER_CALLER")
+        );
     }
-    assert!(other.nodes().report(caller("me"), id("a"), &report(&one, 0)).await.is_ok());
+    assert!(
+        other
+            .nodes()
+            .report(caller("me"), id("a"), &report(&one, 0))
+            .await
+            .is_ok()
+    );
     drop(open);
     // Also after the stream has ended.
     one.nodes().run_once().await.unwrap();
-    assert!(one.nodes().report(caller("me"), id("a"), &report(&one, 0)).await.is_ok());
+    assert!(
+        one.nodes()
+            .report(caller("me"), id("a"), &report(&one, 0))
+            .await
+            .is_ok()
+    );
 }
 
 #[tokio::test]
@@ -155,15 +195,23 @@ async fn what_could_not_be_written_is_written_later() {
     let stream = replica(&log, Settings::default()).await;
     let nodes = stream.nodes();
     let open = nodes.open(caller("me"), id("a"), &info("a"));
-    nodes.report(caller("me"), id("a"), &report(&stream, 0)).await.unwrap();
+    nodes
+        .report(caller("me"), id("a"), &report(&stream, 0))
+        .await
+        .unwrap();
     log.fail(true);
     assert!(nodes.run_once().await.is_err());
     drop(open);
     log.fail(false);
-    tokio::time::timeout(Duration::from_secs(5), nodes.dirty()).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(5), nodes.dirty())
+        .await
+        .unwrap();
     assert_eq!(nodes.run_once().await.unwrap(), 1);
     let listed = list(nodes).await;
-    assert_eq!((listed[0].connected, listed[0].problem.as_str()), (false, "DIGEST_MISMATCH"));
+    assert_eq!(
+        (listed[0].connected, listed[0].problem.as_str()),
+        (false, "DIGEST_MISMATCH")
+    );
     assert_eq!(nodes.run_once().await.unwrap(), 0);
 }
 
@@ -197,7 +245,11 @@ async fn a_cursor_of_another_life_of_the_log_counts_for_nothing() {
     let _open = stream.nodes().open(caller("me"), id("a"), &info("a"));
     let mut foreign = report(&stream, 900);
     foreign.applied.as_mut().unwrap().epoch = "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10".into();
-    stream.nodes().report(caller("me"), id("a"), &foreign).await.unwrap();
+    stream
+        .nodes()
+        .report(caller("me"), id("a"), &foreign)
+        .await
+        .unwrap();
     stream.nodes().run_once().await.unwrap();
     assert_eq!(list(stream.nodes()).await[0].lag_revisions, 1);
 }

@@ -45,7 +45,9 @@ async fn stream(changes: &[Written]) -> Stream {
 
 fn fields(error: Error) -> Vec<String> {
     match error {
-        Error::InvalidArgument(violations) => violations.into_iter().map(|violation| violation.field).collect(),
+        Error::InvalidArgument(violations) => {
+            violations.into_iter().map(|violation| violation.field).collect()
+        }
         other => panic!("{other}"),
     }
 }
@@ -66,7 +68,11 @@ async fn a_resource_is_found_by_its_key_in_any_form() {
         key: Some(key(Kind::InvocationPhrase, "  Set UP a CSA ")),
         min_revision: 1,
     };
-    let found = get_resource(&stream, request, None).await.unwrap().resource.unwrap();
+    let found = get_resource(&stream, request, None)
+        .await
+        .unwrap()
+        .resource
+        .unwrap();
     assert_eq!((found.revision, found.etag.as_str()), (1, "1"));
     assert_eq!(
         found.value.unwrap().value,
@@ -78,7 +84,10 @@ async fn a_resource_is_found_by_its_key_in_any_form() {
         key: Some(key(Kind::EntityAlias, "set up a csa")),
         min_revision: 0,
     };
-    assert_eq!(get_resource(&stream, missing, None).await.unwrap_err().code(), Code::NotFound);
+    assert_eq!(
+        get_resource(&stream, missing, None).await.unwrap_err().code(),
+        Code::NotFound
+    );
 }
 
 #[tokio::test]
@@ -88,7 +97,10 @@ async fn a_state_that_is_not_there_yet_is_waited_for_and_then_unavailable() {
         key: Some(key(Kind::InvocationPhrase, "a")),
         min_revision: 2,
     };
-    assert_eq!(get_resource(&stream, request, None).await.unwrap_err().code(), Code::Unavailable);
+    assert_eq!(
+        get_resource(&stream, request, None).await.unwrap_err().code(),
+        Code::Unavailable
+    );
 }
 
 #[tokio::test]
@@ -188,7 +200,9 @@ async fn lists_are_in_the_order_kind_key_qualifier_page_by_page() {
     }
     assert_eq!(
         found,
-        ["1 car ", "1 card ", "2 cards ", "3 card x", "3 card y", "99 card "]
+        [
+            "1 car ", "1 card ", "2 cards ", "3 card x", "3 card y", "99 card "
+        ]
     );
     let own = pb::ListResourcesRequest {
         namespace: "a".into(),
@@ -209,7 +223,10 @@ async fn a_page_token_of_another_list_is_refused() {
         page_size: 1,
         ..Default::default()
     };
-    let token = list_resources(&stream, first.clone(), None).await.unwrap().next_page_token;
+    let token = list_resources(&stream, first.clone(), None)
+        .await
+        .unwrap()
+        .next_page_token;
     let other = pb::ListResourcesRequest {
         user_id: "jane".into(),
         page_token: token,
@@ -248,14 +265,20 @@ async fn a_phrase_resolves_to_the_users_own_first_and_never_to_what_is_prohibite
         async move { resolve(&stream, request, None).await.unwrap() }
     };
     let value = |response: &pb::ResolveResponse| response.r#match.as_ref().map(|found| found.value.clone());
-    assert_eq!(value(&resolved(resolving(" PAY", "")).await).as_deref(), Some("pay_all"));
+    assert_eq!(
+        value(&resolved(resolving(" PAY", "")).await).as_deref(),
+        Some("pay_all")
+    );
     let jane = resolved(resolving("pay", "jane")).await;
     assert_eq!(value(&jane).as_deref(), Some("pay_own"));
     assert_eq!(jane.r#match.unwrap().scope(), common::Scope::User);
     assert_eq!(jane.prohibited, ["never"]);
     let joe = resolved(resolving("pay", "joe")).await;
     assert_eq!(value(&joe).as_deref(), Some("pay_all"));
-    assert_eq!((joe.match_prohibited, joe.prohibited), (true, vec!["never".into(), "pay_own".into()]));
+    assert_eq!(
+        (joe.match_prohibited, joe.prohibited),
+        (true, vec!["never".into(), "pay_own".into()])
+    );
     let send = resolved(resolving("send", "")).await;
     assert_eq!((value(&send), send.match_prohibited), (None, true));
     assert_eq!((send.normalized_phrase.as_str(), send.revision), ("send", 1));
@@ -270,7 +293,12 @@ async fn a_hint_is_given_where_the_backend_is_left_in_doubt() {
     };
     let mut request = resolving("pay", "");
     request.backend_candidates = vec![candidate("a", 0.5), candidate("b", 0.95)];
-    assert!(!resolve(&stream, request.clone(), None).await.unwrap().feedback_hint);
+    assert!(
+        !resolve(&stream, request.clone(), None)
+            .await
+            .unwrap()
+            .feedback_hint
+    );
     request.backend_candidates.push(candidate("c", 0.4));
     assert!(resolve(&stream, request, None).await.unwrap().feedback_hint);
 }

@@ -224,7 +224,7 @@ async fn guarantee_9_stalled_snapshots_give_their_places_to_those_that_wait() {
     assert!(!waiting.read_one());
     tokio::time::advance(Duration::from_secs(6)).await;
     assert!(stalled[0].read_one(), "a slow one keeps its place");
-    let first = tokio::time::timeout(Duration::from_secs(60), waiting.session.next()).await;
+    let first = tokio::time::timeout(Duration::from_mins(1), waiting.session.next()).await;
     waiting.client.apply(&first.unwrap().unwrap().unwrap());
     waiting.read();
     assert_eq!(waiting.client.held, log.model(1));

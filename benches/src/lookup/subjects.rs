@@ -1,0 +1,139 @@
+//! What is measured: a node's view, and what one would write first.
+//!
+//! It must know nothing of how it is measured.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, RwLock},
+};
+
+use arc_swap::ArcSwap;
+use emend_client::{
+    LearnedView, LookupKey, Reading,
+    view::{Fact, Publisher},
+};
+use emend_core::{Kind, Namespace, NormalizedKey, Revision};
+
+/// The one search application.
+pub(super) const NAMESPACE: &str = "fund-admin";
+
+/// Something that can be asked and changed.
+pub(super) trait Subject: Sync {
+    /// Asks, for one thread: the length of the answer and its revision, so that both are read; none: not learned.
+    fn asker(&self) -> impl FnMut(&NormalizedKey) -> Option<(usize, i64)>;
+    /// Applies one update.
+    fn update(&self, changes: &[(String, String)], revision: i64);
+}
+
+pub(super) struct Answer {
+    pub(super) value: String,
+    pub(super) revision: i64,
+}
+
+pub(super) struct View {
+    pub(super) learned: LearnedView,
+    pub(super) namespace: Namespace,
+    pub(super) publisher: Mutex<Publisher>,
+}
+
+/// Asks for each look-up anew what the state is.
+pub(super) struct ByView<'a>(pub(super) &'a View);
+
+/// Has a reader for each thread.
+pub(super) struct ByReader<'a>(pub(super) &'a View);
+
+impl View {
+    fn ask(&self, reading: &Reading<'_>, phrase: &NormalizedKey) -> Option<(usize, i64)> {
+        let key = LookupKey {
+            namespace: &self.namespace,
+            phrase,
+        };
+        let found = reading.lookup(key, Kind::InvocationPhrase, None).found()?;
+        Some((found.value.len(), found.revision.0))
+    }
+}
+
+impl Subject for ByView<'_> {
+    fn asker(&self) -> impl FnMut(&NormalizedKey) -> Option<(usize, i64)> {
+        |phrase| self.0.ask(&self.0.learned.read(), phrase)
+    }
+
+    fn update(&self, changes: &[(String, String)], revision: i64) {
+        self.0.update(changes, revision);
+    }
+}
+
+impl Subject for ByReader<'_> {
+    fn asker(&self) -> impl FnMut(&NormalizedKey) -> Option<(usize, i64)> {
+        let mut reader = self.0.learned.reader();
+        move |phrase| self.0.ask(&reader.read(), phrase)
+    }
+
+    fn update(&self, changes: &[(String, String)], revision: i64) {
+        self.0.update(changes, revision);
+    }
+}
+
+impl View {
+    fn update(&self, changes: &[(String, String)], revision: i64) {
+        let facts = changes.iter().map(|(phrase, verb)| fact(phrase, verb, revision));
+        if let Ok(mut publisher) = self.publisher.lock() {
+            publisher.apply(facts, Revision(revision));
+        }
+    }
+}
+
+pub(super) struct Locked(pub(super) RwLock<HashMap<String, Answer>>);
+
+impl Subject for Locked {
+    fn asker(&self) -> impl FnMut(&NormalizedKey) -> Option<(usize, i64)> {
+        |phrase| {
+            let map = self.0.read().ok()?;
+            let found = map.get(phrase.as_str())?;
+            Some((found.value.len(), found.revision))
+        }
+    }
+
+    fn update(&self, changes: &[(String, String)], revision: i64) {
+        if let Ok(mut map) = self.0.write() {
+            for (phrase, verb) in changes {
+                let value = verb.clone();
+                map.insert(phrase.clone(), Answer { value, revision });
+            }
+        }
+    }
+}
+
+pub(super) struct Persistent(pub(super) ArcSwap<imbl::HashMap<String, Arc<Answer>>>);
+
+impl Subject for Persistent {
+    fn asker(&self) -> impl FnMut(&NormalizedKey) -> Option<(usize, i64)> {
+        |phrase| {
+            let map = self.0.load();
+            let found = map.get(phrase.as_str())?;
+            Some((found.value.len(), found.revision))
+        }
+    }
+
+    fn update(&self, changes: &[(String, String)], revision: i64) {
+        let mut map = imbl::HashMap::clone(&self.0.load());
+        for (phrase, verb) in changes {
+            let value = verb.clone();
+            map.insert(phrase.clone(), Arc::new(Answer { value, revision }));
+        }
+        self.0.store(Arc::new(map));
+    }
+}
+
+/// A phrase means a verb.
+pub(super) fn fact<'a>(phrase: &'a str, verb: &'a str, revision: i64) -> Fact<'a> {
+    Fact {
+        namespace: NAMESPACE,
+        kind: Kind::InvocationPhrase,
+        key: phrase,
+        qualifier: "",
+        user_id: "",
+        revision: Revision(revision),
+        value: Some(verb.into()),
+    }
+}
