@@ -2,10 +2,15 @@
 //!
 //! One file for each benchmark; this only picks one.
 
+mod fanout;
 mod lookup;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+
+/// The allocator of Emend's own programs.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Emend's benchmarks. Build them with --release.
 #[derive(Debug, Parser)]
@@ -16,11 +21,13 @@ struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Benchmark {
+    Fanout(fanout::Fanout),
     Lookup(lookup::Lookup),
 }
 
 fn main() -> Result<()> {
     match Options::parse().benchmark {
+        Benchmark::Fanout(args) => fanout::run(&args),
         Benchmark::Lookup(args) => lookup::run(&args),
     }
 }

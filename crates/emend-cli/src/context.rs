@@ -75,7 +75,7 @@ pub struct Global {
     )]
     pub timeout: Duration,
     /// How the log on standard error looks.
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Common options")]
     pub log: LogArgs,
 }
 

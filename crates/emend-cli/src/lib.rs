@@ -33,7 +33,7 @@ use crate::{
 
 /// Feedback and learning for search: corrections in, learned answers out, live on every search node.
 #[derive(Debug, Parser)]
-#[command(name = "emend", version, about, after_help = AFTER_HELP, max_term_width = 100, propagate_version = true)]
+#[command(name = "emend", version, after_help = AFTER_HELP, max_term_width = 100, propagate_version = true)]
 pub struct Cli {
     /// What can be said before and after every command.
     #[command(flatten)]
@@ -46,7 +46,7 @@ pub struct Cli {
 const AFTER_HELP: &str = "\
 Start here:
   emend demo                                  the whole loop in a few seconds, nothing to set up
-  emend up                                    both services on 127.0.0.1:7401 and :7402, data in ./emend-data
+  emend up                                    both services, data in ./emend-data
   emend submit verb \"set up a CSA\" create_isda --instead-of create_csa --reporter ana --wait
   emend candidates list                       what is waiting for votes or for you
   emend watch                                 what is learned, as it is learned

@@ -33,6 +33,7 @@ use tokio::{
     net::{TcpListener, TcpStream},
     time::{Sleep, sleep},
 };
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::{body::Body, server::NamedService, service::Routes, transport::server::TcpConnectInfo};
 use tower::{Layer as _, Service, ServiceExt as _};
 
@@ -205,7 +206,7 @@ async fn connection(
         request.extensions_mut().insert(info.clone());
         request.map(Body::new)
     });
-    let io = TokioIo::new(Prefaced::new(stream));
+    let io = TokioIo::new(Prefaced::new(stream, lifecycle.soft()));
     let mut served = pin!(http.serve_connection(io, TowerToHyperService::new(service)));
     let mut draining = false;
     loop {
@@ -242,19 +243,31 @@ where
     }
 }
 
-/// A connection that ends with an error if its first [`PREFACE`] bytes take longer than [`HANDSHAKE`]. From then on
-/// HTTP/2's own keep-alive finds out who is gone.
+/// A connection that ends with an error if its first [`PREFACE`] bytes take longer than [`HANDSHAKE`], or are not here when
+/// the scope is asked to stop. From then on HTTP/2's own keep-alive finds out who is gone.
 struct Prefaced {
     stream: TcpStream,
-    /// The bytes still missing and the time they have; `None` once they are here.
-    pending: Option<(usize, Pin<Box<Sleep>>)>,
+    /// `None` once the preface is here.
+    pending: Option<Handshake>,
+}
+
+struct Handshake {
+    /// How many bytes are still missing.
+    missing: usize,
+    /// The time they have.
+    time: Pin<Box<Sleep>>,
+    soft: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
 impl Prefaced {
-    fn new(stream: TcpStream) -> Self {
+    fn new(stream: TcpStream, soft: &CancellationToken) -> Self {
         Self {
             stream,
-            pending: Some((PREFACE, Box::pin(sleep(HANDSHAKE)))),
+            pending: Some(Handshake {
+                missing: PREFACE,
+                time: Box::pin(sleep(HANDSHAKE)),
+                soft: Box::pin(soft.clone().cancelled_owned()),
+            }),
         }
     }
 }
@@ -268,24 +281,26 @@ impl AsyncRead for Prefaced {
         let before = buffer.filled().len();
         let Self { stream, pending } = &mut *self;
         if let Poll::Ready(read) = Pin::new(stream).poll_read(cx, buffer) {
-            if let Some((missing, _)) = pending {
-                *missing = missing.saturating_sub(buffer.filled().len() - before);
-                if *missing == 0 {
+            if let Some(handshake) = pending {
+                let read = buffer.filled().len() - before;
+                handshake.missing = handshake.missing.saturating_sub(read);
+                if handshake.missing == 0 {
                     *pending = None;
                 }
             }
             return Poll::Ready(read);
         }
-        match pending {
-            Some((_, time)) => {
-                ready!(time.as_mut().poll(cx));
-                Poll::Ready(Err(io::Error::new(
-                    io::ErrorKind::TimedOut,
-                    "the HTTP/2 preface took too long",
-                )))
-            }
-            None => Poll::Pending,
+        let Some(handshake) = pending else {
+            return Poll::Pending;
+        };
+        if handshake.soft.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
         }
+        ready!(handshake.time.as_mut().poll(cx));
+        Poll::Ready(Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            "the HTTP/2 preface took too long",
+        )))
     }
 }
 

@@ -9,6 +9,10 @@ use super::wait::within;
 
 /// Many replicas of many tests share one PostgreSQL server.
 const CONNECTIONS: u32 = 5;
+/// For how long events whose delivery was cut off belong to their replica: less than by default, so that tests need not wait.
+const LEASE: Duration = Duration::from_secs(5);
+/// How long learning-svc may take for a batch; well below the lease.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// More than any good shut-down takes.
 const GRACE: Duration = Duration::from_secs(20);
 
@@ -77,6 +81,11 @@ pub async fn feedback(database_url: &str, learning: SocketAddr) -> Running {
     let learning = learning.to_string().parse().expect("an address");
     let config = feedback_svc::Config {
         postgres_connections: CONNECTIONS,
+        relay: feedback_svc::RelayConfig {
+            lease: LEASE,
+            answer_timeout: ANSWER_TIMEOUT,
+            ..feedback_svc::RelayConfig::default()
+        },
         ..feedback_svc::Config::new(database_url.parse().expect("a database"), learning)
     };
     let started = feedback_svc::start(config, listener().await, environment).await;

@@ -4,8 +4,9 @@ use std::{future::Future, time::Duration};
 
 use tokio::time::{Instant, sleep, timeout};
 
-/// The bound of every wait. Generous: it is reached only where something is broken, on whatever machine.
-pub const PATIENCE: Duration = Duration::from_secs(40);
+/// The bound of every wait. Generous, and longer than the lease on events of a feedback-svc that was killed: it is reached
+/// only where something is broken, on whatever machine.
+pub const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Tries until the condition holds and answers with what it found.
 ///

@@ -16,8 +16,8 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-/// Half of what supervisors commonly wait before they kill.
-const IN_TIME: Duration = Duration::from_secs(15);
+/// Far less than what supervisors commonly wait before they kill: nothing here is worth waiting for.
+const IN_TIME: Duration = Duration::from_secs(8);
 /// The beginning of HTTP/2's preface.
 const HALF_A_PREFACE: &[u8] = b"PRI * HTTP/2";
 

@@ -15,9 +15,9 @@ use crate::{context::Context, failure::Result, output::Output, pair};
 Example:
   emend admin new-epoch --data-dir ./emend-data
 
-After learning-svc's database was restored from a backup, revisions that nodes have applied are missing in it, and others
-will come under the same numbers. A new epoch makes every node take a snapshot instead of going on from where it was. Run it
-before learning-svc serves again.")]
+After learning-svc's database was restored from a backup, revisions that nodes have applied are
+missing in it, and others will come under the same numbers. A new epoch makes every node take a
+snapshot instead of going on from where it was. Run it before learning-svc serves again.")]
 pub struct Args {
     #[command(subcommand)]
     what: What,

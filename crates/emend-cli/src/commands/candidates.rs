@@ -35,7 +35,8 @@ Examples:
   emend candidates reject 80da4c11-386b-5fd4-b272-f7b5e8239eb8 --reason \"that verb is retired\"
   emend candidates list --status pending --json | jq -r .candidateId | xargs emend candidates approve
 
-What a person approves is pinned: votes do not replace it. What a person rejects, votes do not re-open.")]
+What a person approves is pinned: votes do not replace it. What a person rejects, votes do not
+re-open.")]
 pub struct Args {
     #[command(subcommand)]
     what: What,
@@ -81,13 +82,13 @@ struct Approve {
     #[arg(long, value_name = "CHOICE")]
     instead: Option<String>,
     /// Why
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
     /// Who reviewed it
-    #[arg(long, value_name = "ID", default_value = "")]
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     by: String,
     /// Only if it is still as last seen; of one candidate only
-    #[arg(long, value_name = "ETAG", default_value = "")]
+    #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
 }
 
@@ -100,10 +101,10 @@ struct Reject {
     #[arg(long, value_name = "TEXT")]
     reason: String,
     /// Who reviewed it
-    #[arg(long, value_name = "ID", default_value = "")]
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     by: String,
     /// Only if it is still as last seen; of one candidate only
-    #[arg(long, value_name = "ETAG", default_value = "")]
+    #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
 }
 

@@ -27,8 +27,9 @@ Examples:
   emend export --format yaml --kind prohibition
   emend export --format jsonl --namespace a | emend import - --format jsonl --namespace b
 
-Written to a file, the file is replaced whole or not at all, and --json prints {\"file\", \"count\"}. Without a file the
-rows go to standard output. Everybody's resources are exported; --user exports one user's own.")]
+Written to a file, the file is replaced whole or not at all, and --json prints {\"file\",
+\"count\"}. Without a file the rows go to standard output. Everybody's resources are exported;
+--user exports one user's own.")]
 pub struct Args {
     /// The file to write [default: standard output]
     file: Option<PathBuf>,
@@ -39,7 +40,7 @@ pub struct Args {
     #[arg(long, value_enum)]
     kind: Vec<Kind>,
     /// This user's own instead of everybody's
-    #[arg(long, value_name = "ID", default_value = "")]
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     user: String,
 }
 

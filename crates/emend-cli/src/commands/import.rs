@@ -41,7 +41,8 @@ const TOLD: usize = 1_000;
 Fields of a row, by these names in the CSV's header or as keys of JSON objects and YAML mappings:
   type           phrase, entity or prohibition
   input          the phrase or alias (also called phrase, alias)
-  choice         the verb, the entity's id, or the choice never to offer (also called verb, entity_id, forbidden_choice)
+  choice         the verb, the entity's id, or the choice never to offer
+                 (also called verb, entity_id, forbidden_choice)
   user_id        optional: for this user only
   system_choice  optional: what the system chose
 
@@ -56,8 +57,8 @@ Examples:
   entity,J. Smith,person:jane-smith
   prohibition,wind down the fund,delete_fund
 
-Running an import twice changes nothing the second time. With skip-invalid, bad rows are reported on standard error (and
-in --json's `errors`) and the exit code is 0.")]
+Running an import twice changes nothing the second time. With skip-invalid, bad rows are
+reported on standard error (and in --json's `errors`) and the exit code is 0.")]
 pub struct Args {
     /// The file; - for standard input
     file: PathBuf,
@@ -71,10 +72,10 @@ pub struct Args {
     #[arg(long = "as", value_enum, default_value_t = CountAs::Decision)]
     count_as: CountAs,
     /// Why
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
     /// Who decided it
-    #[arg(long, value_name = "ID", default_value = "")]
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     by: String,
 }
 

@@ -18,17 +18,17 @@ Examples:
   emend log --key \"set up a CSA\"
   emend log --operation 0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10 --json
 
-Each revision is one decision: what it changed, why, and who. With --json also the candidate and the feedback whose
-arrival decided it.")]
+Each revision is one decision: what it changed, why, and who. With --json also the candidate and
+the feedback whose arrival decided it.")]
 pub struct Args {
     /// Only revisions that changed this kind
     #[arg(long, value_enum)]
     kind: Option<Kind>,
     /// Only revisions that changed this phrase or alias
-    #[arg(long, value_name = "PHRASE", default_value = "")]
+    #[arg(long, value_name = "PHRASE", default_value = "", hide_default_value = true)]
     key: String,
     /// Only revisions of this import
-    #[arg(long, value_name = "ID", default_value = "")]
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     operation: String,
     /// At most so many; 0 for all
     #[arg(long, default_value_t = 50, value_name = "COUNT")]

@@ -34,12 +34,16 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 An assistant's configuration:
-  {\"mcpServers\": {\"emend\": {\"command\": \"emend\", \"args\": [\"mcp\", \"--namespace\", \"fund-admin\", \"--reporter\", \"ana\"]}}}
+  {\"mcpServers\": {\"emend\": {
+    \"command\": \"emend\",
+    \"args\": [\"mcp\", \"--namespace\", \"fund-admin\", \"--reporter\", \"ana\"]
+  }}}
 
-Tools: intent_feedback records \"no, I meant X\"; intent_list shows what is waiting; intent_approve and intent_reject decide.")]
+Tools: intent_feedback records \"no, I meant X\"; intent_list shows what is waiting;
+intent_approve and intent_reject decide.")]
 pub struct Args {
     /// The person on whose behalf the assistant corrects and reviews
-    #[arg(long, value_name = "ID", default_value = "")]
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     reporter: String,
 }
 

@@ -18,8 +18,9 @@ Examples:
   emend nodes
   emend nodes --seen-within 10m --json
 
-APPLIED is what a node reported to have applied, not what was sent to it. DELAY is the median and the 99th percentile from
-commit to applied, as last reported, rounded up to the bounds of the node's histogram.")]
+APPLIED is what a node reported to have applied, not what was sent to it. DELAY is the median
+and the 99th percentile from commit to applied, as last reported, rounded up to the bounds of
+the node's histogram.")]
 pub struct Args {
     /// Only nodes of which something was heard within this time
     #[arg(long, value_name = "SPAN", default_value = "24h", value_parser = words::duration)]

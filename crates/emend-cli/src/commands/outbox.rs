@@ -20,7 +20,8 @@ Examples:
   emend outbox redrive
   emend outbox redrive 0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10
 
-A dead letter is an event that learning-svc refused for good. Once the cause is mended, redrive it.")]
+A dead letter is an event that learning-svc refused for good. Once the cause is mended, redrive
+it.")]
 pub struct Args {
     #[command(subcommand)]
     what: What,

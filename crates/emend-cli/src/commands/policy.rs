@@ -78,13 +78,13 @@ struct Set {
     #[arg(long, value_name = "COUNT")]
     max_counted_feedback: Option<i32>,
     /// Only if it still has this etag
-    #[arg(long, value_name = "ETAG", default_value = "")]
+    #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
     /// Why
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
     /// Who decided it
-    #[arg(long, value_name = "ID", default_value = "")]
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     by: String,
 }
 

@@ -18,8 +18,8 @@ Examples:
   emend resolve \"J. Smith\" --kind entity_alias --user mia
   emend resolve \"wind down the fund\" --backend delete_fund=0.7 --backend liquidate_fund=0.6
 
-The answer is what every node that has applied the same revision answers. That nothing was learned is an answer too (exit
-code 0).")]
+The answer is what every node that has applied the same revision answers. That nothing was
+learned is an answer too (exit code 0).")]
 pub struct Args {
     /// What the user said
     phrase: String,
@@ -27,7 +27,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = Kind::InvocationPhrase)]
     kind: Kind,
     /// Look for this user's own preference first
-    #[arg(long, value_name = "ID", default_value = "")]
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     user: String,
     /// What the backend would answer by itself, and its score from 0 to 1; may be given several times
     #[arg(long, value_name = "CHOICE=SCORE", value_parser = scored)]

@@ -59,10 +59,10 @@ struct List {
     #[arg(long, value_enum)]
     kind: Vec<Kind>,
     /// Only keys that begin so
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     prefix: String,
     /// Only this user's own
-    #[arg(long, value_name = "ID", default_value = "")]
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     user: String,
     /// Answer from a state at least this new
     #[arg(long, value_name = "REVISION", default_value_t = 0)]
@@ -81,10 +81,10 @@ struct Key {
     /// The phrase or alias, in any form
     phrase: String,
     /// The forbidden choice; for a prohibition only
-    #[arg(long, value_name = "CHOICE", default_value = "")]
+    #[arg(long, value_name = "CHOICE", default_value = "", hide_default_value = true)]
     qualifier: String,
     /// The user whose own it is
-    #[arg(long, value_name = "ID", default_value = "")]
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     user: String,
 }
 
@@ -98,16 +98,16 @@ struct Put {
     /// The verb, the entity's id, or the choice never to offer
     choice: String,
     /// For this user only
-    #[arg(long, value_name = "ID", default_value = "")]
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     user: String,
     /// Only if it still has this etag
-    #[arg(long, value_name = "ETAG", default_value = "")]
+    #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
     /// Why
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
     /// Who decided it
-    #[arg(long, value_name = "ID", default_value = "")]
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     by: String,
 }
 
@@ -117,13 +117,13 @@ struct Delete {
     #[command(flatten)]
     key: Key,
     /// Only if it still has this etag
-    #[arg(long, value_name = "ETAG", default_value = "")]
+    #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
     /// Why
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
     /// Who decided it
-    #[arg(long, value_name = "ID", default_value = "")]
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     by: String,
 }
 

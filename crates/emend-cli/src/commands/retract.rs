@@ -16,12 +16,13 @@ use crate::{
 Example:
   emend retract 0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10 --reason \"I misread the deed\" --wait
 
-Its vote no longer counts. Where that brings an applied value's supporters below the threshold, the value is withdrawn.")]
+Its vote no longer counts. Where that brings an applied value's supporters below the threshold,
+the value is withdrawn.")]
 pub struct Args {
     /// The feedback's id, as `submit` printed it
     feedback_id: String,
     /// Why
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
     /// Answer once it has been evaluated, not once it is stored
     #[arg(long)]

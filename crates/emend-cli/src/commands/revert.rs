@@ -11,8 +11,9 @@ use crate::{context::Context, failure::Result, output::Output};
 Example:
   emend revert 17 --reason \"the wrong fund\" --by dana
 
-What was there before is restored as a new revision; nothing is erased. Where a key has a newer revision, nothing is done
-and every such key is listed (exit code 4). What was reverted comes back only by a person's decision.")]
+What was there before is restored as a new revision; nothing is erased. Where a key has a newer
+revision, nothing is done and every such key is listed (exit code 4). What was reverted comes
+back only by a person's decision.")]
 pub struct Args {
     /// The revision to take back, as `log` shows it
     #[arg(value_parser = clap::value_parser!(i64).range(1..))]
@@ -21,7 +22,7 @@ pub struct Args {
     #[arg(long, value_name = "TEXT")]
     reason: String,
     /// Who decided it
-    #[arg(long, value_name = "ID", default_value = "")]
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     by: String,
 }
 

@@ -24,7 +24,8 @@ Examples:
   emend submit prohibit \"wind down the fund\" delete_fund --reporter ana --reason \"it is irreversible\"
   emend submit phrase \"my pack\" monthly_report --reporter mia --for-me
 
-A correction counts once per reporter: without --reporter all of one caller's count as one voter.";
+A correction counts once per reporter: without --reporter all of one caller's count as one
+voter.";
 
 /// What is said, by whom and why.
 #[derive(Debug, clap::Args)]

@@ -31,8 +31,9 @@ Examples:
   emend watch --all-namespaces
   emend watch --until 17                      ends once everything up to revision 17 is applied
 
-The first lines tell how the stream began; then comes a line for each change, with the time from commit to applied here.
-With --json each line has an `event`: connected, snapshot, resumed, change, bookmark, disconnected, mismatch, missed.")]
+The first lines tell how the stream began; then comes a line for each change, with the time from
+commit to applied here. With --json each line has an `event`: connected, snapshot, resumed,
+change, bookmark, disconnected, mismatch, missed.")]
 pub struct Args {
     /// Only these kinds; may be given several times
     #[arg(long, value_enum)]
@@ -79,23 +80,35 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             _ = signals.recv() => break Ok(()),
             observed = events.next() => observed,
         };
-        let told = match observed {
+        let (told, applied) = match observed {
             None => break Err(Failure::failed("the subscriber has ended")),
-            Some(Observed::Missed(count)) => output
-                .result(&json!({"event": "missed", "count": count}), || {
+            Some(Observed::Missed(count)) => {
+                let told = output.result(&json!({"event": "missed", "count": count}), || {
                     format!("({count} lines were missed: the output is too slow)")
-                }),
-            Some(Observed::Event(event)) => tell(&event, output),
+                });
+                (told, Some(node.view().revision()))
+            }
+            Some(Observed::Event(event)) => (tell(&event, output), revision_of(&event)),
         };
         if let Err(failure) = told {
             break Err(failure);
         }
-        if until.is_some_and(|until| node.view().revision() >= until) {
+        if until.is_some_and(|until| applied.is_some_and(|applied| applied >= until)) {
             break Ok(());
         }
     };
     lifecycle.shutdown(GRACE).await;
     watched
+}
+
+/// Up to where everything is applied and told, if the event says so.
+fn revision_of(event: &SubscriberEvent) -> Option<Revision> {
+    match event {
+        SubscriberEvent::Snapshot { snapshot, .. } => Some(snapshot.revision),
+        SubscriberEvent::Updated { update, .. } => Some(update.to),
+        SubscriberEvent::Resumed { revision } | SubscriberEvent::Bookmark { revision } => Some(*revision),
+        _ => None,
+    }
 }
 
 fn core_kind(kind: Kind) -> CoreKind {

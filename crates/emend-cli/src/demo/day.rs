@@ -15,7 +15,7 @@ use emend_proto::{
 };
 use emend_runtime::Lifecycle;
 use jiff::Timestamp;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::script::{Act, Answer, NAMESPACE, Question, Said, Step, backend};
 use crate::{
@@ -29,6 +29,8 @@ use crate::{
 
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long to wait before asking again.
+const ASK_AGAIN: Duration = Duration::from_millis(50);
 /// The nodes' names.
 pub(super) const NODES: [&str; 2] = ["london", "tokyo"];
 
@@ -184,15 +186,9 @@ impl Day {
                     .retract(&self.namespace, feedback_id, "on reflection", true)
                     .await
                     .map_err(|error| Failure::Refused(Box::new(error.0)))?;
-                settled(
-                    &self.feedback,
-                    &self.namespace,
-                    retracted,
-                    Instant::now() + PATIENCE,
-                )
-                .await?;
-                // The outcome of a retraction names no revision; the trail does.
-                self.newest_revision().await.map(Some)
+                let deadline = Instant::now() + PATIENCE;
+                let retracted = settled(&self.feedback, &self.namespace, retracted, deadline).await?;
+                Ok(retracted.outcome().map(|outcome| outcome.revision))
             }
             Act::Approve { choice } => self.approve(step.ask, choice).await.map(Some),
             Act::Put { choice } => {
@@ -271,19 +267,6 @@ impl Day {
             ));
         }
         Ok(last.applied_revision().map(|revision| revision.0))
-    }
-
-    async fn newest_revision(&self) -> Result<i64> {
-        let (revisions, _) = crate::commands::log::list(&self.context, 1, &|page_size, page_token| {
-            emend_proto::learning::v1::ListRevisionsRequest {
-                namespace: NAMESPACE.into(),
-                page_size,
-                page_token,
-                ..Default::default()
-            }
-        })
-        .await?;
-        Ok(revisions.first().map_or(0, |revision| revision.revision))
     }
 
     async fn approve(&self, question: Question, choice: &str) -> Result<i64> {
@@ -375,6 +358,22 @@ impl Day {
         ))
     }
 
+    /// Waits until learning-svc lists both nodes: replicas note what they hear of nodes in batches.
+    async fn wait_until_listed(&self) -> Result {
+        let mut client = self.context.subscriptions().await?;
+        let listed = async {
+            loop {
+                let request = self.context.request(ListNodesRequest::default());
+                let page = client.list_nodes(request).await?.into_inner();
+                if page.nodes.len() == NODES.len() && page.head_revision == self.newest {
+                    return Ok(());
+                }
+                sleep(ASK_AGAIN).await;
+            }
+        };
+        bounded(listed, "learning-svc to list both nodes").await?
+    }
+
     /// Whether both nodes hold what the database holds, and whether the fleet's page shows both.
     pub(super) async fn end(&mut self) -> Result<End> {
         let mut wrong = Vec::new();
@@ -387,17 +386,8 @@ impl Day {
                 ));
             }
         }
-        let mut subscriptions = self.context.subscriptions().await?;
-        let listed = subscriptions
-            .list_nodes(self.context.request(ListNodesRequest::default()))
-            .await?
-            .into_inner();
-        if listed.nodes.len() != NODES.len() || listed.head_revision != self.newest {
-            wrong.push(format!(
-                "learning-svc lists {} nodes, head {}",
-                listed.nodes.len(),
-                listed.head_revision
-            ));
+        if let Err(failure) = self.wait_until_listed().await {
+            wrong.push(failure.to_string());
         }
         let mut client = self.context.resources().await?;
         let mut resources = 0;

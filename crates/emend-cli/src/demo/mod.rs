@@ -20,10 +20,11 @@ use crate::{
 /// Nothing needs to be said.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-Starts both services on free ports, on a directory that is removed at the end, and two search nodes that subscribe; then
-people correct the search system, object, change their minds, and an operator decides. Before and after each step both nodes
-are asked. The times are from the commit of what was learned, and from the receipt of the feedback that caused it, to the
-moment when the node answered with it. Ends by itself; the exit code is 1 if a node did not answer as it should.")]
+Starts both services on free ports, on a directory that is removed at the end, and two search
+nodes that subscribe; then people correct the search system, object, change their minds, and an
+operator decides. Before and after each step both nodes are asked. The times are from the commit
+of what was learned, and from the receipt of the feedback that caused it, to the moment when the
+node answered with it. Ends by itself; the exit code is 1 if a node did not answer as it should.")]
 pub struct Args {}
 
 /// Plays the day and tells it.

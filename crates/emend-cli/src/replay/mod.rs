@@ -30,22 +30,26 @@ use crate::{
 /// Which data, how much of it, and who reports.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The data set is a directory with train.csv and test.csv (columns text,category), as BANKING77 has them.
+The data set is a directory with train.csv and test.csv (columns text,category), as BANKING77
+has them.
 
-Each day, users drawn from --reporters ask queries drawn from train.csv by Zipf's law. The node looks up what was learned;
-where there is nothing, a deliberately weak matcher answers: the label that shares the largest part of its words with the
+Each day, users drawn from --reporters ask queries drawn from train.csv by Zipf's law. The node
+looks up what was learned; where there is nothing, a deliberately weak matcher answers: the
+label that shares the largest part of its words with the
 query. Who gets a wrong answer submits a verb correction with the label that he thinks is right:
   honest reporters     the true label
   erring reporters     (--noise) a wrong label, drawn anew at random each time
   colluding reporters  (--colluders) always one and the same wrong label, agreed upon beforehand
-A right answer draws no correction, unless --attack-right-answers: then the erring and the colluding dispute right answers
-too. Nobody confirms a right answer, so phrases that nobody honest ever corrected are then theirs to win: expect a few per
-cent of wrong promotions, undone by the honest, who correct them like any other wrong answer.
+A right answer draws no correction, unless --attack-right-answers: then the erring and the
+colluding dispute right answers too. Nobody confirms a right answer, so phrases that nobody
+honest ever corrected are then theirs to win: expect a few per cent of wrong promotions, undone
+by the honest, who correct them like any other wrong answer.
 
-The node is brought level after each batch of corrections, so equal seeds give equal figures. What is printed is counted
-from the node's answers; promotions from the audit trail. A promotion is wrong where the promoted label is not the true one.
-At the end every correction must be found stored, delivered, evaluated and counted once, and the node must hold what the
-database holds; else the exit code is 1.
+The node is brought level after each batch of corrections, so equal seeds give equal figures.
+What is printed is counted from the node's answers; promotions from the audit trail. A promotion
+is wrong where the promoted label is not the true one. At the end every correction must be found
+stored, delivered, evaluated and counted once, and the node must hold what the database holds;
+else the exit code is 1.
 
 Examples:
   emend replay --dataset data/banking77
@@ -53,8 +57,9 @@ Examples:
   emend replay --dataset data/banking77 --json > replay.json
   emend replay --dataset data/banking77 --feedback-addr 127.0.0.1:7401 --learning-addr 127.0.0.1:7402
 
-Without an address (option or environment) a pair of its own is started, on a directory that is removed at the end. Against
-a running pair the namespace is a new one for each run, unless --namespace names an empty one.")]
+Without an address (option or environment) a pair of its own is started, on a directory that is
+removed at the end. Against a running pair the namespace is a new one for each run, unless
+--namespace names an empty one.")]
 pub struct Args {
     /// The directory with train.csv and test.csv
     #[arg(long, value_name = "DIR")]

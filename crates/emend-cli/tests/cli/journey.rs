@@ -83,7 +83,17 @@ async fn a_correction_becomes_what_nodes_answer() {
         .ok()
         .json();
     assert!(retracted.get("retractedAt").is_some());
-    let gone = up.run(&["resources", "get", "phrase", "set up a csa"]).await;
+    let revision = retracted["outcome"]["revision"].to_string();
+    let gone = up
+        .run(&[
+            "resources",
+            "get",
+            "phrase",
+            "set up a csa",
+            "--min-revision",
+            &revision,
+        ])
+        .await;
     assert_eq!(gone.code, 3, "{gone:?}");
 
     // People read tables.

@@ -74,7 +74,7 @@ async fn what_people_correct_is_answered_right_the_next_day() {
     // Equal seeds give equal figures; the table shows them.
     let table = run(&args).await.ok().stdout;
     for day in days {
-        let row = format!("{:>3} {:>7}", day["day"], day["queries"]);
+        let row = format!("{:>3} {:>7}", day["day"].to_string(), day["queries"].to_string());
         let row = table.lines().find(|line| line.starts_with(&row)).expect("a row");
         let cells: Vec<_> = row.split_whitespace().collect();
         let wanted = format!("{:.1}", 100.0 * day["hitRate"].as_f64().expect("a rate"));

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
 use emend_core::{
-    AcceptOrder, ContestId, ContestState, Decision, Event, EventId, FeedbackId, OperationId, Outcome, Policy,
-    Refusal, ResourceChange, ResourceKey, Revision, Status, decide, decide::Cause,
+    AcceptOrder, ContestId, ContestState, Event, EventId, FeedbackId, OperationId, Outcome, Policy, Refusal,
+    ResourceChange, ResourceKey, Revision, decide,
 };
 use emend_proto::common::v1 as pb;
 use emend_runtime::store::StoreError;
@@ -18,12 +18,12 @@ use emend_wire::value;
 use jiff::Timestamp;
 use prost::Message as _;
 
+use self::working::Working;
 use crate::store::{
     conflict,
     decisions::{
-        Actor, CandidateRecord, CandidateWrite, ChangeWrite, ContestWrite, DecisionWrites, InboxWrite,
-        KeptCandidate, PolicyKey, ResourceWrite, RevisionWrite, StoredContest, TransitionWrite, Trigger, Tx,
-        VoteWrites,
+        Actor, CandidateRecord, ChangeWrite, DecisionWrites, InboxWrite, PolicyKey, ResourceWrite,
+        RevisionWrite, StoredContest, TransitionWrite, Trigger, Tx, VoteWrites,
     },
 };
 
@@ -141,9 +141,13 @@ impl Desk {
             .load_contests(locked, ballots.unwrap_or(0).saturating_add(leaving))
             .await?;
         let counts = tx.resource_counts(&scopes).await?;
-        let contests = contests.into_iter().map(|before| {
+        let contests = contests.into_iter().map(|mut before| {
+            // Ballots are many, and only what they come to is compared with what was found.
+            let ballots = std::mem::take(&mut before.state.ballots);
+            let mut state = before.state.clone();
+            state.ballots = ballots;
             let working = Working {
-                state: before.state.clone(),
+                state,
                 kept: before.kept.clone(),
                 policy_version: before.row.policy_version,
                 decided: false,
@@ -171,7 +175,7 @@ impl Desk {
         self.contests.get(&contest).map(|working| &working.state)
     }
 
-    /// A contest as it was found.
+    /// A contest as it was found, its ballots left out.
     pub fn found(&self, contest: ContestId) -> Option<&StoredContest> {
         self.contests.get(&contest).map(|working| &working.before)
     }

@@ -108,7 +108,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_waits_is_applied_before_the_queue_stops() {
-        let world = World::sqlite().await;
+        let world = World::sqlite();
         let app = world.instance().await;
         let lifecycle = Lifecycle::new();
         let queue = IngestQueue::start(&app, 1, &lifecycle);
@@ -142,7 +142,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_sender_that_goes_away_takes_nothing_back() {
-        let world = World::sqlite().await;
+        let world = World::sqlite();
         let app = world.instance().await;
         let lifecycle = Lifecycle::new();
         let queue = IngestQueue::start(&app, 1, &lifecycle);

@@ -3,24 +3,20 @@
 use std::collections::{BTreeMap, HashMap};
 
 use async_trait::async_trait;
-use emend_core::{
-    AcceptOrder, Ballot, CandidateId, ContestId, FeedbackId, Namespace, ResourceKey, Revision,
-    contest::VoterKey,
-};
-use emend_runtime::store::{CorruptRow, StoreError};
+use emend_core::{Ballot, CandidateId, ContestId, FeedbackId, Namespace, ResourceKey, Revision};
+use emend_runtime::store::StoreError;
 use sqlx::{FromRow, QueryBuilder};
 
 use super::{
-    Backend, Db,
+    Backend, Db, audit_sql,
     decisions_sql::{Work, key_hash, newest_ballots, or_default, policies_in_force, push_list},
 };
 use crate::store::{
     batches::batches,
     codes,
     decisions::{
-        AuditRecords, AuditedBallot, CandidateFilter, CandidatePosition, CandidateRecord, ChangeRecord,
-        DecisionStore, FeedbackRecord, PolicyKey, RevisionFilter, RevisionRecord, StoredPolicy,
-        TransitionWrite, Tx,
+        AuditRecords, CandidateFilter, CandidatePosition, CandidateRecord, ChangeRecord, DecisionStore,
+        FeedbackRecord, PolicyKey, RevisionFilter, RevisionRecord, StoredPolicy, TransitionWrite, Tx,
     },
     rows::{
         At, BallotRow, CandidateRecordRow, ChangeRow, CountRow, FeedbackRow, KeyRow, RevisionRow,

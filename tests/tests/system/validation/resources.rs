@@ -137,7 +137,7 @@ fn put() -> Rpc {
         .case(
             "empty",
             &PutResourceRequest::default(),
-            &["key.namespace", "key.kind", "key.key", "value"],
+            &["key.namespace", "key.kind", "key.key", "value.value"],
         )
         .case(
             "everything at once",

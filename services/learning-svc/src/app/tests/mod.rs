@@ -1,6 +1,7 @@
 //! Every rule of spec/intent.md as use cases keep it, on both databases.
 
 mod concurrency;
+mod events;
 mod imports;
 mod people;
 mod policies;
@@ -14,7 +15,7 @@ macro_rules! on_both_databases {
             $(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $test() {
-                    super::$test(&crate::app::tests::world::World::sqlite().await).await;
+                    super::$test(&crate::app::tests::world::World::sqlite()).await;
                 }
             )+
         }

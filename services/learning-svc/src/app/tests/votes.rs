@@ -1,14 +1,14 @@
 //! What votes do, one instance, one after another.
 
-use emend_core::{Origin, Status, correction::Form};
+use emend_core::{Status, correction::Form};
 use emend_proto::common::v1::{Outcome, OutcomeState};
 use jiff::SignedDuration;
 
 use super::{
     on_both_databases,
     world::{
-        World, applies, apply, approval, assert_sound, candidate, candidate_id, candidates, head, namespace,
-        one, operator, put, rejection, review, verb,
+        World, applies, apply, assert_sound, candidate, candidate_id, candidates, head, namespace, one,
+        operator, put, rejection, review, verb,
     },
 };
 use crate::{app::revert::Revert, store::decisions::PolicyKey};
@@ -22,12 +22,6 @@ on_both_databases!(
     all_ways_of_writing_a_phrase_are_one_contest,
     a_pinned_value_is_not_replaced_by_votes,
     what_was_reverted_does_not_come_back_by_itself,
-    retraction_below_the_threshold_withdraws,
-    a_retraction_that_overtakes_its_feedback_leaves_nothing_counted,
-    a_retraction_in_one_group_with_its_feedback_in_any_order_leaves_nothing_counted,
-    redaction_erases_the_reporter_and_keeps_the_counts,
-    a_redaction_that_overtakes_its_feedback_keeps_its_personal_parts_out,
-    an_event_that_comes_again_is_told_the_same_and_does_nothing,
     a_users_own_preference_applies_at_once_and_to_nobody_else,
     a_prohibition_has_no_rivals,
     a_rejected_value_is_not_reopened_by_votes,
@@ -35,14 +29,10 @@ on_both_databases!(
     votes_without_a_reporter_count_together_as_one,
     what_exceeds_the_policys_bytes_is_refused,
     a_full_namespace_sends_what_would_grow_it_to_review,
-    a_bad_event_in_a_group_spoils_nothing_for_the_others,
-    the_log_tells_which_feedback_caused_a_change_and_since_when,
     half_lives_are_reckoned_by_the_injected_clock,
-    what_was_reviewed_is_found_in_votes_rivals_feedback_and_history,
-    many_groups_of_mixed_events_stay_sound,
 );
 
-fn state(outcome: &Outcome) -> OutcomeState {
+pub(super) fn state(outcome: &Outcome) -> OutcomeState {
     OutcomeState::try_from(outcome.state).unwrap()
 }
 
@@ -198,124 +188,6 @@ async fn what_was_reverted_does_not_come_back_by_itself(world: &World) {
     assert_sound(&app).await;
 }
 
-async fn retraction_below_the_threshold_withdraws(world: &World) {
-    let app = world.instance().await;
-    let events: Vec<_> = ["ann", "bob", "cid"]
-        .map(|reporter| world.phrase(reporter, "p", "v"))
-        .into();
-    apply(&app, &events).await;
-    assert_eq!(verb(&app, "p").await.as_deref(), Some("v"));
-    let outcome = one(&app, &world.retraction(&events[1])).await;
-    assert_eq!(
-        (state(&outcome), outcome.reason.as_str()),
-        (OutcomeState::NoEffect, "RETRACTED")
-    );
-    assert_eq!(outcome.revision, 2);
-    assert_eq!(verb(&app, "p").await, None);
-    let record = candidate(&app, "p", "v").await;
-    assert_eq!(
-        (record.candidate.status, record.candidate.occurrences),
-        (Status::Withdrawn, 2)
-    );
-
-    // Taken back twice is taken back once.
-    let again = one(&app, &world.retraction(&events[1])).await;
-    assert_eq!(
-        (state(&again), again.reason.as_str()),
-        (OutcomeState::NoEffect, "RETRACTED")
-    );
-    assert_eq!(head(&app).await, 2);
-    assert_sound(&app).await;
-}
-
-async fn a_retraction_that_overtakes_its_feedback_leaves_nothing_counted(world: &World) {
-    let app = world.instance().await;
-    let events: Vec<_> = ["ann", "bob", "cid"]
-        .map(|reporter| world.phrase(reporter, "p", "v"))
-        .into();
-    one(&app, &world.retraction(&events[0])).await;
-    let outcomes = apply(&app, &events).await;
-    assert_eq!(
-        (state(&outcomes[0]), outcomes[0].reason.as_str()),
-        (OutcomeState::NoEffect, "RETRACTED")
-    );
-    assert_eq!(verb(&app, "p").await, None);
-    assert_eq!(candidate(&app, "p", "v").await.candidate.occurrences, 2);
-    assert_sound(&app).await;
-}
-
-async fn a_retraction_in_one_group_with_its_feedback_in_any_order_leaves_nothing_counted(world: &World) {
-    let app = world.instance().await;
-    for (phrase, retraction_first) in [("p", true), ("q", false)] {
-        let feedback = world.feedback("ann", Form::Entity, phrase, "e");
-        let retraction = world.retraction(&feedback);
-        let group = if retraction_first {
-            [retraction, feedback]
-        } else {
-            [feedback, retraction]
-        };
-        apply(&app, &group).await;
-        assert_eq!(applies(&app, Form::Entity, phrase, "x").await, None);
-    }
-    assert_sound(&app).await;
-}
-
-async fn redaction_erases_the_reporter_and_keeps_the_counts(world: &World) {
-    let app = world.instance().await;
-    let events: Vec<_> = ["ann", "bob", "cid"]
-        .map(|reporter| world.phrase(reporter, "p", "v"))
-        .into();
-    apply(&app, &events).await;
-    one(&app, &world.redaction(&events[0])).await;
-    let details = app
-        .candidate_details(&namespace(), candidate_id("p", "v"))
-        .await
-        .unwrap();
-    let mut reporters: Vec<_> = details.votes.iter().map(|vote| vote.reporter.as_str()).collect();
-    reporters.sort_unstable();
-    assert_eq!(reporters, ["", "bob", "cid"]);
-    let erased = details
-        .feedback
-        .iter()
-        .find(|feedback| feedback.feedback == events[0].feedback);
-    let erased = erased.unwrap();
-    assert!(erased.reason.is_empty() && erased.context.is_empty() && erased.query_id.is_empty());
-    assert_eq!(details.record.candidate.reporters, 3);
-    assert_eq!(verb(&app, "p").await.as_deref(), Some("v"));
-    assert_sound(&app).await;
-}
-
-async fn a_redaction_that_overtakes_its_feedback_keeps_its_personal_parts_out(world: &World) {
-    let app = world.instance().await;
-    let feedback = world.phrase("ann", "p", "v");
-    one(&app, &world.redaction(&feedback)).await;
-    one(&app, &feedback).await;
-    let details = app
-        .candidate_details(&namespace(), candidate_id("p", "v"))
-        .await
-        .unwrap();
-    assert_eq!(details.votes[0].reporter, "");
-    assert_eq!(details.feedback[0].reason, "");
-    assert_eq!(details.record.candidate.reporters, 1);
-}
-
-async fn an_event_that_comes_again_is_told_the_same_and_does_nothing(world: &World) {
-    let app = world.instance().await;
-    let feedback = world.feedback("ann", Form::Entity, "p", "e");
-    let first = apply(&app, &[feedback.clone(), feedback.clone()]).await;
-    assert_eq!(first[0], first[1]);
-    one(&app, &world.feedback("bob", Form::Entity, "p", "e")).await;
-    assert_eq!(one(&app, &feedback).await, first[0]);
-    assert_eq!(candidates(&app).await[0].candidate.occurrences, 2);
-
-    // Another event that claims the same feedback is a defect of its sender.
-    let mut other = feedback;
-    other.id = emend_core::EventId(uuid::Uuid::from_u128(7));
-    let refused = app.ingest(&[other]).await.pop().unwrap().unwrap_err();
-    assert_eq!(refused.reason(), "FEEDBACK_RECORDED");
-    assert_sound(&app).await;
-}
-
 async fn a_users_own_preference_applies_at_once_and_to_nobody_else(world: &World) {
     let app = world.instance().await;
     let outcome = one(&app, &world.own_feedback("ann", Form::PhraseMapping, "p", "v")).await;
@@ -424,40 +296,6 @@ async fn a_full_namespace_sends_what_would_grow_it_to_review(world: &World) {
     assert_sound(&app).await;
 }
 
-async fn a_bad_event_in_a_group_spoils_nothing_for_the_others(world: &World) {
-    let app = world.instance().await;
-    let good = world.feedback("ann", Form::Entity, "a", "e");
-    one(&app, &good).await;
-    let mut foreign = world.retraction(&good);
-    foreign.namespace = emend_core::Namespace::parse("other").unwrap();
-    let results = app
-        .ingest(&[foreign, world.feedback("bob", Form::Entity, "b", "e")])
-        .await;
-    assert_eq!(results[0].as_ref().unwrap_err().reason(), "INVALID_FIELDS");
-    assert!(results[1].as_ref().unwrap().auto_applied);
-    assert_sound(&app).await;
-}
-
-async fn the_log_tells_which_feedback_caused_a_change_and_since_when(world: &World) {
-    let app = world.instance().await;
-    let mut feedback = world.feedback("ann", Form::Entity, "a", "e");
-    feedback.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".to_owned();
-    one(&app, &feedback).await;
-    let filter = crate::store::decisions::RevisionFilter {
-        namespace: namespace(),
-        kind: None,
-        key: None,
-        operation: None,
-    };
-    let (revisions, more) = app.store.list_revisions(&filter, None, 10).await.unwrap();
-    assert!(!more);
-    let change = &revisions[0].changes[0];
-    assert_eq!(change.feedback, feedback.feedback.to_string());
-    assert_eq!(revisions[0].actor.caller.as_str(), "backend");
-    assert_eq!(revisions[0].cause, emend_core::Cause::Votes);
-    assert_eq!((change.before.is_none(), change.policy_version), (true, 0));
-}
-
 async fn half_lives_are_reckoned_by_the_injected_clock(world: &World) {
     let app = world.instance().await;
     super::policies::set(&app, emend_core::Kind::InvocationPhrase, |policy| {
@@ -471,61 +309,4 @@ async fn half_lives_are_reckoned_by_the_injected_clock(world: &World) {
     let third = one(&app, &world.phrase("cid", "p", "v")).await;
     assert_eq!((state(&third), third.reporter_count), (OutcomeState::Pending, 3));
     assert_eq!(third.confirmations_needed, 2);
-}
-
-async fn what_was_reviewed_is_found_in_votes_rivals_feedback_and_history(world: &World) {
-    let app = world.instance().await;
-    for (reporter, verb) in [("ann", "v"), ("bob", "v"), ("cid", "w")] {
-        one(&app, &world.phrase(reporter, "p", verb)).await;
-    }
-    review(&app, candidate_id("p", "v"), None, approval())
-        .await
-        .unwrap();
-    let details = app
-        .candidate_details(&namespace(), candidate_id("p", "v"))
-        .await
-        .unwrap();
-    let voters: Vec<_> = details.votes.iter().map(|vote| vote.reporter.as_str()).collect();
-    assert_eq!(voters, ["bob", "ann"], "newest first");
-    assert_eq!(details.rivals.len(), 1);
-    assert_eq!(details.feedback.len(), 2);
-    assert_eq!(details.feedback[0].context["topic"], "funds");
-    let history: Vec<_> = details.history.iter().map(|step| (step.from, step.to)).collect();
-    assert_eq!(
-        history,
-        [(None, Status::Pending), (Some(Status::Pending), Status::Applied)]
-    );
-    let last = details.history.last().unwrap();
-    assert_eq!(
-        (last.actor.on_behalf_of.as_str(), last.reason.as_str()),
-        ("olga", "seen it")
-    );
-    assert_eq!(last.revision.0, 1);
-    assert_eq!(details.record.kept.decided_by, operator());
-    assert_eq!(details.record.candidate.origin, Origin::Votes);
-}
-
-async fn many_groups_of_mixed_events_stay_sound(world: &World) {
-    let app = world.instance().await;
-    let mut events = Vec::new();
-    for n in 0..220 {
-        let (reporter, phrase, verb) = (
-            format!("r{}", n % 17),
-            format!("p{}", n % 5),
-            format!("v{}", n % 3),
-        );
-        let feedback = world.phrase(&reporter, &phrase, &verb);
-        if n % 7 == 0 {
-            events.push(world.retraction(&feedback));
-        }
-        events.push(feedback);
-        if n % 11 == 0 {
-            events.push(world.feedback(&reporter, Form::Entity, &phrase, &verb));
-        }
-    }
-    apply(&app, &events).await;
-    assert_sound(&app).await;
-    let told: Vec<_> = apply(&app, &events).await;
-    assert_eq!(told, apply(&app, &events).await);
-    assert_sound(&app).await;
 }

@@ -49,7 +49,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) async fn sqlite() -> Self {
+    pub(crate) fn sqlite() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let url = DatabaseUrl::sqlite(directory.path().join("learning.db"));
         Self::new(url, Box::new(directory))

@@ -1,0 +1,96 @@
+//! Processes of this benchmark: starting them, talking to them by lines, and what they use.
+//!
+//! Usage is read from Linux's /proc. It must know nothing of what they do.
+
+use std::{fs, io::Write as _, process::Stdio, time::Duration};
+
+use anyhow::{Context as _, Result};
+use clap::ValueEnum as _;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
+    process::{Child, ChildStdin, ChildStdout, Command},
+};
+
+use super::Role;
+
+/// The unit of times in /proc: a hundredth of a second on every Linux that is about.
+const TICK: Duration = Duration::from_millis(10);
+/// The unit of sizes there, in bytes.
+const PAGE: u64 = 4_096;
+
+/// One of this program's own processes; it ends when this is dropped.
+pub(super) struct Process {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+/// What a process has used.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Usage {
+    /// Of all its threads, in user and system mode.
+    pub(super) cpu: Duration,
+    /// Resident, in bytes.
+    pub(super) memory: u64,
+}
+
+impl Process {
+    pub(super) fn start(role: Role, arguments: &[&str]) -> Result<Self> {
+        let role = role.to_possible_value().context("a role has a name")?;
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(["fanout", "--role", role.get_name()])
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        Ok(Self {
+            input: child.stdin.take().context("a pipe")?,
+            output: BufReader::new(child.stdout.take().context("a pipe")?),
+            child,
+        })
+    }
+
+    /// The next line that it tells.
+    pub(super) async fn line(&mut self) -> Result<String> {
+        let mut line = String::new();
+        self.output.read_line(&mut line).await?;
+        anyhow::ensure!(!line.is_empty(), "the process has ended");
+        Ok(line.trim().to_owned())
+    }
+
+    /// What it tells when it is told this.
+    pub(super) async fn ask(&mut self, question: &str) -> Result<String> {
+        self.input.write_all(format!("{question}\n").as_bytes()).await?;
+        self.line().await
+    }
+
+    pub(super) fn usage(&self) -> Result<Usage> {
+        let id = self.child.id().context("the process has ended")?;
+        let stat = fs::read_to_string(format!("/proc/{id}/stat"))?;
+        // The name, in parentheses, may hold anything; then come the state (field 3) and numbers.
+        let (_, fields) = stat.rsplit_once(')').context("/proc/PID/stat")?;
+        let field = |number: usize| -> Result<u32> {
+            let text = fields.split_whitespace().nth(number - 3).context("a field")?;
+            Ok(text.parse()?)
+        };
+        let memory = fs::read_to_string(format!("/proc/{id}/statm"))?;
+        let pages: u64 = memory.split_whitespace().nth(1).context("a field")?.parse()?;
+        Ok(Usage {
+            cpu: TICK * (field(14)? + field(15)?),
+            memory: pages * PAGE,
+        })
+    }
+}
+
+/// Tells whoever started this process.
+pub(super) fn tell(line: &str) {
+    println!("{line}");
+    // Nobody is left to be told where this fails.
+    let _ = std::io::stdout().flush();
+}
+
+/// Waits until whoever started this process has ended, or ended this.
+pub(super) async fn until_input_ends() {
+    let _ = tokio::task::spawn_blocking(|| std::io::stdin().lines().count()).await;
+}
