@@ -8,7 +8,7 @@ use tonic::transport::Endpoint;
 
 use crate::ConfigError;
 
-/// Where a service is: made of a URI such as `http://127.0.0.1:7421`, or of an [`Endpoint`] with TLS and the like.
+/// Where a service is: made of a URI such as `http://127.0.0.1:7402`, or of an [`Endpoint`] with TLS and the like.
 #[derive(Debug, Clone)]
 pub struct ServerAddress(Result<Endpoint, String>);
 

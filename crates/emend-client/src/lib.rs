@@ -12,7 +12,7 @@
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let lifecycle = Lifecycle::new();
-//! let node = Subscriber::builder("http://127.0.0.1:7421", "search-1")
+//! let node = Subscriber::builder("http://127.0.0.1:7402", "search-1")
 //!     .copy("/var/lib/search/learned.emend")
 //!     .spawn(&lifecycle)
 //!     .await?;
@@ -27,7 +27,7 @@
 //! }
 //!
 //! // The user says it was wrong.
-//! let feedback = FeedbackClient::new("http://127.0.0.1:7420")?;
+//! let feedback = FeedbackClient::new("http://127.0.0.1:7401")?;
 //! let recorded = feedback
 //!     .submit(
 //!         Submission::verb("fund-admin", "Set up a CSA", "create_csa")

@@ -266,8 +266,8 @@ impl Tally {
     /// 2^(−age / half-life); the sum is rounded half up, so that one vote alone counts until its half-life has passed.
     pub fn count(ballots: &[Ballot], policy: &Policy, now: Timestamp) -> Self {
         let mut newest_first: Vec<&Ballot> = ballots.iter().collect();
-        newest_first
-            .sort_unstable_by_key(|ballot| (std::cmp::Reverse(ballot.accept_order), ballot.feedback_id));
+        // Stable: ballots come in this order from a store, but for the newest; such a sort sees that.
+        newest_first.sort_by_key(|ballot| (std::cmp::Reverse(ballot.accept_order), ballot.feedback_id));
         newest_first.truncate(policy.max_counted_feedback as usize);
 
         let mut voters = std::collections::HashSet::with_capacity(newest_first.len());

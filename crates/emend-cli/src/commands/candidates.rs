@@ -1,22 +1,23 @@
 //! `emend candidates`: the review queue.
 
-use std::fmt::Write as _;
+mod render;
 
 use clap::Subcommand;
 use emend_proto::{
     common::v1::ResourceValue,
     learning::v1::{
-        ApproveCandidateRequest, BatchApproveCandidatesRequest, BatchRejectCandidatesRequest, Candidate,
+        ApproveCandidateRequest, BatchApproveCandidatesRequest, BatchRejectCandidatesRequest,
         CandidateStatus, GetCandidateRequest, GetCandidateResponse, ListCandidatesRequest,
         RejectCandidateRequest, ReviewResult,
     },
 };
 use emend_runtime::status::from_item_status;
 
+use self::render::{shown, table, what};
 use crate::{
     context::{Context, pages},
     failure::{Failure, Result},
-    output::{Column, Output, Table},
+    output::Output,
     view,
     words::{self, Kind, Status},
 };
@@ -290,184 +291,4 @@ fn tell(done: &str, results: &[ReviewResult], output: &mut Output<'_>) -> Result
         })?;
     }
     failure.map_or(Ok(()), Err)
-}
-
-fn what(candidate: &Candidate) -> String {
-    let display = candidate
-        .value
-        .as_ref()
-        .map_or("", |value| value.display.as_str());
-    let prohibits = candidate
-        .key
-        .as_ref()
-        .is_some_and(|key| key.kind == Kind::Prohibition.number());
-    let arrow = if prohibits { '↛' } else { '→' };
-    format!("{display} {arrow} {}", view::maps_to(candidate.value.as_ref()))
-}
-
-fn table(candidates: &[Candidate]) -> Table {
-    Table::new([
-        ("CANDIDATE", Column::Whole),
-        ("PHRASE → CHOICE", Column::Prose),
-        ("STATUS", Column::Whole),
-        ("VOTERS", Column::Figure),
-        ("NET", Column::Figure),
-        ("OF", Column::Figure),
-    ])
-    .of(candidates, |candidate| {
-        [
-            candidate.candidate_id.clone(),
-            what(candidate),
-            words::status_name(candidate.status),
-            candidate.reporter_count.to_string(),
-            candidate.net_confirmations.to_string(),
-            candidate.threshold.to_string(),
-        ]
-    })
-}
-
-fn shown(details: &GetCandidateResponse) -> String {
-    let candidate = details.candidate.clone().unwrap_or_default();
-    let key = candidate.key.clone().unwrap_or_default();
-    let mut text = String::new();
-    let mut line = |name: &str, value: &str| {
-        if !value.is_empty() {
-            // Writing to a String can't fail.
-            let _ = writeln!(text, "{name:<11} {value}");
-        }
-    };
-    line("candidate", &candidate.candidate_id);
-    line("what", &what(&candidate));
-    line("kind", &words::kind_name(key.kind));
-    line("user", &key.user_id);
-    let reason = match candidate.status_reason.as_str() {
-        "" => String::new(),
-        reason => format!(" ({reason})"),
-    };
-    line(
-        "status",
-        &format!("{}{reason}", words::status_name(candidate.status)),
-    );
-    line("risk", &words::risk_name(candidate.risk_level));
-    line(
-        "votes",
-        &format!(
-            "{} voters, {} times proposed; net {} of {}, {} needed",
-            candidate.reporter_count,
-            candidate.occurrence_count,
-            candidate.net_confirmations,
-            candidate.threshold,
-            candidate.confirmations_needed,
-        ),
-    );
-    if candidate.contest_pinned {
-        line("pinned", "a person set what applies");
-    }
-    if let Some(actor) = &candidate.decided_by {
-        line(
-            "decided by",
-            format!("{} {}", actor.caller, actor.on_behalf_of).trim(),
-        );
-    }
-    line("reason", &candidate.decision_reason);
-    line("edited from", &candidate.edited_from);
-    if candidate.applied_revision > 0 {
-        line("applied at", &format!("revision {}", candidate.applied_revision));
-    }
-    line("proposed", &view::short_time(candidate.created_at.as_ref()));
-    line("etag", &candidate.etag);
-    for (heading, table) in [
-        (
-            "Rivals",
-            (!details.rivals.is_empty()).then(|| table(&details.rivals)),
-        ),
-        ("Votes", votes(details)),
-        ("Feedback", feedback(details)),
-        ("History", history(details)),
-    ] {
-        if let Some(table) = table {
-            let _ = write!(text, "\n{heading}\n{}", table.render(crate::output::WIDTH));
-        }
-    }
-    text
-}
-
-fn votes(details: &GetCandidateResponse) -> Option<Table> {
-    let columns = [
-        ("REPORTER", Column::Prose),
-        ("CALLER", Column::Prose),
-        ("FEEDBACK", Column::Whole),
-        ("AT", Column::Whole),
-    ];
-    (!details.votes.is_empty()).then(|| {
-        Table::new(columns).of(&details.votes, |vote| {
-            [
-                if vote.identified {
-                    vote.reporter_id.clone()
-                } else {
-                    "(not named)".into()
-                },
-                vote.caller.clone(),
-                vote.feedback_id.clone(),
-                view::short_time(vote.received_at.as_ref()),
-            ]
-        })
-    })
-}
-
-fn feedback(details: &GetCandidateResponse) -> Option<Table> {
-    let columns = [
-        ("FEEDBACK", Column::Whole),
-        ("SYSTEM CHOSE", Column::Prose),
-        ("REASON", Column::Prose),
-        ("", Column::Whole),
-    ];
-    (!details.feedback.is_empty()).then(|| {
-        Table::new(columns).of(&details.feedback, |feedback| {
-            [
-                feedback.feedback_id.clone(),
-                feedback.system_choice.clone(),
-                feedback.reason.clone(),
-                if feedback.retracted {
-                    "retracted".into()
-                } else {
-                    String::new()
-                },
-            ]
-        })
-    })
-}
-
-fn history(details: &GetCandidateResponse) -> Option<Table> {
-    let columns = [
-        ("AT", Column::Whole),
-        ("FROM", Column::Whole),
-        ("TO", Column::Whole),
-        ("CAUSE", Column::Whole),
-        ("BY", Column::Prose),
-        ("REASON", Column::Prose),
-        ("REVISION", Column::Figure),
-    ];
-    (!details.history.is_empty()).then(|| {
-        Table::new(columns).of(&details.history, |transition| {
-            let actor = transition.actor.clone().unwrap_or_default();
-            [
-                view::short_time(transition.at.as_ref()),
-                if transition.from == 0 {
-                    "–".into()
-                } else {
-                    words::status_name(transition.from)
-                },
-                words::status_name(transition.to),
-                words::cause_name(transition.cause),
-                format!("{} {}", actor.caller, actor.on_behalf_of),
-                transition.reason.clone(),
-                if transition.revision == 0 {
-                    String::new()
-                } else {
-                    transition.revision.to_string()
-                },
-            ]
-        })
-    })
 }

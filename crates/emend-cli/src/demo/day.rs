@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use emend_client::{Events, FeedbackClient, LearnedView, Observed, Submission, Subscriber, SubscriberEvent};
+use emend_client::{FeedbackClient, Submission, Subscriber};
 use emend_core::{FeedbackId, Kind as CoreKind, Namespace, Revision, UserId};
 use emend_proto::{
     common::v1::OutcomeState,
@@ -14,10 +14,12 @@ use emend_proto::{
     },
 };
 use emend_runtime::Lifecycle;
-use jiff::Timestamp;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
-use super::script::{Act, Answer, NAMESPACE, Question, Said, Step, backend};
+use super::{
+    nodes::{Node, PATIENCE, answer, applied, bounded},
+    script::{Act, Answer, NAMESPACE, Question, Said, Step, backend},
+};
 use crate::{
     commands::resources::put_request,
     context::{Context, uri},
@@ -27,8 +29,6 @@ use crate::{
     words::Kind,
 };
 
-/// How long anything may take.
-const PATIENCE: Duration = Duration::from_secs(20);
 /// How long to wait before asking again.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 /// The nodes' names.
@@ -62,12 +62,6 @@ pub(super) struct End {
     pub revision: i64,
     pub resources: usize,
     pub wrong: Vec<String>,
-}
-
-struct Node {
-    name: &'static str,
-    view: LearnedView,
-    events: Events,
 }
 
 /// The nodes, the services and what is to be remembered from step to step.
@@ -413,24 +407,6 @@ impl Day {
     }
 }
 
-/// The learned choice, else the backend's best that is not prohibited.
-fn answer(learned: Option<String>, prohibited: &[String], own: &[(&str, f64)]) -> Answer {
-    match learned {
-        Some(choice) => Answer {
-            choice,
-            learned: true,
-        },
-        None => Answer {
-            choice: own
-                .iter()
-                .map(|(choice, _)| (*choice).to_owned())
-                .find(|choice| !prohibited.contains(choice))
-                .unwrap_or_else(|| "nothing".into()),
-            learned: false,
-        },
-    }
-}
-
 fn submission(what: Said) -> Submission {
     match what {
         Said::Verb {
@@ -446,44 +422,4 @@ fn submission(what: Said) -> Submission {
         Said::Never { words, choice } => Submission::prohibition(NAMESPACE, words, choice),
         Said::ForMe { words, is } => Submission::phrase_mapping(NAMESPACE, words, is).for_reporter_only(),
     }
-}
-
-type Times = (Option<Duration>, Option<Duration>);
-
-/// Waits until the node has applied the revision, and tells how long that took.
-async fn applied(node: &mut Node, revision: i64) -> Result<Times> {
-    let waited = async {
-        loop {
-            match node.events.next().await {
-                None => return Err(Failure::failed(format!("{} has ended", node.name))),
-                Some(Observed::Missed(_)) => {}
-                Some(Observed::Event(event)) => match &*event {
-                    SubscriberEvent::Updated { update, applied_at } if update.to >= Revision(revision) => {
-                        let change = update
-                            .changes
-                            .iter()
-                            .find(|change| change.revision == Revision(revision));
-                        let since = |at: Option<Timestamp>| {
-                            at.and_then(|at| Duration::try_from(applied_at.duration_since(at)).ok())
-                        };
-                        return Ok(change.map_or((None, None), |change| {
-                            (since(change.committed_at), since(change.feedback_received_at))
-                        }));
-                    }
-                    // A snapshot holds it too, but does not tell when it was committed.
-                    SubscriberEvent::Snapshot { snapshot, .. } if snapshot.revision >= Revision(revision) => {
-                        return Ok((None, None));
-                    }
-                    _ => {}
-                },
-            }
-        }
-    };
-    bounded(waited, "a node to apply what was learned").await?
-}
-
-async fn bounded<T>(waited: impl Future<Output = T>, what: &str) -> Result<T> {
-    timeout(PATIENCE, waited)
-        .await
-        .map_err(|_| Failure::failed(format!("waited {PATIENCE:?} in vain for {what}")))
 }

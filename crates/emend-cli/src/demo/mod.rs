@@ -1,9 +1,10 @@
 //! `emend demo`: a day of corrections in fund administration, on two search nodes.
 //!
-//! [`script`] is what happens and what must come of it, [`day`] plays it through the real services and asks both nodes
-//! before and after each step, [`table`] tells it.
+//! [`script`] is what happens and what must come of it, [`day`] plays it through the real services and asks both
+//! [`nodes`] before and after each step, [`table`] tells it.
 
 mod day;
+mod nodes;
 mod script;
 mod table;
 

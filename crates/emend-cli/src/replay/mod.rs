@@ -35,8 +35,8 @@ has them.
 
 Each day, users drawn from --reporters ask queries drawn from train.csv by Zipf's law. The node
 looks up what was learned; where there is nothing, a deliberately weak matcher answers: the
-label that shares the largest part of its words with the
-query. Who gets a wrong answer submits a verb correction with the label that he thinks is right:
+label that shares the largest part of its words with the query. Who gets a wrong answer submits
+a verb correction with the label that he thinks is right:
   honest reporters     the true label
   erring reporters     (--noise) a wrong label, drawn anew at random each time
   colluding reporters  (--colluders) always one and the same wrong label, agreed upon beforehand
@@ -55,7 +55,7 @@ Examples:
   emend replay --dataset data/banking77
   emend replay --dataset data/banking77 --days 5 --noise 0.2 --colluders 0.1 --svg flywheel.svg
   emend replay --dataset data/banking77 --json > replay.json
-  emend replay --dataset data/banking77 --feedback-addr 127.0.0.1:7401 --learning-addr 127.0.0.1:7402
+  emend replay --dataset data/banking77 --feedback-addr HOST:7401 --learning-addr HOST:7402
 
 Without an address (option or environment) a pair of its own is started, on a directory that is
 removed at the end. Against a running pair the namespace is a new one for each run, unless

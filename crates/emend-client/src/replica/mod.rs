@@ -1,6 +1,6 @@
 //! The protocol of the stream as a pure state machine: messages go in, what they did comes out.
 //!
-//! A [`Replica`] holds all resources of its filter as they came, its position in the log and what this node rejects. It
+//! A `Replica` holds all resources of its filter as they came, its position in the log and what this node rejects. It
 //! trusts nothing: it checks the order of revisions, the count and the digests of snapshots, each value's checksum. A
 //! message that breaks the protocol changes nothing and is answered with a [`ProtocolViolation`]; the caller then connects
 //! again. What is held is always one whole state of the server, at `position`.

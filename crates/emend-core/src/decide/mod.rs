@@ -245,7 +245,12 @@ pub fn decide(
     policy: &Policy,
     now: Timestamp,
 ) -> Result<Decision, Refusal> {
-    let mut bench = Bench::new(state, policy, now);
+    // A new ballot is there before the first count, so that recording counts once.
+    let cast = match event {
+        Event::Recorded { ballot, .. } => Some(ballot),
+        _ => None,
+    };
+    let mut bench = Bench::new(state, cast, policy, now);
     match event {
         Event::Recorded {
             ballot,
@@ -295,13 +300,15 @@ struct Asked {
 }
 
 impl<'a> Bench<'a> {
-    fn new(state: &ContestState, policy: &'a Policy, now: Timestamp) -> Self {
+    fn new(state: &ContestState, cast: Option<&Ballot>, policy: &'a Policy, now: Timestamp) -> Self {
         let risk = policy.risk_for(state.key.user.is_some());
+        let mut state = state.clone();
+        state.ballots.extend(cast.cloned());
         Self {
-            state: state.clone(),
+            tally: Tally::count(&state.ballots, policy, now),
+            state,
             policy,
             now,
-            tally: Tally::count(&state.ballots, policy, now),
             risk,
             threshold: policy.threshold_for(risk),
             cause: Cause::Votes,

@@ -9,7 +9,7 @@ use crate::{
     resource::ResourceValue,
 };
 
-/// A correction proposes a value: its vote is counted, and whoever wins by it is promoted.
+/// A correction proposes a value: its vote, which the bench has counted, may let somebody win.
 pub(super) fn record(
     bench: &mut Bench<'_>,
     ballot: &Ballot,
@@ -19,8 +19,6 @@ pub(super) fn record(
 ) {
     let (id, was_new) = bench.candidate_for(value, origin, Status::Pending);
     bench.state.highest_accept_order = bench.state.highest_accept_order.max(ballot.accept_order);
-    bench.state.ballots.push(ballot.clone());
-    bench.recount();
     if let Some(candidate) = bench.state.candidate_mut(id) {
         candidate.occurrences += 1;
         if personal_data && candidate.status != Status::Applied {

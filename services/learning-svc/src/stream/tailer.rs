@@ -19,6 +19,9 @@ use super::{
 };
 use crate::store::log::{LogPage, LogStore};
 
+/// After so many changes the worker lets others have their turn; some milliseconds.
+const CHANGES_AT_ONCE: usize = 1_000;
+
 /// What a run came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tailed {
@@ -101,21 +104,26 @@ impl Tailer {
             self.load().await?;
             return Ok(Tailed::NewEpoch);
         }
-        self.apply(&state, page)
+        self.apply(&state, page).await
     }
 
-    fn apply(&self, state: &ReplicaState, page: LogPage) -> Result<Tailed, TailError> {
+    async fn apply(&self, state: &ReplicaState, page: LogPage) -> Result<Tailed, TailError> {
         let head = page.head;
         let expected = (head.revision - state.revision()).min(self.page_revisions);
         let mut next = state.clone();
         let mut touched = BTreeSet::new();
-        let mut applied = 0;
+        let (mut applied, mut busy) = (0, 0);
         for revision in page.revisions {
             if revision.revision != next.revision() + 1 {
                 break;
             }
+            busy += revision.changes.len();
             touched.extend(next.apply(revision));
             applied += 1;
+            if busy >= CHANGES_AT_ONCE {
+                busy = 0;
+                tokio::task::yield_now().await;
+            }
         }
         if applied < expected {
             return Err(TailError::Gap {

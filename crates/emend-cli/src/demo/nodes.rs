@@ -1,0 +1,83 @@
+//! The search nodes of the demo: what one answers, and how long it took to apply what was learned.
+//!
+//! It must know nothing of the story.
+
+use std::time::Duration;
+
+use emend_client::{Events, LearnedView, Observed, SubscriberEvent};
+use emend_core::Revision;
+use jiff::Timestamp;
+use tokio::time::timeout;
+
+use super::script::Answer;
+use crate::failure::{Failure, Result};
+
+/// How long anything may take.
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// One search node.
+pub(super) struct Node {
+    pub(super) name: &'static str,
+    pub(super) view: LearnedView,
+    pub(super) events: Events,
+}
+
+/// The learned choice, else the backend's best that is not prohibited.
+pub(super) fn answer(learned: Option<String>, prohibited: &[String], own: &[(&str, f64)]) -> Answer {
+    match learned {
+        Some(choice) => Answer {
+            choice,
+            learned: true,
+        },
+        None => Answer {
+            choice: own
+                .iter()
+                .map(|(choice, _)| (*choice).to_owned())
+                .find(|choice| !prohibited.contains(choice))
+                .unwrap_or_else(|| "nothing".into()),
+            learned: false,
+        },
+    }
+}
+
+/// Since the commit, and since the feedback that caused it.
+pub(super) type Times = (Option<Duration>, Option<Duration>);
+
+/// Waits until the node has applied the revision, and tells how long that took.
+pub(super) async fn applied(node: &mut Node, revision: i64) -> Result<Times> {
+    let waited = async {
+        loop {
+            match node.events.next().await {
+                None => return Err(Failure::failed(format!("{} has ended", node.name))),
+                Some(Observed::Missed(_)) => {}
+                Some(Observed::Event(event)) => match &*event {
+                    SubscriberEvent::Updated { update, applied_at } if update.to >= Revision(revision) => {
+                        let change = update
+                            .changes
+                            .iter()
+                            .find(|change| change.revision == Revision(revision));
+                        let since = |at: Option<Timestamp>| {
+                            at.and_then(|at| Duration::try_from(applied_at.duration_since(at)).ok())
+                        };
+                        return Ok(change.map_or((None, None), |change| {
+                            (since(change.committed_at), since(change.feedback_received_at))
+                        }));
+                    }
+                    // A snapshot holds it too, but does not tell when it was committed.
+                    SubscriberEvent::Snapshot { snapshot, .. } if snapshot.revision >= Revision(revision) => {
+                        return Ok((None, None));
+                    }
+                    _ => {}
+                },
+            }
+        }
+    };
+    bounded(waited, "a node to apply what was learned").await?
+}
+
+/// What is waited for, if it comes in time.
+pub(super) async fn bounded<T>(waited: impl Future<Output = T>, what: &str) -> Result<T> {
+    timeout(PATIENCE, waited)
+        .await
+        .map_err(|_| Failure::failed(format!("waited {PATIENCE:?} in vain for {what}")))
+}
