@@ -139,10 +139,9 @@ async fn measure(options: &Fanout, role: Role) -> Result<Findings> {
     let Usage { cpu: after, .. } = server.usage()?;
     let delivered: u64 = subscribers.ask("count").await?.parse().context("the count")?;
 
-    let whole = (after - before.cpu).as_secs_f64() * 1e6;
-    let alone = commits.as_secs_f64() * 1e6;
+    let whole = after - before.cpu;
     Ok(Findings {
-        per_delivery: (whole - alone) / delivered as f64,
+        per_delivery: (whole - commits) / delivered as f64,
         per_delivery_whole: whole / delivered as f64,
         delivered,
         expected: u64::from(options.rate) * u64::from(options.seconds) * options.subscribers as u64,

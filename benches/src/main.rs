@@ -4,6 +4,7 @@
 
 mod fanout;
 mod lookup;
+mod submit;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -23,11 +24,13 @@ struct Options {
 enum Benchmark {
     Fanout(fanout::Fanout),
     Lookup(lookup::Lookup),
+    Submit(submit::Submit),
 }
 
 fn main() -> Result<()> {
     match Options::parse().benchmark {
         Benchmark::Fanout(args) => fanout::run(&args),
         Benchmark::Lookup(args) => lookup::run(&args),
+        Benchmark::Submit(args) => submit::run(&args),
     }
 }

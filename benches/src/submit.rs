@@ -63,10 +63,15 @@ async fn ours(options: &Submit, database: DatabaseUrl) -> Result<Duration> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     // Nobody listens there: delivery waits, as when learning-svc is away.
     let config = Config::new(database, "127.0.0.1:9".parse()?);
-    let environment =
-        Environment { lifecycle: lifecycle.clone(), clock: SystemClock::shared(), entropy: Entropy::system() };
+    let environment = Environment {
+        lifecycle: lifecycle.clone(),
+        clock: SystemClock::shared(),
+        entropy: Entropy::system(),
+    };
     let handle = feedback_svc::start(config, listener, environment).await?;
-    let channel = Channel::from_shared(format!("http://{}", handle.address()))?.connect().await?;
+    let channel = Channel::from_shared(format!("http://{}", handle.address()))?
+        .connect()
+        .await?;
     let clients = options.concurrency;
     let began = Instant::now();
     let mut tasks = JoinSet::new();
@@ -92,7 +97,10 @@ fn request(number: u64) -> SubmitFeedbackRequest {
     SubmitFeedbackRequest {
         request_id: format!("bench-{number}"),
         namespace: "bench".into(),
-        reporter: Some(Reporter { id: format!("reporter-{}", number % 1000), ..Reporter::default() }),
+        reporter: Some(Reporter {
+            id: format!("reporter-{}", number % 1000),
+            ..Reporter::default()
+        }),
         correction: Some(Correction {
             correction: Some(correction::Correction::PhraseMapping(PhraseMapping {
                 phrase: format!("phrase number {number}"),
@@ -107,8 +115,10 @@ const PEER_TABLES: [&str; 2] = [
     "CREATE TABLE peer_feedback (id TEXT PRIMARY KEY, body TEXT NOT NULL)",
     "CREATE TABLE peer_outbox (id TEXT PRIMARY KEY, body TEXT NOT NULL)",
 ];
-const PEER_INSERTS: [&str; 2] =
-    ["INSERT INTO peer_feedback (id, body) VALUES ($1, $2)", "INSERT INTO peer_outbox (id, body) VALUES ($1, $2)"];
+const PEER_INSERTS: [&str; 2] = [
+    "INSERT INTO peer_feedback (id, body) VALUES ($1, $2)",
+    "INSERT INTO peer_outbox (id, body) VALUES ($1, $2)",
+];
 
 /// As much as the leanest service would write, one transaction each; SQLite has one writer.
 async fn sqlite_one_by_one(options: &Submit, path: &Path) -> Result<Duration> {
@@ -126,7 +136,11 @@ async fn sqlite_one_by_one(options: &Submit, path: &Path) -> Result<Duration> {
     for number in 0..options.submissions {
         let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
         for insert in PEER_INSERTS {
-            sqlx::query(insert).bind(number.to_string()).bind(body(number)).execute(&mut *transaction).await?;
+            sqlx::query(insert)
+                .bind(number.to_string())
+                .bind(body(number))
+                .execute(&mut *transaction)
+                .await?;
         }
         transaction.commit().await?;
     }
@@ -135,7 +149,10 @@ async fn sqlite_one_by_one(options: &Submit, path: &Path) -> Result<Duration> {
 
 /// The same on PostgreSQL, over 16 connections, where the server groups commits by itself.
 async fn postgres_one_by_one(options: &Submit, url: &str) -> Result<Duration> {
-    let pool = sqlx::postgres::PgPoolOptions::new().max_connections(16).connect(url).await?;
+    let pool = sqlx::postgres::PgPoolOptions::new()
+        .max_connections(16)
+        .connect(url)
+        .await?;
     for table in PEER_TABLES {
         sqlx::query(table).execute(&pool).await?;
     }
@@ -167,5 +184,8 @@ async fn postgres_one_by_one(options: &Submit, url: &str) -> Result<Duration> {
 }
 
 fn body(number: u64) -> String {
-    format!("a correction of about the same size, number {number}: {}", "x".repeat(200))
+    format!(
+        "a correction of about the same size, number {number}: {}",
+        "x".repeat(200)
+    )
 }

@@ -2,7 +2,7 @@
 //!
 //! Usage is read from Linux's /proc. It must know nothing of what they do.
 
-use std::{fs, io::Write as _, process::Stdio, time::Duration};
+use std::{fs, io::Write as _, process::Stdio};
 
 use anyhow::{Context as _, Result};
 use clap::ValueEnum as _;
@@ -13,8 +13,8 @@ use tokio::{
 
 use super::Role;
 
-/// The unit of times in /proc: a hundredth of a second on every Linux that is about.
-const TICK: Duration = Duration::from_millis(10);
+/// The unit of times in /proc, in microseconds: a hundredth of a second on every Linux that is about.
+const TICK: f64 = 1e4;
 /// The unit of sizes there, in bytes.
 const PAGE: u64 = 4_096;
 
@@ -28,8 +28,8 @@ pub(super) struct Process {
 /// What a process has used.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Usage {
-    /// Of all its threads, in user and system mode.
-    pub(super) cpu: Duration,
+    /// Microseconds of all its threads, in user and system mode.
+    pub(super) cpu: f64,
     /// Resident, in bytes.
     pub(super) memory: u64,
 }
@@ -77,7 +77,7 @@ impl Process {
         let memory = fs::read_to_string(format!("/proc/{id}/statm"))?;
         let pages: u64 = memory.split_whitespace().nth(1).context("a field")?.parse()?;
         Ok(Usage {
-            cpu: TICK * (field(14)? + field(15)?),
+            cpu: TICK * f64::from(field(14)? + field(15)?),
             memory: pages * PAGE,
         })
     }
