@@ -72,3 +72,8 @@ pub use subscriber::{
     ConfigError, Events, NodeHandle, Observed, Subscriber, SubscriberBuilder, SubscriberEvent,
 };
 pub use view::{LearnedView, Lookup, LookupKey, Origin, Reader, Reading, Resolution, Staleness};
+
+/// Holds the README's example to what there is.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -4,10 +4,14 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use emend_core::Epoch;
-use emend_runtime::database::DatabaseUrl;
+use emend_runtime::{database::DatabaseUrl, sqlite::DataDir};
 use serde_json::json;
 
-use crate::{context::Context, failure::Result, output::Output, pair};
+use crate::{
+    context::Context,
+    failure::{Failure, Result},
+    output::Output,
+};
 
 /// What to do.
 #[derive(Debug, clap::Args)]
@@ -35,7 +39,7 @@ enum What {
             conflicts_with = "database_url"
         )]
         data_dir: PathBuf,
-        /// learning-svc's database instead
+        /// learning-svc's database instead: postgres://… or sqlite:PATH
         #[arg(long, value_name = "URL", env = "EMEND_DATABASE_URL", hide_env_values = true)]
         database_url: Option<DatabaseUrl>,
     },
@@ -47,8 +51,21 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         data_dir,
         database_url,
     } = args.what;
-    let databases = pair::Databases::open(&data_dir, database_url)?;
-    let store = learning_svc::store::open(&databases.learning, 2, &context.entropy)
+    let database = database_url.unwrap_or_else(|| DatabaseUrl::sqlite(data_dir.join("learning.db")));
+    // Held until the end. A restored database is there; one that is not is not to be made.
+    let _lock = match &database {
+        DatabaseUrl::Postgres(_) => None,
+        DatabaseUrl::Sqlite(path) if path.is_file() => {
+            Some(DataDir::lock_parent(path).map_err(|error| Failure::Conflict(error.to_string()))?)
+        }
+        DatabaseUrl::Sqlite(path) => {
+            return Err(Failure::usage(format!(
+                "there is no database at {}",
+                path.display()
+            )));
+        }
+    };
+    let store = learning_svc::store::open(&database, 2, &context.entropy)
         .await
         .map_err(anyhow::Error::from)?;
     let head = store.head().await.map_err(anyhow::Error::from)?;

@@ -172,7 +172,7 @@ impl Server {
         name = "intent_feedback",
         description = "Record that the system misunderstood the user (\"no, I meant X\"). The correction is stored, and \
                        applied to all search nodes once enough people agree; the answer says which.",
-        annotations(read_only_hint = false, destructive_hint = false, idempotent_hint = true)
+        annotations(read_only_hint = false, destructive_hint = false, idempotent_hint = false)
     )]
     async fn feedback(&self, Parameters(params): Parameters<FeedbackParams>) -> CallToolResult {
         answer(self.submit(params).await)

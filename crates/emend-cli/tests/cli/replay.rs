@@ -144,7 +144,7 @@ async fn on_real_utterances_learned_answers_rise_and_wrong_promotions_stay_rare(
         PathBuf::from,
     );
     if !dataset.join("train.csv").exists() {
-        eprintln!("skipped: no BANKING77; EMEND_BANKING77 says where it is");
+        emend_runtime::testing::skipped("EMEND_BANKING77 names no BANKING77 data set");
         return;
     }
     let dataset = dataset.display().to_string();

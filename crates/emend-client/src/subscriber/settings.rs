@@ -12,6 +12,9 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::ServerAddress;
 
+/// A stream may wait so long for its turn to be sent a snapshot; a connection that is dead is found by its keep-alive.
+const LEAST_IDLE_TIMEOUT: Duration = Duration::from_mins(1);
+
 /// Why a subscriber or feedback client cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
@@ -166,7 +169,7 @@ impl SubscriberBuilder {
         self
     }
 
-    /// After which silence a stream is given up. Default: three times the bookmark interval.
+    /// After which silence a stream is given up. Default: three times the bookmark interval, at least a minute.
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = Some(timeout);
         self
@@ -263,7 +266,9 @@ impl SubscriberBuilder {
             kinds: self.kinds.clone(),
             include_user_scoped: self.include_user_scoped,
             bookmark_interval: self.bookmark_interval,
-            idle_timeout: self.idle_timeout.unwrap_or(self.bookmark_interval * 3),
+            idle_timeout: self
+                .idle_timeout
+                .unwrap_or((self.bookmark_interval * 3).max(LEAST_IDLE_TIMEOUT)),
             max_batch_bytes: self.max_batch_bytes,
             connect_timeout: self.connect_timeout,
             headers: self.headers.clone(),
