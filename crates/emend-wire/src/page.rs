@@ -9,6 +9,8 @@ use prost::Message;
 use xxhash_rust::xxh3::xxh3_64;
 
 const VERSION: u8 = 1;
+/// The encoded items of a page are no larger: half of the 4 MiB that gRPC clients decode by default.
+pub const MAX_PAGE_BYTES: usize = 2 * 1024 * 1024;
 /// No position is longer.
 const MAX_TOKEN: usize = 8 * 1024;
 
@@ -71,11 +73,52 @@ pub fn number_token(query: QueryHash, position: i64) -> String {
     token(query, &position.to_le_bytes())
 }
 
+/// The items that fit a page of at most [`MAX_PAGE_BYTES`], and whether some were left off its end, to begin the next
+/// page with. The first item is always kept, so that every page gets further.
+#[must_use]
+pub fn cut<T: Message>(mut items: Vec<T>) -> (Vec<T>, bool) {
+    let all = items.len();
+    let mut bytes = 0;
+    let fitting = items
+        .iter()
+        .take_while(|item| {
+            // Each is preceded by its field number and its length.
+            let length = item.encoded_len();
+            bytes += 1 + prost::length_delimiter_len(length) + length;
+            bytes <= MAX_PAGE_BYTES
+        })
+        .count();
+    items.truncate(fitting.max(1));
+    let was_cut = items.len() < all;
+    (items, was_cut)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_page_ends_before_it_is_too_large_for_a_client() {
+        let quarter = "x".repeat(MAX_PAGE_BYTES / 4);
+        let (kept, was_cut) = cut(vec![quarter.clone(); 4]);
+        assert_eq!(
+            (kept.len(), was_cut),
+            (3, true),
+            "with its framing, the fourth is too much"
+        );
+        let (kept, was_cut) = cut(vec![quarter; 3]);
+        assert_eq!((kept.len(), was_cut), (3, false));
+    }
+
+    #[test]
+    fn a_page_holds_at_least_one_item_of_any_size() {
+        let huge = "x".repeat(MAX_PAGE_BYTES + 1);
+        let (kept, was_cut) = cut(vec![huge.clone(), huge]);
+        assert_eq!((kept.len(), was_cut), (1, true));
+        assert_eq!(cut(Vec::<String>::new()), (Vec::new(), false));
+    }
 
     #[test]
     fn a_token_of_another_query_is_refused() {

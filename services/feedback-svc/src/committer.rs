@@ -166,7 +166,10 @@ impl CommitWorker {
 
     async fn commit(&self, mut items: Vec<NewFeedback>) -> Results {
         let error = match self.insert(&mut items).await {
-            Ok(inserted) => return items.into_iter().zip(inserted).map(Ok).collect(),
+            Ok(inserted) => {
+                let answers = items.into_iter().zip(inserted);
+                return answers.map(|(item, inserted)| Ok((item, inserted?))).collect();
+            }
             Err(error) => error,
         };
         if items.len() == 1 {
@@ -180,18 +183,21 @@ impl CommitWorker {
         let mut results = Vec::with_capacity(items.len());
         for mut item in items {
             let inserted = self.insert(std::slice::from_mut(&mut item)).await;
-            results.push(inserted.map_err(Error::from).and_then(|inserted| {
-                let answer = inserted.first().copied();
-                answer
-                    .map(|inserted| (item, inserted))
-                    .ok_or_else(|| Error::internal("the store gave no answer"))
+            results.push(inserted.map_err(Error::from).and_then(|mut inserted| {
+                let answer = inserted
+                    .pop()
+                    .ok_or_else(|| Error::internal("the store gave no answer"))?;
+                Ok((item, answer?))
             }));
         }
         results
     }
 
     /// Stores items and hands over their events.
-    async fn insert(&self, items: &mut [NewFeedback]) -> Result<Vec<Inserted>, StoreError> {
+    async fn insert(
+        &self,
+        items: &mut [NewFeedback],
+    ) -> Result<Vec<Result<Inserted, StoreError>>, StoreError> {
         let reserved = self.dispatch.reserve(items.len());
         let lease = reserved.as_ref().map(Reserved::lease);
         let inserted = self.store.insert(items, lease).await?;
@@ -199,7 +205,7 @@ impl CommitWorker {
             .iter_mut()
             .zip(&inserted)
             .filter_map(|(item, inserted)| match inserted {
-                Inserted::Stored(accepted) => {
+                Ok(Inserted::Stored(accepted)) => {
                     let NewEvent { id, message, payload } = &mut item.event;
                     Some((
                         NewEvent {
@@ -210,7 +216,7 @@ impl CommitWorker {
                         *accepted,
                     ))
                 }
-                Inserted::Replayed(_) | Inserted::RequestIdReused => None,
+                Ok(Inserted::Replayed(_) | Inserted::RequestIdReused) | Err(_) => None,
             });
         self.dispatch.stored(reserved, stored.collect());
         Ok(inserted)
@@ -245,7 +251,7 @@ mod tests {
         config::RelayConfig,
         domain::{DeadLetterQuery, FeedbackQuery},
         relay::hand_over::HandOver,
-        testing::{TestStore, feedback, lease, namespace, stored, with_request_id},
+        testing::{Backend, TestStore, feedback, lease, namespace, stored, with_request_id},
     };
 
     struct Bench {
@@ -257,7 +263,10 @@ mod tests {
 
     impl Bench {
         async fn new(config: CommitConfig) -> Self {
-            let database = TestStore::sqlite().await;
+            Self::on(TestStore::sqlite().await, config)
+        }
+
+        fn on(database: TestStore, config: CommitConfig) -> Self {
             let hand_over = HandOver::new(1_000);
             let dispatch = Dispatch::new(hand_over.clone(), Entropy::seeded(1), RelayConfig::default());
             let (committer, worker) = Committer::new(Arc::clone(&database.store), dispatch, config);
@@ -342,7 +351,15 @@ mod tests {
 
     #[tokio::test]
     async fn only_the_culprit_sees_its_error() {
-        let mut bench = Bench::new(CommitConfig::default()).await;
+        for backend in [Backend::Sqlite, Backend::Postgres] {
+            if let Some(database) = TestStore::open(backend).await {
+                let bench = Bench::on(database, CommitConfig::default());
+                expect_an_error_for_the_culprit_alone(bench).await;
+            }
+        }
+    }
+
+    async fn expect_an_error_for_the_culprit_alone(mut bench: Bench) {
         let culprit = feedback("there already");
         stored(&*bench.database.store, &culprit, None).await;
         let waiting: Vec<_> = [
@@ -375,6 +392,35 @@ mod tests {
         );
         assert_eq!(bench.stored().await, 6);
         assert_eq!(bench.hand_over.len(), 5);
+        bench.database.close().await;
+    }
+
+    #[tokio::test]
+    async fn what_is_stored_is_handed_over_although_a_repeat_beside_it_fails() {
+        for backend in [Backend::Sqlite, Backend::Postgres] {
+            if let Some(database) = TestStore::open(backend).await {
+                let bench = Bench::on(database, CommitConfig::default());
+                expect_an_error_for_the_repeat_alone(bench).await;
+            }
+        }
+    }
+
+    async fn expect_an_error_for_the_repeat_alone(mut bench: Bench) {
+        stored(&*bench.database.store, &with_request_id("a", "r"), None).await;
+        bench.database.corrupt_request_ids().await;
+        let waiting = [
+            bench.begin(vec![with_request_id("a", "r")]),
+            bench.begin(vec![feedback("b")]),
+        ];
+        assert!(bench.worker.run_once().await);
+        let answers = join_all(waiting).await;
+        assert!(matches!(answers[0].as_deref().unwrap(), [Err(_)]), "{answers:?}");
+        assert!(
+            matches!(answers[1].as_deref().unwrap(), [Ok((_, Inserted::Stored(_)))]),
+            "{answers:?}"
+        );
+        assert_eq!((bench.stored().await, bench.hand_over.len()), (2, 1));
+        bench.database.close().await;
     }
 
     #[tokio::test]

@@ -46,7 +46,7 @@ use crate::{
     grpc::FeedbackEndpoint,
     relay::{hand_over::HandOver, ingest::IngestClient, worker::Relay},
     store::{PostgresStore, SqliteStore, Store},
-    upkeep::{DATABASE, Lookout, Pruner, RELAY},
+    upkeep::{DATABASE, Lookout, OrderRaiser, Pruner, RELAY},
     waiters::Waiters,
 };
 
@@ -129,6 +129,7 @@ pub async fn start(
         committer,
         relay.dispatch().clone(),
         waiters,
+        lifecycle.clone(),
         clock,
         entropy.clone(),
     );
@@ -158,9 +159,14 @@ pub async fn start(
     let pruner = Pruner {
         store: Arc::clone(&store),
         retention: config.request_id_retention,
-        entropy,
+        entropy: entropy.clone(),
     };
     lifecycle.spawn("forget request ids", pruner.run(soft.clone()));
+    let raiser = OrderRaiser {
+        store: Arc::clone(&store),
+        entropy,
+    };
+    lifecycle.spawn("raise accept orders", raiser.run(soft.clone()));
     let lookout = Lookout {
         store: Arc::clone(&store),
         relay,

@@ -93,10 +93,20 @@ pub(crate) fn outcome(text: &'static str) -> EncodedOutcome {
 
 /// Stores one feedback.
 pub(crate) async fn stored(store: &dyn Store, new: &NewFeedback, lease: Option<Lease>) -> i64 {
-    match store.insert(std::slice::from_ref(new), lease).await.unwrap()[..] {
+    match inserted(store, std::slice::from_ref(new), lease).await[..] {
         [Inserted::Stored(accepted)] => accepted.order.0,
         ref other => panic!("not stored: {other:?}"),
     }
+}
+
+/// Stores a group of which no item fails.
+pub(crate) async fn inserted(
+    store: &dyn Store,
+    group: &[NewFeedback],
+    lease: Option<Lease>,
+) -> Vec<Inserted> {
+    let answers = store.insert(group, lease).await.unwrap();
+    answers.into_iter().map(Result::unwrap).collect()
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -179,6 +189,20 @@ impl TestStore {
             "UPDATE test_clock SET now_us = now_us + {}",
             seconds * 1_000_000
         ))
+        .await
+        .unwrap();
+    }
+
+    /// Makes it impossible to say whose the request ids are that are in use.
+    pub(crate) async fn corrupt_request_ids(&self) {
+        // Its columns are checked: so the table is replaced by one where they are not.
+        self.execute(
+            "CREATE TABLE unchecked AS SELECT * FROM request_ids;
+             DROP TABLE request_ids;
+             ALTER TABLE unchecked RENAME TO request_ids;
+             CREATE UNIQUE INDEX request_ids_unique ON request_ids (namespace, caller, request_id);
+             UPDATE request_ids SET feedback_id = substr(feedback_id, 1, 3);",
+        )
         .await
         .unwrap();
     }

@@ -1,4 +1,5 @@
-//! Background work beside the relay: forgetting old request ids, and seeing whether the service is ready.
+//! Background work beside the relay: forgetting old request ids, keeping accept orders up with the clock, and seeing
+//! whether the service is ready.
 //!
 //! Each step reads what is so and may be taken at any time.
 
@@ -19,6 +20,9 @@ pub(crate) const RELAY: &str = "relay";
 const PRUNE_BATCH: u32 = 1_000;
 /// How often they are looked for, give or take a fifth.
 const PRUNE_INTERVAL: Duration = Duration::from_mins(10);
+/// How often accept orders are raised, give or take a fifth; between two raises they fall behind the clock by about as much.
+/// learning-svc orders operators' votes by the clock, and of a voter's votes the newest counts.
+const RAISE_INTERVAL: Duration = Duration::from_secs(10);
 /// How often readiness is looked at.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// How long the database may take to say that it is there.
@@ -54,6 +58,34 @@ impl Pruner {
                     Err(error) => tracing::warn!(%error, "can't forget old request ids"),
                 }
                 sleep(PRUNE_INTERVAL.mul_f64(self.entropy.jitter(0.2))).await;
+            }
+        };
+        tokio::select! {
+            () = soft.cancelled() => {}
+            () = rounds => {}
+        }
+    }
+}
+
+/// Keeps accept orders up with the database's clock.
+#[derive(Debug)]
+pub(crate) struct OrderRaiser {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) entropy: Entropy,
+}
+
+impl OrderRaiser {
+    pub(crate) async fn run_once(&self) -> Result<(), StoreError> {
+        self.store.raise_accept_order().await
+    }
+
+    pub(crate) async fn run(self, soft: CancellationToken) {
+        let rounds = async {
+            loop {
+                sleep(RAISE_INTERVAL.mul_f64(self.entropy.jitter(0.2))).await;
+                if let Err(error) = self.run_once().await {
+                    tracing::warn!(%error, "can't raise the accept order");
+                }
             }
         };
         tokio::select! {

@@ -10,7 +10,8 @@
 CREATE VIEW database_clock AS
 SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::BIGINT AS now_us;
 
--- Gives accept orders; raised to at least now at every start. Not cached: replicas must not hand out old numbers late.
+-- Gives accept orders; raised to at least now at every start and every few seconds, so that it can be compared with the
+-- orders that learning-svc gives to operators' votes by the clock. Not cached: replicas must not hand out old numbers late.
 CREATE SEQUENCE accept_order AS BIGINT CACHE 1;
 
 -- The ledger: what was said is never changed.
@@ -80,7 +81,9 @@ CREATE TABLE outbox (
     -- 1 for the first event of a feedback, and so on.
     event_number   BIGINT NOT NULL,
     occurred_at_us BIGINT NOT NULL,
-    -- An encoded emend.learning.v1.Event without what the database gives: accept order and time.
+    -- An encoded emend.learning.v1.Event without what the database gives: accept order and time. It holds the reporter,
+    -- free text and context until it is delivered, a dead letter's without end: a redaction has to rewrite the payload of
+    -- what is still here. The columns above suffice to find it.
     payload        BYTEA  NOT NULL,
     -- 1 pending, 3 dead letter.
     state          BIGINT NOT NULL CHECK (state IN (1, 3)),

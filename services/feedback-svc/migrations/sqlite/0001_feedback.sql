@@ -9,7 +9,8 @@
 CREATE VIEW database_clock AS
 SELECT CAST(round(unixepoch('now', 'subsec') * 1000000) AS INTEGER) AS now_us;
 
--- The last accept order given; raised to at least now at every start.
+-- The last accept order given; every group of inserts begins at least at now, so that it can be compared with the orders
+-- that learning-svc gives to operators' votes by the clock.
 CREATE TABLE accept_order (
     one  INTEGER PRIMARY KEY CHECK (one = 1),
     last INTEGER NOT NULL
@@ -81,7 +82,9 @@ CREATE TABLE outbox (
     -- 1 for the first event of a feedback, and so on.
     event_number   INTEGER NOT NULL,
     occurred_at_us INTEGER NOT NULL,
-    -- An encoded emend.learning.v1.Event without what the database gives: accept order and time.
+    -- An encoded emend.learning.v1.Event without what the database gives: accept order and time. It holds the reporter,
+    -- free text and context until it is delivered, a dead letter's without end: a redaction has to rewrite the payload of
+    -- what is still here. The columns above suffice to find it.
     payload        BLOB    NOT NULL,
     -- 1 pending, 3 dead letter.
     state          INTEGER NOT NULL CHECK (state IN (1, 3)),

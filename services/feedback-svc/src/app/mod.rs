@@ -8,7 +8,7 @@ mod submit;
 use std::{sync::Arc, time::Duration};
 
 use emend_core::{Caller, EventId, FeedbackId, Namespace};
-use emend_runtime::{Entropy, Error, SharedClock};
+use emend_runtime::{Entropy, Error, Lifecycle, SharedClock};
 use tokio::time::{Instant, sleep};
 
 use crate::{
@@ -32,6 +32,8 @@ pub(crate) struct UseCases {
     committer: Committer,
     dispatch: Dispatch,
     waiters: Waiters,
+    /// Owns what goes on when its caller has gone away.
+    lifecycle: Lifecycle,
     clock: SharedClock,
     entropy: Entropy,
 }
@@ -51,6 +53,7 @@ impl UseCases {
         committer: Committer,
         dispatch: Dispatch,
         waiters: Waiters,
+        lifecycle: Lifecycle,
         clock: SharedClock,
         entropy: Entropy,
     ) -> Self {
@@ -59,6 +62,7 @@ impl UseCases {
             committer,
             dispatch,
             waiters,
+            lifecycle,
             clock,
             entropy,
         }

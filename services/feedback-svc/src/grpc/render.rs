@@ -93,11 +93,12 @@ pub(super) fn feedback_page(
     page: Page<Feedback>,
     hash: QueryHash,
 ) -> Result<pb::ListFeedbackResponse, Error> {
-    let last = page.items.last().filter(|_| page.more);
-    let next_page_token = last
-        .map(|last| page::number_token(hash, last.accepted.order.0))
-        .unwrap_or_default();
     let feedback = page.items.into_iter().map(feedback).collect::<Result<_, _>>()?;
+    let (feedback, was_cut): (Vec<pb::Feedback>, _) = page::cut(feedback);
+    let last = feedback.last().filter(|_| page.more || was_cut);
+    let next_page_token = last
+        .map(|last| page::number_token(hash, last.accept_order))
+        .unwrap_or_default();
     Ok(pb::ListFeedbackResponse {
         feedback,
         next_page_token,
@@ -117,14 +118,102 @@ fn dead_letter(letter: DeadLetter) -> pb::DeadLetter {
 }
 
 pub(super) fn dead_letter_page(page: Page<DeadLetter>, hash: QueryHash) -> pb::ListDeadLettersResponse {
-    let last = page.items.last().filter(|_| page.more);
-    let next_page_token = last.map(|last| {
-        let mut position = last.dead_at_us.to_le_bytes().to_vec();
-        position.extend_from_slice(last.event_id.0.as_bytes());
+    let ends: Vec<_> = page
+        .items
+        .iter()
+        .map(|letter| (letter.dead_at_us, letter.event_id))
+        .collect();
+    let (dead_letters, was_cut) = page::cut(page.items.into_iter().map(dead_letter).collect());
+    let last = ends[..dead_letters.len()].last().filter(|_| page.more || was_cut);
+    let next_page_token = last.map(|(dead_at_us, event_id)| {
+        let mut position = dead_at_us.to_le_bytes().to_vec();
+        position.extend_from_slice(event_id.0.as_bytes());
         page::token(hash, &position)
     });
     pb::ListDeadLettersResponse {
-        dead_letters: page.items.into_iter().map(dead_letter).collect(),
+        dead_letters,
         next_page_token: next_page_token.unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_core::{AcceptOrder, EventId, FeedbackId};
+    use jiff::Timestamp;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::{
+        domain::{Accepted, Refusal},
+        testing,
+    };
+
+    const CLIENT_LIMIT: usize = 4 * 1024 * 1024;
+
+    #[test]
+    fn a_page_of_large_feedback_ends_where_a_client_can_still_read_it() {
+        let new = testing::feedback("a");
+        let large = |order| Feedback {
+            id: new.id,
+            submission: Submission {
+                context: [("topic".to_owned(), "x".repeat(45_000))].into(),
+                ..new.submission.clone()
+            },
+            caller: new.caller.clone(),
+            accepted: Accepted {
+                order: AcceptOrder(order),
+                at: Timestamp::UNIX_EPOCH,
+            },
+            retraction: None,
+            outcome: None,
+            delivery: DeliveryState::Pending,
+        };
+        let page = Page {
+            items: (1..=500).rev().map(large).collect(),
+            more: false,
+        };
+        let hash = QueryHash::of("List", &());
+        let answered = feedback_page(page, hash).unwrap();
+        assert!(
+            answered.encoded_len() < CLIENT_LIMIT,
+            "{}",
+            answered.encoded_len()
+        );
+        let last = answered.feedback.last().unwrap().accept_order;
+        assert!(last > 1);
+        assert_eq!(
+            page::number_position(hash, &answered.next_page_token),
+            Ok(Some(last)),
+            "the next page goes on behind the last one kept"
+        );
+    }
+
+    #[test]
+    fn a_page_of_large_dead_letters_ends_where_a_client_can_still_read_it() {
+        let large = |number: u128| DeadLetter {
+            event_id: EventId(Uuid::from_u128(number)),
+            feedback_id: FeedbackId(Uuid::from_u128(number)),
+            namespace: testing::namespace(),
+            attempts: 1,
+            refusal: Refusal {
+                code: 3,
+                error: "x".repeat(16_000),
+            },
+            dead_at_us: 7,
+        };
+        let page = Page {
+            items: (0..500).map(large).collect(),
+            more: false,
+        };
+        let hash = QueryHash::of("List", &());
+        let answered = dead_letter_page(page, hash);
+        assert!(
+            answered.encoded_len() < CLIENT_LIMIT,
+            "{}",
+            answered.encoded_len()
+        );
+        let last = u128::try_from(answered.dead_letters.len() - 1).unwrap();
+        let position = page::position(hash, &answered.next_page_token).unwrap().unwrap();
+        assert_eq!(position[8..], Uuid::from_u128(last).into_bytes());
     }
 }

@@ -25,7 +25,7 @@ use crate::{
     config::RelayConfig,
     domain::{DeadLetter, DeadLetterQuery, DeliveryState, NewFeedback, Redrive},
     store::{Inserted, Store},
-    testing::{TestStore, feedback, lease, namespace, stored},
+    testing::{TestStore, feedback, inserted, lease, namespace, stored},
     waiters::{Answer, Waiters},
 };
 
@@ -152,11 +152,9 @@ impl Bench {
             .map(|number| feedback(&format!("phrase {number}")))
             .collect();
         let reserved = self.relay.dispatch().reserve(count);
-        let inserted = self
-            .store()
-            .insert(&group, reserved.as_ref().map(super::dispatch::Reserved::lease))
-            .await;
-        let accepted = inserted.unwrap().into_iter().map(|inserted| match inserted {
+        let lease = reserved.as_ref().map(super::dispatch::Reserved::lease);
+        let inserted = inserted(self.store(), &group, lease).await;
+        let accepted = inserted.into_iter().map(|inserted| match inserted {
             Inserted::Stored(accepted) => accepted,
             other => panic!("not stored: {other:?}"),
         });
@@ -204,14 +202,8 @@ async fn what_was_handed_over_is_sent_at_once_and_whoever_waits_is_told() {
     let waiting = feedback("a");
     let waiter = bench.waiters.register(waiting.event.id);
     let reserved = bench.relay.dispatch().reserve(1);
-    let inserted = bench
-        .store()
-        .insert(
-            std::slice::from_ref(&waiting),
-            reserved.as_ref().map(super::dispatch::Reserved::lease),
-        )
-        .await
-        .unwrap();
+    let lease = reserved.as_ref().map(super::dispatch::Reserved::lease);
+    let inserted = inserted(bench.store(), std::slice::from_ref(&waiting), lease).await;
     let Inserted::Stored(accepted) = inserted[0] else {
         panic!("{inserted:?}")
     };

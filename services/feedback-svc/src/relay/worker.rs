@@ -2,8 +2,9 @@
 //! under way.
 //!
 //! It works from what is leased to it and from the outbox, so a step may be taken at any time, by anybody, any number of
-//! times. While learning-svc is away nothing is written: what is leased waits in memory until its lease expires, everything
-//! else waits in the outbox, and no event becomes a dead letter for it. It must know nothing of gRPC streams.
+//! times. While learning-svc is away, what is leased waits in memory until its lease expires and is then claimed again, which
+//! writes a new lease; everything else waits in the outbox. Neither counts as an attempt, and no event becomes a dead letter
+//! for it. It must know nothing of gRPC streams.
 
 use std::{
     sync::{

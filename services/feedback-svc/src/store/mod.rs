@@ -28,10 +28,19 @@ pub(crate) use sqlite::SqliteStore;
 /// What is stored of feedback and of its way to learning-svc.
 #[async_trait]
 pub(crate) trait Store: Send + Sync + Debug + 'static {
-    /// Stores all of a group with their events in one transaction, or nothing of it: an answer for each, in order. With
-    /// a lease the events are leased from the start; without one they are due at once. Of equal request ids within the
-    /// group the first counts.
-    async fn insert(&self, group: &[NewFeedback], lease: Option<Lease>) -> Result<Vec<Inserted>, StoreError>;
+    /// Stores all of a group with their events in one transaction, or nothing of it: then it fails as a whole. Else an
+    /// answer for each, in order; one that fails concerns its item alone, and the others are stored. With a lease the
+    /// events are leased from the start; without one they are due at once. Of equal request ids within the group the first
+    /// counts.
+    async fn insert(
+        &self,
+        group: &[NewFeedback],
+        lease: Option<Lease>,
+    ) -> Result<Vec<Result<Inserted, StoreError>>, StoreError>;
+
+    /// Sees to it that accept orders given from now on are not behind the database's clock. To be called from time to
+    /// time: some stores see to it only then.
+    async fn raise_accept_order(&self) -> Result<(), StoreError>;
 
     /// One feedback, if it is in that namespace.
     async fn feedback(&self, namespace: &Namespace, id: FeedbackId) -> Result<Option<Feedback>, StoreError>;

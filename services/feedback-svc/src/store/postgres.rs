@@ -113,13 +113,14 @@ impl PostgresStore {
         };
         let pool = open_postgres(&config, &MIGRATIONS).await?;
         let store = Self { pool, entropy };
-        retry_conflicts(&store.entropy, || store.raise_accept_order()).await?;
+        store.raise_accept_order().await?;
         Ok(store)
     }
 
     /// Raises the sequence to at least now. Altering it locks it, so that no other replica is given a number between the
-    /// look at it and the raise: that number would be given again.
-    async fn raise_accept_order(&self) -> Result<(), StoreError> {
+    /// look at it and the raise: that number would be given again. Inserts wait meanwhile, which is why not each of them
+    /// raises it.
+    async fn raise_accept_order_once(&self) -> Result<(), StoreError> {
         let behind: bool =
             sqlx::query_scalar("SELECT last_value < (SELECT now_us FROM database_clock) FROM accept_order")
                 .fetch_one(&self.pool)
@@ -229,7 +230,11 @@ impl PostgresStore {
 
 #[async_trait]
 impl Store for PostgresStore {
-    async fn insert(&self, group: &[NewFeedback], lease: Option<Lease>) -> Result<Vec<Inserted>, StoreError> {
+    async fn insert(
+        &self,
+        group: &[NewFeedback],
+        lease: Option<Lease>,
+    ) -> Result<Vec<Result<Inserted, StoreError>>, StoreError> {
         let columns: Vec<_> = group.iter().map(Columns::of).collect();
         let stored = retry_conflicts(&self.entropy, || self.insert_once(&columns, lease)).await?;
         let stored: HashMap<i64, (i64, i64)> = stored
@@ -239,11 +244,18 @@ impl Store for PostgresStore {
         let mut results = Vec::with_capacity(columns.len());
         for (place, item) in (1..).zip(&columns) {
             results.push(match stored.get(&place) {
-                Some(&(order, at_us)) => Inserted::Stored(rows::accepted("feedback", order, at_us)?),
-                None => self.replay(item, lease).await?,
+                Some(&(order, at_us)) => rows::accepted("feedback", order, at_us)
+                    .map(Inserted::Stored)
+                    .map_err(StoreError::from),
+                // The others are stored by now, whatever comes of this.
+                None => retry_conflicts(&self.entropy, || self.replay(item, lease)).await,
             });
         }
         Ok(results)
+    }
+
+    async fn raise_accept_order(&self) -> Result<(), StoreError> {
+        retry_conflicts(&self.entropy, || self.raise_accept_order_once()).await
     }
 
     async fn feedback(&self, namespace: &Namespace, id: FeedbackId) -> Result<Option<Feedback>, StoreError> {

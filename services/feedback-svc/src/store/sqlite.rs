@@ -61,10 +61,6 @@ impl SqliteStore {
     /// Opens the file, creating it if need be, and brings it up to date. Whoever opens it holds its directory's lock.
     pub(crate) async fn open(path: &Path, entropy: Entropy) -> Result<Self, StoreError> {
         let pools = open_sqlite(path, READERS, &MIGRATIONS).await?;
-        // Orders never go back behind what was given, also with a clock that does.
-        sqlx::query("UPDATE accept_order SET last = max(last, (SELECT now_us FROM database_clock))")
-            .execute(&pools.write)
-            .await?;
         Ok(Self { pools, entropy })
     }
 
@@ -72,11 +68,13 @@ impl SqliteStore {
         &self,
         columns: &[Columns<'_>],
         lease: Option<Lease>,
-    ) -> Result<Vec<Inserted>, StoreError> {
+    ) -> Result<Vec<Result<Inserted, StoreError>>, StoreError> {
         let mut transaction = self.pools.begin_write().await?;
         let count = i64::try_from(columns.len()).unwrap_or(i64::MAX);
+        // The first is at least now, and never behind what was given, also with a clock that goes back.
         let (last, now_us): (i64, i64) = sqlx::query_as(
-            "UPDATE accept_order SET last = last + $1 RETURNING last, (SELECT now_us FROM database_clock)",
+            "UPDATE accept_order SET last = max(last, (SELECT now_us FROM database_clock) - 1) + $1
+             RETURNING last, (SELECT now_us FROM database_clock)",
         )
         .bind(count)
         .fetch_one(&mut *transaction)
@@ -91,13 +89,21 @@ impl SqliteStore {
         for item in numbered {
             let Columns { request_id, new, .. } = item.columns;
             if request_id.is_empty() || fresh.contains(&item.order) {
-                results.push(Inserted::Stored(rows::accepted("feedback", item.order, now_us)?));
+                let accepted = rows::accepted("feedback", item.order, now_us)?;
+                results.push(Ok(Inserted::Stored(accepted)));
                 stored.push(item);
             } else {
-                let replayed = feedback_sql::replay(&mut transaction, new, request_id).await?;
-                results.push(replayed.ok_or_else(|| {
-                    CorruptRow::new("request_ids", "request_id", request_id, "in use and not there")
-                })?);
+                results.push(
+                    match feedback_sql::replay(&mut transaction, new, request_id).await {
+                        Ok(replayed) => replayed.ok_or_else(|| {
+                            CorruptRow::new("request_ids", "request_id", request_id, "in use and not there")
+                                .into()
+                        }),
+                        // The row is at fault, which concerns no other item.
+                        Err(error @ StoreError::Corrupt(_)) => Err(error),
+                        Err(error) => return Err(error),
+                    },
+                );
             }
         }
         if stored.is_empty() {
@@ -264,9 +270,18 @@ async fn insert_chunk(
 
 #[async_trait]
 impl Store for SqliteStore {
-    async fn insert(&self, group: &[NewFeedback], lease: Option<Lease>) -> Result<Vec<Inserted>, StoreError> {
+    async fn insert(
+        &self,
+        group: &[NewFeedback],
+        lease: Option<Lease>,
+    ) -> Result<Vec<Result<Inserted, StoreError>>, StoreError> {
         let columns: Vec<_> = group.iter().map(Columns::of).collect();
         retry_conflicts(&self.entropy, || self.insert_once(&columns, lease)).await
+    }
+
+    async fn raise_accept_order(&self) -> Result<(), StoreError> {
+        // Every insert does.
+        Ok(())
     }
 
     async fn feedback(&self, namespace: &Namespace, id: FeedbackId) -> Result<Option<Feedback>, StoreError> {

@@ -16,14 +16,18 @@ use super::{
 };
 use crate::{
     domain::{DeliveryState, Feedback, FeedbackQuery, Submission},
-    testing::{TestStore, feedback, lease, namespace, of, retraction, stored, submission, with_request_id},
+    testing::{
+        TestStore, feedback, inserted, lease, namespace, of, retraction, stored, submission, with_request_id,
+    },
 };
 
 contract! {
     what_is_stored_comes_back_as_it_was
     accept_orders_grow_in_the_order_of_a_group_and_across_replicas
     accept_orders_are_never_behind_now_nor_behind_what_was_given
+    accept_orders_keep_up_with_the_clock_between_starts
     a_repeated_request_is_the_same_feedback_and_another_one_is_refused
+    a_repeat_that_cannot_be_answered_fails_alone
     of_equal_requests_in_one_group_the_first_counts
     equal_requests_at_once_on_two_replicas_are_one_feedback
     request_ids_are_forgotten_after_the_retention_and_not_before
@@ -50,11 +54,7 @@ async fn what_is_stored_comes_back_as_it_was(database: &TestStore) {
         &Caller::anonymous(),
     );
     for new in [&full, &bare] {
-        let inserted = database
-            .store
-            .insert(std::slice::from_ref(new), None)
-            .await
-            .unwrap();
+        let inserted = inserted(&*database.store, std::slice::from_ref(new), None).await;
         let Inserted::Stored(accepted) = inserted[0] else {
             panic!("{inserted:?}")
         };
@@ -87,7 +87,7 @@ async fn accept_orders_grow_in_the_order_of_a_group_and_across_replicas(database
     for store in [&database.store, &other, &database.store] {
         let group = [feedback("a"), with_request_id("b", "r"), feedback("c")];
         // The request id is used again from the second round on: its item leaves a gap at most.
-        let inserted = store.insert(&group, None).await.unwrap();
+        let inserted = inserted(&**store, &group, None).await;
         let kept: Vec<_> = inserted
             .iter()
             .filter(|inserted| matches!(inserted, Inserted::Stored(_)))
@@ -119,12 +119,50 @@ async fn accept_orders_are_never_behind_now_nor_behind_what_was_given(database: 
     with_a_clock_gone_back.close().await;
 }
 
+async fn accept_orders_keep_up_with_the_clock_between_starts(database: &TestStore) {
+    let store = &*database.store;
+    let first = stored(store, &feedback("a"), None).await;
+    let received = database.store.list(&query()).await.unwrap()[0]
+        .accepted
+        .at
+        .as_microsecond();
+    database.advance(3_600).await;
+    store.raise_accept_order().await.unwrap();
+    let group = orders(&inserted(store, &[feedback("b"), feedback("c")], None).await);
+    assert!(group[0] >= received + 3_600_000_000, "{group:?} is behind now");
+    assert!(group[0] < group[1]);
+
+    database.advance(-7_200).await;
+    store.raise_accept_order().await.unwrap();
+    let with_a_clock_gone_back = stored(store, &feedback("d"), None).await;
+    assert!(first < group[0] && group[1] < with_a_clock_gone_back);
+}
+
+async fn a_repeat_that_cannot_be_answered_fails_alone(database: &TestStore) {
+    stored(&*database.store, &with_request_id("a", "r"), None).await;
+    database.corrupt_request_ids().await;
+    let group = [feedback("b"), with_request_id("a", "r"), feedback("c")];
+    let answers = database.store.insert(&group, None).await.unwrap();
+    assert!(
+        matches!(
+            answers[..],
+            [
+                Ok(Inserted::Stored(_)),
+                Err(StoreError::Corrupt(_)),
+                Ok(Inserted::Stored(_))
+            ]
+        ),
+        "{answers:?}"
+    );
+    assert_eq!(listed(database, query()).await.len(), 3);
+}
+
 async fn a_repeated_request_is_the_same_feedback_and_another_one_is_refused(database: &TestStore) {
     let original = with_request_id("a", "r");
     stored(&*database.store, &original, None).await;
     let again = with_request_id("a", "r");
     let different = with_request_id("b", "r");
-    let answers = database.store.insert(&[again, different], None).await.unwrap();
+    let answers = inserted(&*database.store, &[again, different], None).await;
     assert_eq!(
         answers,
         [Inserted::Replayed(original.id), Inserted::RequestIdReused]
@@ -145,11 +183,7 @@ async fn a_repeated_request_is_the_same_feedback_and_another_one_is_refused(data
         ..submission("b")
     };
     let elsewhere = of(elsewhere, &original.caller);
-    let answers = database
-        .store
-        .insert(&[of_another, elsewhere], None)
-        .await
-        .unwrap();
+    let answers = inserted(&*database.store, &[of_another, elsewhere], None).await;
     assert_eq!(orders(&answers).len(), 2);
     assert_eq!(claim_all(database).await.len(), 3);
 }
@@ -161,7 +195,7 @@ async fn of_equal_requests_in_one_group_the_first_counts(database: &TestStore) {
         with_request_id("a", "r"),
         with_request_id("b", "r"),
     ];
-    let answers = database.store.insert(&group, None).await.unwrap();
+    let answers = inserted(&*database.store, &group, None).await;
     assert!(matches!(
         answers[..],
         [Inserted::Stored(_), Inserted::Stored(_), Inserted::Replayed(id), Inserted::RequestIdReused] if id == group[1].id
@@ -182,7 +216,7 @@ async fn equal_requests_at_once_on_two_replicas_are_one_feedback(database: &Test
         if attempt % 4 < 2 {
             group.reverse();
         }
-        async move { store.insert(&group, Some(lease())).await.unwrap() }
+        async move { inserted(&**store, &group, Some(lease())).await }
     });
     let answers = join_all(requests).await.concat();
     let stored = answers
@@ -210,7 +244,7 @@ async fn request_ids_are_forgotten_after_the_retention_and_not_before(database: 
     assert_eq!(database.store.prune_request_ids(retention, 10).await.unwrap(), 0);
 
     let again = [with_request_id("a", "young"), with_request_id("a", "old")];
-    let answers = database.store.insert(&again, None).await.unwrap();
+    let answers = inserted(&*database.store, &again, None).await;
     assert_eq!(answers[0], Inserted::Replayed(young.id));
     assert!(orders(&answers[1..])[0] > old_order);
     // What was said with it stays.
@@ -228,11 +262,7 @@ async fn a_group_is_stored_whole_or_not_at_all(database: &TestStore) {
     assert!(error.is_unique_violation(), "{error}");
     assert_eq!(listed(database, query()).await.len(), 1);
     assert_eq!(claim_all(database).await.len(), 1);
-    let free = database
-        .store
-        .insert(&[with_request_id("b", "r")], None)
-        .await
-        .unwrap();
+    let free = inserted(&*database.store, &[with_request_id("b", "r")], None).await;
     assert!(matches!(free[..], [Inserted::Stored(_)]));
 }
 

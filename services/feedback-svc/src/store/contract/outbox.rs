@@ -15,7 +15,7 @@ use crate::{
         DeadLetterPosition, DeadLetterQuery, DeliveryState, FeedbackQuery, NewFeedback, Redrive, Submission,
     },
     testing::{
-        LEASE, TestStore, feedback, lease, namespace, of, outcome, retraction, stored, submission,
+        LEASE, TestStore, feedback, inserted, lease, namespace, of, outcome, retraction, stored, submission,
         with_request_id,
     },
 };
@@ -53,7 +53,7 @@ async fn claims_come_in_accept_order_and_two_replicas_share_nothing(database: &T
     let group: Vec<_> = (0..100)
         .map(|number| feedback(&format!("phrase {number}")))
         .collect();
-    database.store.insert(&group, None).await.unwrap();
+    inserted(&*database.store, &group, None).await;
     let other = database.replica().await;
     let claims = (0..20).map(|attempt| {
         let store = if attempt % 2 == 0 { &database.store } else { &other };
@@ -178,7 +178,7 @@ async fn dead_letters_are_listed_oldest_first_and_made_due_again(database: &Test
         feedback("c"),
         of(other, &Caller::anonymous()),
     ];
-    database.store.insert(&group, Some(mine)).await.unwrap();
+    inserted(&*database.store, &group, Some(mine)).await;
     let id = |index: usize| group[index].event.id;
     for index in [2, 0, 3, 1] {
         database
@@ -331,7 +331,7 @@ async fn large_groups_are_stored_and_settled_whole(database: &TestStore) {
         let group: Vec<NewFeedback> = (0..size)
             .map(|number| with_request_id(&format!("phrase {number}"), &format!("{size}-{number}")))
             .collect();
-        let inserted = database.store.insert(&group, Some(lease())).await.unwrap();
+        let inserted = inserted(&*database.store, &group, Some(lease())).await;
         let orders = orders(&inserted);
         assert_eq!(orders.len(), size);
         assert!(orders.is_sorted());
