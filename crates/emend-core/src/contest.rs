@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    ids::{AcceptOrder, Caller, CandidateId, ContestId, FeedbackId, ReporterId, Revision},
+    ids::{AcceptOrder, Caller, CandidateId, ContestId, FeedbackId, Namespace, ReporterId, Revision},
     outcome::Reason,
     policy::{Counting, Policy, RiskLevel},
     resource::{ResourceKey, ResourceValue},
@@ -130,8 +130,8 @@ impl Voter {
     }
 }
 
-/// A pseudonym of a voter, unique per namespace: what is stored with ballots, so that erasing a reporter's name leaves
-/// counts as they are.
+/// A pseudonym of a voter in one namespace: what is stored with ballots, so that erasing a reporter's name leaves counts as
+/// they are. The same voter has another one in another namespace, so that nobody is followed from one to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VoterKey(pub uuid::Uuid);
 
@@ -139,20 +139,26 @@ pub struct VoterKey(pub uuid::Uuid);
 const VOTERS: uuid::Uuid = uuid::Uuid::from_u128(0x3f0f_4ab1_5c1e_4c43_9a55_7d2b_9b1c_0e02);
 
 impl Voter {
-    /// The pseudonym under which this voter's ballots are kept.
-    pub fn key(&self) -> VoterKey {
+    /// The pseudonym under which this voter's ballots are kept in a namespace.
+    pub fn key(&self, namespace: &Namespace) -> VoterKey {
+        let namespace = namespace.as_str().as_bytes();
         let bytes = match self {
             Self::Reporter(reporter) => {
-                crate::resource::length_prefixed(&[b"r", reporter.as_str().as_bytes()])
+                crate::resource::length_prefixed(&[namespace, b"r", reporter.as_str().as_bytes()])
             }
             Self::Derived {
                 caller,
                 session: Some(session),
-            } => crate::resource::length_prefixed(&[b"s", caller.as_str().as_bytes(), session.as_bytes()]),
+            } => crate::resource::length_prefixed(&[
+                namespace,
+                b"s",
+                caller.as_str().as_bytes(),
+                session.as_bytes(),
+            ]),
             Self::Derived {
                 caller,
                 session: None,
-            } => crate::resource::length_prefixed(&[b"c", caller.as_str().as_bytes()]),
+            } => crate::resource::length_prefixed(&[namespace, b"c", caller.as_str().as_bytes()]),
         };
         VoterKey(uuid::Uuid::new_v5(&VOTERS, &bytes))
     }
@@ -262,7 +268,8 @@ impl Tally {
     /// Counts ballots. The result depends on which ballots there are, never on the order in which they came.
     ///
     /// A voter's newest ballot (by accept order) is its one live vote. Of the voters derived from one caller only the
-    /// newest `max_derived_voters` count. With OCCURRENCES each ballot counts. A half-life weighs each by
+    /// newest `max_derived_voters` count. With OCCURRENCES each ballot counts that is for what its voter supports now: who
+    /// changes his mind takes away all that he said before for another choice. A half-life weighs each by
     /// 2^(−age / half-life); the sum is rounded half up, so that one vote alone counts until its half-life has passed.
     pub fn count(ballots: &[Ballot], policy: &Policy, now: Timestamp) -> Self {
         let mut newest_first: Vec<&Ballot> = ballots.iter().collect();
@@ -270,13 +277,14 @@ impl Tally {
         newest_first.sort_by_key(|ballot| (std::cmp::Reverse(ballot.accept_order), ballot.feedback_id));
         newest_first.truncate(policy.max_counted_feedback as usize);
 
-        let mut voters = std::collections::HashSet::with_capacity(newest_first.len());
+        let mut supports: HashMap<VoterKey, CandidateId> = HashMap::with_capacity(newest_first.len());
         let mut derived_of: HashMap<&Caller, u32> = HashMap::new();
         let mut live = Vec::with_capacity(newest_first.len());
         for ballot in &newest_first {
-            if !voters.insert(ballot.voter) {
+            if supports.contains_key(&ballot.voter) {
                 continue;
             }
+            supports.insert(ballot.voter, ballot.candidate);
             if !ballot.identified {
                 let derived = derived_of.entry(&ballot.caller).or_default();
                 if *derived >= policy.max_derived_voters {
@@ -291,9 +299,12 @@ impl Tally {
         for ballot in &live {
             tally.supporters.entry(ballot.candidate).or_default().voters += 1;
         }
-        let counted: &[&Ballot] = match policy.counting {
-            Counting::DistinctVoters => &live,
-            Counting::Occurrences => &newest_first,
+        let counted = match policy.counting {
+            Counting::DistinctVoters => live,
+            Counting::Occurrences => {
+                newest_first.retain(|ballot| supports.get(&ballot.voter) == Some(&ballot.candidate));
+                newest_first
+            }
         };
         let mut weights: HashMap<CandidateId, f64> = HashMap::new();
         for ballot in counted {

@@ -52,15 +52,31 @@ impl Reporter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ids::Namespace;
 
     #[test]
     fn a_voter_is_the_reporter_else_the_session_else_the_caller() {
         let caller = Caller::parse("web").unwrap();
+        let here = Namespace::parse("fund-admin").unwrap();
         let voter = |id, session| Reporter::parse(id, session, "", "").unwrap().voter(&caller);
-        assert_eq!(voter("jane", "s").key(), voter("jane", "t").key());
-        assert_ne!(voter("", "s").key(), voter("", "t").key());
+        let key = |id, session| voter(id, session).key(&here);
+        assert_eq!(key("jane", "s"), key("jane", "t"));
+        assert_ne!(key("", "s"), key("", "t"));
         assert!(!voter("", "").is_identified());
-        assert_ne!(voter("", "").key(), voter("", "s").key());
+        assert_ne!(key("", ""), key("", "s"));
+    }
+
+    #[test]
+    fn a_voter_has_another_pseudonym_in_each_namespace() {
+        let caller = Caller::parse("web").unwrap();
+        let (here, there) = (
+            Namespace::parse("here").unwrap(),
+            Namespace::parse("there").unwrap(),
+        );
+        for (id, session) in [("jane", ""), ("", "s"), ("", "")] {
+            let voter = Reporter::parse(id, session, "", "").unwrap().voter(&caller);
+            assert_ne!(voter.key(&here), voter.key(&there));
+        }
     }
 
     #[test]

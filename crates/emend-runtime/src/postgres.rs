@@ -21,7 +21,8 @@ use crate::{
 
 /// Longer than any statement of ours takes; what exceeds it is stuck.
 const STATEMENT_TIMEOUT: &str = "30s";
-/// Longer than any lock of ours is held.
+/// Longer than any lock of ours is held, but for the head's by a large import that is all or nothing: whoever waits for
+/// longer is told that it can't be done now.
 const LOCK_TIMEOUT: &str = "10s";
 /// A transaction that is left open holds locks and keeps old rows alive.
 const IDLE_IN_TRANSACTION_TIMEOUT: &str = "30s";

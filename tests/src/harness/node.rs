@@ -16,9 +16,9 @@ use emend_runtime::{BackoffConfig, Lifecycle, lifecycle::Shutdown};
 use prost::Message as _;
 
 use super::{
+    held::{Held, Key},
     says::maps_to,
-    subscriber::{Held, Key},
-    wait::within,
+    wait::{eventually, holds, within},
 };
 
 /// A node at work. It goes when it is dropped.
@@ -79,6 +79,15 @@ impl Node {
             "the node has applied a revision",
             self.view().wait_for_revision(Revision(revision)),
         )
+        .await;
+    }
+
+    /// Waits until the digests last compared were the server's.
+    pub async fn until_certain(&self) {
+        eventually("the node is certain of what it holds", || async {
+            let staleness = self.view().staleness();
+            holds(!staleness.in_doubt, || format!("{staleness:?}"))
+        })
         .await;
     }
 

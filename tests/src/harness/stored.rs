@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf, str::FromStr as _};
 
 use sqlx::{ConnectOptions as _, Connection as _, postgres::PgConnectOptions, sqlite::SqliteConnectOptions};
 
-use super::subscriber::{Held, Key};
+use super::held::{Held, Key};
 
 const RESOURCES: &str = "SELECT namespace, kind, key, qualifier, user_id, revision, value FROM resources";
 const HEAD: &str = "SELECT revision FROM head";

@@ -1,14 +1,11 @@
 //! A subscriber that believes nothing: it keeps what the stream tells it and holds the stream to every guarantee that one
 //! subscriber can see. Any breach fails the test.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
-use emend_core::digest::{Digest as Sum, Item, value_checksum};
+use emend_core::digest::{Digest as Sum, value_checksum};
 use emend_proto::{
-    common::v1::{ResourceKey, ResourceKind},
+    common::v1::ResourceKind,
     frame::Frame,
     learning::{
         encoded::subscription_service_client::SubscriptionServiceClient,
@@ -19,59 +16,10 @@ use emend_proto::{
 use prost::Message as _;
 use tonic::{Status, Streaming, transport::Channel};
 
-use super::wait::within;
-
-/// A resource key that can be kept in maps, in the stream's order.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
-    /// The search application.
-    pub namespace: String,
-    /// The kind's number.
-    pub kind: i32,
-    /// The normalised key.
-    pub key: String,
-    /// The qualifier, or empty.
-    pub qualifier: String,
-    /// The user, or empty.
-    pub user_id: String,
-}
-
-impl From<&ResourceKey> for Key {
-    fn from(key: &ResourceKey) -> Self {
-        Self {
-            namespace: key.namespace.clone(),
-            kind: key.kind,
-            key: key.key.clone(),
-            qualifier: key.qualifier.clone(),
-            user_id: key.user_id.clone(),
-        }
-    }
-}
-
-impl fmt::Debug for Key {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            namespace,
-            kind,
-            key,
-            qualifier,
-            user_id,
-        } = self;
-        write!(f, "{namespace}/{kind}/{key:?}/{qualifier:?}/{user_id:?}")
-    }
-}
-
-/// What of a resource has to be the same wherever it is held.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
-    /// The revision that gave it its value.
-    pub revision: i64,
-    /// The encoded value, as stored.
-    pub value: Vec<u8>,
-}
-
-/// The groups that digests are made of: namespace, kind, user-scoped or not.
-type Group = (String, i32, bool);
+use super::{
+    held::{Group, Held, Key, group, sum, sums_of},
+    wait::within,
+};
 
 /// One thing that the stream told, whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -421,7 +369,7 @@ impl Subscriber {
             "no key twice in an update: {changes:?}"
         );
         self.cursor = Some(cursor);
-        let sums = self.sums();
+        let sums = sums_of(&self.held);
         let told: BTreeMap<Group, Sum> = update.digests.iter().map(sum).collect();
         for (_, key, _) in &changes {
             let group = group(key);
@@ -466,44 +414,8 @@ impl Subscriber {
     fn verify_all(&self, digests: &[Digest]) {
         let told: BTreeMap<Group, Sum> = digests.iter().map(sum).collect();
         assert_eq!(told.len(), digests.len(), "no group twice");
-        assert_eq!(told, self.sums(), "digests of every non-empty group");
+        assert_eq!(told, sums_of(&self.held), "digests of every non-empty group");
     }
-
-    fn sums(&self) -> BTreeMap<Group, Sum> {
-        sums_of(&self.held)
-    }
-}
-
-/// The digests of what somebody holds.
-pub fn sums_of(held: &BTreeMap<Key, Held>) -> BTreeMap<Group, Sum> {
-    let mut sums: BTreeMap<Group, Sum> = BTreeMap::new();
-    for (key, held) in held {
-        sums.entry(group(key)).or_default().add(&Item {
-            namespace: &key.namespace,
-            kind: key.kind,
-            key: &key.key,
-            qualifier: &key.qualifier,
-            user_id: &key.user_id,
-            revision: held.revision,
-            value_checksum: value_checksum(&held.value),
-        });
-    }
-    sums
-}
-
-fn group(key: &Key) -> Group {
-    (key.namespace.clone(), key.kind, !key.user_id.is_empty())
-}
-
-fn sum(digest: &Digest) -> (Group, Sum) {
-    let bytes: [u8; 16] = digest.hash[..].try_into().expect("16 bytes");
-    (
-        (digest.namespace.clone(), digest.kind, digest.user_scoped),
-        Sum {
-            count: digest.count,
-            sum: u128::from_be_bytes(bytes),
-        },
-    )
 }
 
 fn checked(resource: Resource) -> (Key, Held) {

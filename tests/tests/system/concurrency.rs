@@ -1,20 +1,24 @@
 //! Many at once: one effect each, whatever replica takes what, and no lock of ours ever reaches a caller.
 
+use std::collections::HashSet;
+
 use emend_proto::{
-    common::v1::OutcomeState,
+    common::v1::{OutcomeState, ResourceKind},
     feedback::v1::{BatchSubmitFeedbackRequest, Feedback as Stored, SubmitFeedbackRequest, Wait},
     learning::v1::{
         ApproveCandidateRequest, BatchApproveCandidatesRequest, CandidateStatus, ImportHeader, ImportRow,
+        Policy, UpdatePolicyRequest,
     },
 };
 use emend_tests::{
     both_databases,
     harness::{
-        NAMESPACE, System, alias, answered, phrase,
+        NAMESPACE, Subscriber, System, alias, answered, eventually, phrase,
         rpc::item_refusal,
         says,
         says::{alias_key, entity_value},
         verb,
+        wait::holds,
     },
     replicated,
 };
@@ -242,5 +246,58 @@ replicated! {
             assert_eq!(candidate.reporter_count, i64::from(supports));
         }
         assert_eq!(votes, 1);
+    }
+
+    async fn the_same_request_id_at_two_replicas_at_once_is_stored_once(system: 2 x 1) {
+        for round in 0..10 {
+            let request = SubmitFeedbackRequest {
+                request_id: format!("r-{round}"),
+                ..says("jane", verb(&format!("phrase {round}"), "create_csa"))
+            };
+            let at_once = (0..8).map(|n| {
+                let feedback = system.feedback_at(n % 2);
+                let request = request.clone();
+                async move { feedback.submit(request).await.feedback_id }
+            });
+            let ids: HashSet<String> = join_all(at_once).await.into_iter().collect();
+            assert_eq!(ids.len(), 1);
+        }
+        assert_eq!(system.feedback().all_delivered(NAMESPACE).await.len(), 10);
+    }
+
+    async fn a_policy_that_changes_amid_votes_promotes_each_phrase_once(system: 2 x 2) {
+        let phrases: Vec<String> = (0..30).map(|n| format!("phrase {n}")).collect();
+        let vote = async |reporter: &str| {
+            let votes = phrases.iter().enumerate().map(|(n, input)| {
+                let feedback = system.feedback_at(n % 2);
+                let request = says(reporter, verb(input, "create_csa"));
+                async move { feedback.learn(request).await }
+            });
+            join_all(votes).await
+        };
+        vote("jane").await;
+        let lower = UpdatePolicyRequest {
+            policy: Some(Policy {
+                namespace: NAMESPACE.into(),
+                kind: ResourceKind::InvocationPhrase.into(),
+                threshold: 2,
+                ..Policy::default()
+            }),
+            ..UpdatePolicyRequest::default()
+        };
+        let learning = system.learning_at(1);
+        let mut policies = learning.policies.clone();
+        tokio::join!(vote("ann"), async { answered(policies.update_policy(lower).await) });
+        eventually("every phrase is applied", || async {
+            let applied = learning.resources_in(NAMESPACE).await.len();
+            holds(applied == phrases.len(), || format!("{applied} are"))
+        })
+        .await;
+        assert_eq!(learning.head().await, 30, "one revision each");
+        let stored = system.stored().resources().await;
+        let mut subscriber = Subscriber::new("n");
+        subscriber.begin(&learning.channel).await;
+        subscriber.until(30).await;
+        assert_eq!(*subscriber.held(), stored);
     }
 }

@@ -3,11 +3,14 @@
 
 mod concurrency;
 mod feedback;
+mod filters;
 mod health;
 mod import;
 mod intent;
 mod kill;
+mod lagging;
 mod lists;
+mod nodes;
 mod outage;
 mod policy;
 mod random_walk;
@@ -15,6 +18,7 @@ mod real_clients;
 mod replicas;
 mod review;
 mod shutdown;
+mod story;
 mod stream;
 mod validation;
 mod wire_guide;

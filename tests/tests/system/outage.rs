@@ -133,6 +133,7 @@ async fn a_node_finds_out_that_a_restored_database_went_on_another_way_and_heals
         matches!(event, SubscriberEvent::Snapshot { .. }).then_some(())
     })
     .await;
+    node.until_certain().await;
     node.until(5).await;
     node.assert_answers_by(&system.stored().resources().await, &["one", "two", "three"]);
     system.stop().await;

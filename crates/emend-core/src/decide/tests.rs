@@ -59,7 +59,7 @@ impl Play {
         Ballot {
             feedback_id: FeedbackId(uuid::Uuid::from_u128(u128::try_from(self.next).unwrap())),
             accept_order: AcceptOrder(self.next),
-            voter: voter.key(),
+            voter: voter.key(&self.state.key.namespace),
             identified: voter.is_identified(),
             caller,
             candidate: self.id(choice),
@@ -194,6 +194,27 @@ fn where_the_policy_counts_occurrences_the_same_reporter_counts_each_time() {
         play.vote("jane", "a");
     }
     assert_eq!(play.applied(), Some("a"));
+}
+
+#[test]
+fn where_the_policy_counts_occurrences_who_changes_his_mind_takes_all_he_said_before_along() {
+    let mut play = Play::new(Kind::InvocationPhrase);
+    play.policy.counting = Counting::Occurrences;
+    for _ in 0..2 {
+        play.vote("jane", "a");
+    }
+    play.vote("jane", "b");
+    assert_eq!(
+        play.vote("joe", "a").confirmations_needed,
+        3,
+        "what jane said before of `a` counts no more"
+    );
+    play.vote("jane", "a");
+    assert_eq!(
+        play.applied(),
+        Some("a"),
+        "who comes back supports it with all he said of it"
+    );
 }
 
 #[test]

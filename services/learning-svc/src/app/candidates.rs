@@ -47,21 +47,17 @@ pub struct CandidateDetails {
 }
 
 impl App {
-    /// A page of candidates, newest first, and the position behind it if there may be more.
+    /// A page of candidates, newest first, and whether there are more.
     pub async fn list_candidates(
         &self,
         filter: &CandidateFilter,
         after: Option<CandidatePosition>,
         limit: u32,
-    ) -> Result<(Vec<CandidateRecord>, Option<CandidatePosition>), Error> {
+    ) -> Result<(Vec<CandidateRecord>, bool), Error> {
         let mut page = self.store.list_candidates(filter, after, limit + 1).await?;
         let more = page.len() > limit as usize;
         page.truncate(limit as usize);
-        let next = page.last().filter(|_| more).map(|last| CandidatePosition {
-            created_at: last.kept.created_at.as_microsecond(),
-            id: last.candidate.id,
-        });
-        Ok((page, next))
+        Ok((page, more))
     }
 
     /// A candidate of a namespace.

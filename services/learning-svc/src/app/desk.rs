@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use bytes::Bytes;
 use emend_core::{
     AcceptOrder, ContestId, ContestState, Event, EventId, FeedbackId, OperationId, Outcome, Policy, Refusal,
-    ResourceChange, ResourceKey, Revision, decide,
+    ResourceChange, ResourceKey, ResourceValue, Revision, decide,
 };
 use emend_proto::common::v1 as pb;
 use emend_runtime::store::StoreError;
@@ -186,6 +186,15 @@ impl Desk {
             .get(&PolicyKey::of(key))
             .cloned()
             .unwrap_or_else(|| Policy::default_for(key.kind))
+    }
+
+    /// A value of a key is no larger than the policy allows; else the bound in bytes.
+    pub fn check_size(&self, key: &ResourceKey, value: &ResourceValue) -> Result<(), u32> {
+        let limit = self.policy(key).max_value_bytes;
+        if value::encode(value).len() > limit as usize {
+            return Err(limit);
+        }
+        Ok(())
     }
 
     /// The accept order of what a person does to a contest now: newer than all that the contest has seen.

@@ -47,6 +47,13 @@ pub fn resource_limit(message: impl Into<String>) -> Error {
     }
 }
 
+/// A value has more than those bytes, which is what the policy allows.
+pub fn value_too_large(limit: u32) -> Error {
+    resource_limit(format!(
+        "the value has more than the {limit} bytes that the policy allows"
+    ))
+}
+
 /// What the caller is told of a refusal by the rules. `subject` names what it is about.
 pub fn refused(refusal: &Refusal, subject: &str) -> Error {
     let precondition = |reason| Error::FailedPrecondition {

@@ -5,14 +5,14 @@
 //! that it is cast once, also where the caller voted otherwise since.
 //!
 //! All or nothing is one transaction: contests are locked in the order of their ids, then the head, which is held until the
-//! end, so writers of other revisions wait for a large one. Skipping bad rows commits every [`CHUNK`] rows.
+//! end. Writers of other revisions wait for a large one; on PostgreSQL those that waited for a lock for 10 s are told that it
+//! can't be done now. Skipping bad rows commits every [`CHUNK`] rows, so that others come in between.
 
 use emend_core::{
     Ballot, Caller, ContestId, Event, FeedbackId, Namespace, OperationId, Origin, Proposal, Refusal,
     Revision, contest::Voter,
 };
 use emend_runtime::{Error, store::retry_conflicts};
-use emend_wire::value;
 use uuid::Uuid;
 
 use super::{
@@ -191,8 +191,7 @@ impl App {
             }
         };
         for row in rows {
-            let limit = desk.policy(&row.proposal.key).max_value_bytes;
-            let done = if value::encode(&row.proposal.value).len() > limit as usize {
+            let done = if let Err(limit) = desk.check_size(&row.proposal.key, &row.proposal.value) {
                 Err(format!("has more than the {limit} bytes that the policy allows"))
             } else {
                 let done = match import.import_as {
@@ -235,7 +234,7 @@ impl App {
         let ballot = Ballot {
             feedback_id: vote_id(caller, &row.proposal),
             accept_order: desk.next_accept_order(contest),
-            voter: voter.key(),
+            voter: voter.key(&key.namespace),
             identified: voter.is_identified(),
             caller: caller.clone(),
             candidate: value.candidate_id(contest),

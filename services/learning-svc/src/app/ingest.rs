@@ -15,7 +15,7 @@ use emend_runtime::{
     Error,
     store::{CorruptRow, StoreError, retry_conflicts},
 };
-use emend_wire::{render, value};
+use emend_wire::render;
 use jiff::Timestamp;
 use prost::Message as _;
 
@@ -263,7 +263,7 @@ impl Group {
                 self.now,
             )
         };
-        if value::encode(&proposal.value).len() > policy.max_value_bytes as usize {
+        if self.desk.check_size(&proposal.key, &proposal.value).is_err() {
             let outcome = without_effect(OutcomeState::Refused, Reason::ResourceLimit);
             return Ok(render::outcome(&outcome));
         }
@@ -271,7 +271,7 @@ impl Group {
         let ballot = Ballot {
             feedback_id: event.feedback,
             accept_order: event.accept_order,
-            voter: voter.key(),
+            voter: voter.key(&proposal.key.namespace),
             identified: voter.is_identified(),
             caller: caller.clone(),
             candidate,

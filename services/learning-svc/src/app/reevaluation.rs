@@ -1,12 +1,13 @@
 //! Evaluates anew what waits, after a policy changed: in batches, resumable, by any number of replicas.
 //!
-//! It takes no input: what was evaluated by an older version than the one in force is to be done, and what is done no
-//! longer shows. A decision that began under the old policy and commits late shows again, which is why it looks again from
+//! It keeps no state: what was evaluated by an older version than the one in force is to be done, and what is done no
+//! longer shows. It passes over all of it by contest id, so that what can't be evaluated keeps nothing else waiting, and
+//! comes back to it with the next pass. A decision that began under the old policy and commits late shows again, which is why it looks again from
 //! time to time.
 
 use std::time::Duration;
 
-use emend_core::{Caller, Event, ResourceKey, Revision};
+use emend_core::{Caller, ContestId, Event, ResourceKey, Revision};
 use emend_runtime::{
     Lifecycle,
     store::{StoreError, retry_conflicts},
@@ -21,7 +22,8 @@ use super::{
 };
 use crate::store::decisions::Actor;
 
-/// Contests in one transaction.
+/// Contests in one transaction. All their ballots that count are in memory at once: at most as many of each contest as its
+/// policy's `max_counted_feedback`.
 const BATCH: u32 = 128;
 /// How often it looks by itself.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -29,6 +31,8 @@ const PERIOD: Duration = Duration::from_secs(5);
 /// What one step did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Step {
+    /// The last contest that it tried; none at the end of a pass.
+    pub last: Option<ContestId>,
     /// Contests that were evaluated.
     pub evaluated: usize,
     /// Contests that could not be, and are left for later.
@@ -36,23 +40,28 @@ pub struct Step {
 }
 
 impl App {
-    /// Evaluates one batch.
-    pub async fn reevaluate_once(&self) -> Result<Step, StoreError> {
-        let keys = self.store.contests_to_reevaluate(BATCH).await?;
+    /// Evaluates the next batch of a pass, behind the contest `after`.
+    pub async fn reevaluate_once(&self, after: Option<ContestId>) -> Result<Step, StoreError> {
+        let keys = self.store.contests_to_reevaluate(after, BATCH).await?;
+        let mut step = Step {
+            last: keys.last().map(ResourceKey::contest_id),
+            ..Step::default()
+        };
         if keys.is_empty() {
-            return Ok(Step::default());
+            return Ok(step);
         }
         match self.reevaluate(&keys).await {
-            Ok(()) => Ok(Step {
-                evaluated: keys.len(),
-                failed: 0,
-            }),
-            Err(Failure::Store(error @ (StoreError::Unavailable(_) | StoreError::Conflict(_)))) => Err(error),
+            Ok(()) => {
+                step.evaluated = keys.len();
+                Ok(step)
+            }
+            Err(Failure::Store(error @ StoreError::Unavailable(_))) => Err(error),
+            // One by one, so that those that can be evaluated are.
             Err(_) => {
-                let mut step = Step::default();
                 for key in &keys {
                     match self.reevaluate(std::slice::from_ref(key)).await {
                         Ok(()) => step.evaluated += 1,
+                        Err(Failure::Store(error @ StoreError::Unavailable(_))) => return Err(error),
                         Err(error) => {
                             let contest = key.contest_id();
                             tracing::error!(%contest, %error, "a contest can't be evaluated anew");
@@ -101,15 +110,20 @@ impl App {
 
     /// Works until the lifecycle ends; `alive` hears whether the last step went well.
     pub async fn reevaluate_until_stopped(self, lifecycle: Lifecycle, alive: impl Fn(bool) + Send + Sync) {
+        let mut after = None;
         loop {
             let step = tokio::select! {
                 () = lifecycle.soft().cancelled() => return,
-                step = self.reevaluate_once() => step,
+                step = self.reevaluate_once(after) => step,
             };
             alive(step.is_ok());
             match step {
-                Ok(step) if step.evaluated > 0 => continue,
-                Ok(_) => {}
+                Ok(step) => {
+                    after = step.last;
+                    if after.is_some() {
+                        continue;
+                    }
+                }
                 Err(error) => tracing::warn!(%error, "can't evaluate anew; trying again"),
             }
             tokio::select! {

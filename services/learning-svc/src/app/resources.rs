@@ -2,13 +2,12 @@
 
 use emend_core::{Event, Origin, ResourceKey, ResourceValue, Revision};
 use emend_runtime::{Error, store::retry_conflicts};
-use emend_wire::value;
 
 use super::{
     App,
     desk::{Because, Desk, InRevision},
     etag,
-    failure::{Failure, refused, resource_limit},
+    failure::{Failure, refused, value_too_large},
 };
 use crate::store::decisions::Actor;
 
@@ -64,13 +63,7 @@ impl App {
         let mut tx = self.store.begin().await?;
         let mut desk = Desk::open(&mut *tx, self.clock.now(), [put.key.clone()], 0).await?;
         etag::check(put.etag.as_deref(), &current_etag(&desk, &put.key))?;
-        let limit = desk.policy(&put.key).max_value_bytes;
-        if value::encode(&put.value).len() > limit as usize {
-            return Err(resource_limit(format!(
-                "the value has more than the {limit} bytes that the policy allows"
-            ))
-            .into());
-        }
+        desk.check_size(&put.key, &put.value).map_err(value_too_large)?;
         let event = Event::Put {
             value: put.value.clone(),
             origin: Origin::Operator,

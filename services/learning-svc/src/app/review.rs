@@ -2,13 +2,12 @@
 
 use emend_core::{CandidateId, Event, Namespace, OperationId, ResourceValue, Revision};
 use emend_runtime::{Error, store::retry_conflicts};
-use emend_wire::value;
 
 use super::{
     App,
     desk::{Because, Desk, InRevision},
     etag,
-    failure::{Failure, refused, resource_limit},
+    failure::{Failure, refused, value_too_large},
 };
 use crate::store::decisions::{Actor, CandidateRecord};
 
@@ -83,15 +82,8 @@ impl App {
 
         let (event, reason) = match &review.verdict {
             Verdict::Approve { edited, reason } => {
-                let limit = desk.policy(&key).max_value_bytes;
-                if edited
-                    .as_ref()
-                    .is_some_and(|edited| value::encode(edited).len() > limit as usize)
-                {
-                    return Err(resource_limit(format!(
-                        "the value has more than the {limit} bytes that the policy allows"
-                    ))
-                    .into());
+                if let Some(edited) = edited {
+                    desk.check_size(&key, edited).map_err(value_too_large)?;
                 }
                 let event = Event::Approve {
                     candidate: id,

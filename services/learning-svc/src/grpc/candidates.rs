@@ -146,9 +146,12 @@ impl CandidateService for Candidates {
         let request = request.into_inner();
         let query = query(&request);
         let (filter, after, limit) = list(&request, query).map_err(Error::from)?;
-        let (records, next) = self.app.list_candidates(&filter, after, limit).await?;
+        let (records, more) = self.app.list_candidates(&filter, after, limit).await?;
+        let (candidates, was_cut) = page::cut(records.iter().map(render::candidate).collect());
+        let last = records.iter().take(candidates.len()).next_back();
+        let next = last.filter(|_| more || was_cut).map(CandidatePosition::of);
         Ok(Response::new(pb::ListCandidatesResponse {
-            candidates: records.iter().map(render::candidate).collect(),
+            candidates,
             next_page_token: next.map(|next| token(query, next)).unwrap_or_default(),
         }))
     }

@@ -2,7 +2,8 @@
 
 use emend_core::{Counting, Origin, Status};
 use emend_proto::{common::v1 as common, learning::v1 as pb};
-use emend_wire::render;
+use emend_wire::{page, render};
+use prost::Message as _;
 
 use crate::{
     app::{
@@ -87,14 +88,21 @@ pub(super) fn candidate(record: &CandidateRecord) -> pb::Candidate {
     }
 }
 
+/// A candidate with what is shown of it: of each list as much as fits, and less feedback where all of it would be too much
+/// for one message.
 pub(super) fn candidate_details(details: CandidateDetails) -> pb::GetCandidateResponse {
-    pb::GetCandidateResponse {
+    let (votes, _) = page::cut(details.votes.into_iter().map(vote).collect());
+    let (rivals, _) = page::cut(details.rivals.iter().map(candidate).collect());
+    let (feedback, _) = page::cut(details.feedback.into_iter().map(feedback).collect());
+    let mut response = pb::GetCandidateResponse {
         candidate: Some(candidate(&details.record)),
-        votes: details.votes.into_iter().map(vote).collect(),
-        rivals: details.rivals.iter().map(candidate).collect(),
-        feedback: details.feedback.into_iter().map(feedback).collect(),
+        votes,
+        rivals,
+        feedback,
         history: details.history.into_iter().map(transition).collect(),
-    }
+    };
+    while response.encoded_len() >= 2 * page::MAX_PAGE_BYTES && response.feedback.pop().is_some() {}
+    response
 }
 
 fn vote(vote: LiveVote) -> pb::Vote {
@@ -178,5 +186,70 @@ pub(super) fn policy(in_force: &PolicyInForce) -> pb::Policy {
         etag: etag::of_version(policy.version),
         updated_at: in_force.stored.updated_at.map(render::timestamp),
         reevaluation_remaining: render::saturated(in_force.remaining),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_core::{Candidate, FeedbackId, Kind, Learned, ResourceKey, ResourceValue, Revision, RiskLevel};
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::store::decisions::KeptCandidate;
+
+    fn record() -> CandidateRecord {
+        let key = ResourceKey::parse("fund-admin", Some(Kind::InvocationPhrase), "p", "", "").unwrap();
+        let value = ResourceValue::new("p", Learned::Verb("v".to_owned()));
+        CandidateRecord {
+            candidate: Candidate {
+                id: value.candidate_id(key.contest_id()),
+                value,
+                status: Status::Pending,
+                reason: None,
+                origin: Origin::Votes,
+                edited_from: None,
+                hold: None,
+                decision_reason: Some("r".repeat(30_000)),
+                occurrences: 0,
+                reporters: 0,
+                net: 0,
+                risk: RiskLevel::Low,
+                threshold: 1,
+                policy_version: 0,
+                applied_threshold: None,
+                applied_revision: Revision(0),
+            },
+            key,
+            contest_pinned: false,
+            kept: KeptCandidate {
+                decided_by: Actor::caller(emend_core::Caller::system()),
+                created_at: Timestamp::UNIX_EPOCH,
+                updated_at: Timestamp::UNIX_EPOCH,
+                transitions: 0,
+                version: 0,
+            },
+        }
+    }
+
+    #[test]
+    fn a_candidate_with_much_feedback_and_many_rivals_fits_a_message() {
+        let feedback = FeedbackRecord {
+            feedback: FeedbackId(uuid::Uuid::nil()),
+            system_choice: String::new(),
+            reason: String::new(),
+            context: [("k".to_owned(), "c".repeat(30_000))].into(),
+            query_id: String::new(),
+            received_at: Timestamp::UNIX_EPOCH,
+            retracted: false,
+        };
+        let response = candidate_details(CandidateDetails {
+            record: record(),
+            votes: Vec::new(),
+            rivals: vec![record(); 100],
+            feedback: vec![feedback; 100],
+            history: Vec::new(),
+        });
+        assert!(response.encoded_len() < 4 * 1024 * 1024);
+        assert!(response.rivals.len() > 50 && response.feedback.len() > 50);
     }
 }

@@ -33,12 +33,17 @@ mod import;
 pub struct Resources {
     app: App,
     stream: Stream,
+    imports: import::Slots,
 }
 
 impl Resources {
     /// Reads from `stream`, writes with `app`.
     pub fn new(app: App, stream: Stream) -> Self {
-        Self { app, stream }
+        Self {
+            app,
+            stream,
+            imports: import::Slots::default(),
+        }
     }
 }
 
@@ -99,7 +104,7 @@ impl ResourceService for Resources {
         request: Request<Streaming<pb::ImportResourcesRequest>>,
     ) -> Result<Response<pb::ImportResourcesResponse>, Status> {
         let caller = caller_of(&request);
-        let response = import::run(&self.app, &caller, request.into_inner()).await?;
+        let response = import::run(&self.app, &self.imports, &caller, request.into_inner()).await?;
         Ok(Response::new(response))
     }
 
@@ -116,9 +121,11 @@ impl ResourceService for Resources {
             .list_revisions(&filter, before, limit)
             .await
             .map_err(Error::from)?;
-        let last = revisions.last().filter(|_| more).map(|last| last.revision.0);
+        let (revisions, was_cut) = page::cut(revisions.into_iter().map(render::revision).collect());
+        let last = revisions.last().filter(|_| more || was_cut);
+        let last = last.map(|last| last.revision);
         Ok(Response::new(pb::ListRevisionsResponse {
-            revisions: revisions.into_iter().map(render::revision).collect(),
+            revisions,
             next_page_token: last
                 .map(|last| page::number_token(query, last))
                 .unwrap_or_default(),

@@ -91,6 +91,16 @@ pub struct CandidatePosition {
     pub id: CandidateId,
 }
 
+impl CandidatePosition {
+    /// Where a candidate is in the list.
+    pub fn of(record: &CandidateRecord) -> Self {
+        Self {
+            created_at: record.kept.created_at.as_microsecond(),
+            id: record.candidate.id,
+        }
+    }
+}
+
 /// Which revisions to list.
 #[derive(Debug, Clone)]
 pub struct RevisionFilter {
@@ -151,8 +161,9 @@ pub trait DecisionStore: Send + Sync {
     /// How many contests that wait were last evaluated by an older version than `version`.
     async fn reevaluation_remaining(&self, key: &PolicyKey, version: i64) -> Result<u64>;
 
-    /// Some contests that wait and were last evaluated by an older version than the one in force.
-    async fn contests_to_reevaluate(&self, limit: u32) -> Result<Vec<ResourceKey>>;
+    /// Contests that wait and were last evaluated by an older version than the one in force: by id, behind `after`, at most
+    /// `limit`.
+    async fn contests_to_reevaluate(&self, after: Option<ContestId>, limit: u32) -> Result<Vec<ResourceKey>>;
 
     /// Everything that is applied to the log or counted, for audits: read in one consistent state.
     async fn audit(&self) -> Result<AuditRecords>;

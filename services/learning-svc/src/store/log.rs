@@ -11,6 +11,7 @@ use bytes::Bytes;
 use emend_core::{Caller, Epoch, NodeId};
 use emend_runtime::store::StoreError;
 use jiff::SignedDuration;
+use tokio::time::Instant;
 
 /// The head of the log in one consistent read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,15 +84,31 @@ pub struct Loaded {
     pub committed_at: i64,
 }
 
+/// A stream that a node opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opening {
+    /// An encoded `NodeInfo`.
+    pub info: Vec<u8>,
+    /// When, by this process: stores take how long ago that is off the database's time, the one clock that replicas share.
+    pub at: Instant,
+}
+
+impl Opening {
+    /// How long ago it was, in microseconds.
+    pub fn age_micros(&self) -> i64 {
+        i64::try_from(self.at.elapsed().as_micros()).unwrap_or(i64::MAX)
+    }
+}
+
 /// What became of a node's stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Connection {
-    /// It was opened; with an encoded `NodeInfo`.
-    Opened(Vec<u8>),
+    /// It was opened.
+    Opened(Opening),
     /// It ended.
     Closed,
-    /// It was opened and ended again; with an encoded `NodeInfo`.
-    OpenedAndClosed(Vec<u8>),
+    /// It was opened and ended again.
+    OpenedAndClosed(Opening),
 }
 
 /// What a replica learned of one node since it last wrote.
@@ -164,7 +181,8 @@ pub trait LogStore: Send + Sync + 'static {
     /// of several replicas that do this at once all follow the first.
     async fn mint_epoch(&self, old: Epoch, new: Epoch) -> Result<Epoch, StoreError>;
 
-    /// Notes what `replica` learned of its nodes. A close counts only if no other replica has opened since.
+    /// Notes what `replica` learned of its nodes. An opening counts only if no other replica's is newer, whichever was
+    /// written first, and a close only if no other replica's opening has counted since.
     async fn write_nodes(&self, replica: &str, writes: &[NodeWrite]) -> Result<(), StoreError>;
 
     /// Notes that `replica` still holds the streams that it opened and did not close.

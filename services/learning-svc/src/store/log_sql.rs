@@ -327,23 +327,26 @@ async fn write_node(
     write: &NodeWrite,
 ) -> Result<(), StoreError> {
     let (opened, closed) = match &write.connection {
-        Some(Connection::Opened(info)) => (Some(info), false),
-        Some(Connection::OpenedAndClosed(info)) => (Some(info), true),
+        Some(Connection::Opened(opening)) => (Some(opening), false),
+        Some(Connection::OpenedAndClosed(opening)) => (Some(opening), true),
         Some(Connection::Closed) => (None, true),
         None => (None, false),
     };
-    if let Some(info) = opened {
+    if let Some(opening) = opened {
+        // Written late, it must not take the place of the stream that the node opened elsewhere meanwhile.
         sqlx::query(AssertSqlSafe(format!(
             "INSERT INTO nodes (node_id, caller, replica, info, report, connected, connected_at, seen_at)
-             VALUES ($1, $2, $3, $4, $5, 1, {NOW_MICROS}, {NOW_MICROS})
+             VALUES ($1, $2, $3, $4, $5, 1, {NOW_MICROS} - $6, {NOW_MICROS})
              ON CONFLICT (node_id, caller) DO UPDATE SET info = excluded.info, replica = excluded.replica,
-               connected = 1, connected_at = excluded.connected_at, seen_at = excluded.seen_at"
+               connected = 1, connected_at = excluded.connected_at, seen_at = excluded.seen_at
+             WHERE nodes.replica = excluded.replica OR nodes.connected_at <= excluded.connected_at"
         )))
         .bind(write.node_id.as_str())
         .bind(write.caller.as_str())
         .bind(replica)
-        .bind(info.as_slice())
+        .bind(opening.info.as_slice())
         .bind(&[] as &[u8])
+        .bind(opening.age_micros())
         .execute(&mut **transaction)
         .await?;
     }

@@ -26,7 +26,8 @@ use crate::store::{
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// A page of revisions ends where it has shown so many changes, so that a response stays below a message's bound.
+/// A page of revisions ends where it has shown so many changes, so that no more are read than are likely to fit a message.
+/// Whether they do is for whoever renders them to see.
 const CHANGES_PER_PAGE: i64 = 2_000;
 
 const CANDIDATE_RECORD: &str = "SELECT k.candidate_id, k.contest_id, k.value, k.status, k.status_reason, k.origin, \
@@ -245,13 +246,17 @@ impl DecisionStore for Backend {
         rows.first().map_or(Ok(0), |row| Ok(row.parse()?.1))
     }
 
-    async fn contests_to_reevaluate(&self, limit: u32) -> Result<Vec<ResourceKey>> {
+    async fn contests_to_reevaluate(&self, after: Option<ContestId>, limit: u32) -> Result<Vec<ResourceKey>> {
         let mut query = QueryBuilder::new(
             "SELECT c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id FROM \
              (SELECT namespace, kind, max(version) AS version FROM policies GROUP BY namespace, kind) AS p \
              JOIN contests AS c ON c.namespace = p.namespace AND c.kind = p.kind AND c.policy_version < p.version \
-             WHERE c.pending = 1 LIMIT ",
+             WHERE c.pending = 1",
         );
+        if let Some(after) = after {
+            query.push(" AND c.contest_id > ").push_bind(after.to_string());
+        }
+        query.push(" ORDER BY c.contest_id LIMIT ");
         query.push_bind(i64::from(limit));
         let rows = self.rows::<KeyRow>(query).await?;
         rows.iter().map(|row| row.parse("contests")).collect()

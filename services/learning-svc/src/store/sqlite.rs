@@ -33,7 +33,7 @@ pub(super) type Db = sqlx::Sqlite;
 pub(super) type Backend = SqliteStore;
 
 /// The database's time in microseconds since 1970, as an SQL expression.
-pub(super) const NOW_MICROS: &str = "CAST(unixepoch('subsec') * 1000000 AS INTEGER)";
+pub(super) const NOW_MICROS: &str = "CAST(round(unixepoch('now', 'subsec') * 1000000) AS INTEGER)";
 /// Locks the rows of a SELECT. The one writer holds the whole file.
 pub(super) const FOR_UPDATE: &str = "";
 

@@ -24,9 +24,9 @@ use emend_wire::{
 };
 use jiff::SignedDuration;
 use prost::Message as _;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::Instant};
 
-use crate::store::log::{Connection, Head, LogStore, NodePage, NodeRow, NodeWrite};
+use crate::store::log::{Connection, Head, LogStore, NodePage, NodeRow, NodeWrite, Opening};
 
 /// How many nodes are written in one transaction.
 const WRITE_PAGE: usize = 500;
@@ -84,7 +84,10 @@ impl Nodes {
             let mut registry = self.lock();
             *registry.open.entry(key.clone()).or_default() += 1;
             let pending = registry.pending.entry(key.clone()).or_default();
-            pending.connection = Some(Connection::Opened(info.encode_to_vec()));
+            pending.connection = Some(Connection::Opened(Opening {
+                info: info.encode_to_vec(),
+                at: Instant::now(),
+            }));
         }
         self.dirty.notify_one();
         OpenStream {
@@ -257,9 +260,10 @@ pub struct ListNodes {
 fn merge(first: Option<Connection>, then: Option<Connection>) -> Option<Connection> {
     match (first, then) {
         // Closed before the opening was written: the node must still become known.
-        (Some(Connection::Opened(info) | Connection::OpenedAndClosed(info)), Some(Connection::Closed)) => {
-            Some(Connection::OpenedAndClosed(info))
-        }
+        (
+            Some(Connection::Opened(opening) | Connection::OpenedAndClosed(opening)),
+            Some(Connection::Closed),
+        ) => Some(Connection::OpenedAndClosed(opening)),
         (first, then) => then.or(first),
     }
 }

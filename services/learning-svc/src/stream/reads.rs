@@ -84,7 +84,7 @@ pub async fn list_resources(
         kinds.retain(|kind| list.kinds.contains(kind));
     }
     let mut resources = Vec::new();
-    let mut next_page_token = String::new();
+    let mut more = false;
     'kinds: for kind in kinds {
         let (from, included) = match &list.after {
             Some(after) if kind < after.kind => continue,
@@ -96,14 +96,17 @@ pub async fn list_resources(
                 break;
             }
             if resources.len() == list.limit {
-                next_page_token = resources
-                    .last()
-                    .map_or_else(String::new, |last| token(list.hash, last));
+                more = true;
                 break 'kinds;
             }
             resources.push(resource(entry)?);
         }
     }
+    let (resources, was_cut) = page::cut(resources);
+    let next_page_token = match resources.last() {
+        Some(end) if more || was_cut => token(list.hash, end),
+        _ => String::new(),
+    };
     Ok(pb::ListResourcesResponse {
         resources,
         next_page_token,

@@ -11,13 +11,14 @@ use async_trait::async_trait;
 use emend_core::{Epoch, NodeId};
 use emend_runtime::{Entropy, ManualClock, store::StoreError};
 use jiff::SignedDuration;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 pub(crate) use self::client::{Client, Held, Key, covered, model};
 use super::{Settings, Stream};
 use crate::store::log::{
     Connection, Head, Loaded, LogPage, LogStore, LoggedChange, LoggedRevision, NodePage, NodeRow, NodeWrite,
-    Sink,
+    Opening, Sink,
     suite::{TestLog, Written, stamp},
 };
 
@@ -25,7 +26,10 @@ use crate::store::log::{
 struct Inner {
     head: Option<Head>,
     revisions: Vec<LoggedRevision>,
+    /// With the replica that holds its stream.
     nodes: BTreeMap<(String, String), (NodeRow, String)>,
+    /// When each node opened the stream that counts: this log's own clock stands still while streams are opened.
+    opened: BTreeMap<(String, String), Instant>,
     now: i64,
     failing: bool,
 }
@@ -42,6 +46,7 @@ impl MemoryLog {
             head: None,
             revisions: Vec::new(),
             nodes: BTreeMap::new(),
+            opened: BTreeMap::new(),
             now: 1_767_225_600_000_000,
             failing: false,
         })))
@@ -229,7 +234,16 @@ impl LogStore for MemoryLog {
                 write.node_id.as_str().to_owned(),
                 write.caller.as_str().to_owned(),
             );
-            if let Some(Connection::Opened(info) | Connection::OpenedAndClosed(info)) = &write.connection {
+            let opening = match &write.connection {
+                Some(Connection::Opened(opening) | Connection::OpenedAndClosed(opening)) => Some(opening),
+                Some(Connection::Closed) | None => None,
+            };
+            let counts = |opening: &&Opening| {
+                let held = inner.nodes.get(&key).is_some_and(|(_, by)| by == replica);
+                held || inner.opened.get(&key).is_none_or(|at| *at <= opening.at)
+            };
+            if let Some(opening) = opening.filter(counts) {
+                inner.opened.insert(key.clone(), opening.at);
                 let (row, by) = inner.nodes.entry(key.clone()).or_insert_with(|| {
                     let row = NodeRow {
                         node_id: key.0.clone(),
@@ -242,7 +256,7 @@ impl LogStore for MemoryLog {
                     };
                     (row, String::new())
                 });
-                row.info.clone_from(info);
+                row.info.clone_from(&opening.info);
                 row.connected = true;
                 (row.connected_at, row.seen_at) = (now, now);
                 replica.clone_into(by);

@@ -18,7 +18,7 @@ use crate::{
         revert::Revert,
         review::Verdict,
     },
-    store::decisions::{CandidateFilter, RevisionFilter},
+    store::decisions::{CandidateFilter, CandidatePosition, RevisionFilter},
 };
 
 on_both_databases!(
@@ -299,11 +299,11 @@ async fn candidates_are_listed_in_pages_newest_first(world: &World) {
     };
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
-        let (page, next) = app.list_candidates(&filter, after, 3).await.unwrap();
+        let (page, more) = app.list_candidates(&filter, after, 3).await.unwrap();
+        after = page.last().map(CandidatePosition::of);
         seen.extend(page);
-        match next {
-            Some(next) => after = Some(next),
-            None => break,
+        if !more {
+            break;
         }
     }
     assert_eq!(seen.len(), 7);
@@ -315,8 +315,8 @@ async fn candidates_are_listed_in_pages_newest_first(world: &World) {
         key: Some("p3".to_owned()),
         ..filter.clone()
     };
-    let (page, next) = app.list_candidates(&one_key, None, 3).await.unwrap();
-    assert_eq!((page.len(), next), (1, None));
+    let (page, more) = app.list_candidates(&one_key, None, 3).await.unwrap();
+    assert_eq!((page.len(), more), (1, false));
     let none = CandidateFilter {
         statuses: vec![Status::Rejected],
         ..filter

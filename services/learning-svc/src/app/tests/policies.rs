@@ -22,6 +22,7 @@ on_both_databases!(
     a_change_out_of_bounds_is_refused_and_changes_nothing,
     changes_at_once_lose_none,
     a_lowered_threshold_promotes_what_waits_in_resumable_steps,
+    a_pass_goes_on_behind_what_could_not_be_evaluated,
     a_raised_risk_sends_what_waits_to_review,
     several_replicas_evaluate_each_contest_once,
     a_raised_threshold_withdraws_nothing,
@@ -142,13 +143,13 @@ async fn a_lowered_threshold_promotes_what_waits_in_resumable_steps(world: &Worl
     let in_force = set(&app, Kind::InvocationPhrase, |policy| policy.threshold = 1).await;
     assert_eq!(in_force.remaining, 300);
 
-    let first = app.reevaluate_once().await.unwrap();
+    let first = app.reevaluate_once(None).await.unwrap();
     assert!(first.evaluated > 0 && first.evaluated < 300);
     // Another replica, or this one after a restart, goes on where the first stopped.
     let other = world.instance().await;
     let remaining = app.policy(&key(Kind::InvocationPhrase)).await.unwrap().remaining;
     assert_eq!(remaining, 300 - first.evaluated as u64);
-    while other.reevaluate_once().await.unwrap().evaluated > 0 {}
+    while other.reevaluate_once(None).await.unwrap().evaluated > 0 {}
     assert_eq!(
         app.policy(&key(Kind::InvocationPhrase)).await.unwrap().remaining,
         0
@@ -163,6 +164,34 @@ async fn a_lowered_threshold_promotes_what_waits_in_resumable_steps(world: &Worl
     assert_sound(&app).await;
 }
 
+async fn a_pass_goes_on_behind_what_could_not_be_evaluated(world: &World) {
+    let app = world.instance().await;
+    let events: Vec<_> = (0..5)
+        .map(|n| world.phrase("ann", &format!("p{n}"), "v"))
+        .collect();
+    super::world::apply(&app, &events).await;
+    set(&app, Kind::InvocationPhrase, |policy| policy.threshold = 1).await;
+    let (mut passed, mut after) = (Vec::new(), None);
+    // Nothing is evaluated here, as if all of it failed.
+    loop {
+        let keys = app.store.contests_to_reevaluate(after, 2).await.unwrap();
+        after = keys.last().map(emend_core::ResourceKey::contest_id);
+        if after.is_none() {
+            break;
+        }
+        passed.extend(keys.iter().map(emend_core::ResourceKey::contest_id));
+    }
+    assert_eq!(passed.len(), 5);
+    assert!(passed.is_sorted(), "each once, by id");
+    let step = app.reevaluate_once(Some(passed[1])).await.unwrap();
+    assert_eq!((step.evaluated, step.last), (3, Some(passed[4])));
+    assert_eq!(app.reevaluate_once(step.last).await.unwrap().last, None);
+    assert_eq!(
+        app.policy(&key(Kind::InvocationPhrase)).await.unwrap().remaining,
+        2
+    );
+}
+
 async fn a_raised_risk_sends_what_waits_to_review(world: &World) {
     let app = world.instance().await;
     one(&app, &world.phrase("ann", "p", "v")).await;
@@ -170,7 +199,7 @@ async fn a_raised_risk_sends_what_waits_to_review(world: &World) {
         policy.risk = RiskLevel::High;
     })
     .await;
-    app.reevaluate_once().await.unwrap();
+    app.reevaluate_once(None).await.unwrap();
     let record = candidate(&app, "p", "v").await;
     assert_eq!(record.candidate.status, Status::AwaitingReview);
     for reporter in ["bob", "cid", "dan"] {
@@ -182,7 +211,7 @@ async fn a_raised_risk_sends_what_waits_to_review(world: &World) {
         policy.risk = RiskLevel::Medium;
     })
     .await;
-    app.reevaluate_once().await.unwrap();
+    app.reevaluate_once(None).await.unwrap();
     assert_eq!(verb(&app, "p").await.as_deref(), Some("v"));
     assert_sound(&app).await;
 }
@@ -194,7 +223,7 @@ async fn several_replicas_evaluate_each_contest_once(world: &World) {
         .collect();
     super::world::apply(&one_app, &events).await;
     set(&one_app, Kind::InvocationPhrase, |policy| policy.threshold = 1).await;
-    let (first, second) = tokio::join!(one_app.reevaluate_once(), two.reevaluate_once());
+    let (first, second) = tokio::join!(one_app.reevaluate_once(None), two.reevaluate_once(None));
     first.unwrap();
     second.unwrap();
     assert_eq!(head(&one_app).await, 100);
@@ -214,7 +243,7 @@ async fn a_raised_threshold_withdraws_nothing(world: &World) {
     }
     one(&app, &world.phrase("dan", "p", "w")).await;
     set(&app, Kind::InvocationPhrase, |policy| policy.threshold = 10).await;
-    app.reevaluate_once().await.unwrap();
+    app.reevaluate_once(None).await.unwrap();
     assert_eq!(verb(&app, "p").await.as_deref(), Some("v"));
     assert_sound(&app).await;
 }

@@ -1,13 +1,20 @@
 //! Reads an import: a header, then rows, each parsed as it comes.
 //!
 //! Rows wait in memory, parsed, until the last has come: what is written is decided in the order of keys, and all or
-//! nothing knows only then whether it is all. [`SPOOL_BYTES`] bounds it.
+//! nothing knows only then whether it is all. [`SPOOL_BYTES`] bounds one import, [`Slots`] how many there are at once, and
+//! [`IDLE`] how long a silent sender keeps its slot.
+
+use std::{sync::Arc, time::Duration};
 
 use emend_core::{Caller, FieldViolation, Namespace, OperationId, Violations};
 use emend_proto::learning::v1::{self as pb, import_resources_request::Message};
 use emend_runtime::Error;
 use emend_wire::parse as wire;
 use futures::{Stream, StreamExt as _};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
 use tonic::Status;
 
 use super::parse;
@@ -29,6 +36,36 @@ const ERRORS: usize = 1_000;
 /// Bad rows that a refusal names: a status travels in HTTP/2 headers, which clients bound at 8 to 16 KiB.
 const ERRORS_IN_STATUS: usize = 20;
 
+/// Imports at once in one process.
+const IMPORTS: usize = 2;
+/// After which time another import may find a slot.
+const BUSY_FOR: Duration = Duration::from_secs(10);
+/// How long the sender of an import may be silent.
+const IDLE: Duration = Duration::from_mins(1);
+
+/// Bounds how many imports one process takes in at once, and so the memory that they take. Clones share it.
+#[derive(Debug, Clone)]
+pub(super) struct Slots(Arc<Semaphore>);
+
+impl Default for Slots {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(IMPORTS)))
+    }
+}
+
+impl Slots {
+    /// A slot, until it is dropped.
+    fn take(&self) -> Result<OwnedSemaphorePermit, Error> {
+        Arc::clone(&self.0)
+            .try_acquire_owned()
+            .map_err(|_| Error::ResourceExhausted {
+                reason: "IMPORTS_BUSY",
+                message: format!("{IMPORTS} imports are under way here already, which is as many as may be"),
+                retry_after: Some(BUSY_FOR),
+            })
+    }
+}
+
 /// What was read so far.
 struct Spool {
     namespace: Namespace,
@@ -42,18 +79,14 @@ struct Spool {
 /// Reads and runs an import.
 pub(super) async fn run(
     app: &App,
+    slots: &Slots,
     caller: &Caller,
     messages: impl Stream<Item = Result<pb::ImportResourcesRequest, Status>>,
 ) -> Result<pb::ImportResourcesResponse, Error> {
+    let _slot = slots.take()?;
     let mut messages = std::pin::pin!(messages);
     let operation = OperationId(app.entropy.uuid_v7(app.clock.now()));
-    let import = match messages
-        .next()
-        .await
-        .transpose()
-        .map_err(|status| broken(&status))?
-        .and_then(|first| first.message)
-    {
+    let import = match next(&mut messages).await?.and_then(|first| first.message) {
         Some(Message::Header(header)) => self::header(caller, &header, operation)?,
         _ => return Err(Error::invalid("header", "is required in the first message")),
     };
@@ -65,8 +98,8 @@ pub(super) async fn run(
         rejected: 0,
         errors: Vec::new(),
     };
-    while let Some(message) = messages.next().await {
-        match message.map_err(|status| broken(&status))?.message {
+    while let Some(message) = next(&mut messages).await? {
+        match message.message {
             Some(Message::Rows(rows)) => spool.take(&rows.rows)?,
             Some(Message::Header(_)) => {
                 return Err(Error::invalid("header", "must be in the first message only"));
@@ -79,6 +112,22 @@ pub(super) async fn run(
     }
     let imported = app.import(&import, std::mem::take(&mut spool.rows)).await?;
     Ok(spool.response(&import, imported))
+}
+
+/// The next message; none at the end.
+async fn next(
+    messages: &mut (impl Stream<Item = Result<pb::ImportResourcesRequest, Status>> + Unpin),
+) -> Result<Option<pb::ImportResourcesRequest>, Error> {
+    match timeout(IDLE, messages.next()).await {
+        Ok(message) => message.transpose().map_err(|status| broken(&status)),
+        Err(_) => Err(Error::Aborted {
+            reason: "IMPORT_STALLED",
+            message: format!(
+                "nothing came for {} s, so nothing was imported: send it again",
+                IDLE.as_secs()
+            ),
+        }),
+    }
 }
 
 /// The client went away, or sent what is no message.
@@ -242,5 +291,42 @@ impl Spool {
             last_revision: imported.last.0,
             errors: errors.collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tonic::Code;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_import_whose_sender_falls_silent_is_given_up() {
+        let mut silent = std::pin::pin!(futures::stream::pending());
+        let stalled = timeout(2 * IDLE, next(&mut silent)).await.unwrap().unwrap_err();
+        assert_eq!(
+            (stalled.code(), stalled.reason()),
+            (Code::Aborted, "IMPORT_STALLED")
+        );
+    }
+
+    #[test]
+    fn two_imports_are_taken_in_at_once() {
+        let slots = Slots::default();
+        let (first, _second) = (slots.take().unwrap(), slots.clone().take().unwrap());
+        let busy = slots.take().unwrap_err();
+        assert_eq!(
+            (busy.code(), busy.reason()),
+            (Code::ResourceExhausted, "IMPORTS_BUSY")
+        );
+        assert!(matches!(
+            busy,
+            Error::ResourceExhausted {
+                retry_after: Some(_),
+                ..
+            }
+        ));
+        drop(first);
+        assert!(slots.take().is_ok());
     }
 }

@@ -45,6 +45,7 @@ on_both_databases!(
     what_was_put_is_read_back_at_once_and_by_another_instance_soon,
     reviews_put_the_queue_in_order,
     an_import_reports_bad_rows_and_imports_the_others,
+    a_third_import_at_once_is_told_to_come_back,
     a_changed_policy_is_worked_on_in_the_background,
     a_restart_loses_nothing,
     what_can_not_be_done_says_why,
@@ -303,6 +304,44 @@ fn approve(candidate: &pb::Candidate) -> pb::ApproveCandidateRequest {
         etag: candidate.etag.clone(),
         ..pb::ApproveCandidateRequest::default()
     }
+}
+
+async fn a_third_import_at_once_is_told_to_come_back(database: &Database) {
+    let served = Served::on(database).await;
+    let header = pb::ImportResourcesRequest {
+        message: Some(Message::Header(pb::ImportHeader {
+            namespace: NAMESPACE.to_owned(),
+            ..pb::ImportHeader::default()
+        })),
+    };
+    let (mut senders, mut imports) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        let (sender, messages) = tokio::sync::mpsc::channel(1);
+        sender.send(header.clone()).await.unwrap();
+        senders.push(sender);
+        let mut client = served.resources();
+        imports.push(tokio::spawn(async move {
+            client.import_resources(ReceiverStream::new(messages)).await
+        }));
+    }
+    // Two wait for more to come; whichever came last is refused.
+    let (busy, _, under_way) = timeout(SOON, futures::future::select_all(imports))
+        .await
+        .expect("refused in time");
+    let busy = busy.unwrap().unwrap_err();
+    let explained = Explained::from(&busy);
+    assert_eq!(
+        (busy.code(), explained.reason.as_deref()),
+        (Code::ResourceExhausted, Some("IMPORTS_BUSY"))
+    );
+    assert!(explained.retry_after.is_some());
+    drop(senders);
+    for import in under_way {
+        timeout(SOON, import).await.unwrap().unwrap().unwrap();
+    }
+    let one_more = futures::stream::iter([header]);
+    served.resources().import_resources(one_more).await.unwrap();
+    served.stop().await;
 }
 
 async fn an_import_reports_bad_rows_and_imports_the_others(database: &Database) {

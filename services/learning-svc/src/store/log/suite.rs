@@ -237,6 +237,13 @@ fn node(id: &str, caller: &str, connection: Option<Connection>, report: Option<&
     }
 }
 
+fn opening(seconds_ago: u64) -> Opening {
+    Opening {
+        info: b"info".to_vec(),
+        at: Instant::now() - std::time::Duration::from_secs(seconds_ago),
+    }
+}
+
 async fn listed(log: &impl TestLog) -> Vec<(String, String, bool, Vec<u8>)> {
     let day = SignedDuration::from_hours(24);
     let page = log.list_nodes(None, 100, day).await.unwrap();
@@ -247,13 +254,13 @@ async fn listed(log: &impl TestLog) -> Vec<(String, String, bool, Vec<u8>)> {
 
 pub(crate) async fn nodes_are_written_listed_and_forgotten(log: impl TestLog) {
     log.create_head(epoch(1)).await.unwrap();
-    let opened = || Some(Connection::Opened(b"info".to_vec()));
-    let flash = Some(Connection::OpenedAndClosed(b"info".to_vec()));
+    let opened = |seconds_ago| Some(Connection::Opened(opening(seconds_ago)));
+    let flash = Some(Connection::OpenedAndClosed(opening(20)));
     log.write_nodes(
         "r1",
         &[
-            node("b", "me", opened(), None),
-            node("a", "me", opened(), Some(b"first")),
+            node("b", "me", opened(20), None),
+            node("a", "me", opened(20), Some(b"first")),
             node("a", "you", flash, None),
             node("nobody", "me", Some(Connection::Closed), Some(b"lost")),
         ],
@@ -278,7 +285,7 @@ pub(crate) async fn nodes_are_written_listed_and_forgotten(log: impl TestLog) {
     );
 
     // The node moved to another replica before the first noted that its stream had ended.
-    log.write_nodes("r2", &[node("a", "me", opened(), None)])
+    log.write_nodes("r2", &[node("a", "me", opened(10), None)])
         .await
         .unwrap();
     log.write_nodes("r1", &[node("a", "me", Some(Connection::Closed), None)])
@@ -307,6 +314,28 @@ pub(crate) async fn nodes_are_written_listed_and_forgotten(log: impl TestLog) {
     assert!(listed(&log).await.is_empty());
 }
 
+pub(crate) async fn an_opening_that_is_written_late_does_not_hide_a_newer_one_on_another_replica(
+    log: impl TestLog,
+) {
+    log.create_head(epoch(1)).await.unwrap();
+    let newer = node("a", "me", Some(Connection::Opened(opening(10))), None);
+    log.write_nodes("r2", &[newer]).await.unwrap();
+    for late in [
+        Connection::Opened(opening(60)),
+        Connection::OpenedAndClosed(opening(60)),
+        Connection::Closed,
+    ] {
+        log.write_nodes("r1", &[node("a", "me", Some(late), None)])
+            .await
+            .unwrap();
+        assert!(listed(&log).await[0].2, "r2 holds its stream");
+    }
+    // What a replica says of its own streams counts in the order in which it says it.
+    let closed = node("a", "me", Some(Connection::OpenedAndClosed(opening(60))), None);
+    log.write_nodes("r2", &[closed]).await.unwrap();
+    assert!(!listed(&log).await[0].2);
+}
+
 /// Stamps the suite for one kind of log; `open` answers with a log, or none where the test is skipped, and what it needs.
 macro_rules! stamp {
     ($open:expr, $($test:ident),* $(,)?) => {
@@ -329,6 +358,7 @@ macro_rules! stamp {
             the_horizon_rises_by_age_and_by_count_and_never_falls,
             of_several_replicas_the_first_mints_the_epoch,
             nodes_are_written_listed_and_forgotten,
+            an_opening_that_is_written_late_does_not_hide_a_newer_one_on_another_replica,
         );
     };
 }

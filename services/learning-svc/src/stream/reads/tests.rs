@@ -91,6 +91,40 @@ async fn a_resource_is_found_by_its_key_in_any_form() {
 }
 
 #[tokio::test]
+async fn a_page_of_large_resources_ends_where_a_client_could_not_decode_more() {
+    let long = "\u{1d538}".repeat(500);
+    let changes: Vec<_> = (0..1_000).map(|n| verb(&format!("{n:04}{long}"), "x")).collect();
+    let stream = stream(&changes).await;
+    let mut request = pb::ListResourcesRequest {
+        namespace: "a".into(),
+        page_size: 1_000,
+        ..Default::default()
+    };
+    let (mut keys, mut pages) = (Vec::new(), 0);
+    loop {
+        let page = list_resources(&stream, request.clone(), None).await.unwrap();
+        assert!(
+            page.encoded_len() < 4 * 1024 * 1024,
+            "{} bytes",
+            page.encoded_len()
+        );
+        keys.extend(
+            page.resources
+                .into_iter()
+                .map(|resource| resource.key.unwrap().key),
+        );
+        pages += 1;
+        if page.next_page_token.is_empty() {
+            break;
+        }
+        request.page_token = page.next_page_token;
+    }
+    assert!(pages > 1);
+    assert_eq!(keys.len(), 1_000);
+    assert!(keys.is_sorted(), "each once");
+}
+
+#[tokio::test]
 async fn a_state_that_is_not_there_yet_is_waited_for_and_then_unavailable() {
     let stream = stream(&[verb("a", "x")]).await;
     let request = pb::GetResourceRequest {
