@@ -4,10 +4,10 @@
 //! whoever calls passes in what is so and gets back what follows. That is why every rule can be tested in a line.
 //!
 //! * [`ids`] and [`violation`]: values that exist only if they are valid, and what was wrong where they are not.
-//! * [`normalize`]: one form for every way of writing a phrase.
+//! * [`mod@normalize`]: one form for every way of writing a phrase.
 //! * [`kinds`] and [`resource`]: what can be learned.
 //! * [`correction`] and [`reporter`]: what people say is wrong, what it proposes, and who they are.
-//! * [`policy`], [`contest`], [`decide`]: how much it takes to learn something.
+//! * [`policy`], [`contest`], [`mod@decide`]: how much it takes to learn something.
 //! * [`outcome`]: what a reporter is told.
 //! * [`lookup`]: what a node answers.
 //! * [`digest`]: whether two parties hold the same.
