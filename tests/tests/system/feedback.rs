@@ -1,13 +1,13 @@
 //! From feedback to learned: nothing that was answered is lost, nothing counts twice, and what learning-svc cannot take
 //! today it gets tomorrow.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use emend_proto::{
     common::v1::{Correction, OutcomeState, Reporter, correction::Correction as Form},
     feedback::v1::{
-        BatchSubmitFeedbackRequest, DeliveryState, ListDeadLettersRequest, RedriveDeadLettersRequest,
-        RetractFeedbackRequest, SubmitFeedbackRequest, Wait,
+        BatchSubmitFeedbackRequest, DeadLetter, DeliveryState, ListDeadLettersRequest,
+        RedriveDeadLettersRequest, RetractFeedbackRequest, SubmitFeedbackRequest, Wait,
     },
     learning::v1::{
         Event, EventResult, FeedbackRecorded, FeedbackRedacted, FeedbackRetracted, IngestRequest, event,
@@ -203,8 +203,11 @@ both_databases! {
             Ok(page.dead_letters)
         })
         .await;
-        let listed: Vec<_> = letters.iter().map(|letter| letter.feedback_id.clone()).collect();
-        assert_eq!(listed, ids, "oldest first");
+        // Those that died in the same moment come in any order.
+        let died = |letter: &DeadLetter| letter.dead_at.map(|at| (at.seconds, at.nanos));
+        assert!(letters.is_sorted_by_key(died), "oldest first: {letters:?}");
+        let listed: BTreeSet<_> = letters.iter().map(|letter| letter.feedback_id.clone()).collect();
+        assert_eq!(listed, ids.iter().cloned().collect());
         assert!(letters.iter().all(|letter| {
             letter.code == i32::from(Code::InvalidArgument) && letter.error.contains(REFUSAL)
                 && letter.attempts >= 1 && letter.dead_at.is_some()

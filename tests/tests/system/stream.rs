@@ -240,10 +240,10 @@ both_databases! {
                 .collect();
             let header = ImportHeader { namespace: NAMESPACE.into(), ..ImportHeader::default() };
             learning.import(header, rows).await.unwrap();
+            // While the other reads nothing.
+            lively.until(learning.head().await).await;
         }
-        let head = learning.head().await;
-        lively.until(head).await;
-        stalled.until(head).await;
+        stalled.until(learning.head().await).await;
         assert_equals_the_database(&lively, system).await;
         assert_equals_the_database(&stalled, system).await;
     }
