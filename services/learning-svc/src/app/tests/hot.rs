@@ -12,6 +12,7 @@ use crate::app::{App, hot::WORTH_KEEPING, ingest::IngestEvent};
 on_both_databases!(
     whatever_several_instances_write_in_turn_the_counts_are_those_of_the_ballots,
     where_more_vote_than_count_older_votes_step_in_for_what_is_taken_back,
+    a_vote_that_takes_the_place_of_another_is_seen_by_the_other_instance,
 );
 
 const PHRASE: &str = "set up a csa";
@@ -63,23 +64,11 @@ async fn whatever_several_instances_write_in_turn_the_counts_are_those_of_the_ba
         let app = &instances[draw(&entropy, 2)];
         let mut events = Vec::new();
         for _ in 0..=draw(&entropy, 3) {
-            let event = match draw(&entropy, 5) {
+            let event = match draw(&entropy, 4) {
                 0 | 1 => {
                     let event = vote(draw(&entropy, 3_000));
                     cast.push(event.clone());
                     event
-                }
-                2 => {
-                    // Nothing comes of its figures where the vote replaces one that is taken back at once.
-                    let event = cast.swap_remove(draw(&entropy, cast.len()));
-                    events.push(world.retraction(&event));
-                    let again = IngestEvent {
-                        id: emend_core::EventId(entropy.uuid_v4()),
-                        feedback: emend_core::FeedbackId(entropy.uuid_v4()),
-                        ..event
-                    };
-                    cast.push(again.clone());
-                    again
                 }
                 _ => world.retraction(&cast.swap_remove(draw(&entropy, cast.len()))),
             };
@@ -116,21 +105,38 @@ async fn whatever_several_instances_write_in_turn_the_counts_are_those_of_the_ba
 async fn where_more_vote_than_count_older_votes_step_in_for_what_is_taken_back(world: &World) {
     let app = world.instance().await;
     policies::set(&app, Kind::InvocationPhrase, |policy| {
-        policy.max_counted_feedback = 100;
+        policy.max_counted_feedback = 250;
     })
     .await;
     // More than are read at once.
-    let votes: Vec<IngestEvent> = (0..1_250)
+    let votes: Vec<IngestEvent> = (0..1_400)
         .map(|n| world.phrase(&format!("r{n}"), PHRASE, VERBS[0]))
         .collect();
     apply(&app, &votes).await;
     let reporters = async || candidates(&app).await[0].candidate.reporters;
-    assert_eq!(reporters().await, 100);
+    assert_eq!(reporters().await, 250);
     let newest_first: Vec<IngestEvent> = votes.iter().rev().map(|vote| world.retraction(vote)).collect();
-    apply(&app, &newest_first[..1_140]).await;
-    assert_eq!(reporters().await, 100, "110 are left");
-    one(&app, &newest_first[1_140]).await;
-    apply(&app, &newest_first[1_141..1_200]).await;
-    assert_eq!(reporters().await, 50);
+    let other = world.instance().await;
+    apply(&other, &newest_first[..1_030]).await;
+    assert_eq!(reporters().await, 250, "370 are left");
+    apply(&other, &newest_first[1_030..1_155]).await;
+    assert_eq!(reporters().await, 245);
     assert_sound(&app).await;
+}
+
+async fn a_vote_that_takes_the_place_of_another_is_seen_by_the_other_instance(world: &World) {
+    let (one_instance, other) = (world.instance().await, world.instance().await);
+    let votes: Vec<IngestEvent> = (0..WORTH_KEEPING + 50)
+        .map(|n| world.phrase(&format!("r{n}"), PHRASE, VERBS[0]))
+        .collect();
+    apply(&one_instance, &votes).await;
+    // All figures come out as they were.
+    let again = IngestEvent {
+        id: world.phrase("x", PHRASE, VERBS[0]).id,
+        feedback: world.phrase("x", PHRASE, VERBS[0]).feedback,
+        ..votes[7].clone()
+    };
+    apply(&other, &[world.retraction(&votes[7]), again.clone()]).await;
+    one(&one_instance, &world.retraction(&again)).await;
+    assert_counted(world, &one_instance, "reporter 7 has no vote left").await;
 }
