@@ -24,7 +24,7 @@ use crate::{
     failure::{Failure, Result},
     output::Output,
     pair::{GRACE, Pair},
-    replay::{dataset::Dataset, report::Report, simulation::Settings},
+    replay::{dataset::Dataset, report::Report, reporters::Habits, simulation::Settings},
 };
 
 /// Which data, how much of it, and who reports.
@@ -82,6 +82,9 @@ pub struct Args {
     /// Who errs or attacks disputes right answers too
     #[arg(long)]
     attack_right_answers: bool,
+    /// The share of the answers they think right that people confirm, 0 to 1 [default: 0; 0.2 with --attack-right-answers]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    confirmations: Option<f64>,
     /// How much more often the most frequent query comes than the others: the exponent of Zipf's law
     #[arg(long, default_value_t = 1.0, value_name = "NUMBER", value_parser = exponent)]
     zipf_exponent: f64,
@@ -97,6 +100,19 @@ pub struct Args {
     /// Also write a chart to this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+}
+
+/// How often people confirm where right answers are under attack and nothing else is said.
+const CONFIRMATIONS_UNDER_ATTACK: f64 = 0.2;
+
+impl Args {
+    fn confirmations(&self) -> f64 {
+        self.confirmations.unwrap_or(if self.attack_right_answers {
+            CONFIRMATIONS_UNDER_ATTACK
+        } else {
+            0.0
+        })
+    }
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -147,7 +163,10 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         reporters: args.reporters,
         noise: args.noise,
         colluders: args.colluders,
-        attack_right_answers: args.attack_right_answers,
+        habits: Habits {
+            attack_right_answers: args.attack_right_answers,
+            confirmations: args.confirmations(),
+        },
         zipf_exponent: args.zipf_exponent,
         threshold: args.threshold,
         seed: args.seed,
