@@ -100,22 +100,22 @@ impl HotContests {
 
     /// Keeps the ballots of a contest that was committed looking like this. Those that were used longest ago make room.
     pub fn keep(&self, contest: ContestId, seal: Seal, ballots: Ballots) {
-        let mut shelf = self.shelf();
-        shelf.remove(contest);
+        let mut here = self.shelf();
+        here.remove(contest);
         if !(WORTH_KEEPING..=self.most).contains(&ballots.len()) {
             return;
         }
-        while shelf.ballots + ballots.len() > self.most {
-            let oldest = shelf.contests.iter().min_by_key(|(_, entry)| entry.used);
+        while here.ballots + ballots.len() > self.most {
+            let oldest = here.contests.iter().min_by_key(|(_, entry)| entry.used);
             let Some(oldest) = oldest.map(|(contest, _)| *contest) else {
                 break;
             };
-            shelf.remove(oldest);
+            here.remove(oldest);
         }
-        shelf.uses += 1;
-        shelf.ballots += ballots.len();
-        let used = shelf.uses;
-        shelf.contests.insert(contest, Entry { seal, ballots, used });
+        here.uses += 1;
+        here.ballots += ballots.len();
+        let used = here.uses;
+        here.contests.insert(contest, Entry { seal, ballots, used });
     }
 
     fn shelf(&self) -> MutexGuard<'_, Shelf> {
