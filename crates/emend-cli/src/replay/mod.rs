@@ -52,6 +52,7 @@ confirm wrong answers as often, and colluders always confirm theirs.
   --confirmations 0                                 2.7 to 3.3 %
   --confirmations 0 --threshold 4                   2.2 to 3.3 %
   --confirmations 0.05                              0.5 to 0.9 %
+  --confirmations 0.1                               0.2 to 0.6 %
   --confirmations 0.2 (the default under attack)    0.0 to 0.2 %
 
 The node is brought level after each batch of corrections, so equal seeds give equal figures.
