@@ -53,7 +53,10 @@ confirm wrong answers as often, and colluders always confirm theirs.
   --confirmations 0 --threshold 4                   2.2 to 3.3 %
   --confirmations 0.05                              0.5 to 0.9 %
   --confirmations 0.1                               0.2 to 0.6 %
+  --confirmations 0.15                              0.0 to 0.2 %
   --confirmations 0.2 (the default under attack)    0.0 to 0.2 %
+  --confirmations 0.1 --threshold 4                 0.0 to 0.5 %
+A run of a few days has too few promotions to tell: one wrong of 150 is 0.7 % already.
 
 The node is brought level after each batch of corrections, so equal seeds give equal figures.
 What is printed is counted from the node's answers; promotions from the audit trail. A promotion
