@@ -2,6 +2,7 @@
 //!
 //! One file for each benchmark; this only picks one.
 
+mod contest;
 mod fanout;
 mod lookup;
 mod submit;
@@ -22,6 +23,7 @@ struct Options {
 
 #[derive(Debug, Subcommand)]
 enum Benchmark {
+    Contest(contest::Contest),
     Fanout(fanout::Fanout),
     Lookup(lookup::Lookup),
     Submit(submit::Submit),
@@ -29,6 +31,7 @@ enum Benchmark {
 
 fn main() -> Result<()> {
     match Options::parse().benchmark {
+        Benchmark::Contest(args) => contest::run(&args),
         Benchmark::Fanout(args) => fanout::run(&args),
         Benchmark::Lookup(args) => lookup::run(&args),
         Benchmark::Submit(args) => submit::run(&args),

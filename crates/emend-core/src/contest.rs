@@ -1,13 +1,10 @@
-//! Everything proposed for one resource key: candidates, the corrections that support them, and how strong each is.
-
-use std::collections::HashMap;
-
-use jiff::{SignedDuration, Timestamp};
+//! Everything proposed for one resource key: candidates, who votes, and what applies.
 
 use crate::{
-    ids::{AcceptOrder, Caller, CandidateId, ContestId, FeedbackId, Namespace, ReporterId, Revision},
+    ballots::Ballots,
+    ids::{AcceptOrder, Caller, CandidateId, ContestId, Namespace, ReporterId, Revision},
     outcome::Reason,
-    policy::{Counting, Policy, RiskLevel},
+    policy::RiskLevel,
     resource::{ResourceKey, ResourceValue},
 };
 
@@ -164,25 +161,6 @@ impl Voter {
     }
 }
 
-/// One correction that supports a candidate and was not retracted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ballot {
-    /// The correction.
-    pub feedback_id: FeedbackId,
-    /// Decides which of a voter's ballots is newest.
-    pub accept_order: AcceptOrder,
-    /// Who cast it.
-    pub voter: VoterKey,
-    /// The voter is known by id and counts by itself.
-    pub identified: bool,
-    /// The authenticated client that sent it.
-    pub caller: Caller,
-    /// What it supports.
-    pub candidate: CandidateId,
-    /// When it was received; votes may decay from here.
-    pub received_at: Timestamp,
-}
-
 /// What is the resource now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CurrentResource {
@@ -205,8 +183,8 @@ pub struct ContestState {
     pub highest_accept_order: AcceptOrder,
     /// All candidates.
     pub candidates: Vec<Candidate>,
-    /// The ballots that count, in any order; at least the newest `max_counted_feedback`.
-    pub ballots: Vec<Ballot>,
+    /// At least the newest `max_counted_feedback` ballots.
+    pub ballots: Ballots,
     /// The namespace holds as many resources of the kind as the policy allows.
     pub full: bool,
 }
@@ -220,7 +198,7 @@ impl ContestState {
             resource: None,
             highest_accept_order: AcceptOrder::default(),
             candidates: Vec::new(),
-            ballots: Vec::new(),
+            ballots: Ballots::default(),
             full: false,
         }
     }
@@ -245,114 +223,4 @@ impl ContestState {
             .iter()
             .find(|candidate| candidate.status == Status::Applied)
     }
-}
-
-/// How strong each candidate of a contest is.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Tally {
-    supporters: HashMap<CandidateId, Support>,
-}
-
-/// One candidate's support.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Support {
-    /// By what the policy counts, decayed and rounded half up to a whole number.
-    pub counted: u64,
-    /// By what the policy counts, not decayed.
-    pub undecayed: u64,
-    /// Distinct voters.
-    pub voters: u64,
-}
-
-impl Tally {
-    /// Counts ballots. The result depends on which ballots there are, never on the order in which they came.
-    ///
-    /// A voter's newest ballot (by accept order) is its one live vote. Of the voters derived from one caller only the
-    /// newest `max_derived_voters` count. With OCCURRENCES each ballot counts that is for what its voter supports now: who
-    /// changes his mind takes away all that he said before for another choice. A half-life weighs each by
-    /// 2^(−age / half-life); the sum is rounded half up, so that one vote alone counts until its half-life has passed.
-    pub fn count(ballots: &[Ballot], policy: &Policy, now: Timestamp) -> Self {
-        let mut newest_first: Vec<&Ballot> = ballots.iter().collect();
-        // Stable: ballots come in this order from a store, but for the newest; such a sort sees that.
-        newest_first.sort_by_key(|ballot| (std::cmp::Reverse(ballot.accept_order), ballot.feedback_id));
-        newest_first.truncate(policy.max_counted_feedback as usize);
-
-        let mut supports: HashMap<VoterKey, CandidateId> = HashMap::with_capacity(newest_first.len());
-        let mut derived_of: HashMap<&Caller, u32> = HashMap::new();
-        let mut live = Vec::with_capacity(newest_first.len());
-        for ballot in &newest_first {
-            if supports.contains_key(&ballot.voter) {
-                continue;
-            }
-            supports.insert(ballot.voter, ballot.candidate);
-            if !ballot.identified {
-                let derived = derived_of.entry(&ballot.caller).or_default();
-                if *derived >= policy.max_derived_voters {
-                    continue;
-                }
-                *derived += 1;
-            }
-            live.push(*ballot);
-        }
-
-        let mut tally = Self::default();
-        for ballot in &live {
-            tally.supporters.entry(ballot.candidate).or_default().voters += 1;
-        }
-        let counted = match policy.counting {
-            Counting::DistinctVoters => live,
-            Counting::Occurrences => {
-                newest_first.retain(|ballot| supports.get(&ballot.voter) == Some(&ballot.candidate));
-                newest_first
-            }
-        };
-        let mut weights: HashMap<CandidateId, f64> = HashMap::new();
-        for ballot in counted {
-            tally.supporters.entry(ballot.candidate).or_default().undecayed += 1;
-            *weights.entry(ballot.candidate).or_default() += weight(ballot, policy.half_life, now);
-        }
-        for (candidate, weight) in weights {
-            tally.supporters.entry(candidate).or_default().counted = round_half_up(weight);
-        }
-        tally
-    }
-
-    /// One candidate's support.
-    pub fn of(&self, candidate: CandidateId) -> Support {
-        self.supporters.get(&candidate).copied().unwrap_or_default()
-    }
-
-    /// `candidate`'s supporters minus those of its strongest rival. Rejected candidates are nobody's rivals.
-    pub fn net(&self, candidate: CandidateId, candidates: &[Candidate]) -> i64 {
-        let strongest = candidates
-            .iter()
-            .filter(|rival| rival.id != candidate && rival.status != Status::Rejected)
-            .map(|rival| self.of(rival.id).counted)
-            .max()
-            .unwrap_or(0);
-        signed(self.of(candidate).counted) - signed(strongest)
-    }
-}
-
-fn signed(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "ages and half-lives are far below 2^53 milliseconds"
-)]
-fn weight(ballot: &Ballot, half_life: Option<SignedDuration>, now: Timestamp) -> f64 {
-    let Some(half_life) = half_life else { return 1.0 };
-    let age = now.duration_since(ballot.received_at).as_millis().max(0);
-    (-(age as f64) / half_life.as_millis().max(1) as f64).exp2()
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "at most 100,000 weights of at most 1"
-)]
-fn round_half_up(weight: f64) -> u64 {
-    (weight + 0.5 + 1e-9).floor() as u64
 }

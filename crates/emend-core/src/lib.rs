@@ -13,6 +13,7 @@
 //! * [`digest`]: whether two parties hold the same.
 //! * [`personal_data`]: what must not be stored or learned unseen.
 
+pub mod ballots;
 pub mod contest;
 pub mod correction;
 pub mod decide;
@@ -28,9 +29,10 @@ pub mod reporter;
 pub mod resource;
 pub mod violation;
 
-pub use contest::{Ballot, Candidate, ContestState, Hold, Origin, Status, Voter};
+pub use ballots::{Ballot, Ballots};
+pub use contest::{Candidate, ContestState, Hold, Origin, Status, Voter};
 pub use correction::{Correction, Proposal, Scope};
-pub use decide::{Cause, Decision, Event, Refusal, ResourceChange, Transition, decide};
+pub use decide::{Cause, Decision, Event, Refusal, Refused, ResourceChange, Transition, decide};
 pub use digest::Digest;
 pub use ids::{
     AcceptOrder, Caller, CandidateId, ContestId, Epoch, EventId, FeedbackId, Namespace, NodeId, OperationId,

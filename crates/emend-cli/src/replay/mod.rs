@@ -24,7 +24,7 @@ use crate::{
     failure::{Failure, Result},
     output::Output,
     pair::{GRACE, Pair},
-    replay::{dataset::Dataset, report::Report, simulation::Settings},
+    replay::{dataset::Dataset, report::Report, reporters::Habits, simulation::Settings},
 };
 
 /// Which data, how much of it, and who reports.
@@ -41,13 +41,29 @@ a verb correction with the label that he thinks is right:
   erring reporters     (--noise) a wrong label, drawn anew at random each time
   colluding reporters  (--colluders) always one and the same wrong label, agreed upon beforehand
 A right answer draws no correction, unless --attack-right-answers: then the erring and the
-colluding dispute right answers too. Nobody confirms a right answer, so phrases that nobody
-honest ever corrected are then theirs to win: expect a few per cent of wrong promotions, undone
-by the honest, who correct them like any other wrong answer.
+colluding dispute right answers too. Where nobody confirms a right answer, a phrase that nobody
+honest ever corrected is theirs to win: any three colluders who meet on it are unopposed, and no
+threshold mends that while there are more colluders than it asks for. What stands against them
+is that people also say so when an answer is right (--confirmations): a vote for the label that
+was answered. Whoever thinks the answer right does so in that share of cases; those who err
+confirm wrong answers as often, and colluders always confirm theirs.
+
+  --attack-right-answers, 7 days, seeds 1 to 7      wrong promotions, of all
+  --confirmations 0                                 2.7 to 3.3 %
+  --confirmations 0 --threshold 4                   2.2 to 3.3 %
+  --confirmations 0.05                              0.5 to 0.9 %
+  --confirmations 0.1                               0.2 to 0.6 %
+  --confirmations 0.15                              0.0 to 0.2 %
+  --confirmations 0.2 (the default under attack)    0.0 to 0.2 %
+  --confirmations 0.1 --threshold 4                 0.0 to 0.5 %
+A run of a few days has too few promotions to tell: one wrong of 150 is 0.7 % already.
 
 The node is brought level after each batch of corrections, so equal seeds give equal figures.
 What is printed is counted from the node's answers; promotions from the audit trail. A promotion
-is wrong where the promoted label is not the true one. At the end every correction must be found
+is wrong where the promoted label is not the true one. \"Answered learned\" is of the queries that
+were drawn that day, and so goes up and down by about a percentage point by chance alone;
+\"traffic covered\" is of all that may be asked, weighed by Zipf's law: at the end of the day the
+node is asked each utterance once. At the end every correction must be found
 stored, delivered, evaluated and counted once, and the node must hold what the database holds;
 else the exit code is 1.
 
@@ -82,6 +98,9 @@ pub struct Args {
     /// Who errs or attacks disputes right answers too
     #[arg(long)]
     attack_right_answers: bool,
+    /// The share of the answers they think right that people confirm, 0 to 1 [default: 0; 0.2 with --attack-right-answers]
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    confirmations: Option<f64>,
     /// How much more often the most frequent query comes than the others: the exponent of Zipf's law
     #[arg(long, default_value_t = 1.0, value_name = "NUMBER", value_parser = exponent)]
     zipf_exponent: f64,
@@ -97,6 +116,19 @@ pub struct Args {
     /// Also write a chart to this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+}
+
+/// How often people confirm where right answers are under attack and nothing else is said.
+const CONFIRMATIONS_UNDER_ATTACK: f64 = 0.2;
+
+impl Args {
+    fn confirmations(&self) -> f64 {
+        self.confirmations.unwrap_or(if self.attack_right_answers {
+            CONFIRMATIONS_UNDER_ATTACK
+        } else {
+            0.0
+        })
+    }
 }
 
 fn share(text: &str) -> Result<f64, String> {
@@ -147,7 +179,10 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         reporters: args.reporters,
         noise: args.noise,
         colluders: args.colluders,
-        attack_right_answers: args.attack_right_answers,
+        habits: Habits {
+            attack_right_answers: args.attack_right_answers,
+            confirmations: args.confirmations(),
+        },
         zipf_exponent: args.zipf_exponent,
         threshold: args.threshold,
         seed: args.seed,

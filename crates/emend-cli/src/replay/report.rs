@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{audit::Audit, dataset::Dataset, simulation::Settings};
 
 /// What one day was like.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Day {
     /// From 1.
     pub number: u32,
@@ -23,10 +23,15 @@ pub struct Day {
     pub learned_hits: u64,
     /// Corrections that were submitted.
     pub corrections: u64,
+    /// Right answers, or what somebody took for one, that were confirmed.
+    pub confirmations: u64,
     /// Values that votes promoted.
     pub promotions: u64,
     /// Of them those that are not the true label.
     pub wrong_promotions: u64,
+    /// The share of all traffic that the node answers from what is learned at the end of the day, by the law of the traffic
+    /// and not by what was drawn.
+    pub covered: f64,
     /// Phrases that are learned at the end of the day.
     pub phrases: u64,
 }
@@ -40,7 +45,7 @@ impl Day {
     /// A row of the table under [`Report::heading`].
     pub fn row(&self) -> String {
         format!(
-            "{:>3} {:>7} {:>8} {:>9} {:>9} {:>12} {:>12} {:>11} {:>7} {:>8}",
+            "{:>3} {:>7} {:>7} {:>8} {:>8} {:>12} {:>11} {:>10} {:>7} {:>8} {:>8}",
             self.number,
             self.queries,
             percent(self.hits, self.queries),
@@ -51,6 +56,7 @@ impl Day {
             self.promotions,
             self.wrong_promotions,
             self.phrases,
+            percent_of(self.covered),
         )
     }
 }
@@ -107,7 +113,7 @@ pub struct Report {
 impl Report {
     /// What stands above the days.
     pub fn heading(dataset: &Dataset, settings: &Settings, people: &People) -> String {
-        let row = |cells: [&str; 10]| {
+        let row = |cells: [&str; 11]| {
             let [
                 day,
                 queries,
@@ -119,10 +125,11 @@ impl Report {
                 promotions,
                 wrong,
                 phrases,
+                covered,
             ] = cells;
             format!(
-                "{day:>3} {queries:>7} {hits:>8} {base:>9} {learned:>9} {needed:>12} {submitted:>12} {promotions:>11} \
-                 {wrong:>7} {phrases:>8}"
+                "{day:>3} {queries:>7} {hits:>7} {base:>8} {learned:>8} {needed:>12} {submitted:>11} {promotions:>10} \
+                 {wrong:>7} {phrases:>8} {covered:>8}"
             )
         };
         [
@@ -151,6 +158,7 @@ impl Report {
                 "",
                 "of them",
                 "phrases",
+                "traffic",
             ]),
             row([
                 "day",
@@ -163,6 +171,7 @@ impl Report {
                 "promotions",
                 "wrong",
                 "learned",
+                "covered",
             ]),
         ]
         .join("\n")
@@ -180,6 +189,11 @@ impl Report {
         } = &self.audit;
         let (promotions, wrong) = self.promotions();
         let test = &self.test;
+        let said = if self.days.iter().any(|day| day.confirmations > 0) {
+            "corrections and confirmations"
+        } else {
+            "corrections"
+        };
         let mut lines = vec![
             String::new(),
             format!(
@@ -201,7 +215,7 @@ impl Report {
         }
         if self.audit.problems.is_empty() {
             lines.push(format!(
-                "nothing lost {submitted} corrections stored, delivered, evaluated and counted once; {revisions} revisions;"
+                "nothing lost {submitted} {said} stored, delivered, evaluated and counted once; {revisions} revisions;"
             ));
             lines.push(format!(
                 "             the node holds what the database holds. {:.1} s in all.",
@@ -236,9 +250,11 @@ impl Report {
                     "learnedHits": day.learned_hits,
                     "correctionsNeeded": day.corrections_needed(),
                     "correctionsSubmitted": day.corrections,
+                    "confirmationsSubmitted": day.confirmations,
                     "promotions": day.promotions,
                     "wrongPromotions": day.wrong_promotions,
                     "phrasesLearned": day.phrases,
+                    "trafficCovered": day.covered,
                 })
             })
             .collect();
@@ -250,7 +266,7 @@ impl Report {
             reporters,
             noise,
             colluders,
-            attack_right_answers,
+            habits,
             zipf_exponent,
             threshold,
             seed,
@@ -263,7 +279,8 @@ impl Report {
                 "reporters": reporters,
                 "noise": noise,
                 "colluders": colluders,
-                "attackRightAnswers": attack_right_answers,
+                "attackRightAnswers": habits.attack_right_answers,
+                "confirmations": habits.confirmations,
                 "zipfExponent": zipf_exponent,
                 "threshold": threshold,
                 "seed": seed,
@@ -316,7 +333,11 @@ pub fn share(part: u64, whole: u64) -> f64 {
 }
 
 fn percent(part: u64, whole: u64) -> String {
-    format!("{:.1} %", 100.0 * share(part, whole))
+    percent_of(share(part, whole))
+}
+
+fn percent_of(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
 }
 
 fn percent_fine(part: u64, whole: u64) -> String {
@@ -326,6 +347,7 @@ fn percent_fine(part: u64, whole: u64) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::replay::reporters::Habits;
 
     pub(in crate::replay) fn report() -> Report {
         let day = |number, hits, learned| Day {
@@ -336,8 +358,10 @@ pub(super) mod tests {
             learned,
             learned_hits: learned,
             corrections: 1_000 - hits,
+            confirmations: 0,
             promotions: 40,
             wrong_promotions: u64::from(number == 2),
+            covered: 0.25,
             phrases: 40 * u64::from(number),
         };
         Report {
@@ -348,7 +372,10 @@ pub(super) mod tests {
                 reporters: 200,
                 noise: 0.1,
                 colluders: 0.05,
-                attack_right_answers: false,
+                habits: Habits {
+                    attack_right_answers: false,
+                    confirmations: 0.0,
+                },
                 zipf_exponent: 1.0,
                 threshold: 3,
                 seed: 7,

@@ -21,6 +21,25 @@ pub enum Character {
     Colluding,
 }
 
+/// What a reporter says of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Said {
+    /// That it is wrong, and this one right.
+    Correction(Label),
+    /// That it is right.
+    Confirmation(Label),
+}
+
+/// What else people do than correct what they think wrong.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Habits {
+    /// Who errs or colludes disputes right answers too.
+    pub attack_right_answers: bool,
+    /// The share of answers that those who think them right say so of. Of the colluders, if it is not 0, all say so wherever
+    /// their label is answered.
+    pub confirmations: f64,
+}
+
 /// All reporters; the same for the same seed.
 #[derive(Debug)]
 pub struct Population {
@@ -28,21 +47,14 @@ pub struct Population {
     /// The one label that all colluders push.
     target: Label,
     labels: usize,
-    attack_right_answers: bool,
+    habits: Habits,
     rng: StdRng,
 }
 
 impl Population {
     /// `count` reporters who know `labels` labels (at least 2), of whom the shares `noise` and `colluders`, rounded to whole
     /// people, err or collude.
-    pub fn new(
-        count: usize,
-        labels: usize,
-        noise: f64,
-        colluders: f64,
-        attack_right_answers: bool,
-        seed: u64,
-    ) -> Self {
+    pub fn new(count: usize, labels: usize, noise: f64, colluders: f64, habits: Habits, seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let erring = part(count, noise);
         let colluding = part(count, colluders).min(count - erring);
@@ -55,7 +67,7 @@ impl Population {
             characters,
             target,
             labels,
-            attack_right_answers,
+            habits,
             rng,
         }
     }
@@ -73,17 +85,37 @@ impl Population {
             .count()
     }
 
-    /// What a reporter who got this answer says is right; none: says nothing. Never what was answered: there would be
-    /// nothing to correct.
-    pub fn correction(&mut self, reporter: usize, answer: Option<Label>, truth: Label) -> Option<Label> {
+    /// What a reporter who got this answer says of it; none: nothing.
+    pub fn says(&mut self, reporter: usize, answer: Option<Label>, truth: Label) -> Option<Said> {
         let right = answer == Some(truth);
-        let said = match self.characters[reporter] {
+        let character = self.characters[reporter];
+        let thought = match character {
             Character::Honest => truth,
-            Character::Erring | Character::Colluding if right && !self.attack_right_answers => return None,
-            Character::Erring => self.wrong_label(answer, truth)?,
+            Character::Erring | Character::Colluding if right && !self.habits.attack_right_answers => {
+                return None;
+            }
+            // Who errs may take a wrong answer for right.
+            Character::Erring => match answer {
+                Some(answer) if !right && self.confirms(character) => answer,
+                _ => self.wrong_label(answer, truth)?,
+            },
             Character::Colluding => self.target,
         };
-        (answer != Some(said)).then_some(said)
+        if answer != Some(thought) {
+            return Some(Said::Correction(thought));
+        }
+        // That one who errs confirms this was drawn before.
+        let confirms = character == Character::Erring || self.confirms(character);
+        confirms.then_some(Said::Confirmation(thought))
+    }
+
+    /// Whether somebody who thinks the answer right says so this time.
+    fn confirms(&mut self, character: Character) -> bool {
+        match character {
+            _ if self.habits.confirmations <= 0.0 => false,
+            Character::Colluding => true,
+            Character::Honest | Character::Erring => self.rng.random_bool(self.habits.confirmations),
+        }
     }
 
     /// A label that is neither right nor what was answered; none where there is no such.
@@ -111,18 +143,27 @@ fn part(count: usize, share: f64) -> usize {
 mod tests {
     use super::*;
 
-    fn of(character: Character, attack_right_answers: bool) -> Population {
+    const MERE_CORRECTIONS: Habits = Habits {
+        attack_right_answers: false,
+        confirmations: 0.0,
+    };
+    const ATTACK: Habits = Habits {
+        attack_right_answers: true,
+        ..MERE_CORRECTIONS
+    };
+
+    fn of(character: Character, habits: Habits) -> Population {
         let (noise, colluders) = match character {
             Character::Honest => (0.0, 0.0),
             Character::Erring => (1.0, 0.0),
             Character::Colluding => (0.0, 1.0),
         };
-        Population::new(10, 6, noise, colluders, attack_right_answers, 5)
+        Population::new(10, 6, noise, colluders, habits, 5)
     }
 
     #[test]
     fn shares_are_of_people() {
-        let population = Population::new(200, 77, 0.10, 0.05, false, 7);
+        let population = Population::new(200, 77, 0.10, 0.05, MERE_CORRECTIONS, 7);
         assert_eq!(population.count(Character::Erring), 20);
         assert_eq!(population.count(Character::Colluding), 10);
         assert_eq!(population.count(Character::Honest), 170);
@@ -130,38 +171,36 @@ mod tests {
 
     #[test]
     fn the_honest_correct_what_is_wrong_and_nothing_else() {
-        let mut honest = of(Character::Honest, false);
-        assert_eq!(honest.correction(0, Some(1), 2), Some(2));
-        assert_eq!(honest.correction(0, None, 2), Some(2));
-        assert_eq!(honest.correction(0, Some(2), 2), None);
+        let mut honest = of(Character::Honest, MERE_CORRECTIONS);
+        assert_eq!(honest.says(0, Some(1), 2), Some(Said::Correction(2)));
+        assert_eq!(honest.says(0, None, 2), Some(Said::Correction(2)));
+        assert_eq!(honest.says(0, Some(2), 2), None);
     }
 
     #[test]
     fn who_errs_is_never_right_and_never_repeats_the_answer() {
-        let mut erring = of(Character::Erring, false);
-        let said: Vec<_> = (0..200)
-            .map(|_| erring.correction(0, Some(1), 2).unwrap())
-            .collect();
-        assert!(said.iter().all(|&label| label != 1 && label != 2));
-        assert!((0..6).filter(|label| said.contains(label)).count() == 4);
-        assert_eq!(erring.correction(0, Some(2), 2), None);
+        let mut erring = of(Character::Erring, MERE_CORRECTIONS);
+        let said: Vec<_> = (0..200).map(|_| erring.says(0, Some(1), 2).unwrap()).collect();
+        let corrections = [0, 3, 4, 5].map(Said::Correction);
+        assert!(said.iter().all(|said| corrections.contains(said)));
+        assert!(corrections.iter().all(|correction| said.contains(correction)));
+        assert_eq!(erring.says(0, Some(2), 2), None);
     }
 
     #[test]
     fn colluders_all_say_the_same() {
-        let mut colluding = of(Character::Colluding, false);
+        let mut colluding = of(Character::Colluding, MERE_CORRECTIONS);
         let target = colluding.target();
         let (truth, answer) = ((target + 1) % 6, (target + 2) % 6);
         for reporter in 0..10 {
-            assert_eq!(colluding.correction(reporter, Some(answer), truth), Some(target));
+            assert_eq!(
+                colluding.says(reporter, Some(answer), truth),
+                Some(Said::Correction(target))
+            );
         }
+        assert_eq!(colluding.says(0, Some(target), truth), None, "it says so already");
         assert_eq!(
-            colluding.correction(0, Some(target), truth),
-            None,
-            "it says so already"
-        );
-        assert_eq!(
-            colluding.correction(0, Some(truth), truth),
+            colluding.says(0, Some(truth), truth),
             None,
             "right answers are left alone"
         );
@@ -169,16 +208,39 @@ mod tests {
 
     #[test]
     fn right_answers_are_disputed_only_where_asked_for() {
-        let mut colluding = of(Character::Colluding, true);
+        let mut colluding = of(Character::Colluding, ATTACK);
         let truth = (colluding.target() + 1) % 6;
         assert_eq!(
-            colluding.correction(0, Some(truth), truth),
-            Some(colluding.target())
+            colluding.says(0, Some(truth), truth),
+            Some(Said::Correction(colluding.target()))
         );
         assert!(
-            of(Character::Erring, true)
-                .correction(0, Some(truth), truth)
+            of(Character::Erring, ATTACK)
+                .says(0, Some(truth), truth)
                 .is_some()
         );
+    }
+
+    #[test]
+    fn who_thinks_an_answer_right_confirms_the_settable_share_and_the_colluders_theirs_always() {
+        let habits = Habits {
+            attack_right_answers: true,
+            confirmations: 0.25,
+        };
+        let share = |character, answer: fn(&Population) -> Label, truth: fn(&Population) -> Label| {
+            let mut population = of(character, habits);
+            let (answer, truth) = (answer(&population), truth(&population));
+            let confirmed = (0..4_000)
+                .filter(|_| population.says(0, Some(answer), truth) == Some(Said::Confirmation(answer)))
+                .count();
+            confirmed * 100 / 4_000
+        };
+        assert!((22..28).contains(&share(Character::Honest, |_| 2, |_| 2)));
+        assert_eq!(share(Character::Honest, |_| 1, |_| 2), 0);
+        assert!((22..28).contains(&share(Character::Erring, |_| 1, |_| 2)));
+        assert_eq!(share(Character::Erring, |_| 2, |_| 2), 0);
+        let (theirs, another) = (Population::target, |all: &Population| (all.target() + 1) % 6);
+        assert_eq!(share(Character::Colluding, theirs, another), 100);
+        assert_eq!(share(Character::Colluding, another, another), 0);
     }
 }

@@ -20,7 +20,7 @@ use super::{
     dataset::{Dataset, Label, Utterance},
     matcher::BaseMatcher,
     report::{Day, People, Report, TestSet},
-    reporters::{Character, Population},
+    reporters::{Character, Habits, Population, Said},
     traffic::Traffic,
 };
 use crate::{
@@ -50,8 +50,8 @@ pub struct Settings {
     pub noise: f64,
     /// The share of them who attack together.
     pub colluders: f64,
-    /// Whether those dispute right answers too.
-    pub attack_right_answers: bool,
+    /// What else they do.
+    pub habits: Habits,
     /// The exponent of Zipf's law.
     pub zipf_exponent: f64,
     /// Net confirmations that a promotion takes.
@@ -85,7 +85,7 @@ pub async fn run(
         dataset.labels.len(),
         settings.noise,
         settings.colluders,
-        settings.attack_right_answers,
+        settings.habits,
         seed.wrapping_add(1),
     );
     let people = People {
@@ -115,9 +115,12 @@ pub async fn run(
             day.base_hits += u64::from(base == Some(utterance.label));
             day.learned += u64::from(answer.learned);
             day.learned_hits += u64::from(answer.learned && answer.label == Some(utterance.label));
-            if let Some(said) = population.correction(query.reporter, answer.label, utterance.label) {
-                loop_.correct(utterance, answer.label, said, query.reporter);
-                day.corrections += 1;
+            if let Some(said) = population.says(query.reporter, answer.label, utterance.label) {
+                loop_.say(utterance, answer.label, said, query.reporter);
+                match said {
+                    Said::Correction(_) => day.corrections += 1,
+                    Said::Confirmation(_) => day.confirmations += 1,
+                }
                 if loop_.waiting.len() == BATCH {
                     loop_.submit().await?;
                 }
@@ -129,6 +132,7 @@ pub async fn run(
         day.promotions = learned.promotions;
         day.wrong_promotions = learned.wrong_promotions;
         day.phrases = auditor.phrases();
+        day.covered = loop_.covered(&traffic)?;
         if !output.is_json() {
             progress.suspend(|| output.line(&day.row()))?;
         }
@@ -258,18 +262,33 @@ impl<'d> Loop<'d> {
         Ok((answer, base))
     }
 
-    fn correct(&mut self, utterance: &Utterance, answer: Option<Label>, said: Label, reporter: usize) {
-        let mut submission = Submission::verb(
-            self.namespace.as_str(),
-            utterance.text.as_str(),
-            self.dataset.labels[said].as_str(),
-        )
-        .reporter(format!("reporter-{reporter}"))
-        .client("emend-replay");
-        if let Some(answer) = answer {
-            submission = submission.system_choice(self.dataset.labels[answer].as_str());
-        }
-        self.waiting.push(submission);
+    fn say(&mut self, utterance: &Utterance, answer: Option<Label>, said: Said, reporter: usize) {
+        let (namespace, phrase) = (self.namespace.as_str(), utterance.text.as_str());
+        let label = |label: Label| self.dataset.labels[label].as_str();
+        let submission = match (said, answer) {
+            (Said::Confirmation(right), _) => Submission::phrase_mapping(namespace, phrase, label(right)),
+            (Said::Correction(right), None) => Submission::verb(namespace, phrase, label(right)),
+            (Said::Correction(right), Some(wrong)) => {
+                Submission::verb(namespace, phrase, label(right)).system_choice(label(wrong))
+            }
+        };
+        self.waiting.push(
+            submission
+                .reporter(format!("reporter-{reporter}"))
+                .client("emend-replay"),
+        );
+    }
+
+    /// The share of the traffic that the node answers from what was learned by now: it is asked everything once, and each
+    /// answer weighs as often as it is asked for.
+    fn covered(&self, traffic: &Traffic) -> Result<f64> {
+        let learned: Vec<bool> = self
+            .dataset
+            .train
+            .iter()
+            .map(|utterance| Ok(self.answer(utterance)?.0.learned))
+            .collect::<Result<_>>()?;
+        Ok(traffic.share(|utterance| learned[utterance]))
     }
 
     /// Submits what waits, and waits until all of it is evaluated and the node has applied what came of it.

@@ -19,6 +19,7 @@ pub struct Query {
 pub struct Traffic {
     by_rank: Vec<usize>,
     law: Zipf<f64>,
+    exponent: f64,
     reporters: usize,
     rng: StdRng,
 }
@@ -35,9 +36,23 @@ impl Traffic {
         Ok(Self {
             by_rank,
             law,
+            exponent,
             reporters,
             rng,
         })
+    }
+
+    /// The share of all traffic that asks something of which `is_so`, by the law and not by what was drawn.
+    pub fn share(&self, mut is_so: impl FnMut(usize) -> bool) -> f64 {
+        let (mut part, mut whole) = (0.0, 0.0);
+        for (rank, &utterance) in (1_u32..).zip(&self.by_rank) {
+            let weight = f64::from(rank).powf(-self.exponent);
+            whole += weight;
+            if is_so(utterance) {
+                part += weight;
+            }
+        }
+        part / whole
     }
 
     /// The next query.
@@ -85,6 +100,16 @@ mod tests {
         let ratio = |rank: usize| f64::from(counts[0]) / f64::from(counts[rank - 1]);
         assert!((1.7..2.3).contains(&ratio(2)), "{counts:?}");
         assert!((8.0..12.5).contains(&ratio(10)), "{counts:?}");
+    }
+
+    #[test]
+    fn a_share_of_the_traffic_is_what_is_drawn_in_the_long_run() {
+        let mut traffic = Traffic::new(50, 1, 1.0, 4).unwrap();
+        let is_so = |utterance: usize| utterance.is_multiple_of(3);
+        let share = traffic.share(is_so);
+        let drawn = (0..40_000).filter(|_| is_so(traffic.draw().utterance)).count();
+        assert!((f64::from(u32::try_from(drawn).unwrap()) / 40_000.0 - share).abs() < 0.01);
+        assert!((traffic.share(|_| true) - 1.0).abs() < 1e-9);
     }
 
     #[test]

@@ -131,8 +131,8 @@ async fn what_is_no_data_set_is_told() {
     assert_eq!(too_many.code, 2);
 }
 
-#[tokio::test]
-async fn on_real_utterances_learned_answers_rise_and_wrong_promotions_stay_rare() {
+/// The real data set, where it is there.
+fn banking77() -> Option<String> {
     // Next to the checkout, where it is provided; else where the variable says.
     let dataset = std::env::var_os("EMEND_BANKING77").map_or_else(
         || {
@@ -145,25 +145,16 @@ async fn on_real_utterances_learned_answers_rise_and_wrong_promotions_stay_rare(
     );
     if !dataset.join("train.csv").exists() {
         emend_runtime::testing::skipped("EMEND_BANKING77 names no BANKING77 data set");
-        return;
+        return None;
     }
-    let dataset = dataset.display().to_string();
-    let report = run(&[
-        "replay",
-        "--dataset",
-        &dataset,
-        "--days",
-        "4",
-        "--queries-per-day",
-        "1500",
-        "--json",
-    ])
-    .await
-    .ok()
-    .json();
+    Some(dataset.display().to_string())
+}
+
+/// Learned answers rise day by day, and fewer than 0.5 % of promotions are wrong.
+fn assert_learned_well(report: &Value) {
     let days = report["days"].as_array().expect("days");
     for pair in days.windows(2) {
-        for figure in ["learnedShare", "hitRate"] {
+        for figure in ["learnedShare", "trafficCovered", "hitRate"] {
             assert!(
                 pair[0][figure].as_f64() < pair[1][figure].as_f64(),
                 "{figure}: {report:#}"
@@ -182,4 +173,45 @@ async fn on_real_utterances_learned_answers_rise_and_wrong_promotions_stay_rare(
             .is_some_and(|share| share < 0.005),
         "{report:#}"
     );
+}
+
+#[tokio::test]
+async fn on_real_utterances_learned_answers_rise_and_wrong_promotions_stay_rare() {
+    let Some(dataset) = banking77() else { return };
+    let report = run(&[
+        "replay",
+        "--dataset",
+        &dataset,
+        "--days",
+        "4",
+        "--queries-per-day",
+        "1500",
+        "--json",
+    ])
+    .await
+    .ok()
+    .json();
+    assert_learned_well(&report);
+}
+
+#[tokio::test]
+async fn an_attack_on_right_answers_fails_where_people_also_confirm_them() {
+    let Some(dataset) = banking77() else { return };
+    // As long as the replay is by default: of the 150 promotions of a short one a single wrong one is more than 0.5 %.
+    let args = [
+        "replay",
+        "--dataset",
+        &dataset,
+        "--attack-right-answers",
+        "--json",
+    ];
+    let report = run(&args).await.ok().json();
+    assert_learned_well(&report);
+    let days = report["days"].as_array().expect("days");
+    let confirmed: u64 = days
+        .iter()
+        .filter_map(|day| day["confirmationsSubmitted"].as_u64())
+        .sum();
+    assert!(confirmed > 100, "{report:#}");
+    assert_eq!(report["audit"]["problems"], serde_json::json!([]));
 }

@@ -1,5 +1,8 @@
 //! Deciding what is learned: `decide(state, event, policy, now) -> Decision`, pure.
 //!
+//! A contest may have many ballots, so `decide` takes it by value and gives it back: nothing is copied, and what its ballots
+//! come to is kept with them from one event to the next.
+//!
 //! One rule for votes: a candidate is promoted, superseding what is applied, when its net confirmations (its supporters
 //! minus those of its strongest rival, the applied value included) reach the threshold. A tie changes nothing. Votes never
 //! replace what a person set, and never bring back what a person took away.
@@ -15,7 +18,8 @@ mod votes;
 use jiff::Timestamp;
 
 use crate::{
-    contest::{Ballot, Candidate, ContestState, Hold, Origin, Status, Tally},
+    ballots::{Ballot, Tally},
+    contest::{Candidate, ContestState, Hold, Origin, Status},
     ids::{CandidateId, Revision},
     outcome::{Outcome, Reason},
     policy::{Policy, RiskLevel},
@@ -155,6 +159,15 @@ pub enum Refusal {
     Full,
 }
 
+/// An event that was refused, with the contest as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// The contest, unchanged.
+    pub state: ContestState,
+    /// Why.
+    pub refusal: Refusal,
+}
+
 /// A change of a candidate's status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transition {
@@ -240,48 +253,59 @@ impl Decision {
 
 /// Decides what follows from `event`. Pure: equal arguments give equal decisions.
 pub fn decide(
-    state: &ContestState,
+    state: ContestState,
     event: &Event,
     policy: &Policy,
     now: Timestamp,
-) -> Result<Decision, Refusal> {
+) -> Result<Decision, Box<Refused>> {
     // A new ballot is there before the first count, so that recording counts once.
     let cast = match event {
         Event::Recorded { ballot, .. } => Some(ballot),
         _ => None,
     };
     let mut bench = Bench::new(state, cast, policy, now);
+    match happen(&mut bench, event) {
+        Ok(()) => Ok(bench.finish()),
+        Err(refusal) => Err(Box::new(Refused {
+            state: bench.state,
+            refusal,
+        })),
+    }
+}
+
+/// Whatever is refused is refused before anything changes.
+fn happen(bench: &mut Bench<'_>, event: &Event) -> Result<(), Refusal> {
     match event {
         Event::Recorded {
             ballot,
             value,
             origin,
             personal_data,
-        } => votes::record(&mut bench, ballot, value, *origin, *personal_data),
-        Event::Retracted { ballot } => votes::retract(&mut bench, ballot),
-        Event::PolicyChanged => votes::reevaluate(&mut bench),
+        } => votes::record(bench, ballot, value, *origin, *personal_data),
+        Event::Retracted { ballot } => votes::retract(bench, ballot),
+        Event::PolicyChanged => votes::reevaluate(bench),
         Event::Approve {
             candidate,
             edited,
             reason,
-        } => {
-            review::approve(&mut bench, *candidate, edited.as_ref(), reason.as_deref())?;
-        }
-        Event::Reject { candidate, reason } => review::reject(&mut bench, *candidate, reason)?,
+        } => review::approve(bench, *candidate, edited.as_ref(), reason.as_deref())?,
+        Event::Reject { candidate, reason } => review::reject(bench, *candidate, reason)?,
         Event::Put {
             value,
             origin,
             reason,
-        } => review::put(&mut bench, value, *origin, reason.as_deref())?,
-        Event::Delete { reason } => review::delete(&mut bench, reason.as_deref())?,
-        Event::Revert { restore, reason } => review::revert(&mut bench, restore.as_ref(), reason)?,
+        } => review::put(bench, value, *origin, reason.as_deref())?,
+        Event::Delete { reason } => review::delete(bench, reason.as_deref())?,
+        Event::Revert { restore, reason } => review::revert(bench, restore.as_ref(), reason)?,
     }
-    Ok(bench.finish(state))
+    Ok(())
 }
 
 /// The contest while it is being decided upon.
 struct Bench<'a> {
     state: ContestState,
+    /// The candidate that applied before.
+    applied_before: Option<CandidateId>,
     policy: &'a Policy,
     now: Timestamp,
     tally: Tally,
@@ -300,12 +324,14 @@ struct Asked {
 }
 
 impl<'a> Bench<'a> {
-    fn new(state: &ContestState, cast: Option<&Ballot>, policy: &'a Policy, now: Timestamp) -> Self {
+    fn new(mut state: ContestState, cast: Option<&Ballot>, policy: &'a Policy, now: Timestamp) -> Self {
         let risk = policy.risk_for(state.key.user.is_some());
-        let mut state = state.clone();
-        state.ballots.extend(cast.cloned());
+        if let Some(ballot) = cast {
+            state.ballots.insert(ballot.clone());
+        }
         Self {
-            tally: Tally::count(&state.ballots, policy, now),
+            tally: state.ballots.tally(policy, now),
+            applied_before: state.applied().map(|applied| applied.id),
             state,
             policy,
             now,
@@ -317,8 +343,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn recount(&mut self) {
-        self.tally = Tally::count(&self.state.ballots, self.policy, self.now);
+    fn count(&mut self) {
+        self.tally = self.state.ballots.tally(self.policy, self.now);
     }
 
     /// Moves a candidate to a status, noting the transition where it is one.
@@ -398,15 +424,10 @@ impl<'a> Bench<'a> {
     }
 
     /// Brings the figures of all candidates up to date and says what became of the resource.
-    fn finish(mut self, before: &ContestState) -> Decision {
-        let nets: Vec<i64> = self
-            .state
-            .candidates
-            .iter()
-            .map(|candidate| self.tally.net(candidate.id, &self.state.candidates))
-            .collect();
-        for (candidate, net) in self.state.candidates.iter_mut().zip(nets) {
-            candidate.net = net;
+    fn finish(mut self) -> Decision {
+        let standings = self.tally.standings(&self.state.candidates);
+        for candidate in &mut self.state.candidates {
+            candidate.net = standings.net(candidate.id);
             candidate.reporters = self.tally.of(candidate.id).voters;
             candidate.risk = self.risk;
             candidate.threshold = self.threshold;
@@ -422,10 +443,11 @@ impl<'a> Bench<'a> {
         }
 
         let applied = self.state.applied();
-        let resource = match (&before.resource, applied) {
+        // The state has the resource that there was until the decision is stamped.
+        let resource = match (&self.state.resource, applied) {
             (None, None) => None,
             (Some(_), None) => Some(ResourceChange::Delete {
-                candidate: before.applied().map(|applied| applied.id),
+                candidate: self.applied_before,
             }),
             (Some(current), Some(applied)) if current.value == applied.value => None,
             (_, Some(applied)) => Some(ResourceChange::Put {

@@ -1,5 +1,7 @@
 //! The rules, one sentence each, and the properties that hold whatever comes in whatever order.
 
+mod kept;
+
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 
@@ -68,7 +70,14 @@ impl Play {
     }
 
     fn event(&mut self, event: &Event) -> Result<Decision, Refusal> {
-        let mut decision = decide(&self.state, event, &self.policy, self.now)?;
+        let decided = decide(self.state.clone(), event, &self.policy, self.now);
+        let mut decision = decided.map_err(|refused| {
+            assert_eq!(
+                refused.state, self.state,
+                "a refused event leaves everything as it was"
+            );
+            refused.refusal
+        })?;
         if decision.resource.is_some() {
             self.revision += 1;
             decision.stamp(Revision(self.revision));

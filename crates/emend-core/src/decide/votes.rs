@@ -2,7 +2,8 @@
 
 use super::{Asked, Bench, Cause};
 use crate::{
-    contest::{Ballot, Hold, Origin, Status},
+    ballots::Ballot,
+    contest::{Hold, Origin, Status},
     ids::CandidateId,
     outcome::Reason,
     policy::RiskLevel,
@@ -41,11 +42,8 @@ pub(super) fn record(
 pub(super) fn retract(bench: &mut Bench<'_>, ballot: &Ballot) {
     let id = ballot.candidate;
     let before = bench.tally.of(id).undecayed;
-    bench
-        .state
-        .ballots
-        .retain(|other| other.feedback_id != ballot.feedback_id);
-    bench.recount();
+    bench.state.ballots.remove(ballot);
+    bench.count();
     let after = bench.tally.of(id).undecayed;
     bench.cause = Cause::Retraction;
 
@@ -135,9 +133,10 @@ pub(super) fn evaluate(bench: &mut Bench<'_>) {
 /// The one candidate whose net confirmations reach the threshold. Since the threshold is at least 1, there is at most one.
 fn winner(bench: &Bench<'_>) -> Option<(CandidateId, Status)> {
     let candidates = &bench.state.candidates;
+    let standings = bench.tally.standings(candidates);
     candidates
         .iter()
         .filter(|candidate| candidate.status != Status::Rejected)
-        .find(|candidate| bench.tally.net(candidate.id, candidates) >= i64::from(bench.threshold))
+        .find(|candidate| standings.net(candidate.id) >= i64::from(bench.threshold))
         .map(|candidate| (candidate.id, candidate.status))
 }

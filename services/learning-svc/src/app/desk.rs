@@ -5,12 +5,12 @@
 
 mod working;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use bytes::Bytes;
 use emend_core::{
-    AcceptOrder, ContestId, ContestState, Event, EventId, FeedbackId, OperationId, Outcome, Policy, Refusal,
-    ResourceChange, ResourceKey, ResourceValue, Revision, decide,
+    AcceptOrder, Ballots, ContestId, ContestState, Event, EventId, FeedbackId, OperationId, Outcome, Policy,
+    Refusal, ResourceChange, ResourceKey, ResourceValue, Revision, decide,
 };
 use emend_proto::common::v1 as pb;
 use emend_runtime::store::StoreError;
@@ -19,6 +19,7 @@ use jiff::Timestamp;
 use prost::Message as _;
 
 use self::working::Working;
+use super::hot::{HotContests, Seal, WORTH_KEEPING};
 use crate::store::{
     conflict,
     decisions::{
@@ -29,6 +30,9 @@ use crate::store::{
 
 /// Provisional revisions are above this one; no log gets that long.
 const PROVISIONAL: i64 = i64::MAX / 2;
+
+/// Ballots that are read of a contest beyond those that count, so that some may be taken back before more must be read.
+const SPARE: u32 = 1_000;
 
 /// Who does something, and why.
 #[derive(Debug, Clone)]
@@ -119,10 +123,12 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// Locks the contests of `keys`, in any order and however often each is named, and reads them. `leaving` is how many
-    /// ballots of one contest may be taken out, so that as many older ones count in their place.
+    /// Locks the contests of `keys`, in any order and however often each is named, and reads them, but for ballots that
+    /// `hot` has. `leaving` is how many ballots of one contest may be taken out, at most 1,000, so that as many older ones
+    /// count in their place.
     pub async fn open(
         tx: &mut dyn Tx,
+        hot: &HotContests,
         now: Timestamp,
         keys: impl IntoIterator<Item = ResourceKey>,
         leaving: u32,
@@ -134,27 +140,26 @@ impl Desk {
         scopes.sort_unstable();
         scopes.dedup();
         let policies = tx.policies(&scopes).await?;
-        let ballots = policies.values().map(|policy| policy.max_counted_feedback).max();
         tx.create_contests(&keys, now).await?;
         let locked = tx.lock_contests(&keys).await?;
-        let contests = tx
-            .load_contests(locked, ballots.unwrap_or(0).saturating_add(leaving))
-            .await?;
+        let contests = tx.load_contests(locked).await?;
+        let mut ballots = ballots_of(tx, hot, &contests, &policies, leaving).await?;
         let counts = tx.resource_counts(&scopes).await?;
-        let contests = contests.into_iter().map(|mut before| {
-            // Ballots are many, and only what they come to is compared with what was found.
-            let ballots = std::mem::take(&mut before.state.ballots);
+        let contests = contests.into_iter().map(|before| {
+            let contest = before.state.id();
+            // Only what ballots come to is compared with what was found.
             let mut state = before.state.clone();
-            state.ballots = ballots;
+            state.ballots = ballots.remove(&contest).unwrap_or_default();
             let working = Working {
                 state,
                 kept: before.kept.clone(),
                 policy_version: before.row.policy_version,
                 decided: false,
                 resource_changed: false,
+                voted_for: HashSet::new(),
                 before,
             };
-            (working.state.id(), working)
+            (contest, working)
         });
         Ok(Self {
             now,
@@ -175,7 +180,7 @@ impl Desk {
         self.contests.get(&contest).map(|working| &working.state)
     }
 
-    /// A contest as it was found, its ballots left out.
+    /// A contest as it was found, without its ballots.
     pub fn found(&self, contest: ContestId) -> Option<&StoredContest> {
         self.contests.get(&contest).map(|working| &working.before)
     }
@@ -235,7 +240,19 @@ impl Desk {
         let count = self.counts.entry(scope).or_default();
         working.state.full = *count >= policy.max_resources;
 
-        let mut decision = decide(&working.state, event, policy, self.now)?;
+        let placeholder = ContestState::new(working.state.key.clone());
+        let state = std::mem::replace(&mut working.state, placeholder);
+        let mut decision = match decide(state, event, policy, self.now) {
+            Ok(decision) => decision,
+            Err(refused) => {
+                working.state = refused.state;
+                return Err(refused.refusal);
+            }
+        };
+        if let Event::Recorded { ballot, .. } | Event::Retracted { ballot } = event {
+            working.voted_for.insert(ballot.candidate);
+        }
+        let before = decision.after.resource.clone();
         let revision = match (&decision.resource, place, self.shared) {
             (None, _, _) => None,
             (Some(_), InRevision::Shared, Some(shared)) => Some(shared),
@@ -264,16 +281,12 @@ impl Desk {
             self.changes.push(ChangeWrite {
                 revision,
                 ordinal: i32::try_from(ordinal).unwrap_or(i32::MAX),
-                key: working.state.key.clone(),
+                key: decision.after.key.clone(),
                 value: match change {
                     ResourceChange::Put { value, .. } => Some(value::encode(value)),
                     ResourceChange::Delete { .. } => None,
                 },
-                before: working
-                    .state
-                    .resource
-                    .as_ref()
-                    .map(|resource| value::encode(&resource.value)),
+                before: before.as_ref().map(|resource| value::encode(&resource.value)),
                 candidate: change.candidate(),
                 trigger: because.trigger.clone(),
                 policy_version: if person { 0 } else { decision.policy_version },
@@ -288,10 +301,7 @@ impl Desk {
             let applies = decision.after.resource.as_ref().map(|resource| resource.revision);
             outcome.revision = revision.or(applies).unwrap_or_default();
         }
-        match (
-            working.state.resource.is_some(),
-            decision.after.resource.is_some(),
-        ) {
+        match (before.is_some(), decision.after.resource.is_some()) {
             (false, true) => *count += 1,
             (true, false) => *count = count.saturating_sub(1),
             _ => {}
@@ -390,6 +400,21 @@ impl Desk {
         writes
     }
 
+    /// Once what was written is committed: leaves the ballots of contests in which many vote to who decides next.
+    pub fn leave_ballots(&mut self, hot: &HotContests) {
+        for (contest, working) in &mut self.contests {
+            let counted = self
+                .policies
+                .get(&PolicyKey::of(&working.state.key))
+                .map_or(0, |policy| policy.max_counted_feedback);
+            let mut ballots = std::mem::take(&mut working.state.ballots);
+            ballots.forget_beyond(counted.saturating_add(SPARE) as usize);
+            if ballots.len() >= WORTH_KEEPING {
+                hot.keep(*contest, Seal::of(&working.state, &working.kept), ballots);
+            }
+        }
+    }
+
     /// A candidate as it was written.
     pub fn record(&self, contest: ContestId, candidate: emend_core::CandidateId) -> Option<CandidateRecord> {
         let working = self.contests.get(&contest)?;
@@ -400,6 +425,41 @@ impl Desk {
             kept: working.kept.get(&candidate)?.clone(),
         })
     }
+}
+
+/// The ballots of contests: what `hot` has, as long as it holds, and what else there is.
+async fn ballots_of(
+    tx: &mut dyn Tx,
+    hot: &HotContests,
+    contests: &[StoredContest],
+    policies: &HashMap<PolicyKey, Policy>,
+    leaving: u32,
+) -> Result<HashMap<ContestId, Ballots>, StoreError> {
+    let counted = policies.values().map(|policy| policy.max_counted_feedback).max();
+    let enough = counted.unwrap_or(0).saturating_add(leaving);
+    let mut found = HashMap::new();
+    let mut missing = Vec::new();
+    // Where nothing was ever proposed there is no ballot to count.
+    for contest in contests
+        .iter()
+        .filter(|contest| !contest.state.candidates.is_empty())
+    {
+        let id = contest.state.id();
+        match hot.take(id, || Seal::of(&contest.state, &contest.kept)) {
+            Some(ballots) if ballots.cover(enough as usize) => {
+                found.insert(id, ballots);
+            }
+            _ => missing.push(id),
+        }
+    }
+    if !missing.is_empty() {
+        let limit = counted.unwrap_or(0).saturating_add(SPARE.max(leaving));
+        for (id, newest) in tx.newest_ballots(&missing, limit).await? {
+            let complete = newest.len() < limit as usize;
+            found.insert(id, Ballots::new(newest, complete));
+        }
+    }
+    Ok(found)
 }
 
 fn is_persons(event: &Event) -> bool {

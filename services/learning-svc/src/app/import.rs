@@ -172,7 +172,7 @@ impl App {
 
     async fn try_chunk(&self, tx: &mut dyn Tx, import: &Import, rows: &[Row]) -> Result<Imported, Failure> {
         let keys = rows.iter().map(|row| row.proposal.key.clone());
-        let mut desk = Desk::open(tx, self.clock.now(), keys, 0).await?;
+        let mut desk = Desk::open(tx, &self.hot, self.clock.now(), keys, 0).await?;
         let because = Because {
             actor: import.actor.clone(),
             reason: import.reason.clone().unwrap_or_default(),

@@ -150,7 +150,7 @@ impl App {
             What::Redacted { .. } => None,
         });
         let leaving = u32::try_from(events.len()).unwrap_or(u32::MAX);
-        let desk = Desk::open(&mut *tx, now, keys, leaving).await?;
+        let desk = Desk::open(&mut *tx, &self.hot, now, keys, leaving).await?;
         let mut group = Group {
             now,
             desk,
@@ -166,8 +166,7 @@ impl App {
         for index in order {
             answers[index] = Some(group.apply(&events[index])?);
         }
-        let written = group.desk.finish(&mut *tx).await?;
-        tx.commit().await?;
+        let written = self.commit(tx, &mut group.desk).await?;
         let results = answers.into_iter().flatten().map(|answer| match answer {
             Answer::Now(place) => written
                 .outcomes

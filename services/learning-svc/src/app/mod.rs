@@ -1,14 +1,15 @@
 //! The use cases. Each is one transaction, from its first read to its commit, begun anew as a whole where it meets a
 //! conflict; nothing leaves the process within it.
 //!
-//! [`desk`] is what they share: contests on a desk, decided upon one event after another, and written at once. They must
-//! know nothing of gRPC or SQL.
+//! [`desk`] is what they share: contests on a desk, decided upon one event after another, and written at once; [`hot`] keeps
+//! the ballots of contests in which many vote from one desk to the next. They must know nothing of gRPC or SQL.
 
 pub mod audit;
 pub mod candidates;
 pub mod desk;
 pub mod etag;
 pub mod failure;
+pub mod hot;
 pub mod import;
 pub mod ingest;
 pub mod policies;
@@ -25,10 +26,14 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use emend_core::Revision;
-use emend_runtime::{Entropy, SharedClock};
+use emend_runtime::{Entropy, SharedClock, store::StoreError};
 use tokio::{sync::Notify, time::timeout};
 
-use crate::store::DecisionStore;
+use self::{
+    desk::{Desk, Written},
+    hot::HotContests,
+};
+use crate::store::{DecisionStore, decisions::Tx};
 
 /// How long a mutation waits until this replica's own readers see what it wrote.
 const READ_YOUR_WRITES: Duration = Duration::from_secs(1);
@@ -56,6 +61,8 @@ pub struct App {
     pub entropy: Entropy,
     /// Wakes the re-evaluation when a policy changed.
     pub policy_changed: Arc<Notify>,
+    /// The ballots of contests in which many vote.
+    pub hot: Arc<HotContests>,
 }
 
 impl std::fmt::Debug for App {
@@ -78,7 +85,16 @@ impl App {
             clock,
             entropy,
             policy_changed: Arc::default(),
+            hot: Arc::default(),
         }
+    }
+
+    /// Writes what was decided on a desk, and commits it.
+    async fn commit(&self, mut tx: Box<dyn Tx>, desk: &mut Desk) -> Result<Written, StoreError> {
+        let written = desk.finish(&mut *tx).await?;
+        tx.commit().await?;
+        desk.leave_ballots(&self.hot);
+        Ok(written)
     }
 
     /// Tells of committed revisions and, for a short while, waits until this replica's readers see them.

@@ -90,7 +90,7 @@ impl App {
             trigger: None,
         };
         let mut tx = self.store.begin().await?;
-        let mut desk = Desk::open(&mut *tx, self.clock.now(), keys.iter().cloned(), 0).await?;
+        let mut desk = Desk::open(&mut *tx, &self.hot, self.clock.now(), keys.iter().cloned(), 0).await?;
         for key in keys {
             let contest = key.contest_id();
             let version = desk.policy(key).version;
@@ -103,8 +103,7 @@ impl App {
                     .map_err(|refusal| refused(&refusal, &subject(key)))?;
             }
         }
-        let written = desk.finish(&mut *tx).await?;
-        tx.commit().await?;
+        let written = self.commit(tx, &mut desk).await?;
         Ok(written.last())
     }
 

@@ -61,7 +61,7 @@ impl App {
     async fn try_put(&self, put: &Put) -> Result<PutResource, Failure> {
         let contest = put.key.contest_id();
         let mut tx = self.store.begin().await?;
-        let mut desk = Desk::open(&mut *tx, self.clock.now(), [put.key.clone()], 0).await?;
+        let mut desk = Desk::open(&mut *tx, &self.hot, self.clock.now(), [put.key.clone()], 0).await?;
         etag::check(put.etag.as_deref(), &current_etag(&desk, &put.key))?;
         desk.check_size(&put.key, &put.value).map_err(value_too_large)?;
         let event = Event::Put {
@@ -73,8 +73,7 @@ impl App {
         let made = desk
             .decide(contest, &event, &because, InRevision::Own)
             .map_err(|refusal| refused(&refusal, &subject(&put.key)))?;
-        let written = desk.finish(&mut *tx).await?;
-        tx.commit().await?;
+        let written = self.commit(tx, &mut desk).await?;
         let revision = written.settle(made.revision);
         let before = desk.found(contest).map_or(0, |found| found.committed_at);
         Ok(PutResource {
@@ -101,7 +100,7 @@ impl App {
     async fn try_delete(&self, delete: &Delete) -> Result<Revision, Failure> {
         let contest = delete.key.contest_id();
         let mut tx = self.store.begin().await?;
-        let mut desk = Desk::open(&mut *tx, self.clock.now(), [delete.key.clone()], 0).await?;
+        let mut desk = Desk::open(&mut *tx, &self.hot, self.clock.now(), [delete.key.clone()], 0).await?;
         if desk.state(contest).is_some_and(|state| state.resource.is_some()) {
             etag::check(delete.etag.as_deref(), &current_etag(&desk, &delete.key))?;
         }
@@ -112,8 +111,7 @@ impl App {
         let made = desk
             .decide(contest, &event, &because, InRevision::Own)
             .map_err(|refusal| refused(&refusal, &subject(&delete.key)))?;
-        let written = desk.finish(&mut *tx).await?;
-        tx.commit().await?;
+        let written = self.commit(tx, &mut desk).await?;
         Ok(written.settle(made.revision))
     }
 }

@@ -47,7 +47,7 @@ impl App {
             return Err(Error::not_found("revision", revert.revision.to_string()).into());
         }
         let keys = changes.into_iter().map(|change| change.key);
-        let mut desk = Desk::open(&mut *tx, self.clock.now(), keys, 0).await?;
+        let mut desk = Desk::open(&mut *tx, &self.hot, self.clock.now(), keys, 0).await?;
         // Read again, now that nobody else can write to these keys.
         let changes = tx.changes_of(revert.revision).await?;
         let newer: Vec<&WrittenChange> = changes
@@ -71,8 +71,7 @@ impl App {
             desk.decide(change.key.contest_id(), &event, &because, InRevision::Shared)
                 .map_err(|refusal| refused(&refusal, &subject(&change.key)))?;
         }
-        let written = desk.finish(&mut *tx).await?;
-        tx.commit().await?;
+        let written = self.commit(tx, &mut desk).await?;
         Ok(written.last())
     }
 }

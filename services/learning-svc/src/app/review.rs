@@ -72,7 +72,7 @@ impl App {
             .filter(|key| key.namespace == review.namespace)
             .ok_or_else(unknown)?;
         let contest = key.contest_id();
-        let mut desk = Desk::open(&mut *tx, self.clock.now(), [key.clone()], 0).await?;
+        let mut desk = Desk::open(&mut *tx, &self.hot, self.clock.now(), [key.clone()], 0).await?;
         let version = desk
             .found(contest)
             .and_then(|found| found.kept.get(&id))
@@ -116,8 +116,7 @@ impl App {
                 .map_or(id, |applied| applied.id),
             Verdict::Reject { .. } => id,
         };
-        let written = desk.finish(&mut *tx).await?;
-        tx.commit().await?;
+        let written = self.commit(tx, &mut desk).await?;
         let candidate = desk.record(contest, decided_upon).ok_or_else(|| {
             Error::internal(format!("candidate {decided_upon} was decided upon and is gone"))
         })?;

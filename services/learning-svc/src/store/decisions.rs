@@ -41,8 +41,15 @@ pub trait Tx: Send {
     /// Locks the rows of contests that were created, in the order of their ids, in which they also come back.
     async fn lock_contests(&mut self, keys: &[&ResourceKey]) -> Result<Vec<LockedContest>>;
 
-    /// Reads all that is decided upon, with the newest `ballots` ballots of each contest.
-    async fn load_contests(&mut self, rows: Vec<LockedContest>, ballots: u32) -> Result<Vec<StoredContest>>;
+    /// Reads all that is decided upon but the ballots.
+    async fn load_contests(&mut self, rows: Vec<LockedContest>) -> Result<Vec<StoredContest>>;
+
+    /// The newest ballots that count of each of some contests, at most `limit` of each; nothing of those that have none.
+    async fn newest_ballots(
+        &mut self,
+        contests: &[ContestId],
+        limit: u32,
+    ) -> Result<HashMap<ContestId, Vec<Ballot>>>;
 
     /// The contest of a candidate.
     async fn contest_of(&mut self, candidate: CandidateId) -> Result<Option<ResourceKey>>;

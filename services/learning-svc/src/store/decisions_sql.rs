@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use emend_core::{
-    AcceptOrder, CandidateId, ContestId, ContestState, EventId, FeedbackId, Policy, ResourceKey, Revision,
+    AcceptOrder, Ballot, CandidateId, ContestId, ContestState, EventId, FeedbackId, Policy, ResourceKey,
+    Revision,
 };
 use emend_runtime::store::{CorruptRow, StoreError};
 use jiff::Timestamp;
@@ -240,7 +241,7 @@ impl Tx for Work {
         }
     }
 
-    async fn load_contests(&mut self, rows: Vec<LockedContest>, ballots: u32) -> Result<Vec<StoredContest>> {
+    async fn load_contests(&mut self, rows: Vec<LockedContest>) -> Result<Vec<StoredContest>> {
         let ids: Vec<ContestId> = rows.iter().map(|row| row.key.contest_id()).collect();
         let mut contests: HashMap<ContestId, StoredContest> = rows
             .into_iter()
@@ -275,26 +276,21 @@ impl Tx for Work {
                 }
             }
         }
-        // Where nothing was ever proposed there is no ballot to count.
-        let contested: Vec<ContestId> = ids
-            .iter()
-            .copied()
-            .filter(|id| {
-                contests
-                    .get(id)
-                    .is_some_and(|contest| !contest.state.candidates.is_empty())
-            })
-            .collect();
-        for ids in batches_up_to(&contested, 16) {
-            for row in self.rows::<BallotRow>(newest_ballots(ids, ballots)).await? {
-                let contest = row.contest()?;
-                let ballot = row.parse()?;
-                if let Some(contest) = contests.get_mut(&contest) {
-                    contest.state.ballots.push(ballot);
-                }
+        Ok(ids.iter().filter_map(|id| contests.remove(id)).collect())
+    }
+
+    async fn newest_ballots(
+        &mut self,
+        contests: &[ContestId],
+        limit: u32,
+    ) -> Result<HashMap<ContestId, Vec<Ballot>>> {
+        let mut ballots: HashMap<ContestId, Vec<Ballot>> = HashMap::new();
+        for contests in batches_up_to(contests, 16) {
+            for row in self.rows::<BallotRow>(newest_ballots(contests, limit)).await? {
+                ballots.entry(row.contest()?).or_default().push(row.parse()?);
             }
         }
-        Ok(ids.iter().filter_map(|id| contests.remove(id)).collect())
+        Ok(ballots)
     }
 
     async fn contest_of(&mut self, candidate: CandidateId) -> Result<Option<ResourceKey>> {

@@ -78,7 +78,7 @@ pub struct LockedContest {
 pub struct StoredContest {
     /// Its row.
     pub row: LockedContest,
-    /// What is decided upon. `full` is yet to be filled in.
+    /// What is decided upon. `full` and the ballots are yet to be filled in.
     pub state: ContestState,
     /// What is kept of its candidates beside what is decided upon.
     pub kept: HashMap<CandidateId, KeptCandidate>,

@@ -1,6 +1,6 @@
 //! One contest while it is worked upon: as it was found, as it is now, and what of that is to be written.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use emend_core::{CandidateId, ContestState, Decision, Revision, Status, decide::Cause};
 use jiff::Timestamp;
@@ -16,6 +16,8 @@ pub(super) struct Working {
     pub(super) policy_version: i64,
     pub(super) decided: bool,
     pub(super) resource_changed: bool,
+    /// Candidates for which a ballot was cast or taken back.
+    pub(super) voted_for: HashSet<CandidateId>,
 }
 
 impl Working {
@@ -108,7 +110,9 @@ impl Working {
         let mut changed = Vec::new();
         for candidate in &self.state.candidates {
             let before = self.before.state.candidate(candidate.id);
-            if before == Some(candidate) {
+            // Whose ballots changed gets a new version, also where all its figures came out as they were: so it is seen
+            // that they did.
+            if before == Some(candidate) && !self.voted_for.contains(&candidate.id) {
                 continue;
             }
             if let Some(kept) = self.kept.get_mut(&candidate.id) {

@@ -2,6 +2,7 @@
 
 mod concurrency;
 mod events;
+mod hot;
 mod imports;
 mod people;
 mod policies;

@@ -104,7 +104,7 @@ async fn contests_come_back_in_the_order_in_which_they_were_asked_for() {
     let locked = tx.lock_contests(&keys).await.unwrap();
     let found: Vec<&ResourceKey> = locked.iter().map(|row| &row.key).collect();
     assert_eq!(found, keys);
-    let loaded = tx.load_contests(locked, 10).await.unwrap();
+    let loaded = tx.load_contests(locked).await.unwrap();
     assert!(
         loaded
             .iter()
@@ -260,6 +260,35 @@ async fn only_the_newest_ballots_are_read_however_many_there_are() {
     let ballots = store.ballots(key("a").contest_id(), 7).await.unwrap();
     let orders: Vec<_> = ballots.iter().map(|ballot| ballot.accept_order.0).collect();
     assert_eq!(orders, [30, 29, 28, 27, 26, 25, 24]);
+}
+
+#[tokio::test]
+async fn a_contest_in_which_many_vote_is_read_again_only_where_somebody_else_wrote_to_it() {
+    let (store, _guard) = open!();
+    let app = app(&store);
+    let contest = key("a").contest_id();
+    let vote = |order| {
+        let mut event = event(order, "a");
+        if let What::Recorded(recorded) = &mut event.what {
+            recorded.reporter = emend_core::Reporter::parse(&format!("r{order}"), "", "", "").unwrap();
+        }
+        event
+    };
+    let events: Vec<_> = (1..=300).map(vote).collect();
+    for result in app.ingest(&events).await {
+        result.unwrap();
+    }
+    let reporters = async |order| {
+        let outcome = app.ingest(&[vote(order)]).await.pop().unwrap().unwrap();
+        outcome.reporter_count
+    };
+    // Behind its back, where nothing tells of it.
+    let take_back = format!("UPDATE ballots SET retracted = 1 WHERE contest_id = '{contest}'");
+    sql(&store, take_back).await;
+    assert_eq!(reporters(301).await, 301, "the ballots are not read");
+    let write = format!("UPDATE candidates SET version = version + 1 WHERE contest_id = '{contest}'");
+    sql(&store, write).await;
+    assert_eq!(reporters(302).await, 2, "now they are");
 }
 
 #[tokio::test]

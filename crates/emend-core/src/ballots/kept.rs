@@ -1,0 +1,214 @@
+//! What ballots come to, kept as ballots are admitted to those that count and dismissed from them.
+//!
+//! Only where votes do not decay: then nothing of it depends on the time.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, HashMap},
+};
+
+use uuid::Uuid;
+
+use super::{Ballot, Newest, Place, Rules, Support, Tally, newest::Moved};
+use crate::{
+    contest::VoterKey,
+    ids::{AcceptOrder, Caller, CandidateId, FeedbackId},
+    policy::Counting,
+};
+
+/// Before all other places.
+const NEWEST: Place = Place {
+    order: Reverse(AcceptOrder(i64::MAX)),
+    feedback: FeedbackId(Uuid::nil()),
+};
+
+/// What the ballots that count come to. All ballots of one voter are identified, and have their caller, alike.
+#[derive(Debug, Clone)]
+pub(super) struct Kept {
+    rules: Rules,
+    /// By voter, each one's newest first: that one is its live vote.
+    by_voter: BTreeMap<(VoterKey, Place), CandidateId>,
+    /// How often a voter said so, where that counts.
+    said: HashMap<(VoterKey, CandidateId), u64>,
+    /// The live votes of voters that were derived from a caller.
+    derived: HashMap<Caller, Newest<CandidateId>>,
+    support: HashMap<CandidateId, Strength>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Strength {
+    voters: u64,
+    occurrences: u64,
+}
+
+impl Strength {
+    fn gain_voter(&mut self) {
+        self.voters += 1;
+    }
+
+    fn lose_voter(&mut self) {
+        self.voters = self.voters.saturating_sub(1);
+    }
+}
+
+impl Kept {
+    /// Of no ballots.
+    pub(super) fn new(rules: Rules) -> Self {
+        Self {
+            rules,
+            by_voter: BTreeMap::new(),
+            said: HashMap::new(),
+            derived: HashMap::new(),
+            support: HashMap::new(),
+        }
+    }
+
+    pub(super) fn rules(&self) -> Rules {
+        self.rules
+    }
+
+    /// A ballot counts from now on.
+    pub(super) fn admit(&mut self, ballot: &Ballot) {
+        self.change(ballot, |kept, key| {
+            kept.by_voter.insert(key, ballot.candidate);
+            if kept.rules.counting == Counting::Occurrences {
+                *kept.said.entry((ballot.voter, ballot.candidate)).or_default() += 1;
+            }
+        });
+    }
+
+    /// A ballot counts no more.
+    pub(super) fn dismiss(&mut self, ballot: &Ballot) {
+        self.change(ballot, |kept, key| {
+            kept.by_voter.remove(&key);
+            let said = (ballot.voter, ballot.candidate);
+            if let Some(times) = kept.said.get_mut(&said) {
+                *times -= 1;
+                if *times == 0 {
+                    kept.said.remove(&said);
+                }
+            }
+        });
+    }
+
+    /// Changes a voter's ballots, and with them what the voter is counted for.
+    fn change(&mut self, ballot: &Ballot, change: impl FnOnce(&mut Self, (VoterKey, Place))) {
+        let voter = ballot.voter;
+        let before = self.live(voter);
+        if let Some((_, candidate)) = before {
+            let times = self.times_said(voter, candidate);
+            self.strengthen(candidate, |strength| {
+                strength.occurrences = strength.occurrences.saturating_sub(times);
+            });
+        }
+        change(self, (voter, Place::of(ballot)));
+        let after = self.live(voter);
+        if let Some((_, candidate)) = after {
+            let times = self.times_said(voter, candidate);
+            self.strengthen(candidate, |strength| strength.occurrences += times);
+        }
+        if before != after {
+            if let Some((place, candidate)) = before {
+                self.unseat(ballot, place, candidate);
+            }
+            if let Some((place, candidate)) = after {
+                self.seat(ballot, place, candidate);
+            }
+        }
+    }
+
+    /// A voter's live vote.
+    fn live(&self, voter: VoterKey) -> Option<(Place, CandidateId)> {
+        let newest = self.by_voter.range((voter, NEWEST)..).next();
+        newest
+            .filter(|((other, _), _)| *other == voter)
+            .map(|((_, place), candidate)| (*place, *candidate))
+    }
+
+    fn times_said(&self, voter: VoterKey, candidate: CandidateId) -> u64 {
+        self.said.get(&(voter, candidate)).copied().unwrap_or_default()
+    }
+
+    /// The live vote of a ballot's voter counts, if no cap stands against it.
+    fn seat(&mut self, of: &Ballot, place: Place, candidate: CandidateId) {
+        if of.identified {
+            self.strengthen(candidate, Strength::gain_voter);
+            return;
+        }
+        let derived = self
+            .derived
+            .entry(of.caller.clone())
+            .or_insert_with(|| Newest::new(BTreeMap::new(), self.rules.derived));
+        let moved = derived.insert(place, candidate);
+        self.follow(&of.caller, &moved);
+    }
+
+    /// It does no more.
+    fn unseat(&mut self, of: &Ballot, place: Place, candidate: CandidateId) {
+        if of.identified {
+            self.strengthen(candidate, Strength::lose_voter);
+            return;
+        }
+        let Some(derived) = self.derived.get_mut(&of.caller) else {
+            return;
+        };
+        let Some((candidate, moved)) = derived.remove(place) else {
+            return;
+        };
+        if derived.len() == 0 {
+            self.derived.remove(&of.caller);
+        }
+        if moved.left.is_some() {
+            self.strengthen(candidate, Strength::lose_voter);
+        }
+        self.follow(
+            &of.caller,
+            &Moved {
+                entered: moved.entered,
+                left: None,
+            },
+        );
+    }
+
+    /// Counts those of a caller's derived voters that a change brought under the cap, and no more those that it put over it.
+    fn follow(&mut self, caller: &Caller, moved: &Moved) {
+        let Some(derived) = self.derived.get(caller) else {
+            return;
+        };
+        let of = |place: Option<Place>| place.and_then(|place| derived.get(place).copied());
+        let (entered, left) = (of(moved.entered), of(moved.left));
+        if let Some(candidate) = entered {
+            self.strengthen(candidate, Strength::gain_voter);
+        }
+        if let Some(candidate) = left {
+            self.strengthen(candidate, Strength::lose_voter);
+        }
+    }
+
+    fn strengthen(&mut self, candidate: CandidateId, change: impl FnOnce(&mut Strength)) {
+        let strength = self.support.entry(candidate).or_default();
+        change(strength);
+        if *strength == Strength::default() {
+            self.support.remove(&candidate);
+        }
+    }
+
+    /// What they come to.
+    pub(super) fn tally(&self) -> Tally {
+        let supporters = self.support.iter().map(|(candidate, strength)| {
+            let counted = match self.rules.counting {
+                Counting::DistinctVoters => strength.voters,
+                Counting::Occurrences => strength.occurrences,
+            };
+            let support = Support {
+                counted,
+                undecayed: counted,
+                voters: strength.voters,
+            };
+            (*candidate, support)
+        });
+        Tally {
+            supporters: supporters.collect(),
+        }
+    }
+}
