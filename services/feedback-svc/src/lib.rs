@@ -129,10 +129,7 @@ pub async fn start(
         &entropy,
     );
     let address = Server::new(readiness.clone(), entropy.clone())
-        .add_service(
-            FeedbackServiceServer::new(endpoint),
-            &[DATABASE, RELAY],
-        )
+        .add_service(FeedbackServiceServer::new(endpoint), &[DATABASE, RELAY])
         .serve(listener, &lifecycle)
         .context("can't serve")?;
 

@@ -3,7 +3,9 @@
 
 use std::{fmt, sync::Arc};
 
-use emend_core::{AcceptOrder, Caller, Correction, EventId, FeedbackId, Namespace, Reporter, RequestId, Scope};
+use emend_core::{
+    AcceptOrder, Caller, Correction, EventId, FeedbackId, Namespace, Reporter, RequestId, Scope,
+};
 use emend_proto::{
     common::v1::Outcome,
     feedback::v1::{
@@ -167,13 +169,19 @@ impl Replica {
     /// What gRPC calls.
     pub async fn submit(&self, request: SubmitFeedbackRequest) -> Result<SubmitFeedbackResponse, Status> {
         let endpoint = self.endpoint.clone();
-        Ok(endpoint.submit_feedback(Request::new(request)).await?.into_inner())
+        Ok(endpoint
+            .submit_feedback(Request::new(request))
+            .await?
+            .into_inner())
     }
 
     /// What gRPC calls.
     pub async fn retract(&self, request: RetractFeedbackRequest) -> Result<RetractFeedbackResponse, Status> {
         let endpoint = self.endpoint.clone();
-        Ok(endpoint.retract_feedback(Request::new(request)).await?.into_inner())
+        Ok(endpoint
+            .retract_feedback(Request::new(request))
+            .await?
+            .into_inner())
     }
 
     /// Ends it wherever it is, as a process that is killed.

@@ -56,7 +56,12 @@ impl Replica {
             entropy.clone(),
             &lifecycle,
         );
-        let app = App::new(store, Arc::new(stream.clone()), Arc::clone(clock), entropy.clone());
+        let app = App::new(
+            store,
+            Arc::new(stream.clone()),
+            Arc::clone(clock),
+            entropy.clone(),
+        );
         let queue = IngestQueue::start(&app, workers, &lifecycle);
         lifecycle.spawn(
             "evaluate anew",
@@ -81,7 +86,11 @@ impl Replica {
         &self,
         request: SubscribeRequest,
     ) -> Result<BoxStream<'static, Result<Frame, Status>>, Status> {
-        Ok(self.subscriptions.subscribe(Request::new(request)).await?.into_inner())
+        Ok(self
+            .subscriptions
+            .subscribe(Request::new(request))
+            .await?
+            .into_inner())
     }
 
     /// Takes a node's report.

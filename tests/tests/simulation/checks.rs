@@ -92,7 +92,9 @@ fn stored(world: &World, acknowledged: &Acknowledged, kept: &[Kept]) {
     for feedback in &*lock(&acknowledged.retracted) {
         let retracted = kept.iter().find(|kept| kept.id.to_string() == *feedback);
         if retracted.is_none_or(|kept| !kept.retracted) {
-            world.violation(format!("feedback {feedback} was acknowledged as retracted and is not"));
+            world.violation(format!(
+                "feedback {feedback} was acknowledged as retracted and is not"
+            ));
         }
     }
 }
@@ -150,15 +152,24 @@ fn votes(world: &World, store: &MemoryStore, kept: &[Kept]) {
     let mut policies: BTreeMap<ContestId, Policy> = BTreeMap::new();
     for write in store.proposed() {
         let contest = write.key.contest_id();
-        policies.entry(contest).or_insert_with(|| Policy::default_for(write.key.kind));
+        policies
+            .entry(contest)
+            .or_insert_with(|| Policy::default_for(write.key.kind));
         proposed.entry(contest).or_default().push(write.candidate);
     }
     for (contest, candidates) in &proposed {
         let ballots = contests.remove(contest).unwrap_or_default();
         let tally = Tally::count(&ballots, &policies[contest], jiff::Timestamp::UNIX_EPOCH);
         for candidate in candidates {
-            let occurrences = ballots.iter().filter(|ballot| ballot.candidate == candidate.id).count() as u64;
-            let counted = (occurrences, tally.of(candidate.id).voters, tally.net(candidate.id, candidates));
+            let occurrences = ballots
+                .iter()
+                .filter(|ballot| ballot.candidate == candidate.id)
+                .count() as u64;
+            let counted = (
+                occurrences,
+                tally.of(candidate.id).voters,
+                tally.net(candidate.id, candidates),
+            );
             let stored = (candidate.occurrences, candidate.reporters, candidate.net);
             if counted != stored {
                 world.violation(format!(
@@ -168,7 +179,11 @@ fn votes(world: &World, store: &MemoryStore, kept: &[Kept]) {
             }
         }
     }
-    let unknown: Vec<&CandidateId> = contests.values().flatten().map(|ballot| &ballot.candidate).collect();
+    let unknown: Vec<&CandidateId> = contests
+        .values()
+        .flatten()
+        .map(|ballot| &ballot.candidate)
+        .collect();
     if !unknown.is_empty() {
         world.violation(format!("nobody counted the ballots for {unknown:?}"));
     }

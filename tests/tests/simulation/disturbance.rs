@@ -22,8 +22,10 @@ pub(crate) struct Disturbance {
 }
 
 impl Disturbance {
-    async fn take_time(&self) {
-        let delay = self.world.weather.delay(&self.world.dice);
+    async fn take_time(&self, call: &'static str) {
+        // Late notes of what became of events and late commits are where leases and locks are needed most.
+        let critical = matches!(call, "settle" | "commit");
+        let delay = self.world.weather.delay(&self.world.dice, critical);
         if !delay.is_zero() {
             sleep(delay).await;
         }
@@ -34,14 +36,15 @@ impl Disturbance {
 
     /// Conflicts are for whole use cases to begin anew; feedback-svc's store does so itself.
     fn conflicts(&self) -> bool {
-        matches!(self.place, Place::Learning(_)) && self.world.dice.chance(self.world.weather.rates().conflict)
+        matches!(self.place, Place::Learning(_))
+            && self.world.dice.chance(self.world.weather.rates().conflict)
     }
 }
 
 impl Interference for Disturbance {
     fn before<'a>(&'a self, call: &'static str) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            self.take_time().await;
+            self.take_time(call).await;
             let world = &self.world;
             if world.weather.is_database_away(self.place) {
                 return Err(unavailable());
@@ -51,7 +54,9 @@ impl Interference for Disturbance {
                 return Err(unavailable());
             }
             if call == "lock_contests" && self.conflicts() {
-                world.trace.note(format_args!("{:?}: {call} conflicts", self.place));
+                world
+                    .trace
+                    .note(format_args!("{:?}: {call} conflicts", self.place));
                 return Err(conflict("simulated"));
             }
             Ok(())
@@ -60,7 +65,7 @@ impl Interference for Disturbance {
 
     fn after<'a>(&'a self, call: &'static str) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            self.take_time().await;
+            self.take_time(call).await;
             let world = &self.world;
             if world.dice.chance(world.weather.rates().unanswered) {
                 world

@@ -87,7 +87,9 @@ impl History {
             return None;
         }
         let mut newest = Held::new();
-        let revisions = log.iter().filter(|logged| logged.revision > from && logged.revision <= to);
+        let revisions = log
+            .iter()
+            .filter(|logged| logged.revision > from && logged.revision <= to);
         for change in revisions.flat_map(|logged| &logged.changes) {
             if filter.covers(change) {
                 let key = (
@@ -105,7 +107,13 @@ impl History {
     }
 
     /// Whether this is the newest change of every key in (from, to].
-    pub(crate) fn explains(&mut self, filter: &Filter, from: i64, to: i64, changes: &Held) -> Result<(), String> {
+    pub(crate) fn explains(
+        &mut self,
+        filter: &Filter,
+        from: i64,
+        to: i64,
+        changes: &Held,
+    ) -> Result<(), String> {
         self.refresh();
         let mut logs = std::iter::once(&self.current).chain(&self.lost);
         if logs.any(|log| Self::newest(log, filter, from, to).as_ref() == Some(changes)) {

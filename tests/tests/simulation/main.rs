@@ -68,7 +68,11 @@ fn every_schedule_ends_with_nothing_lost_and_everybody_at_the_newest_state() {
         assert!(played.violations.is_empty(), "{}", played.violations.join("\n"));
         return;
     }
-    let count = if env::var_os("EMEND_TEST_LONG").is_some() { LONG } else { SHORT };
+    let count = if env::var_os("EMEND_TEST_LONG").is_some() {
+        LONG
+    } else {
+        SHORT
+    };
     let Season { played, took, failed } = play_many(0, count, None);
     eprintln!(
         "{played} schedules in {took:.1?}: {:.0} a second",
@@ -91,40 +95,50 @@ fn a_seed_always_plays_the_same_schedule() {
     }
 }
 
-/// What is broken on purpose.
-const SABOTAGES: [Sabotage; 18] = [
-    Sabotage::Feedback(FeedbackDefect::AcknowledgesUnstored),
-    Sabotage::Feedback(FeedbackDefect::ForgetsRequestIds),
-    Sabotage::Feedback(FeedbackDefect::IgnoresTokens),
-    Sabotage::Feedback(FeedbackDefect::IgnoresLeases),
-    Sabotage::Feedback(FeedbackDefect::NeverRetries),
-    Sabotage::Learning(LearningDefect::ForgetsInbox),
-    Sabotage::Learning(LearningDefect::ForgetsMarks),
-    Sabotage::Learning(LearningDefect::LocksNoFeedback),
-    Sabotage::Learning(LearningDefect::LocksNoContests),
-    Sabotage::Learning(LearningDefect::LocksNoHead),
-    Sabotage::Learning(LearningDefect::KeepsUncommitted),
-    Sabotage::Learning(LearningDefect::SkipsChanges),
-    Sabotage::Learning(LearningDefect::HidesDeletions),
-    Sabotage::Learning(LearningDefect::MintsNoEpoch),
-    Sabotage::Stream(StreamDefect::DropsNewest),
-    Sabotage::Stream(StreamDefect::RepeatsUpdates),
-    Sabotage::Stream(StreamDefect::BookmarksAhead),
-    Sabotage::Stream(StreamDefect::SkipsUpdates),
-];
-
-#[test]
+/// Breaks one thing on purpose and sees it noticed within the schedules that CI plays.
 #[expect(clippy::print_stderr, reason = "how long it took to notice")]
-fn whatever_is_broken_on_purpose_is_noticed() {
-    let mut unnoticed = Vec::new();
-    for sabotage in SABOTAGES {
-        let Season { played, failed, .. } = play_many(0, SHORT, Some(sabotage));
-        match failed {
-            Some(failed) => {
-                eprintln!("{sabotage:?}: after {played}, seed {}: {:.160}", failed.seed, failed.violations[0]);
-            }
-            None => unnoticed.push(sabotage),
-        }
+fn is_noticed(sabotage: Sabotage) {
+    let Season { played, failed, .. } = play_many(0, SHORT, Some(sabotage));
+    match failed {
+        Some(failed) => eprintln!(
+            "{sabotage:?}: schedule {played}, seed {}: {:.200}",
+            failed.seed, failed.violations[0]
+        ),
+        None => panic!("{sabotage:?} was not noticed in {played} schedules"),
     }
-    assert!(unnoticed.is_empty(), "not noticed: {unnoticed:?}");
+}
+
+macro_rules! noticed {
+    ($($name:ident: $sabotage:expr),* $(,)?) => {
+        mod noticed {
+            use super::*;
+            $(
+                #[test]
+                fn $name() {
+                    is_noticed($sabotage);
+                }
+            )*
+        }
+    };
+}
+
+noticed! {
+    what_is_acknowledged_and_not_stored: Sabotage::Feedback(FeedbackDefect::AcknowledgesUnstored),
+    a_request_that_is_stored_twice: Sabotage::Feedback(FeedbackDefect::ForgetsRequestIds),
+    a_failure_under_a_lease_that_is_over: Sabotage::Feedback(FeedbackDefect::IgnoresTokens),
+    an_event_that_is_leased_to_two: Sabotage::Feedback(FeedbackDefect::IgnoresLeases),
+    an_event_that_is_never_tried_again: Sabotage::Feedback(FeedbackDefect::NeverRetries),
+    an_inbox_that_forgets: Sabotage::Learning(LearningDefect::ForgetsInbox),
+    a_retraction_that_came_too_early_and_is_forgotten: Sabotage::Learning(LearningDefect::ForgetsMarks),
+    a_feedback_and_its_retraction_that_miss_each_other: Sabotage::Learning(LearningDefect::LocksNoFeedback),
+    a_contest_that_two_decide_at_once: Sabotage::Learning(LearningDefect::LocksNoContests),
+    a_head_that_two_move_at_once: Sabotage::Learning(LearningDefect::LocksNoHead),
+    what_was_rolled_back_and_stays: Sabotage::Learning(LearningDefect::KeepsUncommitted),
+    a_change_that_the_tailer_does_not_see: Sabotage::Learning(LearningDefect::SkipsChanges),
+    a_deletion_that_nobody_hears_of: Sabotage::Learning(LearningDefect::HidesDeletions),
+    a_log_that_went_backwards_under_its_old_epoch: Sabotage::Learning(LearningDefect::MintsNoEpoch),
+    a_conflation_that_drops_the_newest: Sabotage::Stream(StreamDefect::DropsNewest),
+    an_update_that_is_sent_twice: Sabotage::Stream(StreamDefect::RepeatsUpdates),
+    an_update_that_is_left_out: Sabotage::Stream(StreamDefect::SkipsUpdates),
+    a_bookmark_that_says_too_much: Sabotage::Stream(StreamDefect::BookmarksAhead),
 }

@@ -25,13 +25,13 @@ pub(crate) struct Lost;
 impl World {
     /// A message goes from here to there.
     pub(crate) async fn travel(&self, from: Place, to: Place) -> Result<(), Lost> {
-        sleep(self.weather.delay(&self.dice)).await;
+        sleep(self.weather.delay(&self.dice, false)).await;
         let lost = self.dice.chance(self.weather.rates().lose);
         if lost || self.weather.is_cut(from, to) {
             self.trace
                 .note(format_args!("what {from:?} sent to {to:?} is lost"));
             // Sometimes nobody hears of it.
-            let silence = if self.dice.chance(0.3) { 10_000 } else { 50 };
+            let silence = if self.dice.chance(0.2) { 6_000 } else { 50 };
             sleep(self.some_millis(silence)).await;
             return Err(Lost);
         }
@@ -99,7 +99,7 @@ fn serve(
     let (world, running) = (Arc::clone(world), running.clone());
     tokio::spawn(async move {
         if answer.is_none() {
-            sleep(world.some_millis(3_000)).await;
+            sleep(world.some_millis(2_000)).await;
         }
         let request = IngestRequest { events };
         let Ok(response) = World::within(&running, running.replica.ingest(request)).await else {

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, Mutex,
+        Arc, LazyLock, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -80,7 +80,9 @@ impl Node {
     /// Starts it, holding nothing.
     pub(crate) async fn start(self: &Arc<Self>) {
         let world = &self.world;
-        world.trace.note(format_args!("node {} starts, {:?}", self.number, self.filter));
+        world
+            .trace
+            .note(format_args!("node {} starts, {:?}", self.number, self.filter));
         self.misled.store(false, Ordering::SeqCst);
         let lifecycle = Lifecycle::new();
         let uplink = Uplink(Arc::clone(self));
@@ -109,14 +111,15 @@ impl Node {
         tokio::spawn(async move {
             let mut seen = Seen::default();
             while let Some(observed) = events.next().await {
-                let checked = match observed {
-                    Observed::Event(event) => seen.check(&event, &node),
-                    Observed::Missed(_) => {
-                        seen = Seen::default();
-                        Ok(())
-                    }
+                let Observed::Event(event) = observed else {
+                    seen = Seen::default();
+                    continue;
                 };
-                if let Err(broken) = checked.and_then(|()| node.check_picture(&view)) {
+                let mut checked = seen.check(&event, &node);
+                if let SubscriberEvent::Snapshot { .. } | SubscriberEvent::Updated { .. } = *event {
+                    checked = checked.and_then(|()| node.check_picture(&view));
+                }
+                if let Err(broken) = checked {
                     node.world.violation(format!("node {}: {broken}", node.number));
                 }
             }
@@ -126,7 +129,9 @@ impl Node {
     /// Kills it; what it held is gone.
     pub(crate) fn kill(&self) {
         if let Some((lifecycle, _)) = lock(&self.running).take() {
-            self.world.trace.note(format_args!("node {} is killed", self.number));
+            self.world
+                .trace
+                .note(format_args!("node {} is killed", self.number));
             lifecycle.hard().cancel();
         }
     }
@@ -176,6 +181,13 @@ impl Node {
 /// What a node says to every question: the answer with its revision, and the prohibited choices.
 type Picture = BTreeMap<(usize, usize, i32), (Option<(String, i64)>, Vec<String>)>;
 
+/// Namespaces and phrases, parsed once.
+static ASKED: LazyLock<(Vec<Namespace>, Vec<NormalizedKey>)> = LazyLock::new(|| {
+    let namespaces = NAMESPACES.map(|raw| Namespace::parse(raw).expect("a namespace"));
+    let phrases = PHRASES.map(|raw| NormalizedKey::parse(raw).expect("a phrase"));
+    (namespaces.into(), phrases.into())
+});
+
 fn questions() -> impl Iterator<Item = (usize, usize, Kind)> {
     (0..NAMESPACES.len()).flat_map(|namespace| {
         (0..PHRASES.len()).flat_map(move |phrase| LOOKED_UP.map(|kind| (namespace, phrase, kind)))
@@ -185,17 +197,17 @@ fn questions() -> impl Iterator<Item = (usize, usize, Kind)> {
 fn picture(view: &LearnedView) -> (i64, Picture) {
     let reading = view.read();
     let answers = questions().map(|(namespace, phrase, kind)| {
-        let at = Namespace::parse(NAMESPACES[namespace]).expect("a namespace");
-        let key = NormalizedKey::parse(PHRASES[phrase]).expect("a phrase");
         let found = reading.lookup(
             LookupKey {
-                namespace: &at,
-                phrase: &key,
+                namespace: &ASKED.0[namespace],
+                phrase: &ASKED.1[phrase],
             },
             kind,
             None,
         );
-        let answer = found.found().map(|found| (found.value.to_owned(), found.revision.0));
+        let answer = found
+            .found()
+            .map(|found| (found.value.to_owned(), found.revision.0));
         let prohibited = CHOICES.iter().filter(|choice| found.is_prohibited(choice));
         let prohibited = prohibited.map(|choice| (*choice).to_owned()).collect();
         ((namespace, phrase, kind.number()), (answer, prohibited))
@@ -330,7 +342,10 @@ impl Server for Uplink {
             let world = &node.world;
             let slot = &world.learning[world.dice.below(world.learning.len())];
             let lost = |_| Status::unavailable("the connection is lost");
-            world.travel(Place::Node(node.number), slot.place).await.map_err(lost)?;
+            world
+                .travel(Place::Node(node.number), slot.place)
+                .await
+                .map_err(lost)?;
             let running = slot
                 .running()
                 .ok_or_else(|| Status::unavailable("nobody listens"))?;
@@ -390,17 +405,23 @@ impl Line {
         let mut message = decoded.expect("it was encoded here").message.expect("a message");
         let number = self.node.number;
         match &mut message {
-            Message::Update(update) if world.dice.chance(0.5) && update.changes.pop().is_some() => {
-                world.trace.note(format_args!("node {number} gets an update without its last change"));
+            Message::Update(update) if !update.changes.is_empty() && world.dice.chance(0.5) => {
+                update.changes.pop();
+                world.trace.note(format_args!(
+                    "node {number} gets an update without its last change"
+                ));
                 self.node.misled.store(true, Ordering::SeqCst);
                 vec![encoded(message)]
             }
             Message::Update(_) if world.dice.chance(0.5) => {
-                world.trace.note(format_args!("node {number} gets an update twice"));
+                world
+                    .trace
+                    .note(format_args!("node {number} gets an update twice"));
                 vec![frame.clone(), frame]
             }
             Message::Update(_) | Message::SnapshotChunk(_) => {
                 world.trace.note(format_args!("node {number} misses a message"));
+                self.node.misled.store(true, Ordering::SeqCst);
                 Vec::new()
             }
             _ => vec![frame],

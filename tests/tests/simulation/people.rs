@@ -64,7 +64,7 @@ pub(crate) fn set_to_work(world: &Arc<World>) -> (Arc<Acknowledged>, JoinSet<()>
 async fn backend(world: Arc<World>, number: usize, acknowledged: Arc<Acknowledged>) {
     let busy = world.dice.chance(0.4);
     for _ in 0..3 + world.dice.below(9) {
-        sleep(world.some_millis(if busy { 100 } else { 2_500 })).await;
+        sleep(world.some_millis(if busy { 100 } else { 1_200 })).await;
         // Who shares a commit shares its fate.
         let at_once = if world.dice.chance(0.3) { 3 } else { 1 };
         let mut submissions = JoinSet::new();
@@ -91,15 +91,29 @@ fn correction(world: &World) -> SubmitFeedbackRequest {
         } else {
             String::new()
         },
-        session_id: if dice.chance(0.5) { "session".into() } else { String::new() },
+        session_id: if dice.chance(0.5) {
+            "session".into()
+        } else {
+            String::new()
+        },
         ..Reporter::default()
     };
     SubmitFeedbackRequest {
         request_id: world.new_id().to_string(),
         namespace: (*dice.one_of(&NAMESPACES)).to_owned(),
         reporter: Some(reporter),
-        scope: if named && dice.chance(0.15) { Scope::User } else { Scope::Global }.into(),
-        wait: if dice.chance(0.3) { Wait::Evaluated } else { Wait::Recorded }.into(),
+        scope: if named && dice.chance(0.15) {
+            Scope::User
+        } else {
+            Scope::Global
+        }
+        .into(),
+        wait: if dice.chance(0.3) {
+            Wait::Evaluated
+        } else {
+            Wait::Recorded
+        }
+        .into(),
         correction: Some(correction),
         ..SubmitFeedbackRequest::default()
     }
@@ -114,13 +128,21 @@ async fn submit(world: &Arc<World>, number: usize, acknowledged: &Acknowledged) 
             return;
         }
         let (to_send, id) = (request.clone(), request.request_id.clone());
-        let answer = ask(world, number, |replica| async move { replica.submit(to_send).await }).await;
+        let answer = ask(
+            world,
+            number,
+            |replica| async move { replica.submit(to_send).await },
+        )
+        .await;
         let Some(answer) = answer else {
             sleep(world.some_millis(800)).await;
             continue;
         };
         let feedback = answer.feedback.unwrap_or_default();
-        world.trace.note(format_args!("request {id} is acknowledged as {}", feedback.feedback_id));
+        world.trace.note(format_args!(
+            "request {id} is acknowledged as {}",
+            feedback.feedback_id
+        ));
         let before = lock(&acknowledged.stored).insert(id.clone(), feedback.feedback_id.clone());
         if before.is_some_and(|before| before != feedback.feedback_id) {
             world.violation(format!("request {id} is two feedbacks"));
@@ -143,7 +165,7 @@ async fn retract(
     feedback_id: String,
     acknowledged: &Acknowledged,
 ) {
-    sleep(world.some_millis(2_000)).await;
+    sleep(world.some_millis(1_000)).await;
     loop {
         let retraction = RetractFeedbackRequest {
             namespace: request.namespace.clone(),
@@ -151,9 +173,14 @@ async fn retract(
             reason: "a mistake".into(),
             ..RetractFeedbackRequest::default()
         };
-        let answer = ask(world, number, |replica| async move { replica.retract(retraction).await }).await;
+        let answer = ask(world, number, |replica| async move {
+            replica.retract(retraction).await
+        })
+        .await;
         if answer.is_some() {
-            world.trace.note(format_args!("feedback {feedback_id} is acknowledged as retracted"));
+            world.trace.note(format_args!(
+                "feedback {feedback_id} is acknowledged as retracted"
+            ));
             lock(&acknowledged.retracted).push(feedback_id);
             return;
         }
@@ -206,14 +233,18 @@ where
 
 async fn operator(world: Arc<World>) {
     for _ in 0..1 + world.dice.below(6) {
-        sleep(world.some_millis(5_000)).await;
+        sleep(world.some_millis(2_500)).await;
         let slot = &world.learning[world.dice.below(world.learning.len())];
         let Some(running) = slot.running() else { continue };
         let app = running.replica.app().clone();
         let dice = &world.dice;
-        let form = if dice.chance(0.5) { Form::Entity } else { Form::PhraseMapping };
-        let namespace = Namespace::parse(dice.one_of(&NAMESPACES)).expect("a namespace");
-        let correction = Correction::parse(form, dice.one_of(&PHRASES), "", dice.one_of(&CHOICES));
+        let form = if dice.chance(0.5) {
+            Form::Entity
+        } else {
+            Form::PhraseMapping
+        };
+        let namespace = Namespace::parse(NAMESPACES[dice.below(2)]).expect("a namespace");
+        let correction = Correction::parse(form, PHRASES[dice.below(3)], "", CHOICES[dice.below(3)]);
         let proposal = correction.expect("a correction").proposal(&namespace, None);
         let actor = Actor::caller(Caller::parse("console").expect("a caller"));
         let what = dice.below(5);
@@ -265,6 +296,9 @@ async fn operator(world: Arc<World>) {
         };
         // It may fail, and may have been done all the same: what counts is that all stays sound.
         let done = timeout(Duration::from_secs(20), World::within(&running, work)).await;
-        world.trace.note(format_args!("an operator's deed {what} at {:?}: {done:?}", slot.place));
+        world.trace.note(format_args!(
+            "an operator's deed {what} at {:?}: {done:?}",
+            slot.place
+        ));
     }
 }

@@ -48,7 +48,9 @@ pub(crate) fn play(seed: u64, sabotage: Option<Sabotage>, traced: bool) -> Playe
         for number in 0..world.feedback.len() {
             world.start_feedback(number);
         }
-        let nodes: Vec<_> = (0..1 + world.dice.below(4)).map(|number| Node::new(&world, number)).collect();
+        let nodes: Vec<_> = (0..1 + world.dice.below(4))
+            .map(|number| Node::new(&world, number))
+            .collect();
         for node in &nodes {
             node.start().await;
         }

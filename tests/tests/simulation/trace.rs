@@ -32,7 +32,10 @@ impl Trace {
 
     /// All lines.
     pub(crate) fn lines(&self) -> Vec<String> {
-        self.kept.as_ref().map(|lines| lock(lines).clone()).unwrap_or_default()
+        self.kept
+            .as_ref()
+            .map(|lines| lock(lines).clone())
+            .unwrap_or_default()
     }
 }
 

@@ -22,7 +22,7 @@ pub(crate) enum Place {
 pub(crate) struct Rates {
     /// It takes some milliseconds.
     pub(crate) slow: f64,
-    /// It takes up to twenty seconds.
+    /// It takes up to eight seconds.
     pub(crate) stall: f64,
     /// A call of a database fails.
     pub(crate) fail: f64,
@@ -123,11 +123,12 @@ impl Weather {
         }
     }
 
-    /// How long the next call or message takes.
-    pub(crate) fn delay(&self, dice: &Dice) -> Duration {
+    /// How long the next call or message takes; one that is `critical` is more often late.
+    pub(crate) fn delay(&self, dice: &Dice, critical: bool) -> Duration {
         let rates = self.rates();
-        let millis = if rates.stall > 0.0 && dice.chance(rates.stall) {
-            dice.below(20_000)
+        let stall = if critical { rates.stall * 8.0 } else { rates.stall };
+        let millis = if stall > 0.0 && dice.chance(stall) {
+            dice.below(8_000)
         } else if dice.chance(rates.slow) {
             1 + dice.below(if dice.chance(0.1) { 400 } else { 8 })
         } else {

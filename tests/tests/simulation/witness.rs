@@ -75,7 +75,10 @@ impl Witness {
         match message {
             Message::Resumed(resumed) => {
                 require(self.at.is_none() && resumed.cursor == self.asked_from, || {
-                    format!("Resumed at {:?}, asked from {:?}", resumed.cursor, self.asked_from)
+                    format!(
+                        "Resumed at {:?}, asked from {:?}",
+                        resumed.cursor, self.asked_from
+                    )
                 })?;
                 self.at = resumed.cursor;
                 Ok(())
@@ -83,9 +86,10 @@ impl Witness {
             Message::SnapshotBegin(begin) => {
                 require(self.update.is_none(), || "a snapshot within an update".to_owned())?;
                 let of_new_node = begin.reason() == SnapshotReason::NoCursor;
-                require(of_new_node == self.asked_from.is_none() || self.at.is_some(), || {
-                    format!("a snapshot for {:?}", begin.reason())
-                })?;
+                require(
+                    of_new_node == self.asked_from.is_none() || self.at.is_some(),
+                    || format!("a snapshot for {:?}", begin.reason()),
+                )?;
                 self.snapshot = Some((begin.revision, begin.resource_count, Held::new()));
                 Ok(())
             }
@@ -129,11 +133,15 @@ impl Witness {
 
     fn updated(&mut self, part: wire::Update) -> Checked {
         let at = self.revision().ok_or("an update before anything else")?;
-        require(self.snapshot.is_none(), || "an update within a snapshot".to_owned())?;
+        require(self.snapshot.is_none(), || {
+            "an update within a snapshot".to_owned()
+        })?;
         let (from, to) = (part.from_revision, part.to_revision);
         require(from == at && to > from, || format!("({from}, {to}] follows {at}"))?;
         let (first_from, first_to, mut changes) = self.update.take().unwrap_or((from, to, Held::new()));
-        require((from, to) == (first_from, first_to), || "parts of two updates".to_owned())?;
+        require((from, to) == (first_from, first_to), || {
+            "parts of two updates".to_owned()
+        })?;
         for change in part.changes {
             let (key, value) = match change.change.ok_or("a change of nothing")? {
                 ChangeKind::Put(resource) => {
@@ -153,9 +161,10 @@ impl Witness {
         }
         let cursor = part.cursor.unwrap_or_default();
         let epoch = self.at.as_ref().map(|at| at.epoch.clone());
-        require(cursor.revision == to && Some(&cursor.epoch) == epoch.as_ref(), || {
-            format!("({from}, {to}] leads to {cursor:?}")
-        })?;
+        require(
+            cursor.revision == to && Some(&cursor.epoch) == epoch.as_ref(),
+            || format!("({from}, {to}] leads to {cursor:?}"),
+        )?;
         self.at = Some(cursor);
         lock(&self.world.history).explains(&self.filter, from, to, &changes)
     }
@@ -178,7 +187,9 @@ impl Witness {
 
 fn in_short(message: &Message) -> String {
     match message {
-        Message::Resumed(resumed) => format!("Resumed at {}", resumed.cursor.as_ref().map_or(0, |c| c.revision)),
+        Message::Resumed(resumed) => {
+            format!("Resumed at {}", resumed.cursor.as_ref().map_or(0, |c| c.revision))
+        }
         Message::SnapshotBegin(begin) => {
             format!("SnapshotBegin of {}, {:?}", begin.revision, begin.reason())
         }
@@ -191,7 +202,10 @@ fn in_short(message: &Message) -> String {
             update.changes.len()
         ),
         Message::Bookmark(bookmark) => {
-            format!("Bookmark at {}", bookmark.cursor.as_ref().map_or(0, |c| c.revision))
+            format!(
+                "Bookmark at {}",
+                bookmark.cursor.as_ref().map_or(0, |c| c.revision)
+            )
         }
         Message::Drain(drain) => format!("Drain, {}", drain.reason),
     }

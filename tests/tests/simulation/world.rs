@@ -20,13 +20,18 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::{
-    clock::SimClock, disturbance::Disturbance, history::History, network::Route, sabotage::Sabotage,
-    trace::Trace, weather::{Place, Weather},
+    clock::SimClock,
+    disturbance::Disturbance,
+    history::History,
+    network::Route,
+    sabotage::Sabotage,
+    trace::Trace,
+    weather::{Place, Weather},
 };
 
 /// How long a relay waits for an answer.
-pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(4);
-const LEASE: Duration = Duration::from_secs(9);
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
+const LEASE: Duration = Duration::from_secs(6);
 
 /// One schedule's world.
 #[derive(Debug)]
@@ -284,7 +289,9 @@ impl World {
             .or_insert_with(|| outcome.clone())
             .clone();
         if before != *outcome {
-            self.violation(format!("event {event} was told two outcomes: {before:?} and {outcome:?}"));
+            self.violation(format!(
+                "event {event} was told two outcomes: {before:?} and {outcome:?}"
+            ));
         }
     }
 

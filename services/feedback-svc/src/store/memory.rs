@@ -129,7 +129,8 @@ impl Store for MemoryStore {
     }
 
     async fn feedback(&self, namespace: &Namespace, id: FeedbackId) -> Result<Option<Feedback>, StoreError> {
-        self.call("feedback", |tables| Ok(tables.feedback(namespace, id))).await
+        self.call("feedback", |tables| Ok(tables.feedback(namespace, id)))
+            .await
     }
 
     async fn list(&self, query: &FeedbackQuery) -> Result<Vec<Feedback>, StoreError> {
@@ -141,7 +142,8 @@ impl Store for MemoryStore {
         retraction: &NewRetraction,
         lease: Option<Lease>,
     ) -> Result<Retracted, StoreError> {
-        self.call("retract", |tables| tables.retract(retraction, lease)).await
+        self.call("retract", |tables| tables.retract(retraction, lease))
+            .await
     }
 
     async fn claim(&self, limit: u32, lease: Lease) -> Result<Vec<Claimed>, StoreError> {

@@ -10,9 +10,9 @@ use uuid::Uuid;
 
 pub(crate) use self::client::{Client, Held, Key, covered, model};
 use super::{Settings, Stream};
+use crate::store::log::LogStore as _;
 /// The log. Clones share it; several streams on one are replicas on one database.
 pub(crate) use crate::store::memory::MemoryStore as MemoryLog;
-use crate::store::log::LogStore as _;
 
 /// A replica on the log whose workers are stepped by hand, at the log's head.
 pub(crate) async fn replica(log: &MemoryLog, settings: Settings) -> Stream {

@@ -172,7 +172,14 @@ impl Tables {
             outcome_of: 0,
         };
         self.feedback.insert(accepted.order.0, row);
-        self.send(&item.event, item.id, &item.submission.namespace, 1, accepted, lease);
+        self.send(
+            &item.event,
+            item.id,
+            &item.submission.namespace,
+            1,
+            accepted,
+            lease,
+        );
     }
 
     fn send(
@@ -191,7 +198,9 @@ impl Tables {
             number,
             payload: event.payload.clone(),
             attempts: 0,
-            due_at_us: self.now_us.saturating_add(lease.map_or(0, |lease| micros(lease.duration))),
+            due_at_us: self
+                .now_us
+                .saturating_add(lease.map_or(0, |lease| micros(lease.duration))),
             token: lease.map(|lease| lease.token),
             refusal: None,
             dead_at_us: None,
@@ -212,7 +221,9 @@ impl Tables {
     /// The events that were not delivered: which, and whether they are dead letters.
     pub(crate) fn undelivered(&self) -> Vec<(EventId, bool)> {
         let entries = self.outbox.iter();
-        entries.map(|(id, entry)| (*id, entry.dead_at_us.is_some())).collect()
+        entries
+            .map(|(id, entry)| (*id, entry.dead_at_us.is_some()))
+            .collect()
     }
 
     pub(super) fn list(&self, query: &FeedbackQuery) -> Vec<Feedback> {
@@ -222,8 +233,13 @@ impl Tables {
                 submission, accepted, ..
             } = feedback;
             submission.namespace == query.namespace
-                && query.reporter.as_ref().is_none_or(|asked| submission.reporter.id.as_ref() == Some(asked))
-                && query.kind.is_none_or(|asked| submission.correction.form.kind() == asked)
+                && query
+                    .reporter
+                    .as_ref()
+                    .is_none_or(|asked| submission.reporter.id.as_ref() == Some(asked))
+                && query
+                    .kind
+                    .is_none_or(|asked| submission.correction.form.kind() == asked)
                 && query.delivery.is_none_or(|asked| feedback.delivery == asked)
                 && query.from.is_none_or(|from| accepted.at >= from)
                 && query.before.is_none_or(|before| accepted.at < before)
@@ -260,7 +276,9 @@ impl Tables {
             order: row.feedback.accepted.order,
             at,
         };
-        let NewRetraction { id, namespace, event, .. } = retraction;
+        let NewRetraction {
+            id, namespace, event, ..
+        } = retraction;
         self.send(event, *id, namespace, number, accepted, lease);
         Ok(Retracted::Now(accepted))
     }
@@ -334,19 +352,21 @@ impl Tables {
 
     fn not_delivered(&mut self, event_id: EventId, token: LeaseToken, settlement: &Settlement) {
         let now_us = self.now_us;
-        let (ignores_tokens, never_retries) = (
-            self.has(Defect::IgnoresTokens),
-            self.has(Defect::NeverRetries),
-        );
-        let Some(entry) = self.outbox.get_mut(&event_id).filter(|entry| {
-            entry.dead_at_us.is_none() && (entry.token == Some(token) || ignores_tokens)
-        }) else {
+        let (ignores_tokens, never_retries) =
+            (self.has(Defect::IgnoresTokens), self.has(Defect::NeverRetries));
+        let Some(entry) = self
+            .outbox
+            .get_mut(&event_id)
+            .filter(|entry| entry.dead_at_us.is_none() && (entry.token == Some(token) || ignores_tokens))
+        else {
             return;
         };
         entry.token = None;
         match settlement {
             Settlement::Delivered { .. } => {}
-            Settlement::Failed { retry_in, refusal, .. } => {
+            Settlement::Failed {
+                retry_in, refusal, ..
+            } => {
                 entry.attempts += 1;
                 entry.refusal = Some(refusal.clone());
                 entry.due_at_us = now_us.saturating_add(if never_retries {
@@ -380,7 +400,10 @@ impl Tables {
                 refusal: entry.refusal.clone()?,
                 dead_at_us: entry.dead_at_us?,
             };
-            let asked = query.namespace.as_ref().is_none_or(|asked| letter.namespace == *asked);
+            let asked = query
+                .namespace
+                .as_ref()
+                .is_none_or(|asked| letter.namespace == *asked);
             let behind = query.after.is_none_or(|after| {
                 (letter.dead_at_us, letter.event_id) > (after.dead_at_us, after.event_id)
             });

@@ -12,7 +12,11 @@ pub(super) async fn rename_all_contests(store: &Backend, key: &str) {
 
 /// The candidates of a contest have a status that nobody knows.
 pub(super) async fn corrupt_candidates_of(store: &Backend, contest: ContestId) {
-    sql(store, format!("UPDATE candidates SET status = 99 WHERE contest_id = '{contest}'")).await;
+    sql(
+        store,
+        format!("UPDATE candidates SET status = 99 WHERE contest_id = '{contest}'"),
+    )
+    .await;
 }
 
 async fn sql(store: &Backend, statement: String) {

@@ -3,15 +3,6 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use emend_core::{
-    Correction, Epoch, EventId, FeedbackId, Namespace, ResourceKey, Revision, correction::Form,
-};
-use emend_runtime::{
-    Entropy, Error, ManualClock,
-    store::{MayConflict as _, StoreError},
-};
-use jiff::Timestamp;
 use super::{
     super::{Backend, open_for_test},
     damage::{corrupt_candidates_of, rename_all_contests},
@@ -26,6 +17,15 @@ use crate::{
         decisions::{Actor, Mark, PolicyKey, PolicyWrite, Tx, VoteWrites},
     },
 };
+use async_trait::async_trait;
+use emend_core::{
+    Correction, Epoch, EventId, FeedbackId, Namespace, ResourceKey, Revision, correction::Form,
+};
+use emend_runtime::{
+    Entropy, Error, ManualClock,
+    store::{MayConflict as _, StoreError},
+};
+use jiff::Timestamp;
 
 /// Opens a store, or ends the test where there is no database.
 macro_rules! open {

@@ -74,7 +74,9 @@ fn newest(tables: &Tables) -> Vec<LoggedChange> {
         newest.insert(key, change);
     }
     let mut newest: Vec<_> = newest.into_values().cloned().collect();
-    newest.sort_by(|a, b| (a.revision, &a.namespace, a.kind, &a.key).cmp(&(b.revision, &b.namespace, b.kind, &b.key)));
+    newest.sort_by(|a, b| {
+        (a.revision, &a.namespace, a.kind, &a.key).cmp(&(b.revision, &b.namespace, b.kind, &b.key))
+    });
     newest
 }
 
@@ -102,7 +104,11 @@ impl LogStore for MemoryStore {
                 let head = state.tables.head()?;
                 let loaded = Loaded {
                     head,
-                    committed_at: state.tables.log.get_max().map_or(0, |(_, last)| last.committed_at),
+                    committed_at: state
+                        .tables
+                        .log
+                        .get_max()
+                        .map_or(0, |(_, last)| last.committed_at),
                 };
                 let mut changes = newest(&state.tables);
                 changes.retain(|change| change.value.is_some() || change.revision > head.horizon);
@@ -120,7 +126,9 @@ impl LogStore for MemoryStore {
             let mut page = LogPage {
                 head: state.tables.head()?,
                 anchor: log.get(&revision).map(|logged| logged.committed_at),
-                revisions: following.map(|(_, logged)| LoggedRevision::clone(logged)).collect(),
+                revisions: following
+                    .map(|(_, logged)| LoggedRevision::clone(logged))
+                    .collect(),
             };
             match state.defect {
                 Some(Defect::SkipsChanges) if page.revisions.len() > 1 => {

@@ -191,7 +191,11 @@ impl MemoryStore {
     }
 
     /// One call that is one step.
-    async fn call<T>(&self, name: &'static str, step: impl FnOnce(&mut State) -> Result<T> + Send) -> Result<T> {
+    async fn call<T>(
+        &self,
+        name: &'static str,
+        step: impl FnOnce(&mut State) -> Result<T> + Send,
+    ) -> Result<T> {
         self.interference.before(name).await?;
         self.answers()?;
         let answer = step(&mut self.state())?;

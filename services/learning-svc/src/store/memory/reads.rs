@@ -41,13 +41,20 @@ impl DecisionStore for MemoryStore {
                 let CandidatePosition { created_at, id } = CandidatePosition::of(record);
                 (created_at, id)
             };
-            let records = state.tables.candidates.values().map(|write| state.tables.record(write));
+            let records = state
+                .tables
+                .candidates
+                .values()
+                .map(|write| state.tables.record(write));
             let mut found: Vec<_> = records
                 .filter(|record| {
                     record.key.namespace == filter.namespace
                         && (filter.kinds.is_empty() || filter.kinds.contains(&record.key.kind))
                         && (filter.statuses.is_empty() || filter.statuses.contains(&record.candidate.status))
-                        && filter.key.as_ref().is_none_or(|key| record.key.key.as_str() == key)
+                        && filter
+                            .key
+                            .as_ref()
+                            .is_none_or(|key| record.key.key.as_str() == key)
                         && after.is_none_or(|after| place(record) < (after.created_at, after.id))
                 })
                 .collect();
@@ -67,7 +74,10 @@ impl DecisionStore for MemoryStore {
                 (std::cmp::Reverse((rival.net, rival.reporters)), rival.id)
             });
             rivals.truncate(limit as usize);
-            Ok(rivals.into_iter().map(|write| state.tables.record(write)).collect())
+            Ok(rivals
+                .into_iter()
+                .map(|write| state.tables.record(write))
+                .collect())
         })
         .await
     }
@@ -90,7 +100,11 @@ impl DecisionStore for MemoryStore {
 
     async fn feedback(&self, candidate: CandidateId, limit: u32) -> Result<Vec<FeedbackRecord>> {
         self.call("feedback", |state| {
-            let of_it = state.tables.ballots.values().filter(|new| new.ballot.candidate == candidate);
+            let of_it = state
+                .tables
+                .ballots
+                .values()
+                .filter(|new| new.ballot.candidate == candidate);
             let mut ballots: Vec<_> = of_it.collect();
             ballots.sort_by_key(|new| (std::cmp::Reverse(new.ballot.accept_order), new.ballot.feedback_id));
             let records = ballots.into_iter().take(limit as usize).map(|new| {
@@ -101,7 +115,9 @@ impl DecisionStore for MemoryStore {
                     system_choice: new.system_choice.clone(),
                     reason: details.map(|details| details.reason.clone()).unwrap_or_default(),
                     context: details.map(|details| details.context.clone()).unwrap_or_default(),
-                    query_id: details.map(|details| details.query_id.clone()).unwrap_or_default(),
+                    query_id: details
+                        .map(|details| details.query_id.clone())
+                        .unwrap_or_default(),
                     received_at: new.ballot.received_at,
                     retracted: new.retracted,
                 }
@@ -113,7 +129,10 @@ impl DecisionStore for MemoryStore {
 
     async fn transitions(&self, candidate: CandidateId, limit: u32) -> Result<Vec<TransitionWrite>> {
         self.call("transitions", |state| {
-            let all = state.tables.transitions.range((candidate, i64::MIN)..=(candidate, i64::MAX));
+            let all = state
+                .tables
+                .transitions
+                .range((candidate, i64::MIN)..=(candidate, i64::MAX));
             Ok(all.take(limit as usize).map(|(_, write)| write.clone()).collect())
         })
         .await
@@ -133,18 +152,25 @@ impl DecisionStore for MemoryStore {
                 let matches = changes.iter().any(|change| {
                     change.key.namespace == filter.namespace
                         && filter.kind.is_none_or(|kind| change.key.kind == kind)
-                        && filter.key.as_ref().is_none_or(|key| change.key.key.as_str() == key)
+                        && filter
+                            .key
+                            .as_ref()
+                            .is_none_or(|key| change.key.key.as_str() == key)
                 });
                 if !matches
                     || before.is_some_and(|before| *revision >= before)
-                    || filter.operation.is_some_and(|asked| write.operation != Some(asked))
+                    || filter
+                        .operation
+                        .is_some_and(|asked| write.operation != Some(asked))
                 {
                     continue;
                 }
                 if found.len() >= limit as usize {
                     return Ok((found, true));
                 }
-                let shown = changes.into_iter().filter(|change| change.key.namespace == filter.namespace);
+                let shown = changes
+                    .into_iter()
+                    .filter(|change| change.key.namespace == filter.namespace);
                 found.push(RevisionRecord {
                     revision: *revision,
                     operation: write.operation.map(|id| id.to_string()).unwrap_or_default(),
@@ -166,9 +192,10 @@ impl DecisionStore for MemoryStore {
 
     async fn reevaluation_remaining(&self, key: &PolicyKey, version: i64) -> Result<u64> {
         self.call("reevaluation_remaining", |state| {
-            let waiting = state.tables.contests.values().filter(|row| {
-                row.pending && PolicyKey::of(&row.key) == *key && row.policy_version < version
-            });
+            let waiting =
+                state.tables.contests.values().filter(|row| {
+                    row.pending && PolicyKey::of(&row.key) == *key && row.policy_version < version
+                });
             Ok(waiting.count() as u64)
         })
         .await
@@ -181,7 +208,10 @@ impl DecisionStore for MemoryStore {
                     && after.is_none_or(|after| **id > after)
                     && row.policy_version < state.tables.policy(&PolicyKey::of(&row.key)).policy.version
             });
-            Ok(waiting.take(limit as usize).map(|(_, row)| row.key.clone()).collect())
+            Ok(waiting
+                .take(limit as usize)
+                .map(|(_, row)| row.key.clone())
+                .collect())
         })
         .await
     }
@@ -206,14 +236,20 @@ fn changes_of(tables: &Tables, revision: Revision) -> Vec<&ChangeWrite> {
 
 fn change_record(change: &ChangeWrite) -> Result<ChangeRecord> {
     let contest = change.key.contest_id();
-    let parsed = |bytes: Option<&[u8]>| bytes.map(|bytes| value(Some(bytes), "changes", contest)).transpose();
+    let parsed = |bytes: Option<&[u8]>| {
+        bytes
+            .map(|bytes| value(Some(bytes), "changes", contest))
+            .transpose()
+    };
     let trigger = change.trigger.as_ref();
     Ok(ChangeRecord {
         key: change.key.clone(),
         before: parsed(change.before.as_deref())?,
         after: parsed(change.value.as_deref())?,
         candidate: change.candidate.map(|id| id.to_string()).unwrap_or_default(),
-        feedback: trigger.map(|trigger| trigger.feedback.to_string()).unwrap_or_default(),
+        feedback: trigger
+            .map(|trigger| trigger.feedback.to_string())
+            .unwrap_or_default(),
         policy_version: change.policy_version,
     })
 }
@@ -226,10 +262,16 @@ fn audit(tables: &Tables) -> Result<AuditRecords> {
     };
     for change in tables.changes.values() {
         let value = change.value.as_ref().map(|value| value.to_vec());
-        records.changes.push((change.key.contest_id(), change.revision, value));
+        records
+            .changes
+            .push((change.key.contest_id(), change.revision, value));
     }
     for (contest, (resource, _)) in &tables.resources {
-        let value = resource.value.as_ref().map(|value| value.to_vec()).unwrap_or_default();
+        let value = resource
+            .value
+            .as_ref()
+            .map(|value| value.to_vec())
+            .unwrap_or_default();
         records.resources.push((*contest, resource.revision, value));
         *records.present.entry(PolicyKey::of(&resource.key)).or_default() += 1;
     }
@@ -253,7 +295,9 @@ fn audit(tables: &Tables) -> Result<AuditRecords> {
         });
     }
     for (key, count) in &tables.counts {
-        records.counted.insert(key.clone(), u64::try_from(*count).unwrap_or(0));
+        records
+            .counted
+            .insert(key.clone(), u64::try_from(*count).unwrap_or(0));
     }
     Ok(records)
 }

@@ -7,9 +7,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use emend_core::{
     AcceptOrder, Ballot, CandidateId, ContestId, ContestState, EventId, FeedbackId, Policy, ResourceKey,
-    ResourceValue, Revision,
-    contest::CurrentResource,
-    digest::value_checksum,
+    ResourceValue, Revision, contest::CurrentResource, digest::value_checksum,
 };
 use emend_runtime::{
     simulation::{conflict, unique_violation},
@@ -156,7 +154,10 @@ impl Tables {
     fn write_decisions(&mut self, writes: &DecisionWrites, forgetful: bool) -> Result<()> {
         for write in &writes.candidates {
             let contest = write.key.contest_id();
-            self.proposed.entry(contest).or_default().insert(write.candidate.id);
+            self.proposed
+                .entry(contest)
+                .or_default()
+                .insert(write.candidate.id);
             self.candidates.insert(write.candidate.id, write.clone());
         }
         for transition in &writes.transitions {
@@ -166,7 +167,10 @@ impl Tables {
         for revision in &writes.revisions {
             let committed = (revision.clone(), writes.committed_at);
             self.revisions.insert(revision.revision, committed);
-            let changes = writes.changes.iter().filter(|change| change.revision == revision.revision);
+            let changes = writes
+                .changes
+                .iter()
+                .filter(|change| change.revision == revision.revision);
             let logged = LoggedRevision {
                 revision: revision.revision.0,
                 committed_at: writes.committed_at,
@@ -177,12 +181,14 @@ impl Tables {
             self.log.insert(logged.revision, Arc::new(logged));
         }
         for change in &writes.changes {
-            self.changes.insert((change.revision, change.ordinal), change.clone());
+            self.changes
+                .insert((change.revision, change.ordinal), change.clone());
         }
         for resource in &writes.resources {
             let contest = resource.key.contest_id();
             if resource.value.is_some() {
-                self.resources.insert(contest, (resource.clone(), writes.committed_at));
+                self.resources
+                    .insert(contest, (resource.clone(), writes.committed_at));
             } else {
                 self.resources.remove(&contest);
             }
@@ -258,7 +264,10 @@ impl Tables {
     }
 
     pub(super) fn newest_ballots(&self, contest: ContestId, limit: u32) -> Vec<Ballot> {
-        let counting = self.ballots.values().filter(|new| new.contest == contest && !new.retracted);
+        let counting = self
+            .ballots
+            .values()
+            .filter(|new| new.contest == contest && !new.retracted);
         let mut ballots: Vec<&Ballot> = counting.map(|new| &new.ballot).collect();
         ballots.sort_by_key(|ballot| (std::cmp::Reverse(ballot.accept_order), ballot.feedback_id));
         ballots.into_iter().take(limit as usize).cloned().collect()
@@ -268,7 +277,10 @@ impl Tables {
         CandidateRecord {
             candidate: write.candidate.clone(),
             key: write.key.clone(),
-            contest_pinned: self.contests.get(&write.key.contest_id()).is_some_and(|row| row.pinned),
+            contest_pinned: self
+                .contests
+                .get(&write.key.contest_id())
+                .is_some_and(|row| row.pinned),
             kept: write.kept.clone(),
         }
     }
@@ -301,7 +313,9 @@ fn logged(change: &ChangeWrite, revision: &RevisionWrite, committed_at: i64) -> 
         value: change.value.clone(),
         checksum: change.value.as_deref().map_or(0, value_checksum),
         feedback_received_at: trigger.map_or(0, |trigger| trigger.received_at.as_microsecond()),
-        traceparent: trigger.map(|trigger| trigger.traceparent.clone()).unwrap_or_default(),
+        traceparent: trigger
+            .map(|trigger| trigger.traceparent.clone())
+            .unwrap_or_default(),
     }
 }
 
@@ -312,6 +326,5 @@ pub(super) fn value(bytes: Option<&[u8]>, table: &'static str, contest: ContestI
 }
 
 pub(super) fn timestamp(micros: i64) -> Result<Timestamp> {
-    Timestamp::from_microsecond(micros)
-        .map_err(|error| CorruptRow::new("clock", "now", micros, error).into())
+    Timestamp::from_microsecond(micros).map_err(|error| CorruptRow::new("clock", "now", micros, error).into())
 }

@@ -35,7 +35,11 @@ impl Drop for Work {
     fn drop(&mut self) {
         if !self.committed && self.store.has(Defect::KeepsUncommitted) {
             let mut state = self.store.state();
-            for write in self.writes.iter().filter(|write| matches!(write, Write::Votes(_))) {
+            for write in self
+                .writes
+                .iter()
+                .filter(|write| matches!(write, Write::Votes(_)))
+            {
                 // Half of a unit of work that failed: what can be kept of it is.
                 let _ = state.tables.write(write, true);
             }
@@ -158,7 +162,8 @@ impl Tx for Work {
     }
 
     async fn resource_counts(&mut self, keys: &[PolicyKey]) -> Result<HashMap<PolicyKey, u64>> {
-        self.read("resource_counts", |tables| Ok(counts(tables, keys))).await
+        self.read("resource_counts", |tables| Ok(counts(tables, keys)))
+            .await
     }
 
     async fn create_contests(&mut self, keys: &[&ResourceKey], _now: Timestamp) -> Result<()> {
@@ -188,7 +193,12 @@ impl Tx for Work {
         for key in keys {
             let contest = key.contest_id();
             let row = tables.contests.get(&contest).ok_or_else(|| {
-                CorruptRow::new("contests", "contest_id", contest, "a contest that was created is gone")
+                CorruptRow::new(
+                    "contests",
+                    "contest_id",
+                    contest,
+                    "a contest that was created is gone",
+                )
             })?;
             if row.key != **key {
                 let other = "another key than the one that was asked for";
@@ -235,7 +245,8 @@ impl Tx for Work {
     }
 
     async fn save_votes(&mut self, writes: &VoteWrites) -> Result<()> {
-        self.write("save_votes", Write::Votes(Arc::new(writes.clone()))).await
+        self.write("save_votes", Write::Votes(Arc::new(writes.clone())))
+            .await
     }
 
     async fn advance_head(&mut self, revisions: usize) -> Result<LockedHead> {
@@ -272,7 +283,8 @@ impl Tx for Work {
     }
 
     async fn save_policy(&mut self, policy: &PolicyWrite) -> Result<()> {
-        self.write("save_policy", Write::Policy(Box::new(policy.clone()))).await
+        self.write("save_policy", Write::Policy(Box::new(policy.clone())))
+            .await
     }
 
     async fn commit(mut self: Box<Self>) -> Result<()> {
