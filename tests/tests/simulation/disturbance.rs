@@ -30,7 +30,7 @@ impl Disturbance {
             sleep(delay).await;
         }
         if self.killed.is_cancelled() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 
@@ -65,6 +65,10 @@ impl Interference for Disturbance {
 
     fn after<'a>(&'a self, call: &'static str) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
+            // As NOTIFY does: whoever waits for the answer.
+            if call == "commit" && matches!(self.place, Place::Learning(_)) {
+                self.world.notify(self.place);
+            }
             self.take_time(call).await;
             let world = &self.world;
             if world.dice.chance(world.weather.rates().unanswered) {

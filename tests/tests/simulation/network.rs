@@ -129,13 +129,11 @@ impl Learning for Route {
     fn deliver(&self, events: Vec<Event>) -> BoxFuture<'_, Result<Vec<EventResult>, String>> {
         Box::pin(async move {
             let world = self.world.upgrade().ok_or("the world has ended")?;
-            match timeout(ANSWER_TIMEOUT, self.attempt(&world, events)).await {
-                Ok(Ok(results)) => Ok(results),
-                Ok(Err(Lost)) | Err(_) => {
-                    lock(&self.connection).take();
-                    Err("no answer".to_owned())
-                }
+            if let Ok(Ok(results)) = timeout(ANSWER_TIMEOUT, self.attempt(&world, events)).await {
+                return Ok(results);
             }
+            lock(&self.connection).take();
+            Err("no answer".to_owned())
         })
     }
 }

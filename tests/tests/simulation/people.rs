@@ -6,18 +6,21 @@ use std::{
     time::Duration,
 };
 
-use emend_core::{Caller, Correction, Kind, Namespace, correction::Form};
+use emend_core::{Caller, Correction, Namespace, Revision, correction::Form};
 use emend_proto::{
     common::v1::{Reporter, Scope},
     feedback::v1::{RetractFeedbackRequest, SubmitFeedbackRequest, Wait},
 };
+use emend_runtime::Error;
 use emend_tests::harness::{alias, phrase, prohibit};
 use feedback_svc::simulation::Replica;
 use learning_svc::{
     app::{
+        App,
         policies::PolicyUpdate,
         resources::{Delete, Put},
         revert::Revert,
+        review::{Review, Verdict},
     },
     store::decisions::{Actor, PolicyKey},
 };
@@ -232,11 +235,33 @@ where
 }
 
 async fn operator(world: Arc<World>) {
-    for _ in 0..1 + world.dice.below(6) {
-        sleep(world.some_millis(2_500)).await;
+    for _ in 0..=world.dice.below(8) {
+        sleep(world.some_millis(2_000)).await;
         let slot = &world.learning[world.dice.below(world.learning.len())];
         let Some(running) = slot.running() else { continue };
-        let app = running.replica.app().clone();
+        let deed = Deed::draw(&world);
+        let line = format!("{deed:?}");
+        // It may fail, and may have been done all the same: what counts is that all stays sound.
+        let work = deed.done(running.replica.app().clone());
+        let done = timeout(Duration::from_secs(20), World::within(&running, work)).await;
+        world
+            .trace
+            .note(format_args!("an operator at {:?}: {line}: {done:?}", slot.place));
+    }
+}
+
+/// What an operator does.
+#[derive(Debug)]
+enum Deed {
+    Put(Put),
+    Delete(Delete),
+    Revert(Revert),
+    Review(Box<Review>),
+    Policy(PolicyUpdate),
+}
+
+impl Deed {
+    fn draw(world: &World) -> Self {
         let dice = &world.dice;
         let form = if dice.chance(0.5) {
             Form::Entity
@@ -247,58 +272,71 @@ async fn operator(world: Arc<World>) {
         let correction = Correction::parse(form, PHRASES[dice.below(3)], "", CHOICES[dice.below(3)]);
         let proposal = correction.expect("a correction").proposal(&namespace, None);
         let actor = Actor::caller(Caller::parse("console").expect("a caller"));
-        let what = dice.below(5);
-        let threshold = 1 + u32::try_from(dice.below(3)).expect("small");
-        let work = async move {
-            match what {
-                0 | 1 => {
-                    let put = Put {
-                        key: proposal.key,
-                        value: proposal.value,
-                        etag: None,
-                        reason: None,
-                        actor,
-                    };
-                    app.put(&put).await.map(|_| ())
-                }
-                2 => {
-                    let delete = Delete {
-                        key: proposal.key,
-                        etag: None,
-                        reason: None,
-                        actor,
-                    };
-                    app.delete(&delete).await.map(|_| ())
-                }
-                3 => {
-                    let revert = Revert {
-                        namespace,
-                        revision: emend_core::Revision(i64::from(threshold)),
-                        actor,
-                        reason: "wrong".into(),
-                    };
-                    app.revert(&revert).await.map(|_| ())
-                }
-                _ => {
-                    let update = PolicyUpdate {
-                        key: PolicyKey {
-                            namespace,
-                            kind: Kind::InvocationPhrase,
-                        },
-                        etag: None,
-                        actor,
-                        reason: None,
-                        change: Box::new(move |policy| policy.threshold = threshold),
-                    };
-                    app.update_policy(&update).await.map(|_| ())
-                }
+        let proposed = world.learning_database.proposed();
+        match dice.below(10) {
+            0 | 1 => Self::Put(Put {
+                key: proposal.key,
+                value: proposal.value,
+                etag: None,
+                reason: None,
+                actor,
+            }),
+            2 | 3 => Self::Delete(Delete {
+                key: proposal.key,
+                etag: None,
+                reason: None,
+                actor,
+            }),
+            4 => Self::Revert(Revert {
+                namespace,
+                revision: Revision(1 + i64::try_from(dice.below(5)).expect("small")),
+                actor,
+                reason: "wrong".into(),
+            }),
+            5..8 if !proposed.is_empty() => {
+                let write = &proposed[dice.below(proposed.len())];
+                Self::Review(Box::new(Review {
+                    namespace: write.key.namespace.clone(),
+                    candidate: write.candidate.id,
+                    etag: None,
+                    actor,
+                    operation: None,
+                    verdict: if dice.chance(0.6) {
+                        Verdict::Approve {
+                            edited: None,
+                            reason: None,
+                        }
+                    } else {
+                        Verdict::Reject {
+                            reason: "wrong".into(),
+                        }
+                    },
+                }))
             }
-        };
-        // It may fail, and may have been done all the same: what counts is that all stays sound.
-        let done = timeout(Duration::from_secs(20), World::within(&running, work)).await;
-        world.trace.note(format_args!(
-            "an operator's deed {what} at {:?}: {done:?}",
-            slot.place
-        ));
+            _ => {
+                let threshold = 1 + u32::try_from(dice.below(3)).expect("small");
+                let room = if dice.chance(0.3) { 2 } else { 1_000 };
+                Self::Policy(PolicyUpdate {
+                    key: PolicyKey::of(&proposal.key),
+                    etag: None,
+                    actor,
+                    reason: None,
+                    change: Box::new(move |policy| {
+                        policy.threshold = threshold;
+                        policy.max_resources = room;
+                    }),
+                })
+            }
+        }
+    }
+
+    async fn done(self, app: App) -> Result<(), Error> {
+        match self {
+            Self::Put(put) => app.put(&put).await.map(|_| ()),
+            Self::Delete(delete) => app.delete(&delete).await.map(|_| ()),
+            Self::Revert(revert) => app.revert(&revert).await.map(|_| ()),
+            Self::Review(review) => app.review(&review).await.map(|_| ()),
+            Self::Policy(update) => app.update_policy(&update).await.map(|_| ()),
+        }
     }
 }

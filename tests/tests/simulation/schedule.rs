@@ -48,7 +48,7 @@ pub(crate) fn play(seed: u64, sabotage: Option<Sabotage>, traced: bool) -> Playe
         for number in 0..world.feedback.len() {
             world.start_feedback(number);
         }
-        let nodes: Vec<_> = (0..1 + world.dice.below(4))
+        let nodes: Vec<_> = (0..=world.dice.below(4))
             .map(|number| Node::new(&world, number))
             .collect();
         for node in &nodes {
@@ -71,9 +71,15 @@ pub(crate) fn play(seed: u64, sabotage: Option<Sabotage>, traced: bool) -> Playe
         world.trace.note(format_args!("everybody has arrived"));
         checks::ledger(&world, &acknowledged).await;
         world.look_for_failures();
-        nodes.iter().for_each(|node| node.kill());
-        (0..world.feedback.len()).for_each(|number| world.kill_feedback(number));
-        (0..world.learning.len()).for_each(|number| world.kill_learning(number));
+        for node in &nodes {
+            node.kill();
+        }
+        for number in 0..world.feedback.len() {
+            world.kill_feedback(number);
+        }
+        for number in 0..world.learning.len() {
+            world.kill_learning(number);
+        }
         Played {
             seed,
             violations: world.violations(),

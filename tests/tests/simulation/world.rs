@@ -252,6 +252,23 @@ impl World {
         }
     }
 
+    /// A replica of learning-svc has committed: the others hear of it, mostly.
+    pub(crate) fn notify(self: &Arc<Self>, from: Place) {
+        for number in 0..self.learning.len() {
+            let lost = self.dice.chance(self.weather.rates().lose);
+            if self.learning[number].place == from || lost {
+                continue;
+            }
+            let (world, delay) = (Arc::clone(self), self.weather.delay(&self.dice, false));
+            tokio::spawn(async move {
+                tokio::time::sleep(delay).await;
+                if let Some(running) = world.learning[number].running() {
+                    running.replica.notify();
+                }
+            });
+        }
+    }
+
     fn gave_up(&self, place: Place, failure: Option<String>) {
         if let Some(failure) = failure {
             self.violation(format!("{place:?} gave up: {failure}"));

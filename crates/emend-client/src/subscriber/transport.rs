@@ -97,7 +97,9 @@ impl Reports for Client {
 mod simulated {
     use std::sync::Arc;
 
-    use super::*;
+    use super::{
+        BoxFuture, Ended, Opened, ReportStatusRequest, Reports, Status, SubscribeRequest, Transport,
+    };
     use crate::simulation::Server;
 
     impl Transport for Arc<dyn Server> {

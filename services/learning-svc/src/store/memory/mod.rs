@@ -214,7 +214,6 @@ type Backend = MemoryStore;
 
 /// A fresh, empty store.
 #[cfg(test)]
-#[expect(clippy::unused_async, reason = "the databases' take a while")]
 async fn open_for_test() -> Option<(Backend, ())> {
     Some((MemoryStore::new(), ()))
 }

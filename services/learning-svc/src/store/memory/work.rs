@@ -318,7 +318,6 @@ mod damage {
 
     use super::super::MemoryStore;
 
-    #[expect(clippy::unused_async, reason = "the databases' take a while")]
     pub(super) async fn rename_all_contests(store: &MemoryStore, key: &str) {
         let mut state = store.state();
         let contests: Vec<_> = state.tables.contests.keys().copied().collect();
@@ -328,7 +327,6 @@ mod damage {
         }
     }
 
-    #[expect(clippy::unused_async, reason = "the databases' take a while")]
     pub(super) async fn corrupt_candidates_of(store: &MemoryStore, contest: ContestId) {
         store.state().tables.corrupt.insert(contest);
     }
