@@ -62,6 +62,8 @@ mod keyed_hash;
 #[path = "../tests/support/ledger.rs"]
 mod ledger;
 pub mod replica;
+#[cfg(any(test, feature = "simulation"))]
+pub mod simulation;
 pub mod subscriber;
 pub mod view;
 

@@ -10,7 +10,8 @@
 //! [`deadline`] and [`trace_context`], [`health`], [`listen`] and [`telemetry`].
 //!
 //! With `database`: [`database`] (which one), [`sqlite`], [`postgres`], [`store`] (what can go wrong with them, and what
-//! is worth repeating). With `testing`: [`testing`], a fresh PostgreSQL database for each test.
+//! is worth repeating). With `testing`: [`testing`], a fresh PostgreSQL database for each test. With `simulation`:
+//! [`simulation`], what in-memory stores do to whoever calls them.
 //!
 //! A service's `main` is: parse arguments, [`telemetry::init`], [`listen::bind`], open the database, start the service in
 //! a [`lifecycle::Lifecycle`], [`lifecycle::run_until_signal`].
@@ -53,6 +54,9 @@ pub mod store;
 
 #[cfg(all(feature = "database", any(test, feature = "testing")))]
 pub mod testing;
+
+#[cfg(all(feature = "database", any(test, feature = "simulation")))]
+pub mod simulation;
 
 pub use backoff::{Backoff, BackoffConfig};
 pub use clock::{Clock, ManualClock, SharedClock, SystemClock};

@@ -19,6 +19,8 @@ mod domain;
 mod event;
 mod grpc;
 mod relay;
+#[cfg(any(test, feature = "simulation"))]
+pub mod simulation;
 mod store;
 #[cfg(test)]
 mod testing;
@@ -42,9 +44,9 @@ pub use config::{CommitConfig, Config, LearningAddress, RelayConfig};
 
 use crate::{
     app::UseCases,
-    committer::Committer,
+    committer::{CommitWorker, Committer},
     grpc::FeedbackEndpoint,
-    relay::{hand_over::HandOver, ingest::IngestClient, worker::Relay},
+    relay::{Delivery, hand_over::HandOver, ingest::IngestClient, worker::Relay},
     store::{PostgresStore, SqliteStore, Store},
     upkeep::{DATABASE, Lookout, OrderRaiser, Pruner, RELAY},
     waiters::Waiters,
@@ -108,54 +110,31 @@ pub async fn start(
     let lifecycle = lifecycle.child();
     let store = open(&config, &entropy).await?;
     let readiness = Readiness::new();
-    let waiters = Waiters::default();
 
     let delivery = IngestClient::new(
         config.learning.endpoint(),
         lifecycle.clone(),
         config.relay.answer_timeout,
     );
-    let relay = Arc::new(Relay::new(
-        Arc::clone(&store),
+    let Parts {
+        endpoint,
+        commits,
+        relay,
+    } = Parts::assemble(
+        &store,
         Arc::new(delivery),
-        HandOver::new(config.relay.queue_events),
-        waiters.clone(),
-        entropy.clone(),
-        config.relay,
-    ));
-    let (committer, commits) = Committer::new(Arc::clone(&store), relay.dispatch().clone(), config.commit);
-    let use_cases = UseCases::new(
-        Arc::clone(&store),
-        committer,
-        relay.dispatch().clone(),
-        waiters,
-        lifecycle.clone(),
+        (config.commit, config.relay),
+        &lifecycle,
         clock,
-        entropy.clone(),
+        &entropy,
     );
     let address = Server::new(readiness.clone(), entropy.clone())
-        .add_service(
-            FeedbackServiceServer::new(FeedbackEndpoint::new(Arc::new(use_cases))),
-            &[DATABASE, RELAY],
-        )
+        .add_service(FeedbackServiceServer::new(endpoint), &[DATABASE, RELAY])
         .serve(listener, &lifecycle)
         .context("can't serve")?;
 
-    // The committer ends when the last connection has, and the relay when nothing can come from the committer any more.
-    let draining = CancellationToken::new();
-    let until_committed = draining.clone().drop_guard();
-    lifecycle.spawn("commit submissions", async move {
-        commits.run().await;
-        drop(until_committed);
-    });
-    for _ in 0..config.relay.workers.max(1) {
-        lifecycle.spawn("relay events", Arc::clone(&relay).run(draining.clone()));
-    }
+    spawn_delivery(commits, &relay, config.relay, &lifecycle);
     let soft = lifecycle.soft();
-    lifecycle.spawn(
-        "look into the outbox",
-        Arc::clone(&relay).ask_periodically(soft.clone()),
-    );
     let pruner = Pruner {
         store: Arc::clone(&store),
         retention: config.request_id_retention,
@@ -181,6 +160,67 @@ pub async fn start(
         lifecycle,
         store,
     })
+}
+
+/// What takes feedback in and brings it to learning-svc, whatever it is stored in and however it gets there.
+struct Parts {
+    endpoint: FeedbackEndpoint,
+    commits: CommitWorker,
+    relay: Arc<Relay>,
+}
+
+impl Parts {
+    fn assemble(
+        store: &Arc<dyn Store>,
+        delivery: Arc<dyn Delivery>,
+        (commit, relay): (CommitConfig, RelayConfig),
+        lifecycle: &Lifecycle,
+        clock: SharedClock,
+        entropy: &Entropy,
+    ) -> Self {
+        let waiters = Waiters::default();
+        let relay = Arc::new(Relay::new(
+            Arc::clone(store),
+            delivery,
+            HandOver::new(relay.queue_events),
+            waiters.clone(),
+            entropy.clone(),
+            relay,
+        ));
+        let (committer, commits) = Committer::new(Arc::clone(store), relay.dispatch().clone(), commit);
+        let use_cases = UseCases::new(
+            Arc::clone(store),
+            committer,
+            relay.dispatch().clone(),
+            waiters,
+            lifecycle.clone(),
+            clock,
+            entropy.clone(),
+        );
+        Self {
+            endpoint: FeedbackEndpoint::new(Arc::new(use_cases)),
+            commits,
+            relay,
+        }
+    }
+}
+
+/// Runs what stores and delivers.
+fn spawn_delivery(commits: CommitWorker, relay: &Arc<Relay>, config: RelayConfig, lifecycle: &Lifecycle) {
+    // The committer ends when the last connection has, and the relay when nothing can come from the committer any more.
+    let draining = CancellationToken::new();
+    let until_committed = draining.clone().drop_guard();
+    lifecycle.spawn("commit submissions", async move {
+        commits.run().await;
+        drop(until_committed);
+    });
+    for _ in 0..config.workers.max(1) {
+        lifecycle.spawn("relay events", Arc::clone(relay).run(draining.clone()));
+    }
+    lifecycle.spawn(
+        "look into the outbox",
+        Arc::clone(relay).ask_periodically(lifecycle.soft().clone()),
+    );
 }
 
 async fn open(config: &Config, entropy: &Entropy) -> anyhow::Result<Arc<dyn Store>> {

@@ -5,14 +5,19 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use emend_core::{
     Caller, Correction, EventId, FeedbackId, Namespace, Reporter, RequestId, Scope, correction::Form,
 };
-use emend_runtime::{Entropy, testing::TestDatabase, testing::TestPostgres};
+use emend_runtime::{
+    Entropy, ManualClock,
+    simulation::Undisturbed,
+    testing::{TestDatabase, TestPostgres},
+};
+use jiff::SignedDuration;
 use sqlx::AssertSqlSafe;
 use tempfile::TempDir;
 
 use crate::{
     domain::{EncodedOutcome, Lease, LeaseToken, NewFeedback, NewRetraction, Submission},
     event,
-    store::{Inserted, PostgresStore, SqliteStore, Store},
+    store::{Inserted, PostgresStore, SqliteStore, Store, memory::MemoryStore},
 };
 
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
@@ -113,6 +118,7 @@ pub(crate) async fn inserted(
 pub(crate) enum Backend {
     Sqlite,
     Postgres,
+    Memory,
 }
 
 /// A database whose clock stands still until a test moves it.
@@ -124,6 +130,7 @@ pub(crate) struct TestStore {
 enum Database {
     Sqlite(Arc<SqliteStore>, TempDir),
     Postgres(Arc<PostgresStore>, TestDatabase),
+    Memory(MemoryStore),
 }
 
 impl TestStore {
@@ -141,6 +148,13 @@ impl TestStore {
                 let store = PostgresStore::open(database.url(), 4, Entropy::system()).await;
                 let store = Arc::new(store.unwrap());
                 (Arc::clone(&store) as _, Database::Postgres(store, database))
+            }
+            Backend::Memory => {
+                let store = MemoryStore::new(ManualClock::default().shared(), Arc::new(Undisturbed));
+                return Some(Self {
+                    store: Arc::new(store.clone()),
+                    database: Database::Memory(store),
+                });
             }
         };
         let store = Self { store, database };
@@ -171,6 +185,7 @@ impl TestStore {
                     .await
                     .unwrap(),
             ),
+            Database::Memory(store) => Arc::new(store.connect(Arc::new(Undisturbed))),
         }
     }
 
@@ -180,11 +195,15 @@ impl TestStore {
         match &self.database {
             Database::Sqlite(store, _) => store.execute(sql).await,
             Database::Postgres(store, _) => store.execute(sql).await,
+            Database::Memory(_) => panic!("the store in memory knows no SQL"),
         }
     }
 
     /// Moves the database's clock by so many seconds.
     pub(crate) async fn advance(&self, seconds: i64) {
+        if let Database::Memory(store) = &self.database {
+            return store.step_clock(SignedDuration::from_secs(seconds));
+        }
         self.execute(&format!(
             "UPDATE test_clock SET now_us = now_us + {}",
             seconds * 1_000_000
@@ -195,6 +214,10 @@ impl TestStore {
 
     /// Makes it impossible to say whose the request ids are that are in use.
     pub(crate) async fn corrupt_request_ids(&self) {
+        if let Database::Memory(store) = &self.database {
+            store.tables().request_ids_corrupt = true;
+            return;
+        }
         // Its columns are checked: so the table is replaced by one where they are not.
         self.execute(
             "CREATE TABLE unchecked AS SELECT * FROM request_ids;
@@ -211,7 +234,7 @@ impl TestStore {
     pub(crate) async fn close(self) {
         self.store.close().await;
         match self.database {
-            Database::Sqlite(..) => {}
+            Database::Sqlite(..) | Database::Memory(_) => {}
             Database::Postgres(_, database) => database.close().await,
         }
     }

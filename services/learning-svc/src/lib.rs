@@ -11,6 +11,8 @@
 pub mod app;
 pub mod config;
 pub mod grpc;
+#[cfg(any(test, feature = "simulation"))]
+pub mod simulation;
 pub mod store;
 pub mod stream;
 mod watch;

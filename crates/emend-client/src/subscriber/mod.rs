@@ -12,6 +12,7 @@ mod reporter;
 mod saver;
 mod session;
 mod settings;
+mod transport;
 
 use std::{
     future::pending,
@@ -74,6 +75,7 @@ impl SubscriberBuilder {
             lifecycle: lifecycle.clone(),
         };
         let session = Session {
+            transport: self.transport(&settings),
             settings,
             engine: Arc::new(Mutex::new(engine)),
             view,

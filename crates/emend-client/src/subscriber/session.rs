@@ -9,12 +9,12 @@ use std::{
     time::Duration,
 };
 
-use emend_proto::{frame::Frame, learning::encoded::subscription_service_client::SubscriptionServiceClient};
+use emend_proto::frame::Frame;
 use emend_runtime::{Backoff, SharedClock, status::Explained};
+use futures::StreamExt as _;
 use jiff::Timestamp;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
-use tonic::{Request, Streaming, transport::Channel};
 
 use super::{
     ended::Ended,
@@ -24,25 +24,21 @@ use super::{
     reporter::{Reporter, ReporterWake},
     saver::{Saver, SaverWake},
     settings::Settings,
+    transport::{Opened, Reports, Transport},
 };
 use crate::{
-    address::with_sources,
     cache::Label,
     replica::{Applied, Effect, Installed, ProtocolViolation, State, Verdict},
     view::{LearnedView, Origin},
 };
 
-type Client = SubscriptionServiceClient<Channel>;
-
-/// The largest message: a batch of 3 MiB, one larger resource, or the digests of thousands of namespaces.
-const MAX_MESSAGE_BYTES: usize = 16 << 20;
 /// A server may not keep a node away for longer.
 const MAX_DRAIN: Duration = Duration::from_mins(5);
-const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A subscriber at work.
 pub(super) struct Session {
     pub(super) settings: Settings,
+    pub(super) transport: Box<dyn Transport>,
     pub(super) engine: Arc<Mutex<Engine>>,
     pub(super) view: LearnedView,
     pub(super) events: Emitter,
@@ -127,7 +123,10 @@ impl Session {
             () = stop.cancelled() => return Ended::Stopped,
             opened = timeout(self.settings.connect_timeout, self.open()) => opened,
         };
-        let (client, mut stream) = match opened {
+        let Opened {
+            mut messages,
+            reports,
+        } = match opened {
             Ok(Ok(opened)) => opened,
             Ok(Err(ended)) => return ended,
             Err(_) => return Ended::failed("opening a stream took too long"),
@@ -137,19 +136,22 @@ impl Session {
         let mut heard = Instant::now();
         loop {
             tokio::select! {
+                biased;
                 () = stop.cancelled() => return Ended::Stopped,
-                message = stream.message() => match message {
-                    Ok(Some(frame)) => {
+                // Both rest for their interval: they never keep a message waiting for long.
+                wake = self.reporter.tick() => self.report(wake, &*reports),
+                wake = self.saver.tick() => self.save(wake),
+                message = messages.next() => match message {
+                    Some(Ok(frame)) => {
                         if let Some(ended) = self.take(frame).await {
                             return ended;
                         }
                         heard = Instant::now();
                     }
-                    Ok(None) => return Ended::failed("the server ended the stream"),
-                    Err(status) => return status.into(),
+                    None => return Ended::failed("the server ended the stream"),
+                    Some(Err(status)) => return status.into(),
                 },
-                wake = self.reporter.tick() => self.report(wake, &client),
-                wake = self.saver.tick() => self.save(wake),
+                // Last: what has come was heard, however late it is looked at.
                 () = sleep_until(heard + self.settings.idle_timeout) => {
                     return Ended::failed(format!("nothing was heard for {:?}", self.settings.idle_timeout));
                 }
@@ -157,27 +159,9 @@ impl Session {
         }
     }
 
-    /// A new connection each time, so that the name is resolved again: the server may have moved.
-    async fn open(&mut self) -> Result<(Client, Streaming<Frame>), Ended> {
+    async fn open(&mut self) -> Result<Opened, Ended> {
         let cursor = self.engine().replica.open();
-        let channel = self
-            .settings
-            .endpoint
-            .connect()
-            .await
-            .map_err(|error| Ended::failed(with_sources(&error)))?;
-        let mut client = Client::new(channel).max_decoding_message_size(MAX_MESSAGE_BYTES);
-        let stream = client
-            .subscribe(self.call(self.settings.request(cursor)))
-            .await?
-            .into_inner();
-        Ok((client, stream))
-    }
-
-    fn call<T>(&self, message: T) -> Request<T> {
-        let mut request = Request::new(message);
-        *request.metadata_mut() = self.settings.headers.clone();
-        request
+        self.transport.open(self.settings.request(cursor)).await
     }
 
     /// Takes one message in. `Some` if the stream is to end.
@@ -319,17 +303,13 @@ impl Session {
         }
     }
 
-    fn report(&mut self, wake: ReporterWake, client: &Client) {
+    fn report(&mut self, wake: ReporterWake, reports: &dyn Reports) {
         match wake {
             ReporterWake::Due => {
                 let told = self.reporter.take();
                 let made = make_report(&self.engine().replica, &self.settings.node.id, &told);
                 let Some(report) = made else { return };
-                let mut request = self.call(report);
-                request.set_timeout(REPORT_TIMEOUT);
-                let mut client = client.clone();
-                let answer = async move { client.report_status(request).await.map(|_| ()) };
-                self.reporter.sending(told, Box::pin(answer));
+                self.reporter.sending(told, reports.report(report));
             }
             ReporterWake::Answered(Ok(())) => {}
             ReporterWake::Answered(Err(status)) => {
@@ -366,6 +346,7 @@ impl Session {
         tokio::pin!(over);
         loop {
             tokio::select! {
+                biased;
                 () = stop.cancelled() => return false,
                 () = &mut over => return true,
                 wake = self.saver.tick() => self.save(wake),

@@ -2,6 +2,8 @@
 //!
 //! It must know nothing of how that is done.
 
+#[cfg(any(test, feature = "simulation"))]
+use std::sync::Arc;
 use std::{collections::HashMap, path::PathBuf, time::Duration};
 
 use emend_core::{Kind, Namespace, NodeId, Violations};
@@ -10,6 +12,7 @@ use emend_runtime::{BackoffConfig, Entropy, SharedClock, SystemClock};
 use tonic::{metadata::MetadataMap, transport::Endpoint};
 use xxhash_rust::xxh3::Xxh3Default;
 
+use super::transport::{Grpc, Transport};
 use crate::ServerAddress;
 
 /// A stream may wait so long for its turn to be sent a snapshot; a connection that is dead is found by its keep-alive.
@@ -98,10 +101,12 @@ pub struct SubscriberBuilder {
     pub(super) backoff: BackoffConfig,
     pub(super) clock: SharedClock,
     pub(super) entropy: Entropy,
+    #[cfg(any(test, feature = "simulation"))]
+    server: Option<Arc<dyn crate::simulation::Server>>,
 }
 
 impl SubscriberBuilder {
-    pub(super) fn new(address: ServerAddress, node_id: String) -> Self {
+    pub(crate) fn new(address: ServerAddress, node_id: String) -> Self {
         Self {
             address,
             node: NodeInfo {
@@ -124,7 +129,28 @@ impl SubscriberBuilder {
             backoff: BackoffConfig::default(),
             clock: SystemClock::shared(),
             entropy: Entropy::system(),
+            #[cfg(any(test, feature = "simulation"))]
+            server: None,
         }
+    }
+
+    /// Talks to this server instead of one behind an address.
+    #[cfg(any(test, feature = "simulation"))]
+    pub(crate) fn server(mut self, server: Arc<dyn crate::simulation::Server>) -> Self {
+        self.server = Some(server);
+        self
+    }
+
+    /// The way to the server.
+    pub(super) fn transport(&self, settings: &Settings) -> Box<dyn Transport> {
+        #[cfg(any(test, feature = "simulation"))]
+        if let Some(server) = &self.server {
+            return Box::new(Arc::clone(server));
+        }
+        Box::new(Grpc {
+            endpoint: settings.endpoint.clone(),
+            headers: settings.headers.clone(),
+        })
     }
 
     /// The node's software version. At most 64 characters.

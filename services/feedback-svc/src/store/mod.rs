@@ -1,4 +1,5 @@
-//! The one port to what is stored, shaped by the use cases; its two implementations; the suite that holds them alike.
+//! The one port to what is stored, shaped by the use cases; its two implementations, a third in memory for tests; the
+//! suite that holds them alike.
 //!
 //! All times are the database's: leases, back-off, retention and accept orders hang on one clock however many replicas
 //! there are. The port must know nothing of gRPC or of how events travel.
@@ -6,6 +7,8 @@
 mod chunks;
 #[cfg(test)]
 mod contract;
+#[cfg(any(test, feature = "simulation"))]
+pub(crate) mod memory;
 mod postgres;
 mod rows;
 mod sqlite;

@@ -45,6 +45,8 @@ impl Database {
         match backend {
             Backend::Sqlite => Some(Self::Sqlite(tempfile::tempdir().unwrap())),
             Backend::Postgres => TestPostgres::create().await.map(Self::Postgres),
+            // Whole services run on databases.
+            Backend::Memory => None,
         }
     }
 

@@ -38,7 +38,11 @@ impl Ingest {
         Self { queue, soft }
     }
 
-    async fn batch(self, request: Result<pb::IngestRequest, Status>) -> Result<pb::IngestResponse, Status> {
+    /// Applies one batch of a stream.
+    pub(crate) async fn batch(
+        self,
+        request: Result<pb::IngestRequest, Status>,
+    ) -> Result<pb::IngestResponse, Status> {
         let events = request?.events;
         if events.is_empty() || events.len() > BATCH {
             let found = events.len();

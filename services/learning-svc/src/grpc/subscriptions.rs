@@ -47,6 +47,11 @@ pub struct Subscriptions {
 }
 
 impl Subscriptions {
+    /// From `stream`.
+    pub(crate) fn new(stream: Stream) -> Self {
+        Self { stream }
+    }
+
     async fn open(&self, request: Request<pb::SubscribeRequest>) -> Result<Session, Error> {
         let caller = caller_of(&request);
         let subscription = parse::subscription(request.into_inner(), caller)?;
@@ -96,7 +101,7 @@ pub struct SubscriptionServer {
 impl SubscriptionServer {
     /// Serves from `stream`.
     pub fn new(stream: Stream) -> Self {
-        let own = Subscriptions { stream };
+        let own = Subscriptions::new(stream);
         Self {
             generated: Generated::new(own.clone()),
             own,

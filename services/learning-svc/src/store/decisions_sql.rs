@@ -28,6 +28,9 @@ use crate::store::{
 #[cfg(test)]
 #[path = "contract/decisions.rs"]
 mod contract;
+#[cfg(test)]
+#[path = "contract/damage.rs"]
+mod damage;
 
 type Result<T> = std::result::Result<T, StoreError>;
 

@@ -2,12 +2,14 @@
 //!
 //! [`decisions`] is the port of the use cases that decide, [`log`] the port of the update stream. Portable SQL is written
 //! once, in the files that end in `_sql`, and compiled within [`sqlite`] and [`postgres`], which hold what differs. SQL
-//! lives here and nowhere else.
+//! lives here and nowhere else. A third store, `memory`, is for tests: the same suites hold all three alike.
 
 mod batches;
 pub mod codes;
 pub mod decisions;
 pub mod log;
+#[cfg(any(test, feature = "simulation"))]
+pub mod memory;
 pub mod postgres;
 pub mod records;
 mod rows;

@@ -55,7 +55,7 @@ pub struct Mark {
 }
 
 /// What is written before the head is locked: all that does not name a revision.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct VoteWrites {
     /// Inserted.
     pub ballots: Vec<NewBallot>,
@@ -89,7 +89,7 @@ pub struct ContestWrite {
 }
 
 /// What is written under the head's lock.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct DecisionWrites {
     /// Inserted or replaced.
     pub candidates: Vec<CandidateWrite>,

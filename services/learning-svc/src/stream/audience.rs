@@ -4,7 +4,7 @@
 //! wake-up carries nothing, the stream reads from its own cursor. It must know nothing of single streams.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, AtomicI64, Ordering},
@@ -58,7 +58,8 @@ type Key = (Filter, usize);
 #[derive(Debug)]
 pub struct Audiences {
     state: watch::Sender<Option<Arc<ReplicaState>>>,
-    all: Mutex<HashMap<Key, Weak<Audience>>>,
+    /// In one order, so that a simulated run is the same each time.
+    all: Mutex<BTreeMap<Key, Weak<Audience>>>,
     draining: AtomicBool,
 }
 
@@ -141,7 +142,7 @@ impl Audiences {
         audience
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Weak<Audience>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Weak<Audience>>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -38,7 +38,7 @@ impl GroupId {
 }
 
 /// What a subscriber sees. Equal filters are equal values, in whatever order they were asked for.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Filter {
     namespaces: Option<Box<[Arc<str>]>>,
     kinds: Option<Box<[i32]>>,

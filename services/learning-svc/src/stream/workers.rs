@@ -68,6 +68,7 @@ async fn follow(stream: Stream, mut wake: Wake, lifecycle: Lifecycle) {
             }
         };
         tokio::select! {
+            biased;
             () = lifecycle.soft().cancelled() => {}
             () = inner.woken.notified() => {}
             () = wake.woken() => {}

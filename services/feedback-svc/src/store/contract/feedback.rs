@@ -34,6 +34,7 @@ contract! {
     a_group_is_stored_whole_or_not_at_all
     lists_are_filtered_paged_and_newest_first
     only_the_first_retraction_counts
+    ; sql
     the_ledger_cannot_be_changed
     a_corrupt_row_is_named
 }

@@ -1,4 +1,4 @@
-//! What every store must do, stamped on both databases.
+//! What every store must do, stamped on both databases and on the store in memory that the simulation stands on.
 
 use emend_core::{EventId, FeedbackId};
 
@@ -8,11 +8,12 @@ use crate::{
     testing::{TestStore, lease, namespace, outcome},
 };
 
-/// One test per scenario and database.
+/// One test per scenario and store; those behind `sql` are of what only a database has.
 macro_rules! contract {
-    ($($scenario:ident)*) => {
-        contract!(on_sqlite, Backend::Sqlite, $($scenario)*);
-        contract!(on_postgres, Backend::Postgres, $($scenario)*);
+    ($($scenario:ident)* $(; sql $($of_sql:ident)*)?) => {
+        contract!(on_sqlite, Backend::Sqlite, $($scenario)* $($($of_sql)*)?);
+        contract!(on_postgres, Backend::Postgres, $($scenario)* $($($of_sql)*)?);
+        contract!(in_memory, Backend::Memory, $($scenario)*);
     };
     ($module:ident, $backend:expr, $($scenario:ident)*) => {
         mod $module {

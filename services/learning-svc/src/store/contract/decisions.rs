@@ -1,20 +1,12 @@
 //! The contract of the decision store: what a unit of work promises, and that rows are parsed, not trusted. Compiled for each
-//! database.
+//! database, and for the store in memory that the simulation stands on.
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use emend_core::{
-    Correction, Epoch, EventId, FeedbackId, Namespace, ResourceKey, Revision, correction::Form,
+use super::{
+    super::{Backend, open_for_test},
+    damage::{corrupt_candidates_of, rename_all_contests},
 };
-use emend_runtime::{
-    Entropy, Error, ManualClock,
-    store::{MayConflict as _, StoreError},
-};
-use jiff::Timestamp;
-use sqlx::AssertSqlSafe;
-
-use super::super::{Backend, open_for_test};
 use crate::{
     app::{
         App, Follower,
@@ -25,6 +17,15 @@ use crate::{
         decisions::{Actor, Mark, PolicyKey, PolicyWrite, Tx, VoteWrites},
     },
 };
+use async_trait::async_trait;
+use emend_core::{
+    Correction, Epoch, EventId, FeedbackId, Namespace, ResourceKey, Revision, correction::Form,
+};
+use emend_runtime::{
+    Entropy, Error, ManualClock,
+    store::{MayConflict as _, StoreError},
+};
+use jiff::Timestamp;
 
 /// Opens a store, or ends the test where there is no database.
 macro_rules! open {
@@ -51,15 +52,6 @@ fn correction(phrase: &str) -> Correction {
 
 fn key(phrase: &str) -> ResourceKey {
     correction(phrase).proposal(&namespace(), None).key
-}
-
-async fn sql(store: &Backend, statement: String) {
-    let mut transaction = store.begin_write().await.unwrap();
-    sqlx::query(AssertSqlSafe(statement))
-        .execute(&mut *transaction)
-        .await
-        .unwrap();
-    transaction.commit().await.unwrap();
 }
 
 async fn create(tx: &mut dyn Tx, keys: &[&ResourceKey]) {
@@ -120,7 +112,7 @@ async fn a_stored_key_that_is_not_the_one_asked_for_is_a_corrupt_row() {
     let mut tx = store.begin().await.unwrap();
     create(&mut *tx, &[&contest]).await;
     tx.commit().await.unwrap();
-    sql(&store, "UPDATE contests SET key = 'b'".to_owned()).await;
+    rename_all_contests(&store, "b").await;
     let mut tx = store.begin().await.unwrap();
     let error = tx.lock_contests(&[&contest]).await.unwrap_err();
     let StoreError::Corrupt(row) = error else {
@@ -231,11 +223,7 @@ async fn of_a_group_only_the_culprit_sees_its_error() {
         app.ingest(&[event(order, phrase)]).await.pop().unwrap().unwrap();
     }
     let corrupt = key("b").contest_id();
-    sql(
-        &store,
-        format!("UPDATE candidates SET status = 99 WHERE contest_id = '{corrupt}'"),
-    )
-    .await;
+    corrupt_candidates_of(&store, corrupt).await;
     let group: Vec<_> = (4..)
         .zip(phrases)
         .map(|(order, phrase)| event(order, phrase))

@@ -1,4 +1,4 @@
-//! The contract of [`LogStore`]: what every implementation must do, the in-memory one of the stream's tests included.
+//! The contract of [`LogStore`]: what every implementation must do, the one in memory of the stream's tests and the simulation included.
 
 use bytes::Bytes;
 use emend_core::digest::value_checksum;

@@ -1,0 +1,121 @@
+//! The way to learning-svc: over gRPC, or whatever a simulation puts in its place.
+//!
+//! It must know nothing of what messages mean.
+
+use std::{fmt, time::Duration};
+
+use emend_proto::{
+    frame::Frame,
+    learning::{
+        encoded::subscription_service_client::SubscriptionServiceClient,
+        v1::{ReportStatusRequest, SubscribeRequest},
+    },
+};
+use futures::{StreamExt as _, future::BoxFuture, stream::BoxStream};
+use tonic::{
+    Request, Status,
+    metadata::MetadataMap,
+    transport::{Channel, Endpoint},
+};
+
+use super::ended::Ended;
+use crate::address::with_sources;
+
+/// The largest message: a batch of 3 MiB, one larger resource, or the digests of thousands of namespaces.
+const MAX_MESSAGE_BYTES: usize = 16 << 20;
+const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Opens streams.
+pub(super) trait Transport: Send + Sync + fmt::Debug {
+    /// Opens one.
+    fn open(&self, request: SubscribeRequest) -> BoxFuture<'_, Result<Opened, Ended>>;
+}
+
+/// An open stream.
+pub(super) struct Opened {
+    /// The server's messages.
+    pub(super) messages: BoxStream<'static, Result<Frame, Status>>,
+    /// To the same server.
+    pub(super) reports: Box<dyn Reports>,
+}
+
+/// Takes reports.
+pub(super) trait Reports: Send + Sync {
+    /// Sends one; the answer may be waited for elsewhere.
+    fn report(&self, report: ReportStatusRequest) -> BoxFuture<'static, Result<(), Status>>;
+}
+
+/// Over gRPC.
+#[derive(Debug)]
+pub(super) struct Grpc {
+    pub(super) endpoint: Endpoint,
+    pub(super) headers: MetadataMap,
+}
+
+struct Client {
+    client: SubscriptionServiceClient<Channel>,
+    headers: MetadataMap,
+}
+
+fn call<T>(headers: &MetadataMap, message: T) -> Request<T> {
+    let mut request = Request::new(message);
+    *request.metadata_mut() = headers.clone();
+    request
+}
+
+impl Transport for Grpc {
+    /// A new connection each time, so that the name is resolved again: the server may have moved.
+    fn open(&self, request: SubscribeRequest) -> BoxFuture<'_, Result<Opened, Ended>> {
+        Box::pin(async move {
+            let channel = self
+                .endpoint
+                .connect()
+                .await
+                .map_err(|error| Ended::failed(with_sources(&error)))?;
+            let mut client =
+                SubscriptionServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE_BYTES);
+            let messages = client.subscribe(call(&self.headers, request)).await?.into_inner();
+            let headers = self.headers.clone();
+            Ok(Opened {
+                messages: messages.boxed(),
+                reports: Box::new(Client { client, headers }),
+            })
+        })
+    }
+}
+
+impl Reports for Client {
+    fn report(&self, report: ReportStatusRequest) -> BoxFuture<'static, Result<(), Status>> {
+        let mut request = call(&self.headers, report);
+        request.set_timeout(REPORT_TIMEOUT);
+        let mut client = self.client.clone();
+        Box::pin(async move { client.report_status(request).await.map(|_| ()) })
+    }
+}
+
+#[cfg(any(test, feature = "simulation"))]
+mod simulated {
+    use std::sync::Arc;
+
+    use super::{
+        BoxFuture, Ended, Opened, ReportStatusRequest, Reports, Status, SubscribeRequest, Transport,
+    };
+    use crate::simulation::Server;
+
+    impl Transport for Arc<dyn Server> {
+        fn open(&self, request: SubscribeRequest) -> BoxFuture<'_, Result<Opened, Ended>> {
+            Box::pin(async move {
+                Ok(Opened {
+                    messages: self.subscribe(request).await?,
+                    reports: Box::new(Self::clone(self)),
+                })
+            })
+        }
+    }
+
+    impl Reports for Arc<dyn Server> {
+        fn report(&self, report: ReportStatusRequest) -> BoxFuture<'static, Result<(), Status>> {
+            (**self).report(report)
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The seams of the deterministic simulation: a store in memory, and replicas on it that reach learning-svc in whatever
+//! way the simulation gives them. All else of a replica is what runs in production. For tests only.
+
+use std::{fmt, sync::Arc};
+
+use emend_core::{
+    AcceptOrder, Caller, Correction, EventId, FeedbackId, Namespace, Reporter, RequestId, Scope,
+};
+use emend_proto::{
+    common::v1::Outcome,
+    feedback::v1::{
+        RetractFeedbackRequest, RetractFeedbackResponse, SubmitFeedbackRequest, SubmitFeedbackResponse,
+        feedback_service_server::FeedbackService as _,
+    },
+    learning::v1::{Event, EventResult},
+};
+use emend_runtime::{Entropy, Lifecycle, SharedClock, simulation::Interference, simulation::Undisturbed};
+use futures::future::BoxFuture;
+use jiff::{SignedDuration, Timestamp};
+use prost::Message as _;
+use tonic::{Request, Status};
+
+pub use crate::store::memory::Defect;
+use crate::{
+    Parts,
+    config::{CommitConfig, RelayConfig},
+    domain::{DeliveryState, Feedback},
+    grpc::FeedbackEndpoint,
+    relay::{Delivery, DeliveryError},
+    spawn_delivery,
+    store::{Store, memory::MemoryStore},
+};
+
+/// A feedback database in memory. Clones are the same database.
+#[derive(Debug, Clone)]
+pub struct Database(MemoryStore);
+
+/// One stored feedback.
+#[derive(Debug, Clone)]
+pub struct Kept {
+    /// Its id.
+    pub id: FeedbackId,
+    /// The id of the request that stored it.
+    pub request_id: Option<RequestId>,
+    /// The search application.
+    pub namespace: Namespace,
+    /// Who said so.
+    pub reporter: Reporter,
+    /// The client that sent it.
+    pub caller: Caller,
+    /// What was said.
+    pub correction: Correction,
+    /// For whom it is to be learned.
+    pub scope: Scope,
+    /// Where it stands in the order of all feedback.
+    pub accept_order: AcceptOrder,
+    /// When it was stored.
+    pub received_at: Timestamp,
+    /// It was taken back.
+    pub retracted: bool,
+    /// Its newest event was delivered.
+    pub delivered: bool,
+    /// What learning-svc answered last.
+    pub outcome: Option<Outcome>,
+}
+
+impl Database {
+    /// A new, empty one whose time is that of `clock`.
+    pub fn new(clock: SharedClock) -> Self {
+        Self(MemoryStore::new(clock, Arc::new(Undisturbed)))
+    }
+
+    /// From now on something is wrong with it.
+    pub fn break_on_purpose(&self, defect: Defect) {
+        self.0.tables().defect = Some(defect);
+    }
+
+    /// Moves its clock; back, where `step` is negative.
+    pub fn step_clock(&self, step: SignedDuration) {
+        self.0.step_clock(step);
+    }
+
+    /// All feedback, oldest first.
+    pub fn feedback(&self) -> Vec<Kept> {
+        self.0.tables().all_feedback().map(kept).collect()
+    }
+
+    /// The events that were not delivered: which, and whether they are dead letters.
+    pub fn undelivered(&self) -> Vec<(EventId, bool)> {
+        self.0.tables().undelivered()
+    }
+
+    /// What was done to it that never may be: leases given to two, or changed by one who did not hold them.
+    pub fn violations(&self) -> Vec<String> {
+        self.0.tables().violations.clone()
+    }
+}
+
+fn kept(feedback: &Feedback) -> Kept {
+    let submission = &feedback.submission;
+    let outcome = feedback.outcome.as_ref();
+    Kept {
+        id: feedback.id,
+        request_id: submission.request_id.clone(),
+        namespace: submission.namespace.clone(),
+        reporter: submission.reporter.clone(),
+        caller: feedback.caller.clone(),
+        correction: submission.correction.clone(),
+        scope: submission.scope,
+        accept_order: feedback.accepted.order,
+        received_at: feedback.accepted.at,
+        retracted: feedback.retraction.is_some(),
+        delivered: feedback.delivery == DeliveryState::Delivered,
+        outcome: outcome.and_then(|outcome| Outcome::decode(&*outcome.0).ok()),
+    }
+}
+
+/// The way to learning-svc. An error: there is no answer, and whether the events were applied is not known.
+pub trait Learning: Send + Sync + fmt::Debug + 'static {
+    /// Sends a batch of events and waits for its results, one per event and in order.
+    fn deliver(&self, events: Vec<Event>) -> BoxFuture<'_, Result<Vec<EventResult>, String>>;
+}
+
+#[derive(Debug)]
+struct Way(Arc<dyn Learning>);
+
+#[async_trait::async_trait]
+impl Delivery for Way {
+    async fn deliver(&self, events: Vec<Event>) -> Result<Vec<EventResult>, DeliveryError> {
+        self.0.deliver(events).await.map_err(DeliveryError::Unavailable)
+    }
+}
+
+/// A replica: its handlers, its committer and its relay.
+#[derive(Debug)]
+pub struct Replica {
+    endpoint: FeedbackEndpoint,
+    lifecycle: Lifecycle,
+}
+
+impl Replica {
+    /// Starts one.
+    pub fn start(
+        database: &Database,
+        interference: Arc<dyn Interference>,
+        learning: Arc<dyn Learning>,
+        relay: RelayConfig,
+        clock: SharedClock,
+        entropy: &Entropy,
+    ) -> Self {
+        let lifecycle = Lifecycle::new();
+        let store: Arc<dyn Store> = Arc::new(database.0.connect(interference));
+        let Parts {
+            endpoint,
+            commits,
+            relay: worker,
+        } = Parts::assemble(
+            &store,
+            Arc::new(Way(learning)),
+            (CommitConfig::default(), relay),
+            &lifecycle,
+            clock,
+            entropy,
+        );
+        spawn_delivery(commits, &worker, relay, &lifecycle);
+        Self { endpoint, lifecycle }
+    }
+
+    /// What gRPC calls.
+    pub async fn submit(&self, request: SubmitFeedbackRequest) -> Result<SubmitFeedbackResponse, Status> {
+        let endpoint = self.endpoint.clone();
+        Ok(endpoint
+            .submit_feedback(Request::new(request))
+            .await?
+            .into_inner())
+    }
+
+    /// What gRPC calls.
+    pub async fn retract(&self, request: RetractFeedbackRequest) -> Result<RetractFeedbackResponse, Status> {
+        let endpoint = self.endpoint.clone();
+        Ok(endpoint
+            .retract_feedback(Request::new(request))
+            .await?
+            .into_inner())
+    }
+
+    /// Ends it wherever it is, as a process that is killed.
+    pub fn kill(&self) {
+        self.lifecycle.hard().cancel();
+    }
+
+    /// Why it gave up by itself, if it did.
+    pub fn failure(&self) -> Option<String> {
+        self.lifecycle.failure().map(ToOwned::to_owned)
+    }
+}

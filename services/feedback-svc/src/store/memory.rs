@@ -1,0 +1,184 @@
+//! The store in memory, for tests only: the same contract as the databases, without their threads, so that the
+//! deterministic simulation can decide what happens when.
+//!
+//! Every call is one step that nobody sees half of. Before and after it an [`Interference`] may let time pass, fail it, or
+//! lose its answer; a connection that is dropped in between has either done all of it or nothing. It must know nothing of
+//! schedules.
+
+mod tables;
+
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use emend_core::{FeedbackId, Namespace};
+use emend_runtime::{
+    SharedClock,
+    simulation::{Interference, unavailable},
+};
+use jiff::SignedDuration;
+
+use self::tables::{Tables, micros};
+use super::{Claimed, Inserted, Retracted, Settlement, Store, StoreError};
+use crate::domain::{
+    DeadLetter, DeadLetterQuery, Feedback, FeedbackQuery, Lease, NewFeedback, NewRetraction, Redrive,
+};
+
+/// Something wrong with the store, on purpose: so that it can be seen that the simulation notices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Defect {
+    /// A feedback is acknowledged and, where it came with others, not stored.
+    AcknowledgesUnstored,
+    /// A repeated request is stored again.
+    ForgetsRequestIds,
+    /// Whoever failed to deliver an event is believed, whether or not the lease is still his.
+    IgnoresTokens,
+    /// Events are claimed that are leased to somebody else.
+    IgnoresLeases,
+    /// A failed event is never due again.
+    NeverRetries,
+}
+
+/// One connection to a store in memory. Clones are the same connection.
+#[derive(Clone)]
+pub(crate) struct MemoryStore {
+    shared: Arc<Shared>,
+    interference: Arc<dyn Interference>,
+    closed: Arc<AtomicBool>,
+}
+
+struct Shared {
+    clock: SharedClock,
+    tables: Mutex<Tables>,
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").finish_non_exhaustive()
+    }
+}
+
+impl MemoryStore {
+    /// A new, empty store whose time is that of `clock`.
+    pub(crate) fn new(clock: SharedClock, interference: Arc<dyn Interference>) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                clock,
+                tables: Mutex::default(),
+            }),
+            interference,
+            closed: Arc::default(),
+        }
+    }
+
+    /// Another connection to the same store.
+    pub(crate) fn connect(&self, interference: Arc<dyn Interference>) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            interference,
+            closed: Arc::default(),
+        }
+    }
+
+    /// Moves the store's clock against that of which it has its time; back, where `step` is negative.
+    pub(crate) fn step_clock(&self, step: SignedDuration) {
+        self.tables().clock_offset_us += i64::try_from(step.as_micros()).unwrap_or(0);
+    }
+
+    /// All there is, behind everybody's back.
+    pub(crate) fn tables(&self) -> MutexGuard<'_, Tables> {
+        let mut tables = self.shared.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        tables.now_us = self.shared.clock.now().as_microsecond() + tables.clock_offset_us;
+        tables
+    }
+
+    async fn call<T>(
+        &self,
+        name: &'static str,
+        step: impl FnOnce(&mut Tables) -> Result<T, StoreError> + Send,
+    ) -> Result<T, StoreError> {
+        self.interference.before(name).await?;
+        if self.closed.load(Ordering::SeqCst) {
+            return Err(unavailable());
+        }
+        let answer = step(&mut self.tables())?;
+        self.interference.after(name).await?;
+        Ok(answer)
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    async fn insert(
+        &self,
+        group: &[NewFeedback],
+        lease: Option<Lease>,
+    ) -> Result<Vec<Result<Inserted, StoreError>>, StoreError> {
+        self.call("insert", |tables| tables.insert(group, lease)).await
+    }
+
+    async fn raise_accept_order(&self) -> Result<(), StoreError> {
+        // Every insert does.
+        self.call("raise_accept_order", |_| Ok(())).await
+    }
+
+    async fn feedback(&self, namespace: &Namespace, id: FeedbackId) -> Result<Option<Feedback>, StoreError> {
+        self.call("feedback", |tables| Ok(tables.feedback(namespace, id)))
+            .await
+    }
+
+    async fn list(&self, query: &FeedbackQuery) -> Result<Vec<Feedback>, StoreError> {
+        self.call("list", |tables| Ok(tables.list(query))).await
+    }
+
+    async fn retract(
+        &self,
+        retraction: &NewRetraction,
+        lease: Option<Lease>,
+    ) -> Result<Retracted, StoreError> {
+        self.call("retract", |tables| tables.retract(retraction, lease))
+            .await
+    }
+
+    async fn claim(&self, limit: u32, lease: Lease) -> Result<Vec<Claimed>, StoreError> {
+        self.call("claim", |tables| Ok(tables.claim(limit, lease))).await
+    }
+
+    async fn settle(&self, settlements: &[Settlement]) -> Result<(), StoreError> {
+        self.call("settle", |tables| {
+            tables.settle(settlements);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn dead_letters(&self, query: &DeadLetterQuery) -> Result<Vec<DeadLetter>, StoreError> {
+        self.call("dead_letters", |tables| Ok(tables.dead_letters(query)))
+            .await
+    }
+
+    async fn redrive(&self, which: &Redrive) -> Result<u64, StoreError> {
+        self.call("redrive", |tables| Ok(tables.redrive(which))).await
+    }
+
+    async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64, StoreError> {
+        self.call("prune_request_ids", |tables| {
+            Ok(tables.prune_request_ids(micros(retention), limit))
+        })
+        .await
+    }
+
+    async fn ping(&self) -> Result<(), StoreError> {
+        self.call("ping", |_| Ok(())).await
+    }
+
+    async fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,133 @@
+//! The seams of the deterministic simulation: replicas on a [store in memory](crate::store::memory), called as gRPC calls
+//! them, without sockets. All else of a replica is what runs in production. For tests only.
+
+use std::sync::Arc;
+
+use emend_proto::{
+    frame::Frame,
+    learning::{
+        encoded::subscription_service_server::SubscriptionService as _,
+        v1::{IngestRequest, IngestResponse, ReportStatusRequest, SubscribeRequest},
+    },
+};
+use emend_runtime::{Entropy, Lifecycle, SharedClock};
+use futures::stream::BoxStream;
+use tonic::{Request, Status};
+
+use crate::{
+    app::{App, queue::IngestQueue},
+    grpc::{ingest::Ingest, subscriptions::Subscriptions},
+    store::memory::MemoryStore,
+    stream::{Settings, Stream, Wake},
+};
+
+/// A replica: its queue of events, its use cases and its stream, with all their workers.
+#[derive(Clone)]
+pub struct Replica {
+    app: App,
+    stream: Stream,
+    ingest: Ingest,
+    subscriptions: Subscriptions,
+    lifecycle: Lifecycle,
+}
+
+impl std::fmt::Debug for Replica {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Replica").finish_non_exhaustive()
+    }
+}
+
+impl Replica {
+    /// Starts one on a connection to a store; `workers` groups of events are applied at once.
+    pub fn start(
+        store: MemoryStore,
+        workers: usize,
+        settings: Settings,
+        clock: &SharedClock,
+        entropy: &Entropy,
+    ) -> Self {
+        let lifecycle = Lifecycle::new();
+        let store = Arc::new(store);
+        let stream = Stream::start(
+            Arc::clone(&store) as _,
+            Wake::local(),
+            settings,
+            Arc::clone(clock),
+            entropy.clone(),
+            &lifecycle,
+        );
+        let app = App::new(
+            store,
+            Arc::new(stream.clone()),
+            Arc::clone(clock),
+            entropy.clone(),
+        );
+        let queue = IngestQueue::start(&app, workers, &lifecycle);
+        lifecycle.spawn(
+            "evaluate anew",
+            app.clone().reevaluate_until_stopped(lifecycle.clone(), |_| ()),
+        );
+        Self {
+            ingest: Ingest::new(queue, lifecycle.soft().clone()),
+            subscriptions: Subscriptions::new(stream.clone()),
+            app,
+            stream,
+            lifecycle,
+        }
+    }
+
+    /// One batch of an ingest stream.
+    pub async fn ingest(&self, request: IngestRequest) -> Result<IngestResponse, Status> {
+        self.ingest.clone().batch(Ok(request)).await
+    }
+
+    /// Opens a stream: the messages as they go on the wire.
+    pub async fn subscribe(
+        &self,
+        request: SubscribeRequest,
+    ) -> Result<BoxStream<'static, Result<Frame, Status>>, Status> {
+        Ok(self
+            .subscriptions
+            .subscribe(Request::new(request))
+            .await?
+            .into_inner())
+    }
+
+    /// Takes a node's report.
+    pub async fn report(&self, request: ReportStatusRequest) -> Result<(), Status> {
+        self.subscriptions
+            .report_status(Request::new(request))
+            .await
+            .map(|_| ())
+    }
+
+    /// Another replica has committed revisions.
+    pub fn notify(&self) {
+        self.stream.wake();
+    }
+
+    /// Its use cases.
+    pub fn app(&self) -> &App {
+        &self.app
+    }
+
+    /// Its update stream.
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Asks it to end in good order, as a process that is to stop. It is to be [killed](Replica::kill) some time later.
+    pub fn stop(&self) {
+        self.lifecycle.soft().cancel();
+    }
+
+    /// Ends it wherever it is, as a process that is killed.
+    pub fn kill(&self) {
+        self.lifecycle.hard().cancel();
+    }
+
+    /// Why it gave up by itself, if it did.
+    pub fn failure(&self) -> Option<String> {
+        self.lifecycle.failure().map(ToOwned::to_owned)
+    }
+}

@@ -1,0 +1,29 @@
+//! What the contract's suite does to a database behind the store's back, in SQL.
+
+use emend_core::ContestId;
+use sqlx::AssertSqlSafe;
+
+use super::Backend;
+
+/// Every contest has another key than the one that gives its id.
+pub(super) async fn rename_all_contests(store: &Backend, key: &str) {
+    sql(store, format!("UPDATE contests SET key = '{key}'")).await;
+}
+
+/// The candidates of a contest have a status that nobody knows.
+pub(super) async fn corrupt_candidates_of(store: &Backend, contest: ContestId) {
+    sql(
+        store,
+        format!("UPDATE candidates SET status = 99 WHERE contest_id = '{contest}'"),
+    )
+    .await;
+}
+
+async fn sql(store: &Backend, statement: String) {
+    let mut transaction = store.begin_write().await.unwrap();
+    sqlx::query(AssertSqlSafe(statement))
+        .execute(&mut *transaction)
+        .await
+        .unwrap();
+    transaction.commit().await.unwrap();
+}

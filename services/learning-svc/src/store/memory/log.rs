@@ -1,0 +1,366 @@
+//! The log's side of the store in memory: revisions as they are streamed, and nodes.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use async_trait::async_trait;
+use emend_core::{Epoch, NodeId};
+use emend_runtime::simulation::conflict;
+use jiff::SignedDuration;
+use tokio::time::Instant;
+
+use super::{Defect, MemoryStore, Result, State, locks::Row, micros, tables::Tables};
+use crate::store::log::{
+    Connection, Head, Loaded, LogPage, LogStore, LoggedChange, LoggedRevision, NodePage, NodeRow, NodeWrite,
+    Opening, Sink,
+};
+
+/// Search nodes as last seen.
+#[derive(Default)]
+pub(super) struct Nodes {
+    /// With the replica that holds its stream.
+    rows: BTreeMap<(String, String), (NodeRow, String)>,
+    /// When each node opened the stream that counts: the store's own clock may stand still while streams are opened.
+    opened: BTreeMap<(String, String), Instant>,
+}
+
+impl MemoryStore {
+    /// Changes the head, once nobody else has it.
+    async fn change_head<T>(
+        &self,
+        name: &'static str,
+        change: impl FnOnce(&mut State, i64) -> Result<T> + Send,
+    ) -> Result<T> {
+        self.interference.before(name).await?;
+        self.answers()?;
+        let locks = &self.shared.locks;
+        let owner = locks.new_owner();
+        // Given back also where this is dropped while it waits.
+        let held = Released(self, owner);
+        let taken = locks.take(owner, Row::Head).await;
+        taken.map_err(|_| conflict("deadlock"))?;
+        let answer = {
+            let mut state = self.state();
+            let now = self.now(&state);
+            change(&mut state, now)?
+        };
+        drop(held);
+        self.interference.after(name).await?;
+        Ok(answer)
+    }
+}
+
+struct Released<'a>(&'a MemoryStore, super::locks::Owner);
+
+impl Drop for Released<'_> {
+    fn drop(&mut self) {
+        self.0.shared.locks.release(self.1);
+    }
+}
+
+/// The newest change of every key.
+fn newest(tables: &Tables) -> Vec<LoggedChange> {
+    let mut newest = HashMap::new();
+    for change in tables.log.values().flat_map(|revision| &revision.changes) {
+        let key = (
+            change.namespace.as_str(),
+            change.kind,
+            change.key.as_str(),
+            change.qualifier.as_str(),
+            change.user_id.as_str(),
+        );
+        newest.insert(key, change);
+    }
+    let mut newest: Vec<_> = newest.into_values().cloned().collect();
+    newest.sort_by(|a, b| {
+        (a.revision, &a.namespace, a.kind, &a.key).cmp(&(b.revision, &b.namespace, b.kind, &b.key))
+    });
+    newest
+}
+
+#[async_trait]
+impl LogStore for MemoryStore {
+    async fn create_head(&self, epoch: Epoch) -> Result<()> {
+        self.call("create_head", |state| {
+            state.tables.head.get_or_insert(Head {
+                epoch,
+                revision: 0,
+                horizon: 0,
+            });
+            Ok(())
+        })
+        .await
+    }
+
+    async fn head(&self) -> Result<Head> {
+        self.call("head", |state| state.tables.head()).await
+    }
+
+    async fn load(&self, sink: Sink<'_>) -> Result<Loaded> {
+        let (loaded, changes) = self
+            .call("load", |state| {
+                let head = state.tables.head()?;
+                let loaded = Loaded {
+                    head,
+                    committed_at: state
+                        .tables
+                        .log
+                        .get_max()
+                        .map_or(0, |(_, last)| last.committed_at),
+                };
+                let mut changes = newest(&state.tables);
+                changes.retain(|change| change.value.is_some() || change.revision > head.horizon);
+                Ok((loaded, changes))
+            })
+            .await?;
+        changes.into_iter().for_each(sink);
+        Ok(loaded)
+    }
+
+    async fn revisions_after(&self, revision: i64, limit: i64) -> Result<LogPage> {
+        self.call("revisions_after", |state| {
+            let log = &state.tables.log;
+            let following = log.range(revision.saturating_add(1)..=revision.saturating_add(limit));
+            let mut page = LogPage {
+                head: state.tables.head()?,
+                anchor: log.get(&revision).map(|logged| logged.committed_at),
+                revisions: following
+                    .map(|(_, logged)| LoggedRevision::clone(logged))
+                    .collect(),
+            };
+            match state.defect {
+                Some(Defect::SkipsChanges) if page.revisions.len() > 1 => {
+                    page.revisions[0].changes.clear();
+                }
+                Some(Defect::HidesDeletions) => {
+                    for revision in &mut page.revisions {
+                        revision.changes.retain(|change| change.value.is_some());
+                    }
+                }
+                _ => {}
+            }
+            Ok(page)
+        })
+        .await
+    }
+
+    async fn raise_horizon(&self, max_age: SignedDuration, max_tombstones: i64) -> Result<i64> {
+        self.change_head("raise_horizon", |state, now| {
+            let mut head = state.tables.head()?;
+            let cutoff = now.saturating_sub(micros(max_age));
+            let log = &state.tables.log;
+            let by_age = log
+                .values()
+                .take_while(|logged| logged.committed_at <= cutoff)
+                .last()
+                .map_or(0, |logged| logged.revision);
+            let by_count = log
+                .values()
+                .rev()
+                .flat_map(|logged| &logged.changes)
+                .filter(|change| change.value.is_none() && change.revision > head.horizon)
+                .nth(usize::try_from(max_tombstones).unwrap_or(usize::MAX))
+                .map_or(0, |change| change.revision);
+            head.horizon = head.horizon.max(by_age).max(by_count);
+            state.tables.head = Some(head);
+            Ok(head.horizon)
+        })
+        .await
+    }
+
+    async fn mint_epoch(&self, old: Epoch, new: Epoch) -> Result<Epoch> {
+        self.change_head("mint_epoch", |state, _| {
+            let mut head = state.tables.head()?;
+            if head.epoch == old && state.defect != Some(Defect::MintsNoEpoch) {
+                head.epoch = new;
+            }
+            state.tables.head = Some(head);
+            Ok(head.epoch)
+        })
+        .await
+    }
+
+    async fn write_nodes(&self, replica: &str, writes: &[NodeWrite]) -> Result<()> {
+        let clock = Arc::clone(&self.shared.clock);
+        self.call("write_nodes", |state| {
+            let now = clock.now().as_microsecond() + state.clock_offset;
+            for write in writes {
+                state.nodes.write(replica, write, now);
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn touch_nodes(&self, replica: &str) -> Result<()> {
+        let clock = Arc::clone(&self.shared.clock);
+        self.call("touch_nodes", |state| {
+            let now = clock.now().as_microsecond() + state.clock_offset;
+            for (row, by) in state.nodes.rows.values_mut() {
+                if row.connected && by == replica {
+                    row.seen_at = now;
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn node_callers(&self, node_id: &NodeId) -> Result<Vec<String>> {
+        self.call("node_callers", |state| {
+            let callers = state.nodes.rows.keys().filter(|(id, _)| id == node_id.as_str());
+            Ok(callers.map(|(_, caller)| caller.clone()).collect())
+        })
+        .await
+    }
+
+    async fn list_nodes(
+        &self,
+        after: Option<(String, String)>,
+        limit: i64,
+        seen_within: SignedDuration,
+    ) -> Result<NodePage> {
+        let clock = Arc::clone(&self.shared.clock);
+        self.call("list_nodes", |state| {
+            let now = clock.now().as_microsecond() + state.clock_offset;
+            let since = now - micros(seen_within);
+            let after = after.unwrap_or_default();
+            let seen = state
+                .nodes
+                .rows
+                .iter()
+                .filter(|(key, (row, _))| **key > after && row.seen_at >= since);
+            Ok(NodePage {
+                nodes: seen
+                    .take(usize::try_from(limit).unwrap_or(usize::MAX))
+                    .map(|(_, (row, _))| row.clone())
+                    .collect(),
+                head: state.tables.head()?,
+                now,
+            })
+        })
+        .await
+    }
+
+    async fn forget_nodes(&self, unseen_for: SignedDuration) -> Result<u64> {
+        let clock = Arc::clone(&self.shared.clock);
+        self.call("forget_nodes", |state| {
+            let since = clock.now().as_microsecond() + state.clock_offset - micros(unseen_for);
+            let before = state.nodes.rows.len();
+            state.nodes.rows.retain(|_, (row, _)| row.seen_at >= since);
+            Ok((before - state.nodes.rows.len()) as u64)
+        })
+        .await
+    }
+}
+
+impl Nodes {
+    fn write(&mut self, replica: &str, write: &NodeWrite, now: i64) {
+        let key = (
+            write.node_id.as_str().to_owned(),
+            write.caller.as_str().to_owned(),
+        );
+        let opening = match &write.connection {
+            Some(Connection::Opened(opening) | Connection::OpenedAndClosed(opening)) => Some(opening),
+            Some(Connection::Closed) | None => None,
+        };
+        let counts = |opening: &&Opening| {
+            let held = self.rows.get(&key).is_some_and(|(_, by)| by == replica);
+            held || self.opened.get(&key).is_none_or(|at| *at <= opening.at)
+        };
+        if let Some(opening) = opening.filter(counts) {
+            self.opened.insert(key.clone(), opening.at);
+            let (row, by) = self.rows.entry(key.clone()).or_insert_with(|| {
+                let row = NodeRow {
+                    node_id: key.0.clone(),
+                    caller: key.1.clone(),
+                    info: Vec::new(),
+                    report: Vec::new(),
+                    connected: true,
+                    connected_at: now,
+                    seen_at: now,
+                };
+                (row, String::new())
+            });
+            row.info.clone_from(&opening.info);
+            row.connected = true;
+            (row.connected_at, row.seen_at) = (now, now);
+            replica.clone_into(by);
+        }
+        let Some((row, by)) = self.rows.get_mut(&key) else {
+            return;
+        };
+        let closed = matches!(
+            write.connection,
+            Some(Connection::Closed | Connection::OpenedAndClosed(_))
+        );
+        if closed && by == replica {
+            row.connected = false;
+            row.seen_at = now;
+        }
+        if let Some(report) = &write.report {
+            row.report.clone_from(report);
+            row.seen_at = now;
+        }
+    }
+}
+
+#[cfg(test)]
+mod contract {
+    use super::*;
+    use crate::{
+        store::{
+            log::suite::{TestLog, Written, stamp},
+            memory::open_for_test,
+        },
+        stream::testing::{Held, Key, model},
+    };
+
+    stamp!(open_for_test());
+
+    #[async_trait]
+    impl TestLog for MemoryStore {
+        async fn append_aged(&self, changes: &[Written], age: SignedDuration) -> i64 {
+            let mut state = self.state();
+            state.clock_offset += 1;
+            let committed_at = self.now(&state) - micros(age);
+            let mut head = state.tables.head().unwrap();
+            head.revision += 1;
+            state.tables.head = Some(head);
+            let logged = LoggedRevision {
+                revision: head.revision,
+                committed_at,
+                changes: changes
+                    .iter()
+                    .map(|change| change.logged(head.revision, committed_at))
+                    .collect(),
+            };
+            state.tables.log.insert(head.revision, Arc::new(logged));
+            head.revision
+        }
+
+        async fn lose_above(&self, revision: i64) {
+            let mut state = self.state();
+            state.tables.log = state.tables.log.split(&(revision + 1)).0;
+            let mut head = state.tables.head().unwrap();
+            head.revision = revision;
+            state.tables.head = Some(head);
+        }
+    }
+
+    impl MemoryStore {
+        /// Takes one revision out of the middle of the log.
+        pub(crate) fn tear(&self, revision: i64) {
+            self.state().tables.log.remove(&revision);
+        }
+
+        /// What a client of everything holds at a revision.
+        pub(crate) fn model(&self, revision: i64) -> BTreeMap<Key, Held> {
+            let state = self.state();
+            let log = state.tables.log.range(..=revision);
+            model(log.map(|(_, logged)| &**logged))
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! The store in memory, for tests only: the same contract as the databases, without their threads, so that the
+//! deterministic simulation can decide what happens when.
+//!
+//! Units of work are isolated as in PostgreSQL's READ COMMITTED: each read sees what is committed and what the unit of work
+//! itself wrote ([`tables`]), and rows are locked until it ends ([`locks`]). Before and after every call an
+//! [`Interference`] may let time pass, fail it, or lose its answer. It must know nothing of schedules.
+
+mod locks;
+mod log;
+mod reads;
+mod tables;
+mod work;
+
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use emend_runtime::{
+    SharedClock,
+    simulation::{Interference, unavailable},
+    store::StoreError,
+};
+use jiff::SignedDuration;
+
+use self::{locks::Locks, log::Nodes, tables::Tables};
+use super::{
+    decisions::{CandidateWrite, NewBallot},
+    log::LoggedRevision,
+};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// Something wrong with the store, on purpose: so that it can be seen that the simulation notices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Defect {
+    /// Events that were applied are not known when they come again.
+    ForgetsInbox,
+    /// A retraction that overtakes its feedback is not kept.
+    ForgetsMarks,
+    /// A feedback and its retraction do not wait for each other.
+    LocksNoFeedback,
+    /// Two units of work have the same contest at once.
+    LocksNoContests,
+    /// Two units of work have the head at once.
+    LocksNoHead,
+    /// What was not committed stays, in part.
+    KeepsUncommitted,
+    /// A page of the log leaves changes out.
+    SkipsChanges,
+    /// Deletions are not in the log as others read it.
+    HidesDeletions,
+    /// A log that went backwards goes on under its old epoch.
+    MintsNoEpoch,
+}
+
+/// A copy of all that was committed at a moment.
+#[derive(Clone)]
+pub struct Backup(Tables);
+
+impl fmt::Debug for Backup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Backup").finish_non_exhaustive()
+    }
+}
+
+/// One connection to a store in memory. Clones are the same connection.
+#[derive(Clone)]
+pub struct MemoryStore {
+    shared: Arc<Shared>,
+    interference: Arc<dyn Interference>,
+    closed: Arc<AtomicBool>,
+}
+
+struct Shared {
+    clock: SharedClock,
+    state: Mutex<State>,
+    locks: Locks,
+}
+
+#[derive(Default)]
+struct State {
+    clock_offset: i64,
+    failing: bool,
+    defect: Option<Defect>,
+    tables: Tables,
+    nodes: Nodes,
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryStore").finish_non_exhaustive()
+    }
+}
+
+impl MemoryStore {
+    /// A new, empty store whose time is that of `clock`.
+    pub fn on(clock: SharedClock, interference: Arc<dyn Interference>) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                clock,
+                state: Mutex::default(),
+                locks: Locks::default(),
+            }),
+            interference,
+            closed: Arc::default(),
+        }
+    }
+
+    /// Another connection to the same store.
+    #[must_use]
+    pub fn connect(&self, interference: Arc<dyn Interference>) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            interference,
+            closed: Arc::default(),
+        }
+    }
+
+    /// From now on something is wrong with it.
+    pub fn break_on_purpose(&self, defect: Defect) {
+        self.state().defect = Some(defect);
+    }
+
+    /// From now on every call fails, or none does.
+    pub fn fail(&self, failing: bool) {
+        self.state().failing = failing;
+    }
+
+    /// Moves the store's clock; back, where `step` is negative.
+    pub fn advance(&self, step: SignedDuration) {
+        self.state().clock_offset += micros(step);
+    }
+
+    /// All that is committed now.
+    pub fn back_up(&self) -> Backup {
+        Backup(self.state().tables.clone())
+    }
+
+    /// Puts what was committed at an earlier moment in the place of all there is. What units of work are about to commit
+    /// fails.
+    pub fn restore(&self, backup: &Backup) {
+        let mut state = self.state();
+        let life = state.tables.life + 1;
+        state.tables = backup.0.clone();
+        state.tables.life = life;
+    }
+
+    /// The log after a revision.
+    pub fn logged_after(&self, revision: i64) -> Vec<Arc<LoggedRevision>> {
+        let state = self.state();
+        let following = state.tables.log.range(revision.saturating_add(1)..);
+        following.map(|(_, logged)| Arc::clone(logged)).collect()
+    }
+
+    /// All ballots.
+    pub fn cast(&self) -> Vec<NewBallot> {
+        self.state().tables.ballots.values().cloned().collect()
+    }
+
+    /// All candidates.
+    pub fn proposed(&self) -> Vec<CandidateWrite> {
+        self.state().tables.candidates.values().cloned().collect()
+    }
+
+    /// How many events were applied.
+    pub fn applied_events(&self) -> usize {
+        self.state().tables.inbox.len()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self, state: &State) -> i64 {
+        self.shared.clock.now().as_microsecond() + state.clock_offset
+    }
+
+    fn has(&self, defect: Defect) -> bool {
+        self.state().defect == Some(defect)
+    }
+
+    fn answers(&self) -> Result<()> {
+        if self.closed.load(Ordering::SeqCst) || self.state().failing {
+            return Err(unavailable());
+        }
+        Ok(())
+    }
+
+    /// One call that is one step.
+    async fn call<T>(
+        &self,
+        name: &'static str,
+        step: impl FnOnce(&mut State) -> Result<T> + Send,
+    ) -> Result<T> {
+        self.interference.before(name).await?;
+        self.answers()?;
+        let answer = step(&mut self.state())?;
+        self.interference.after(name).await?;
+        Ok(answer)
+    }
+}
+
+fn micros(duration: SignedDuration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// The store that the contract's suites are compiled against.
+#[cfg(test)]
+type Backend = MemoryStore;
+
+/// A fresh, empty store.
+#[cfg(test)]
+async fn open_for_test() -> Option<(Backend, ())> {
+    Some((MemoryStore::new(), ()))
+}
+
+#[cfg(test)]
+impl MemoryStore {
+    /// One whose time stands still until it is advanced, and to which nothing happens.
+    pub(crate) fn new() -> Self {
+        let clock = emend_runtime::ManualClock::default().shared();
+        Self::on(clock, Arc::new(emend_runtime::simulation::Undisturbed))
+    }
+}

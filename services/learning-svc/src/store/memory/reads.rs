@@ -1,0 +1,303 @@
+//! What reviewers, auditors and the re-evaluation read, from memory.
+
+use std::{collections::HashMap, sync::atomic::Ordering};
+
+use async_trait::async_trait;
+use emend_core::{Ballot, CandidateId, ContestId, FeedbackId, ResourceKey, Revision};
+
+use super::{
+    MemoryStore, Result,
+    tables::{Tables, timestamp, value},
+    work::Work,
+};
+use crate::store::decisions::{
+    AuditRecords, AuditedBallot, CandidateFilter, CandidatePosition, CandidateRecord, ChangeRecord,
+    ChangeWrite, DecisionStore, FeedbackRecord, PolicyKey, RevisionFilter, RevisionRecord, StoredPolicy,
+    TransitionWrite, Tx,
+};
+
+#[async_trait]
+impl DecisionStore for MemoryStore {
+    async fn begin(&self) -> Result<Box<dyn Tx>> {
+        Ok(Box::new(Work::begin(self).await?))
+    }
+
+    async fn candidate(&self, id: CandidateId) -> Result<Option<CandidateRecord>> {
+        self.call("candidate", |state| {
+            let tables = &state.tables;
+            Ok(tables.candidates.get(&id).map(|write| tables.record(write)))
+        })
+        .await
+    }
+
+    async fn list_candidates(
+        &self,
+        filter: &CandidateFilter,
+        after: Option<CandidatePosition>,
+        limit: u32,
+    ) -> Result<Vec<CandidateRecord>> {
+        self.call("list_candidates", |state| {
+            let place = |record: &CandidateRecord| {
+                let CandidatePosition { created_at, id } = CandidatePosition::of(record);
+                (created_at, id)
+            };
+            let records = state
+                .tables
+                .candidates
+                .values()
+                .map(|write| state.tables.record(write));
+            let mut found: Vec<_> = records
+                .filter(|record| {
+                    record.key.namespace == filter.namespace
+                        && (filter.kinds.is_empty() || filter.kinds.contains(&record.key.kind))
+                        && (filter.statuses.is_empty() || filter.statuses.contains(&record.candidate.status))
+                        && filter
+                            .key
+                            .as_ref()
+                            .is_none_or(|key| record.key.key.as_str() == key)
+                        && after.is_none_or(|after| place(record) < (after.created_at, after.id))
+                })
+                .collect();
+            found.sort_by_key(|record| std::cmp::Reverse(place(record)));
+            found.truncate(limit as usize);
+            Ok(found)
+        })
+        .await
+    }
+
+    async fn rivals(&self, of: &CandidateRecord, limit: u32) -> Result<Vec<CandidateRecord>> {
+        self.call("rivals", |state| {
+            let mut rivals = state.tables.candidates_of(of.key.contest_id());
+            rivals.retain(|write| write.candidate.id != of.candidate.id);
+            rivals.sort_by_key(|write| {
+                let rival = &write.candidate;
+                (std::cmp::Reverse((rival.net, rival.reporters)), rival.id)
+            });
+            rivals.truncate(limit as usize);
+            Ok(rivals
+                .into_iter()
+                .map(|write| state.tables.record(write))
+                .collect())
+        })
+        .await
+    }
+
+    async fn ballots(&self, contest: ContestId, limit: u32) -> Result<Vec<Ballot>> {
+        self.call("ballots", |state| Ok(state.tables.newest_ballots(contest, limit)))
+            .await
+    }
+
+    async fn reporters(&self, feedback: &[FeedbackId]) -> Result<HashMap<FeedbackId, String>> {
+        self.call("reporters", |state| {
+            let known = feedback.iter().filter_map(|id| {
+                let reporter = state.tables.details.get(id)?.reporter.id.as_ref()?;
+                Some((*id, reporter.as_str().to_owned()))
+            });
+            Ok(known.collect())
+        })
+        .await
+    }
+
+    async fn feedback(&self, candidate: CandidateId, limit: u32) -> Result<Vec<FeedbackRecord>> {
+        self.call("feedback", |state| {
+            let of_it = state
+                .tables
+                .ballots
+                .values()
+                .filter(|new| new.ballot.candidate == candidate);
+            let mut ballots: Vec<_> = of_it.collect();
+            ballots.sort_by_key(|new| (std::cmp::Reverse(new.ballot.accept_order), new.ballot.feedback_id));
+            let records = ballots.into_iter().take(limit as usize).map(|new| {
+                let id = new.ballot.feedback_id;
+                let details = state.tables.details.get(&id);
+                FeedbackRecord {
+                    feedback: id,
+                    system_choice: new.system_choice.clone(),
+                    reason: details.map(|details| details.reason.clone()).unwrap_or_default(),
+                    context: details.map(|details| details.context.clone()).unwrap_or_default(),
+                    query_id: details
+                        .map(|details| details.query_id.clone())
+                        .unwrap_or_default(),
+                    received_at: new.ballot.received_at,
+                    retracted: new.retracted,
+                }
+            });
+            Ok(records.collect())
+        })
+        .await
+    }
+
+    async fn transitions(&self, candidate: CandidateId, limit: u32) -> Result<Vec<TransitionWrite>> {
+        self.call("transitions", |state| {
+            let all = state
+                .tables
+                .transitions
+                .range((candidate, i64::MIN)..=(candidate, i64::MAX));
+            Ok(all.take(limit as usize).map(|(_, write)| write.clone()).collect())
+        })
+        .await
+    }
+
+    async fn list_revisions(
+        &self,
+        filter: &RevisionFilter,
+        before: Option<Revision>,
+        limit: u32,
+    ) -> Result<(Vec<RevisionRecord>, bool)> {
+        self.call("list_revisions", |state| {
+            let tables = &state.tables;
+            let mut found = Vec::new();
+            for (revision, (write, committed_at)) in tables.revisions.iter().rev() {
+                let changes = changes_of(tables, *revision);
+                let matches = changes.iter().any(|change| {
+                    change.key.namespace == filter.namespace
+                        && filter.kind.is_none_or(|kind| change.key.kind == kind)
+                        && filter
+                            .key
+                            .as_ref()
+                            .is_none_or(|key| change.key.key.as_str() == key)
+                });
+                if !matches
+                    || before.is_some_and(|before| *revision >= before)
+                    || filter
+                        .operation
+                        .is_some_and(|asked| write.operation != Some(asked))
+                {
+                    continue;
+                }
+                if found.len() >= limit as usize {
+                    return Ok((found, true));
+                }
+                let shown = changes
+                    .into_iter()
+                    .filter(|change| change.key.namespace == filter.namespace);
+                found.push(RevisionRecord {
+                    revision: *revision,
+                    operation: write.operation.map(|id| id.to_string()).unwrap_or_default(),
+                    cause: write.cause,
+                    actor: write.actor.clone(),
+                    reason: write.reason.clone(),
+                    committed_at: timestamp(*committed_at)?,
+                    changes: shown.map(change_record).collect::<Result<_>>()?,
+                });
+            }
+            Ok((found, false))
+        })
+        .await
+    }
+
+    async fn policy(&self, key: &PolicyKey) -> Result<StoredPolicy> {
+        self.call("policy", |state| Ok(state.tables.policy(key))).await
+    }
+
+    async fn reevaluation_remaining(&self, key: &PolicyKey, version: i64) -> Result<u64> {
+        self.call("reevaluation_remaining", |state| {
+            let waiting =
+                state.tables.contests.values().filter(|row| {
+                    row.pending && PolicyKey::of(&row.key) == *key && row.policy_version < version
+                });
+            Ok(waiting.count() as u64)
+        })
+        .await
+    }
+
+    async fn contests_to_reevaluate(&self, after: Option<ContestId>, limit: u32) -> Result<Vec<ResourceKey>> {
+        self.call("contests_to_reevaluate", |state| {
+            let waiting = state.tables.contests.iter().filter(|(id, row)| {
+                row.pending
+                    && after.is_none_or(|after| **id > after)
+                    && row.policy_version < state.tables.policy(&PolicyKey::of(&row.key)).policy.version
+            });
+            Ok(waiting
+                .take(limit as usize)
+                .map(|(_, row)| row.key.clone())
+                .collect())
+        })
+        .await
+    }
+
+    async fn audit(&self) -> Result<AuditRecords> {
+        self.call("audit", |state| audit(&state.tables)).await
+    }
+
+    async fn ping(&self) -> Result<()> {
+        self.call("ping", |_| Ok(())).await
+    }
+
+    async fn close(&self) {
+        self.closed.store(true, Ordering::SeqCst);
+    }
+}
+
+fn changes_of(tables: &Tables, revision: Revision) -> Vec<&ChangeWrite> {
+    let changes = tables.changes.range((revision, i32::MIN)..=(revision, i32::MAX));
+    changes.map(|(_, change)| change).collect()
+}
+
+fn change_record(change: &ChangeWrite) -> Result<ChangeRecord> {
+    let contest = change.key.contest_id();
+    let parsed = |bytes: Option<&[u8]>| {
+        bytes
+            .map(|bytes| value(Some(bytes), "changes", contest))
+            .transpose()
+    };
+    let trigger = change.trigger.as_ref();
+    Ok(ChangeRecord {
+        key: change.key.clone(),
+        before: parsed(change.before.as_deref())?,
+        after: parsed(change.value.as_deref())?,
+        candidate: change.candidate.map(|id| id.to_string()).unwrap_or_default(),
+        feedback: trigger
+            .map(|trigger| trigger.feedback.to_string())
+            .unwrap_or_default(),
+        policy_version: change.policy_version,
+    })
+}
+
+fn audit(tables: &Tables) -> Result<AuditRecords> {
+    let mut records = AuditRecords {
+        head: Revision(tables.head()?.revision),
+        revisions: tables.revisions.keys().copied().collect(),
+        ..AuditRecords::default()
+    };
+    for change in tables.changes.values() {
+        let value = change.value.as_ref().map(|value| value.to_vec());
+        records
+            .changes
+            .push((change.key.contest_id(), change.revision, value));
+    }
+    for (contest, (resource, _)) in &tables.resources {
+        let value = resource
+            .value
+            .as_ref()
+            .map(|value| value.to_vec())
+            .unwrap_or_default();
+        records.resources.push((*contest, resource.revision, value));
+        *records.present.entry(PolicyKey::of(&resource.key)).or_default() += 1;
+    }
+    for write in tables.candidates.values() {
+        let candidate = &write.candidate;
+        let counted = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        records.candidates.push((
+            write.key.contest_id(),
+            candidate.id,
+            counted(candidate.occurrences),
+            counted(candidate.reporters),
+        ));
+    }
+    for new in tables.ballots.values().filter(|new| !new.retracted) {
+        records.ballots.push(AuditedBallot {
+            contest: new.contest,
+            candidate: new.ballot.candidate,
+            voter: new.ballot.voter,
+            accept_order: new.ballot.accept_order,
+            identified: new.ballot.identified,
+        });
+    }
+    for (key, count) in &tables.counts {
+        records
+            .counted
+            .insert(key.clone(), u64::try_from(*count).unwrap_or(0));
+    }
+    Ok(records)
+}

@@ -1,0 +1,190 @@
+//! What has to hold when the sky is clear again: nothing acknowledged was lost or counted twice, the log and what it led to
+//! agree, and everybody arrives at the newest state.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use async_trait::async_trait;
+use emend_core::{
+    Ballot, CandidateId, ContestId, FeedbackId, Policy, Revision, contest::Tally, correction::scope_user,
+};
+use emend_runtime::{SystemClock, simulation::Undisturbed};
+use feedback_svc::simulation::Kept;
+use learning_svc::{
+    app::{App, Follower},
+    store::memory::MemoryStore,
+};
+
+use crate::{
+    node::Node,
+    people::Acknowledged,
+    world::{World, lock},
+};
+
+/// Why not everything has arrived yet; none: it has.
+pub(crate) fn unfinished(world: &World, nodes: &[Arc<Node>]) -> Option<String> {
+    let undelivered = world.feedback_database.undelivered();
+    if undelivered.iter().any(|(_, dead)| !dead) {
+        return Some(format!("{} events are not delivered", undelivered.len()));
+    }
+    nodes.iter().find_map(|node| node.behind())
+}
+
+/// Looks at everything there is.
+pub(crate) async fn ledger(world: &World, acknowledged: &Acknowledged) {
+    for violation in world.feedback_database.violations() {
+        world.violation(violation);
+    }
+    let kept = world.feedback_database.feedback();
+    stored(world, acknowledged, &kept);
+    let store = world.learning_database.connect(Arc::new(Undisturbed));
+    let app = App::new(
+        Arc::new(store.clone()),
+        Arc::new(Nobody),
+        SystemClock::shared(),
+        world.entropy.clone(),
+    );
+    match app.audit().await {
+        Ok(found) => found.into_iter().for_each(|found| world.violation(found)),
+        Err(error) => world.violation(format!("the audit fails: {error}")),
+    }
+    for (event, dead) in world.feedback_database.undelivered() {
+        if dead {
+            world.violation(format!("event {event} is a dead letter"));
+        }
+    }
+    // What was applied and then lost with the database's tail is not sent again.
+    if !world.lost_its_tail() {
+        applied_once(world, &store, &kept);
+        votes(world, &store, &kept);
+    }
+}
+
+struct Nobody;
+
+#[async_trait]
+impl Follower for Nobody {
+    fn wake(&self) {}
+
+    async fn reached(&self, _revision: Revision) {}
+}
+
+/// What was acknowledged is stored, once.
+fn stored(world: &World, acknowledged: &Acknowledged, kept: &[Kept]) {
+    let mut of_request: BTreeMap<String, FeedbackId> = BTreeMap::new();
+    for kept in kept {
+        if let Some(request) = &kept.request_id
+            && of_request.insert(request.as_str().to_owned(), kept.id).is_some()
+        {
+            world.violation(format!("request {request} is stored twice"));
+        }
+        if !kept.delivered || kept.outcome.is_none() {
+            world.violation(format!("feedback {} has no outcome", kept.id));
+        }
+    }
+    for (request, feedback) in &*lock(&acknowledged.stored) {
+        let stored = of_request.get(request).map(ToString::to_string);
+        if stored.as_ref() != Some(feedback) {
+            world.violation(format!(
+                "request {request} was acknowledged as {feedback}, stored is {stored:?}"
+            ));
+        }
+    }
+    for feedback in &*lock(&acknowledged.retracted) {
+        let retracted = kept.iter().find(|kept| kept.id.to_string() == *feedback);
+        if retracted.is_none_or(|kept| !kept.retracted) {
+            world.violation(format!(
+                "feedback {feedback} was acknowledged as retracted and is not"
+            ));
+        }
+    }
+}
+
+/// Every event was applied exactly once: there is an entry of the inbox for each, and a ballot for each feedback.
+fn applied_once(world: &World, store: &MemoryStore, kept: &[Kept]) {
+    let events = kept.len() + kept.iter().filter(|kept| kept.retracted).count();
+    let applied = store.applied_events();
+    if applied != events {
+        world.violation(format!("{events} events were sent, {applied} applied"));
+    }
+    let mut cast: BTreeMap<FeedbackId, (Ballot, bool)> = store
+        .cast()
+        .into_iter()
+        .map(|new| (new.ballot.feedback_id, (new.ballot, new.retracted)))
+        .collect();
+    for kept in kept {
+        let (_, ballot) = ballot(kept);
+        match cast.remove(&kept.id) {
+            Some((found, retracted)) if found == ballot && retracted == kept.retracted => {}
+            found => world.violation(format!("the ballot of {kept:?} is {found:?}")),
+        }
+    }
+    if !cast.is_empty() {
+        world.violation(format!("ballots of nobody's feedback: {cast:?}"));
+    }
+}
+
+/// The ballot that a feedback casts, and in which contest.
+fn ballot(kept: &Kept) -> (ContestId, Ballot) {
+    let user = scope_user(kept.scope, kept.reporter.id.as_ref()).expect("it was accepted");
+    let proposal = kept.correction.proposal(&kept.namespace, user);
+    let contest = proposal.key.contest_id();
+    let voter = kept.reporter.voter(&kept.caller);
+    let ballot = Ballot {
+        feedback_id: kept.id,
+        accept_order: kept.accept_order,
+        voter: voter.key(&kept.namespace),
+        identified: voter.is_identified(),
+        caller: kept.caller.clone(),
+        candidate: proposal.value.candidate_id(contest),
+        received_at: kept.received_at,
+    };
+    (contest, ballot)
+}
+
+/// The feedback, counted anew by the rules alone and in whatever order, gives the candidates' figures.
+fn votes(world: &World, store: &MemoryStore, kept: &[Kept]) {
+    let mut contests: BTreeMap<ContestId, Vec<Ballot>> = BTreeMap::new();
+    for kept in kept.iter().filter(|kept| !kept.retracted) {
+        let (contest, ballot) = ballot(kept);
+        contests.entry(contest).or_default().push(ballot);
+    }
+    let mut proposed: BTreeMap<ContestId, Vec<emend_core::Candidate>> = BTreeMap::new();
+    let mut policies: BTreeMap<ContestId, Policy> = BTreeMap::new();
+    for write in store.proposed() {
+        let contest = write.key.contest_id();
+        policies
+            .entry(contest)
+            .or_insert_with(|| Policy::default_for(write.key.kind));
+        proposed.entry(contest).or_default().push(write.candidate);
+    }
+    for (contest, candidates) in &proposed {
+        let ballots = contests.remove(contest).unwrap_or_default();
+        let tally = Tally::count(&ballots, &policies[contest], jiff::Timestamp::UNIX_EPOCH);
+        for candidate in candidates {
+            let occurrences = ballots
+                .iter()
+                .filter(|ballot| ballot.candidate == candidate.id)
+                .count() as u64;
+            let counted = (
+                occurrences,
+                tally.of(candidate.id).voters,
+                tally.net(candidate.id, candidates),
+            );
+            let stored = (candidate.occurrences, candidate.reporters, candidate.net);
+            if counted != stored {
+                world.violation(format!(
+                    "candidate {}: occurrences, reporters and net are {stored:?}, should be {counted:?}",
+                    candidate.id
+                ));
+            }
+        }
+    }
+    let unknown: Vec<&CandidateId> = contests
+        .values()
+        .flatten()
+        .map(|ballot| &ballot.candidate)
+        .collect();
+    if !unknown.is_empty() {
+        world.violation(format!("nobody counted the ballots for {unknown:?}"));
+    }
+}

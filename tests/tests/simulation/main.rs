@@ -1,0 +1,144 @@
+//! Deterministic simulation: the whole loop on one thread and in virtual time, thousands of schedules of it.
+//!
+//! A schedule is played from a seed. It runs one to three replicas of each service on in-memory stores that keep the
+//! databases' contract, search nodes, backends and operators, all of it the code that runs in production but for sockets
+//! and SQL. A network delays, loses, repeats and reorders what they say; databases fail, conflict, and lose answers;
+//! processes are killed and stopped, networks part, clocks are stepped, a database loses its tail. Every one of these
+//! choices is thrown with the seed's dice, so that a seed always plays the same schedule.
+//!
+//! * [`schedule`] plays one, or many. [`world`] is what is in it; [`weather`], [`disturbance`], [`network`] and [`chaos`]
+//!   are what goes wrong; [`people`] and [`node`] are who uses it.
+//! * [`witness`] reads every stream, [`node`] every picture that a node shows, [`history`] is what they are held to;
+//!   [`checks`] looks at the rest when the sky is clear again.
+//! * [`sabotage`] breaks things on purpose: the simulation is worth what it notices.
+//!
+//! `EMEND_TEST_SEED=n` plays that seed alone, with its trace; `EMEND_TEST_LONG=1` plays many more.
+
+mod chaos;
+mod checks;
+mod clock;
+mod disturbance;
+mod history;
+mod network;
+mod node;
+mod people;
+mod sabotage;
+mod schedule;
+mod trace;
+mod weather;
+mod witness;
+mod world;
+
+use std::env;
+
+use feedback_svc::simulation::Defect as FeedbackDefect;
+use learning_svc::store::memory::Defect as LearningDefect;
+
+use crate::{
+    sabotage::{Sabotage, StreamDefect},
+    schedule::{Played, Season, play, play_many},
+};
+
+/// How many schedules are played where nothing else is asked for.
+const SHORT: u64 = 2_000;
+/// And with `EMEND_TEST_LONG=1`.
+const LONG: u64 = 100_000;
+/// How many lines of a trace are worth showing.
+const TAIL: usize = 120;
+
+fn show(played: &Played) -> String {
+    let again = play(played.seed, None, true);
+    let from = again.trace.len().saturating_sub(TAIL);
+    format!(
+        "seed {} (EMEND_TEST_SEED={} plays it again):\n{}\nthe end of its trace:\n{}",
+        played.seed,
+        played.seed,
+        again.violations.join("\n"),
+        again.trace[from..].join("\n")
+    )
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "how many schedules were played, and how fast")]
+fn every_schedule_ends_with_nothing_lost_and_everybody_at_the_newest_state() {
+    if let Ok(seed) = env::var("EMEND_TEST_SEED") {
+        let seed = seed.parse().expect("EMEND_TEST_SEED is a number");
+        let played = play(seed, None, true);
+        eprintln!("{}", played.trace.join("\n"));
+        assert!(played.violations.is_empty(), "{}", played.violations.join("\n"));
+        return;
+    }
+    let count = if env::var_os("EMEND_TEST_LONG").is_some() {
+        LONG
+    } else {
+        SHORT
+    };
+    let Season { played, took, failed } = play_many(0, count, None);
+    eprintln!(
+        "{played} schedules in {took:.1?}: {:.0} a second",
+        f64::from(u32::try_from(played).unwrap_or(u32::MAX)) / took.as_secs_f64()
+    );
+    if let Some(failed) = failed {
+        panic!("{}", show(&failed));
+    }
+}
+
+#[test]
+fn a_seed_always_plays_the_same_schedule() {
+    for seed in 0..20 {
+        let (one, other) = (play(seed, None, true), play(seed, None, true));
+        assert!(one.trace.len() > 50, "something happens");
+        for (line, (left, right)) in one.trace.iter().zip(&other.trace).enumerate() {
+            assert_eq!(left, right, "line {line} of seed {seed}");
+        }
+        assert_eq!(one.trace.len(), other.trace.len(), "of seed {seed}");
+    }
+}
+
+/// Breaks one thing on purpose and sees it noticed within the schedules that CI plays.
+#[expect(clippy::print_stderr, reason = "how long it took to notice")]
+fn is_noticed(sabotage: Sabotage) {
+    let Season { played, failed, .. } = play_many(0, SHORT, Some(sabotage));
+    match failed {
+        Some(failed) => eprintln!(
+            "{sabotage:?}: schedule {played}, seed {}: {:.200}",
+            failed.seed, failed.violations[0]
+        ),
+        None => panic!("{sabotage:?} was not noticed in {played} schedules"),
+    }
+}
+
+macro_rules! noticed {
+    ($($name:ident: $sabotage:expr),* $(,)?) => {
+        mod noticed {
+            use super::*;
+            $(
+                #[test]
+                fn $name() {
+                    is_noticed($sabotage);
+                }
+            )*
+        }
+    };
+}
+
+noticed! {
+    what_is_acknowledged_and_not_stored: Sabotage::Feedback(FeedbackDefect::AcknowledgesUnstored),
+    a_request_that_is_stored_twice: Sabotage::Feedback(FeedbackDefect::ForgetsRequestIds),
+    a_failure_under_a_lease_that_is_over: Sabotage::Feedback(FeedbackDefect::IgnoresTokens),
+    an_event_that_is_leased_to_two: Sabotage::Feedback(FeedbackDefect::IgnoresLeases),
+    an_event_that_is_never_tried_again: Sabotage::Feedback(FeedbackDefect::NeverRetries),
+    an_inbox_that_forgets: Sabotage::Learning(LearningDefect::ForgetsInbox),
+    a_retraction_that_came_too_early_and_is_forgotten: Sabotage::Learning(LearningDefect::ForgetsMarks),
+    a_feedback_and_its_retraction_that_miss_each_other: Sabotage::Learning(LearningDefect::LocksNoFeedback),
+    a_contest_that_two_decide_at_once: Sabotage::Learning(LearningDefect::LocksNoContests),
+    a_head_that_two_move_at_once: Sabotage::Learning(LearningDefect::LocksNoHead),
+    what_was_rolled_back_and_stays: Sabotage::Learning(LearningDefect::KeepsUncommitted),
+    a_change_that_the_tailer_does_not_see: Sabotage::Learning(LearningDefect::SkipsChanges),
+    a_deletion_that_nobody_hears_of: Sabotage::Learning(LearningDefect::HidesDeletions),
+    a_log_that_went_backwards_under_its_old_epoch: Sabotage::Learning(LearningDefect::MintsNoEpoch),
+    a_conflation_that_drops_the_newest: Sabotage::Stream(StreamDefect::DropsNewest),
+    an_update_that_is_sent_twice: Sabotage::Stream(StreamDefect::RepeatsUpdates),
+    an_update_that_is_left_out: Sabotage::Stream(StreamDefect::SkipsUpdates),
+    a_bookmark_that_says_too_much: Sabotage::Stream(StreamDefect::BookmarksAhead),
+}
