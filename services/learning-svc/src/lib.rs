@@ -10,6 +10,8 @@
 
 pub mod app;
 pub mod config;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod grpc;
 pub mod store;
 pub mod stream;
