@@ -49,12 +49,12 @@ const MESSAGE: Shape = Shape::Protobuf { selectors: 0 };
 
 /// All targets.
 pub const TARGETS: &[Target] = &[
-    // An element of a repeated field takes two bytes on the wire and its whole struct in memory: what is decoded before
-    // anything can be counted may be a few hundred times the message.
-    target("feedback_requests", requests::feedback, REQUEST, 400, 64 * KIB),
-    target("learning_requests", requests::learning, REQUEST, 400, 64 * KIB),
+    // An element of a repeated field takes two bytes on the wire and its whole struct in memory, twice while their list
+    // grows: what is decoded before anything is counted may be hundreds of times the message.
+    target("feedback_requests", requests::feedback, REQUEST, 800, 64 * KIB),
+    target("learning_requests", requests::learning, REQUEST, 800, 64 * KIB),
     target("events", requests::events, MESSAGE, 60, 64 * KIB),
-    target("import_stream", requests::import_stream, MESSAGE, 400, 64 * KIB),
+    target("import_stream", requests::import_stream, MESSAGE, 800, 64 * KIB),
     target("page_tokens", requests::page_tokens, Shape::Bytes, 40, 16 * KIB),
     target("feedback_rows", stored::feedback_rows, Shape::Bytes, 60, 64 * KIB),
     target("learning_rows", stored::learning_rows, Shape::Bytes, 60, 64 * KIB),

@@ -19,7 +19,7 @@ pub fn request(bytes: &[u8]) {
         return;
     };
     match which % 19 {
-        0 => read(message, reads::fuzzing::get_resource),
+        0 => read(message, |request| reads::fuzzing::get_resource(&request)),
         1 => read(message, reads::fuzzing::list_resources),
         2 => read(message, |request| reads::fuzzing::resolve(&request)),
         3 => read(message, |request| put(&request)),

@@ -16,7 +16,7 @@ pub fn copy(bytes: &[u8]) {
         assert_eq!(checksum, xxh3_128(body).to_le_bytes(), "its checksum is right");
         kept(&copy);
         let mut turned = bytes.to_vec();
-        let at = usize::try_from(xxh3_128(bytes) % length(bytes) as u128).expect("within the bytes");
+        let at = usize::try_from(xxh3_128(bytes) % u128::from(length(bytes))).expect("within the bytes");
         turned[at] ^= 1 << (at % 8);
         assert!(read(&turned[..], length(&turned)).is_err(), "bit {at} is turned");
         // A file that shrinks or grows while it is read.

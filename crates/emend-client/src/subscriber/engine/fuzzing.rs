@@ -55,7 +55,9 @@ pub fn stream(bytes: &[u8]) {
                 let Staged::Snapshot(held) = &mut staged else {
                     panic!("a chunk outside of a snapshot was taken");
                 };
-                chunk.resources.iter().for_each(|resource| put(held, resource));
+                for resource in &chunk.resources {
+                    put(held, resource);
+                }
             }
             (Ok(Effect::Staged), Some(Message::Update(part))) => match &mut staged {
                 Staged::Update(changes) => changes.extend(part.changes),
@@ -77,7 +79,9 @@ pub fn stream(bytes: &[u8]) {
                 changes.extend(last.changes);
                 let known = changes.iter().filter(|change| change.change.is_some());
                 assert_eq!(applied.changes.len(), known.count(), "all of it is applied");
-                changes.iter().for_each(|change| apply(&mut whole, change));
+                for change in &changes {
+                    apply(&mut whole, change);
+                }
                 shown(&engine, &view);
             }
             (Ok(Effect::Current { revision, .. }), _) => {

@@ -6,7 +6,7 @@ use prost::Message as _;
 
 use super::{parse, parse_list, parse_resolve, position, token};
 
-pub(crate) fn get_resource(request: pb::GetResourceRequest) {
+pub(crate) fn get_resource(request: &pb::GetResourceRequest) {
     if let Ok(key) = parse::resource_key(request.key.as_ref()) {
         let again = emend_wire::render::resource_key(&key);
         assert_eq!(parse::resource_key(Some(&again)), Ok(key));
@@ -23,11 +23,11 @@ pub(crate) fn list_resources(request: pb::ListResourcesRequest) {
         key: list.prefix,
         ..Default::default()
     });
-    let last = common::Resource {
+    let resource = common::Resource {
         key: Some(key.clone()),
         ..Default::default()
     };
-    let begins = position(list.hash, &token(list.hash, &last));
+    let begins = position(list.hash, &token(list.hash, &resource));
     if let Ok(Some(begins)) = begins {
         assert_eq!(
             (begins.kind, begins.key, begins.qualifier),
