@@ -3,6 +3,7 @@
 mod bench;
 mod debian;
 mod dependencies;
+mod fuzz;
 mod lint;
 mod postgres;
 mod process;
@@ -60,6 +61,16 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// The long run of the fuzz targets, guided by coverage. The short one is part of the tests.
+    ///
+    /// What is found goes to target/fuzz-found, inputs that reach new code to target/fuzz-corpus. Needs a C++ compiler.
+    Fuzz {
+        /// Only this target; else all, one after the other.
+        target: Option<String>,
+        /// For so long each.
+        #[arg(long, default_value_t = 180)]
+        seconds: u32,
+    },
     /// Keeps a throw-away PostgreSQL until interrupted and prints its URL.
     Postgres {
         #[command(flatten)]
@@ -91,6 +102,7 @@ fn main() -> ExitCode {
         Chore::Lint { install, quick } => return lint::lint(&workspace, !install.no_install, quick),
         Chore::Proto { install } => proto::proto(&workspace, !install.no_install),
         Chore::Bench { arguments } => bench::bench(&workspace, &arguments),
+        Chore::Fuzz { target, seconds } => fuzz::fuzz(&workspace, target.as_deref(), seconds),
         Chore::Postgres { install } => postgres::keep(!install.no_install),
         Chore::SupervisePostgres { bin_dir } => supervise::supervise(&bin_dir),
     };

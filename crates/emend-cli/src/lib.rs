@@ -11,6 +11,8 @@ pub mod commands;
 pub mod context;
 pub mod demo;
 pub mod failure;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod output;
 pub mod pair;
 pub mod replay;

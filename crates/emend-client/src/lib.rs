@@ -57,6 +57,8 @@
 mod address;
 pub mod cache;
 pub mod feedback;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod keyed_hash;
 #[cfg(test)]
 #[path = "../tests/support/ledger.rs"]

@@ -5,12 +5,21 @@
 
 use std::{borrow::Cow, net::IpAddr, ops::Range};
 
-/// Replaces what was found by `[email]`, `[phone]`, `[card]` or `[ip]`.
+/// Replaces what was found by `[email]`, `[phone]`, `[card]` or `[ip]`, until nothing more is found: what stands beside a
+/// find can be one itself once that is gone.
 pub fn mask(text: &str) -> Cow<'_, str> {
-    let found = find(text);
-    if found.is_empty() {
-        return Cow::Borrowed(text);
+    let mut masked = Cow::Borrowed(text);
+    loop {
+        // No mask has in it what is looked for, so this ends.
+        let found = find(&masked);
+        if found.is_empty() {
+            return masked;
+        }
+        masked = Cow::Owned(replaced(&masked, found));
     }
+}
+
+fn replaced(text: &str, found: Vec<(Range<usize>, &'static str)>) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut from = 0;
     for (range, label) in found {
@@ -19,7 +28,7 @@ pub fn mask(text: &str) -> Cow<'_, str> {
         from = range.end;
     }
     masked.push_str(&text[from..]);
-    Cow::Owned(masked)
+    masked
 }
 
 /// Whether the text has personal data in it.
@@ -100,6 +109,7 @@ fn ip(text: &str, token: &Range<usize>) -> Option<(Range<usize>, &'static str)> 
 }
 
 /// A card or phone number that begins here: digits in groups, joined by single spaces, dots, hyphens, slashes or brackets.
+/// Groups with more digits than one number has are several, which nobody can tell apart: they are masked together.
 fn number(text: &str, position: usize) -> Option<(Range<usize>, &'static str)> {
     let rest = &text[position..];
     let before = text[..position].chars().next_back();
@@ -138,8 +148,7 @@ fn number(text: &str, position: usize) -> Option<(Range<usize>, &'static str)> {
     let written_as_phone =
         rest.starts_with('+') || (digits.starts_with('0') && digits.len() >= 9) || groups >= 3;
     let is_date = digits.len() == 8 && groups == 3;
-    ((8..=15).contains(&digits.len()) && written_as_phone && !is_date
-        || (10..=15).contains(&digits.len()) && groups >= 2)
+    ((8..=15).contains(&digits.len()) && written_as_phone && !is_date || digits.len() >= 10 && groups >= 2)
         .then_some((range, "[phone]"))
 }
 
@@ -179,6 +188,10 @@ mod tests {
             ("4111111111111111", "[card]"),
             ("from 192.168.0.17:8080", "from [ip]:8080"),
             ("[2001:db8::1]", "[[ip]]"),
+            ("(030)901820,a@b.cd", "[phone],[email]"),
+            // Groups that are too many for one number are several.
+            ("0151 234567 0151 234567 1", "[phone]"),
+            ("1234 5678 9012 3456", "[phone]"),
         ] {
             assert_eq!(mask(text), masked);
         }

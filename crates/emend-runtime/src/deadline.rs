@@ -18,7 +18,7 @@ use tower::{Layer, Service};
 
 use crate::error::Error;
 
-const HEADER: &str = "grpc-timeout";
+pub(crate) const HEADER: &str = "grpc-timeout";
 
 /// The instant at which the caller stops waiting, in a request's extensions.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +82,7 @@ where
 }
 
 /// How long the caller waits, by its header.
-fn allowed(headers: &HeaderMap) -> Result<Option<Duration>, Error> {
+pub(crate) fn allowed(headers: &HeaderMap) -> Result<Option<Duration>, Error> {
     let Some(value) = headers.get(HEADER) else {
         return Ok(None);
     };

@@ -32,6 +32,8 @@ pub mod status;
 pub mod caller;
 #[cfg(feature = "server")]
 pub mod deadline;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 #[cfg(feature = "server")]
 pub mod health;
 #[cfg(feature = "server")]

@@ -8,7 +8,7 @@ use emend_core::violation::FieldViolation;
 use emend_proto::common::v1::ItemStatus;
 use prost::Message as _;
 use tonic::{Code, Status};
-use tonic_types::StatusExt as _;
+use tonic_types::{ErrorDetails, RpcStatusExt as _, pb};
 
 use crate::error::PreconditionViolation;
 
@@ -35,9 +35,32 @@ pub struct Explained {
     pub request_id: Option<String>,
 }
 
+/// The details of a status; none where they are no `google.rpc.Status`.
+fn details_of(status: &Status) -> ErrorDetails {
+    match pb::Status::decode(status.details()) {
+        Ok(mut message) => {
+            // A delay out of protobuf's bounds is more than can be counted with.
+            message
+                .details
+                .retain(|detail| !detail.type_url.ends_with(".RetryInfo") || is_countable(&detail.value));
+            message.get_error_details()
+        }
+        Err(_) => ErrorDetails::new(),
+    }
+}
+
+/// Whether a `RetryInfo` has a delay of 0 to 315,576,000,000 s (10,000 years), or none.
+fn is_countable(retry_info: &[u8]) -> bool {
+    pb::RetryInfo::decode(retry_info).is_ok_and(|info| {
+        info.retry_delay.is_none_or(|delay| {
+            (0..=315_576_000_000).contains(&delay.seconds) && (0..1_000_000_000).contains(&delay.nanos)
+        })
+    })
+}
+
 impl From<&Status> for Explained {
     fn from(status: &Status) -> Self {
-        let details = status.get_error_details();
+        let details = details_of(status);
         let info = details.error_info();
         Self {
             code: status.code(),
@@ -182,6 +205,40 @@ mod tests {
     fn details_that_can_not_be_read_do_not_hide_the_status() {
         let status = Status::with_details(Code::Aborted, "etag", vec![0xff; 9].into());
         assert_eq!(explain(&status), "ABORTED: etag");
+    }
+
+    #[test]
+    fn a_delay_beyond_what_can_be_counted_is_no_delay_and_the_rest_is_read() {
+        let explained = |seconds, nanos| {
+            let busy = Status::from(Error::ResourceExhausted {
+                reason: "BUSY",
+                message: "later".into(),
+                retry_after: None,
+            });
+            let mut details = pb::Status::decode(busy.details()).unwrap();
+            let info = pb::RetryInfo {
+                retry_delay: Some(prost_types::Duration { seconds, nanos }),
+            };
+            details.details.push(prost_types::Any {
+                type_url: "type.googleapis.com/google.rpc.RetryInfo".into(),
+                value: info.encode_to_vec(),
+            });
+            let status =
+                Status::with_details(Code::ResourceExhausted, "later", details.encode_to_vec().into());
+            Explained::from(&status)
+        };
+        assert_eq!(explained(3, 5).retry_after, Some(Duration::new(3, 5)));
+        for (seconds, nanos) in [
+            (i64::MIN, 0),
+            (i64::MAX, i32::MAX),
+            (-1, 0),
+            (0, -1),
+            (315_576_000_001, 0),
+        ] {
+            let explained = explained(seconds, nanos);
+            assert_eq!(explained.retry_after, None, "{seconds} s, {nanos} ns");
+            assert_eq!(explained.reason.as_deref(), Some("BUSY"));
+        }
     }
 
     #[test]

@@ -271,6 +271,10 @@ pub fn duration(
     min: SignedDuration,
     max: SignedDuration,
 ) -> Result<SignedDuration, Invalid> {
+    const NANOS: std::ops::RangeInclusive<i32> = -999_999_999..=999_999_999;
+    if !NANOS.contains(&message.nanos) {
+        return Err(Invalid::new("nanos must be -999,999,999 to 999,999,999"));
+    }
     let duration = SignedDuration::new(message.seconds, message.nanos);
     if (min..=max).contains(&duration) {
         Ok(duration)
@@ -358,6 +362,28 @@ mod tests {
         assert_eq!(context(&map).unwrap_err().into_vec().len(), 2);
         let many = (0..33).map(|n| (n.to_string(), String::new())).collect();
         assert_eq!(context(&many).unwrap_err().into_vec()[0].field, "context");
+    }
+
+    #[test]
+    fn durations_beyond_what_can_be_counted_are_violations() {
+        let day = SignedDuration::from_hours(24);
+        let parsed = |seconds, nanos| {
+            duration(
+                &prost_types::Duration { seconds, nanos },
+                SignedDuration::ZERO,
+                day,
+            )
+        };
+        assert_eq!(parsed(1, 5), Ok(SignedDuration::new(1, 5)));
+        for (seconds, nanos) in [
+            (i64::MAX, i32::MAX),
+            (i64::MIN, i32::MIN),
+            (i64::MAX, 999_999_999),
+            (i64::MIN, -999_999_999),
+            (1, i32::MAX),
+        ] {
+            assert!(parsed(seconds, nanos).is_err(), "{seconds} s, {nanos} ns");
+        }
     }
 
     #[test]

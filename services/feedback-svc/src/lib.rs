@@ -17,6 +17,8 @@ mod committer;
 pub mod config;
 mod domain;
 mod event;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod grpc;
 mod relay;
 #[cfg(any(test, feature = "simulation"))]

@@ -10,6 +10,8 @@
 
 pub mod app;
 pub mod config;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod grpc;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;

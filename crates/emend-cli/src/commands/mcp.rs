@@ -3,6 +3,9 @@
 //! The Model Context Protocol; standard output belongs to it. Each tool is one RPC, and refusals are told with all their
 //! details, so that an assistant can mend its call.
 
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
+
 use std::collections::{BTreeMap, HashMap};
 
 use emend_proto::{

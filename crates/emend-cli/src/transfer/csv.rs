@@ -1,19 +1,25 @@
 //! Comma-separated values with a header line. Columns may stand in any order; `user_id` and `system_choice` may be left out.
 
-use std::io::{BufRead, Write};
+use std::io::{self, BufRead, Cursor, Read, Write};
 
 use ::csv::{ReaderBuilder, StringRecord, Writer as Rows, WriterBuilder};
 
 use super::record::{COLUMNS, Field, Fields, Record, RowError};
 
 pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, RowError>) -> bool) {
+    let unreadable =
+        |error: &dyn std::fmt::Display| Err(RowError::row(format!("the header can't be read: {error}")));
+    let from = match without_byte_order_mark(from) {
+        Ok(from) => from,
+        Err(error) => {
+            take(1, unreadable(&error));
+            return;
+        }
+    };
     let mut reader = ReaderBuilder::new().flexible(true).from_reader(from);
     let columns = match reader.headers() {
         Err(error) => {
-            take(
-                1,
-                Err(RowError::row(format!("the header can't be read: {error}"))),
-            );
+            take(1, unreadable(&error));
             return;
         }
         // An empty file has no columns and no rows.
@@ -40,6 +46,22 @@ pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, 
             return;
         }
     }
+}
+
+/// The CSV reader leaves out a mark only where it comes in one read with what follows it, and takes it for an empty
+/// header where it comes alone.
+fn without_byte_order_mark(mut from: impl BufRead) -> io::Result<impl Read> {
+    const MARK: &[u8] = "\u{FEFF}".as_bytes();
+    let mut first = Vec::new();
+    loop {
+        from.by_ref().take(MARK.len() as u64).read_to_end(&mut first)?;
+        // Files that were joined may bring several.
+        if first != MARK {
+            break;
+        }
+        first.clear();
+    }
+    Ok(Cursor::new(first).chain(from))
 }
 
 fn row(columns: &[Field], record: &StringRecord) -> Result<Record, RowError> {

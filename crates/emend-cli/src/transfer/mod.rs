@@ -201,6 +201,20 @@ mod tests {
     }
 
     #[test]
+    fn a_byte_order_mark_that_comes_alone_hides_no_rows() {
+        let text = "\u{FEFF}type,input,choice\nphrase,a,b\n";
+        for buffer in [1, 3, 100] {
+            let mut rows = Rows::new();
+            let from = std::io::BufReader::with_capacity(buffer, text.as_bytes());
+            Format::Csv.read(from, &mut |line, row| {
+                rows.push((line, row));
+                true
+            });
+            assert!(matches!(&rows[..], [(2, Ok(_))]), "{buffer}: {rows:?}");
+        }
+    }
+
+    #[test]
     fn a_broken_file_is_named_by_the_line_where_it_breaks() {
         let rows = read(
             Format::Yaml,

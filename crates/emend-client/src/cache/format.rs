@@ -12,6 +12,9 @@
 //!
 //! It must know nothing of files.
 
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
+
 use std::io::{ErrorKind, Read, Write};
 
 use emend_proto::learning::v1::Cursor;

@@ -5,7 +5,7 @@
 //!
 //! It must know nothing of when copies are made.
 
-mod format;
+pub(crate) mod format;
 
 use std::{
     fs::{self, File, OpenOptions},

@@ -37,7 +37,8 @@ pub(super) fn next_attempt(status: &Status, backoff: &mut Backoff, deadline: Ins
         return None;
     }
     let asked = Explained::from(status).retry_after.unwrap_or_default();
-    let at = Instant::now() + backoff.next().max(asked);
+    // A server may ask for longer than there is time.
+    let at = Instant::now().checked_add(backoff.next().max(asked))?;
     (at < deadline).then_some(at)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! It must know nothing of what is held.
 
-use std::{borrow::Cow, time::Duration};
+use std::borrow::Cow;
 
 use emend_core::Kind;
 use emend_proto::{
@@ -10,6 +10,8 @@ use emend_proto::{
     learning::v1::{self as pb, Cursor},
     wire::{self, ChangeKind},
 };
+use emend_wire::parse;
+use jiff::SignedDuration;
 
 use super::{
     AppliedChange, Effect, ProtocolViolation, State, holdings::Envelope, judge, key::KeyParts,
@@ -46,7 +48,8 @@ pub(crate) fn fact_of(change: &AppliedChange) -> Option<Fact<'_>> {
 pub(super) fn drained(drain: pb::Drain) -> Effect {
     let reconnect_after = drain
         .reconnect_after
-        .and_then(|after| Duration::try_from(after).ok())
+        .and_then(|after| parse::duration(&after, SignedDuration::ZERO, SignedDuration::MAX).ok())
+        .map(SignedDuration::unsigned_abs)
         .unwrap_or_default();
     Effect::Drain {
         reconnect_after,

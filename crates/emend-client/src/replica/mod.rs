@@ -148,6 +148,12 @@ impl Replica {
         &self.rejected
     }
 
+    /// Everything that is held, whatever it is to this node.
+    #[cfg(feature = "fuzzing")]
+    pub(crate) fn held(&self) -> &Holdings {
+        &self.held
+    }
+
     /// How many resources are held.
     pub(crate) fn len(&self) -> usize {
         self.held.len()

@@ -1,5 +1,7 @@
 //! The protocol, message by message, against a model of the server's log.
 
+use std::time::Duration;
+
 use emend_runtime::Entropy;
 
 use super::*;
@@ -462,4 +464,23 @@ fn a_copy_restores_what_was_held() {
             verdict: Verdict::Same
         }
     );
+}
+
+#[test]
+fn a_drain_for_longer_than_can_be_counted_asks_for_no_wait() {
+    for (seconds, nanos, wait) in [
+        (2, 5, Duration::new(2, 5)),
+        (i64::MIN, i32::MIN, Duration::ZERO),
+        (i64::MAX, i32::MAX, Duration::ZERO),
+        (-1, 0, Duration::ZERO),
+    ] {
+        let effect = replica().receive(response(Message::Drain(pb::Drain {
+            reconnect_after: Some(prost_types::Duration { seconds, nanos }),
+            reason: "SHUTDOWN".into(),
+        })));
+        let Ok(Effect::Drain { reconnect_after, .. }) = effect else {
+            panic!("{effect:?}")
+        };
+        assert_eq!(reconnect_after, wait, "{seconds} s, {nanos} ns");
+    }
 }

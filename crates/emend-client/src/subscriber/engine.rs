@@ -2,6 +2,8 @@
 //!
 //! It must know nothing of where messages come from.
 
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 #[cfg(test)]
 mod tests;
 

@@ -5,7 +5,7 @@
 
 mod delays;
 mod ended;
-mod engine;
+pub(crate) mod engine;
 mod events;
 mod report;
 mod reporter;

@@ -2,6 +2,8 @@
 //!
 //! It must know nothing of storage or delivery.
 
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod parse;
 mod render;
 

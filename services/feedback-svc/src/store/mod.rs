@@ -26,6 +26,8 @@ use crate::domain::{
 };
 
 pub(crate) use postgres::PostgresStore;
+#[cfg(feature = "fuzzing")]
+pub(crate) use rows::fuzzing;
 pub(crate) use sqlite::SqliteStore;
 
 /// What is stored of feedback and of its way to learning-svc.

@@ -2,6 +2,9 @@
 //!
 //! It must know nothing of the queries that return them.
 
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use bytes::Bytes;

@@ -228,7 +228,7 @@ fn without_contest<T>(violations: &mut Violations, edited: &ResourceValue) -> Op
     None
 }
 
-fn query(request: &pb::ListCandidatesRequest) -> QueryHash {
+pub(super) fn query(request: &pb::ListCandidatesRequest) -> QueryHash {
     let without_page = pb::ListCandidatesRequest {
         page_size: 0,
         page_token: String::new(),
@@ -237,7 +237,7 @@ fn query(request: &pb::ListCandidatesRequest) -> QueryHash {
     QueryHash::of("ListCandidates", &without_page)
 }
 
-fn list(
+pub(super) fn list(
     request: &pb::ListCandidatesRequest,
     query: QueryHash,
 ) -> Result<(CandidateFilter, Option<CandidatePosition>, u32), Violations> {
@@ -294,7 +294,7 @@ fn statuses(numbers: &[i32], violations: &mut Violations) -> Vec<CandidateStatus
     statuses
 }
 
-fn token(query: QueryHash, position: CandidatePosition) -> String {
+pub(super) fn token(query: QueryHash, position: CandidatePosition) -> String {
     let mut bytes = position.created_at.to_le_bytes().to_vec();
     bytes.extend_from_slice(position.id.0.as_bytes());
     page::token(query, &bytes)

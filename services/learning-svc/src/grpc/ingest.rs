@@ -102,7 +102,7 @@ impl IngestService for Ingest {
 }
 
 /// A valid event, or all that is wrong with it.
-fn event(message: &pb::Event) -> Result<IngestEvent, Violations> {
+pub(super) fn event(message: &pb::Event) -> Result<IngestEvent, Violations> {
     let mut violations = Violations::new();
     let id = violations.check("event_id", EventId::parse(&message.event_id));
     let feedback = violations.check("feedback_id", FeedbackId::parse(&message.feedback_id));

@@ -2,6 +2,8 @@
 //! nothing was written.
 
 pub mod candidates;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 pub mod ingest;
 mod parse;
 pub mod policies;

@@ -76,7 +76,10 @@ fn key(namespace: Option<emend_core::Namespace>, kind: Option<Kind>) -> Option<P
     })
 }
 
-fn update(caller: &emend_core::Caller, request: pb::UpdatePolicyRequest) -> Result<PolicyUpdate, Violations> {
+pub(super) fn update(
+    caller: &emend_core::Caller,
+    request: pb::UpdatePolicyRequest,
+) -> Result<PolicyUpdate, Violations> {
     let mut violations = Violations::new();
     let message = request.policy.unwrap_or_default();
     let mut within = Violations::new();

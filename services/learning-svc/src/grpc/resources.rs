@@ -27,6 +27,8 @@ use crate::{
 };
 
 mod import;
+#[cfg(feature = "fuzzing")]
+pub(super) use import::fuzzing as importing;
 
 /// Answers with the read model and the use cases.
 #[derive(Clone)]
@@ -154,7 +156,7 @@ fn resource(key: &ResourceKey, value: &ResourceValue, done: &PutResource) -> com
     }
 }
 
-fn put(caller: &Caller, request: &pb::PutResourceRequest) -> Result<Put, Violations> {
+pub(super) fn put(caller: &Caller, request: &pb::PutResourceRequest) -> Result<Put, Violations> {
     let mut violations = Violations::new();
     let key = wire::resource_key(request.key.as_ref());
     let as_sent = request.key.as_ref().map_or("", |key| key.key.as_str());
@@ -176,7 +178,7 @@ fn put(caller: &Caller, request: &pb::PutResourceRequest) -> Result<Put, Violati
     violations.finish(parsed)
 }
 
-fn delete(caller: &Caller, request: &pb::DeleteResourceRequest) -> Result<Delete, Violations> {
+pub(super) fn delete(caller: &Caller, request: &pb::DeleteResourceRequest) -> Result<Delete, Violations> {
     let mut violations = Violations::new();
     let key = violations.part("key", wire::resource_key(request.key.as_ref()));
     let etag = parse::etag(&mut violations, "etag", &request.etag);
@@ -193,7 +195,7 @@ fn delete(caller: &Caller, request: &pb::DeleteResourceRequest) -> Result<Delete
     violations.finish(parsed)
 }
 
-fn revert(caller: &Caller, request: &pb::RevertRevisionRequest) -> Result<Revert, Violations> {
+pub(super) fn revert(caller: &Caller, request: &pb::RevertRevisionRequest) -> Result<Revert, Violations> {
     let mut violations = Violations::new();
     let namespace = parse::namespace(&mut violations, &request.namespace);
     if request.revision < 1 {
@@ -212,7 +214,7 @@ fn revert(caller: &Caller, request: &pb::RevertRevisionRequest) -> Result<Revert
     violations.finish(parsed)
 }
 
-fn query(request: &pb::ListRevisionsRequest) -> QueryHash {
+pub(super) fn query(request: &pb::ListRevisionsRequest) -> QueryHash {
     let without_page = pb::ListRevisionsRequest {
         page_size: 0,
         page_token: String::new(),
@@ -221,7 +223,7 @@ fn query(request: &pb::ListRevisionsRequest) -> QueryHash {
     QueryHash::of("ListRevisions", &without_page)
 }
 
-fn list(
+pub(super) fn list(
     request: &pb::ListRevisionsRequest,
     query: QueryHash,
 ) -> Result<(RevisionFilter, Option<Revision>, u32), Violations> {

@@ -5,6 +5,8 @@
 //! protocol that is not the stream's body, are tonic's. It must know nothing of what the stream does.
 
 mod body;
+#[cfg(feature = "fuzzing")]
+pub(super) mod fuzzing;
 mod parse;
 #[cfg(test)]
 mod tests;

@@ -23,6 +23,8 @@ use emend_runtime::{database::DatabaseUrl, entropy::Entropy, store::StoreError};
 
 pub use decisions::DecisionStore;
 pub use log::LogStore;
+#[cfg(feature = "fuzzing")]
+pub(crate) use rows::fuzzing;
 
 /// All that the service asks of its database.
 pub trait Store: DecisionStore + LogStore {}

@@ -1,5 +1,7 @@
 //! Rows as databases give them, and how each becomes a value that the rules know: parsed, never trusted.
 
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod history;
 
 use bytes::Bytes;

@@ -2,6 +2,8 @@
 //!
 //! They know requests and responses, and nothing of transport or of how resources come about.
 
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 #[cfg(test)]
 mod tests;
 

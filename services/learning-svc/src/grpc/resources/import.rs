@@ -4,6 +4,9 @@
 //! nothing knows only then whether it is all. [`SPOOL_BYTES`] bounds one import, [`Slots`] how many there are at once, and
 //! [`IDLE`] how long a silent sender keeps its slot.
 
+#[cfg(feature = "fuzzing")]
+pub(in crate::grpc) mod fuzzing;
+
 use std::{sync::Arc, time::Duration};
 
 use emend_core::{Caller, FieldViolation, Namespace, OperationId, Violations};

@@ -1,0 +1,47 @@
+//! Copies as a disk may give them back.
+
+use std::sync::Arc;
+
+use emend_runtime::Entropy;
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::{CHECKSUM_BYTES, Copy, read, write};
+use crate::{keyed_hash::KeyedHash, replica::Replica};
+
+/// Reads the bytes as a copy: as they are, and with a checksum that is right. No copy passes whose checksum is wrong; one
+/// that passes can be held, written and read again.
+pub fn copy(bytes: &[u8]) {
+    if let Ok(copy) = read(bytes, length(bytes)) {
+        let (body, checksum) = bytes.split_at(bytes.len() - 16);
+        assert_eq!(checksum, xxh3_128(body).to_le_bytes(), "its checksum is right");
+        kept(&copy);
+        let mut turned = bytes.to_vec();
+        let at = usize::try_from(xxh3_128(bytes) % u128::from(length(bytes))).expect("within the bytes");
+        turned[at] ^= 1 << (at % 8);
+        assert!(read(&turned[..], length(&turned)).is_err(), "bit {at} is turned");
+        // A file that shrinks or grows while it is read.
+        assert!(read(bytes, length(bytes) + 1).is_err());
+        assert!(read(bytes, length(bytes) - 1).is_err());
+    }
+    let mut sealed = bytes.to_vec();
+    sealed.extend_from_slice(&xxh3_128(bytes).to_le_bytes());
+    if let Ok(copy) = read(&sealed[..], length(&sealed)) {
+        kept(&copy);
+    }
+    assert_eq!(CHECKSUM_BYTES, 16);
+}
+
+fn length(bytes: &[u8]) -> u64 {
+    bytes.len() as u64
+}
+
+fn kept(copy: &Copy) {
+    let hash = Arc::new(KeyedHash::new(&Entropy::seeded(1)));
+    let replica = Replica::restore(hash, &copy.held, copy.label.cursor.clone());
+    assert!(replica.len() <= copy.held.len());
+    let mut written = Vec::new();
+    write(&mut written, &copy.label, replica.held()).expect("memory takes it");
+    let again = read(&written[..], length(&written)).expect("what was written is a copy");
+    assert_eq!(again.label, copy.label);
+    assert_eq!(again.held.len(), replica.len());
+}

@@ -1,0 +1,40 @@
+//! libFuzzer with the target that `EMEND_FUZZ_TARGET` names: guided by which code an input reaches. `cargo xtask fuzz`
+//! builds it with what that takes and runs it; mutations are libFuzzer's own and ours, turn and turn about.
+#![no_main]
+
+use std::sync::LazyLock;
+
+use emend_fuzz::{Target, mutate, run, targets};
+use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
+use rand::{RngExt as _, SeedableRng as _, rngs::StdRng};
+
+const TARGET_VARIABLE: &str = "EMEND_FUZZ_TARGET";
+
+static TARGET: LazyLock<&'static Target> = LazyLock::new(|| {
+    let name = std::env::var(TARGET_VARIABLE).unwrap_or_default();
+    targets::named(&name).unwrap_or_else(|| panic!("{TARGET_VARIABLE} names no target: {name:?}"))
+});
+
+fuzz_target!(|input: &[u8]| {
+    if let Err(finding) = run::check(&TARGET, input) {
+        panic!("{}: {finding}", TARGET.name);
+    }
+});
+
+fuzz_mutator!(|input: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    let mut rng = StdRng::seed_from_u64(seed.into());
+    if rng.random() {
+        return fuzzer_mutate(input, size, max_size);
+    }
+    let mut changed = input[..size].to_vec();
+    let other = changed.clone();
+    mutate::change(
+        &mut rng,
+        &mut changed,
+        &other,
+        TARGET.shape,
+        max_size.min(TARGET.max_bytes),
+    );
+    input[..changed.len()].copy_from_slice(&changed);
+    changed.len()
+});

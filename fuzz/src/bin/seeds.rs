@@ -1,0 +1,16 @@
+//! Writes the seeds of every target's corpus anew: `cargo run -p emend-fuzz --bin seeds`. Findings stay as they are.
+
+use std::fs;
+
+use emend_fuzz::{corpus, seeds};
+
+fn main() -> anyhow::Result<()> {
+    for (target, seeds) in seeds::all() {
+        let directory = corpus::directory(target);
+        fs::create_dir_all(&directory)?;
+        for (number, seed) in seeds.iter().enumerate() {
+            fs::write(directory.join(format!("seed-{number:02}")), seed)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! What corpora begin with: real messages, files and headers.
+//!
+//! It must know nothing of what targets do with them.
+
+mod files;
+mod requests;
+mod stream;
+
+/// The seeds of every target.
+pub fn all() -> Vec<(&'static str, Vec<Vec<u8>>)> {
+    vec![
+        ("feedback_requests", requests::feedback()),
+        ("learning_requests", requests::learning()),
+        ("events", requests::events()),
+        ("import_stream", requests::imports()),
+        ("page_tokens", requests::page_tokens()),
+        ("feedback_rows", vec![vec![], vec![7; 64], (0..=255).collect()]),
+        (
+            "learning_rows",
+            (0..14)
+                .flat_map(|table| [vec![table], [vec![table], vec![7; 40]].concat()])
+                .collect(),
+        ),
+        ("values", stream::values()),
+        ("disk_copy", files::disk_copies()),
+        ("stream_messages", stream::messages()),
+        ("stream", stream::streams()),
+        (
+            "normalisation",
+            texts(&[
+                "  Set up a CSA ",
+                "Ｓｅｔ　ｕｐ　ａ　ＣＳＡ",
+                "Straße ΣΊΣΥΦΟΣ ﬁle İ",
+                "e\u{301} ｶﾞ ①② \u{fdfa}",
+                "soft\u{AD}hyphen a\u{200B}b\u{FE0F}",
+                "カードを手札に戻す",
+                "\u{1d173}\u{345}\u{301}\u{3b1}\u{315}\u{300}\u{5ae}",
+                "\u{1100}\u{1161}\u{11a8} \u{ac00}\u{11a8}",
+            ]),
+        ),
+        (
+            "personal_data",
+            texts(&[
+                "mail jane.doe@example.org now, <jane+tag@mail.example.co.uk>,",
+                "call +49 30 901820 today or (030) 901-820-11",
+                "card 4111 1111 1111 1111. from 192.168.0.17:8080 [2001:db8::1]",
+                "version 4.2.1 on 2026-11-21, order 123456, a@b",
+            ]),
+        ),
+        (
+            "headers",
+            texts(&[
+                "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+                "5000m",
+                "99999999H",
+                "mine-1",
+            ]),
+        ),
+        (
+            "addresses",
+            texts(&[
+                "127.0.0.1:7402",
+                "http://learning.example:7402",
+                "[::1]:7402",
+                "sqlite:///var/lib/emend/feedback.db",
+                "postgres://emend:secret@db.example:5433/emend?sslmode=disable&options=-c%20a%3Db",
+                "postgresql:///emend?host=/run/postgresql&port=5433&application_name=x&statement-cache-capacity=3",
+            ]),
+        ),
+        ("statuses", requests::statuses()),
+        ("import_csv", files::csv()),
+        ("import_jsonl", files::jsonl()),
+        ("import_yaml", files::yaml()),
+        ("tool_calls", files::tool_calls()),
+    ]
+}
+
+fn texts(texts: &[&str]) -> Vec<Vec<u8>> {
+    texts.iter().map(|text| text.as_bytes().to_vec()).collect()
+}

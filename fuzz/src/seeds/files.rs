@@ -1,0 +1,99 @@
+//! Files to import, copies on a disk, what assistants send.
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::{
+    stream::{key, values},
+    texts,
+};
+
+pub(super) fn csv() -> Vec<Vec<u8>> {
+    texts(&[
+        "type,input,choice\nphrase,set up a CSA,create_isda\nentity,J. Smith,person:jane-smith\n",
+        "type,phrase,choice,user_id\nphrase,a,b,\nverbs,a,b,\nphrase,\"a\nb\",c,mia\nentity,,x,\n",
+        "\u{feff}type,input,choice,system_choice\r\nprohibition,\"say \"\"no\"\"\",x,y\r\n\r\nphrase,a,b\r\n",
+        "type,input,choice\nphrase,\"never closed,a\n",
+    ])
+}
+
+pub(super) fn jsonl() -> Vec<Vec<u8>> {
+    texts(&[
+        "{\"type\":\"phrase\",\"input\":\"a\",\"choice\":\"b\"}\n\n{nonsense}\n{\"type\":\"phrase\",\"phrase\":7,\"verb\":\"b\",\"user\":null}\n",
+        "{\"type\":\"entity\",\"alias\":\"\\u00e9\\ud83d\\ude00\",\"entity_id\":\"x\",\"system_choice\":\"y\"}\n",
+        "{\"type\":[[[[{\"a\":1}]]]],\"input\":1e999,\"choice\":true}\n",
+    ])
+}
+
+pub(super) fn yaml() -> Vec<Vec<u8>> {
+    texts(&[
+        "- type: phrase\n  phrase: a\n  verb: b\n- type: verbs\n  input: a\n  choice: b\n- {type: phrase, input: a, choice: b}\n",
+        "- type: prohibition\n  input: |\n    wind down\n    the fund\n  choice: >-\n    delete\n    fund\n  user_id: ~\n",
+        "- &row\n  type: &t phrase\n  input: \"\\x41\\u00e9\"\n  choice: 'it''s'\n- *row\n- {type: *t, input: b, choice: c}\n",
+        "a: &a [x,x,x,x]\nb: &b [*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b]\n",
+        "- &a [x,x]\n- &b [*a,*a]\n- &c [*b,*b]\n",
+        "- [[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]\n",
+        "---\n- type: phrase\n  input: a\n  choice: b\n...\n---\n- 7\n",
+        "- <<: {type: phrase}\n  input: !!str 7\n  choice: !!binary aGk=\n",
+    ])
+}
+
+pub(super) fn tool_calls() -> Vec<Vec<u8>> {
+    texts(&[
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"intent_feedback","arguments":{"feedback_type":"verb_correction","original_input":"a","correct_choice":"b"}}}"#,
+        r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}"#,
+        r#"{"feedback_type":"phrase_mapping","original_input":"a","correct_choice":"b","context":{"topic":"x"},"user_explanation":null}"#,
+        r#"{"statuses":["pending","applied"],"phrase":"a","limit":7}"#,
+        r#"{"candidate_id":"0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10","reason":"right"}"#,
+    ])
+}
+
+/// Without a checksum, which the target adds, and whole.
+pub(super) fn disk_copies() -> Vec<Vec<u8>> {
+    let copies = [0, 1, 3].map(disk_copy);
+    let mut all = copies.to_vec();
+    all.extend(copies.iter().map(|body| {
+        let checksum = xxh3_128(body).to_le_bytes();
+        [body.as_slice(), &checksum].concat()
+    }));
+    all
+}
+
+fn disk_copy(count: u8) -> Vec<u8> {
+    let mut bytes = b"EMENDLKG".to_vec();
+    bytes.extend(1_u32.to_le_bytes());
+    bytes.extend(7_u64.to_le_bytes());
+    bytes.extend(1_700_000_000_000_i64.to_le_bytes());
+    bytes.extend(i64::MIN.to_le_bytes());
+    let epoch = b"0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10";
+    bytes.extend(length(epoch));
+    bytes.extend(epoch);
+    bytes.extend(9_i64.to_le_bytes());
+    bytes.extend(10_u64.to_le_bytes());
+    bytes.extend(u64::from(count).to_le_bytes());
+    for number in 0..count {
+        let resource = key();
+        let mut packed = resource.kind.to_le_bytes().to_vec();
+        let phrase = format!("{} {number}", resource.key);
+        for text in [
+            &resource.namespace,
+            &phrase,
+            &resource.qualifier,
+            &resource.user_id,
+        ] {
+            packed.extend(length(text.as_bytes()));
+            packed.extend(text.as_bytes());
+        }
+        let value = values().remove(usize::from(number) % 3);
+        bytes.extend(length(&packed));
+        bytes.extend(length(&value));
+        bytes.extend(i64::from(number).to_le_bytes());
+        bytes.extend(5_u64.to_le_bytes());
+        bytes.extend(packed);
+        bytes.extend(value);
+    }
+    bytes
+}
+
+fn length(bytes: &[u8]) -> [u8; 4] {
+    u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_le_bytes()
+}

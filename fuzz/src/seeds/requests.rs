@@ -1,0 +1,488 @@
+//! Valid requests of every method.
+
+use emend_proto::{
+    common::v1::{
+        self as common, Correction, EntityCorrection, PhraseMapping, Prohibition, Reporter, VerbCorrection,
+        correction::Correction as Oneof,
+    },
+    feedback::v1 as feedback,
+    learning::v1::{self as learning, event, import_resources_request},
+};
+use emend_runtime::Error;
+use emend_wire::page::{self, QueryHash};
+use prost::Message;
+use tonic::Status;
+
+use super::stream::{key, value};
+
+const ID: &str = "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10";
+
+/// A message behind the byte that selects its method.
+fn of(which: u8, message: &impl Message) -> Vec<u8> {
+    [vec![which], message.encode_to_vec()].concat()
+}
+
+fn namespace() -> String {
+    "fund-admin".to_owned()
+}
+
+fn at(seconds: i64) -> Option<prost_types::Timestamp> {
+    Some(prost_types::Timestamp { seconds, nanos: 5 })
+}
+
+fn minutes(minutes: i64) -> Option<prost_types::Duration> {
+    Some(prost_types::Duration {
+        seconds: 60 * minutes,
+        nanos: 0,
+    })
+}
+
+fn corrections() -> Vec<Option<Correction>> {
+    let oneofs = [
+        Oneof::Verb(VerbCorrection {
+            original_input: "Set up a CSA".into(),
+            system_choice: "create_isda".into(),
+            correct_choice: "create_csa".into(),
+        }),
+        Oneof::PhraseMapping(PhraseMapping {
+            phrase: "mail jane.doe@example.org".into(),
+            verb: "send_mail".into(),
+        }),
+        Oneof::Entity(EntityCorrection {
+            original_input: "J. Smith".into(),
+            system_choice: String::new(),
+            correct_choice: "person:jane-smith".into(),
+        }),
+        Oneof::Prohibition(Prohibition {
+            phrase: "wind down the fund".into(),
+            forbidden_choice: "delete_fund".into(),
+        }),
+    ];
+    oneofs
+        .map(|oneof| {
+            Some(Correction {
+                correction: Some(oneof),
+            })
+        })
+        .to_vec()
+}
+
+fn reporter() -> Option<Reporter> {
+    Some(Reporter {
+        id: "jane".into(),
+        session_id: "s-1".into(),
+        client: "search/2.1".into(),
+        client_key: "k".into(),
+    })
+}
+
+fn submissions() -> Vec<feedback::SubmitFeedbackRequest> {
+    let of = |(number, correction): (usize, Option<Correction>)| feedback::SubmitFeedbackRequest {
+        request_id: format!("request-{number}"),
+        namespace: namespace(),
+        reporter: reporter(),
+        query_id: "q-7".into(),
+        reason: "I meant the annex; call +49 30 901820 or a@b.cd".into(),
+        context: [("topic".to_owned(), "derivatives, mail a@b.cd".to_owned())].into(),
+        scope: i32::from(number % 2 == 0) + 1,
+        wait: feedback::Wait::Evaluated.into(),
+        correction,
+    };
+    corrections().into_iter().enumerate().map(of).collect()
+}
+
+pub(super) fn feedback() -> Vec<Vec<u8>> {
+    let mut list = feedback::ListFeedbackRequest {
+        namespace: namespace(),
+        page_size: 20,
+        page_token: String::new(),
+        reporter_id: "jane".into(),
+        kind: 1,
+        delivery_state: 2,
+        received_from: at(1_700_000_000),
+        received_before: at(1_800_000_000),
+    };
+    let hash = QueryHash::of(
+        "ListFeedback",
+        &feedback::ListFeedbackRequest {
+            page_size: 0,
+            ..list.clone()
+        },
+    );
+    list.page_token = page::number_token(hash, 77);
+    let mut letters = feedback::ListDeadLettersRequest {
+        namespace: namespace(),
+        page_size: 0,
+        page_token: String::new(),
+    };
+    letters.page_token = page::token(QueryHash::of("ListDeadLetters", &letters), &[3; 24]);
+    let mut requests: Vec<_> = submissions().iter().map(|request| of(0, request)).collect();
+    requests.extend([
+        of(
+            1,
+            &feedback::BatchSubmitFeedbackRequest {
+                requests: submissions(),
+                wait: 1,
+            },
+        ),
+        of(
+            2,
+            &feedback::GetFeedbackRequest {
+                namespace: namespace(),
+                feedback_id: ID.into(),
+            },
+        ),
+        of(3, &list),
+        of(
+            4,
+            &feedback::RetractFeedbackRequest {
+                namespace: namespace(),
+                feedback_id: ID.into(),
+                reason: "a mistake\nof mine".into(),
+                wait: 2,
+            },
+        ),
+        of(5, &letters),
+        of(
+            6,
+            &feedback::RedriveDeadLettersRequest {
+                namespace: namespace(),
+                event_ids: vec![ID.into(), ID.into()],
+            },
+        ),
+    ]);
+    requests
+}
+
+pub(super) fn events() -> Vec<Vec<u8>> {
+    let mut events: Vec<_> = submissions().iter().map(Message::encode_to_vec).collect();
+    // A mask is longer than the shortest address.
+    let mut long = submissions().remove(0);
+    long.reason = "a@b.cd ".repeat(280);
+    events.push(long.encode_to_vec());
+    events.extend(ingested().iter().map(Message::encode_to_vec));
+    events
+}
+
+fn ingested() -> Vec<learning::Event> {
+    let of = |event| learning::Event {
+        event_id: ID.into(),
+        feedback_id: ID.into(),
+        namespace: namespace(),
+        accept_order: 5,
+        traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into(),
+        event: Some(event),
+    };
+    let mut events: Vec<_> = corrections()
+        .into_iter()
+        .map(|correction| {
+            of(event::Event::Recorded(learning::FeedbackRecorded {
+                reporter: reporter(),
+                caller: "anonymous".into(),
+                query_id: "q".into(),
+                reason: "because".into(),
+                context: [("topic".to_owned(), "x".to_owned())].into(),
+                scope: 2,
+                correction,
+                received_at: at(1_700_000_000),
+            }))
+        })
+        .collect();
+    events.push(of(event::Event::Retracted(learning::FeedbackRetracted {
+        caller: "anonymous".into(),
+        reason: "oops".into(),
+        retracted_at: at(1_700_000_001),
+    })));
+    events.push(of(event::Event::Redacted(learning::FeedbackRedacted {
+        caller: "anonymous".into(),
+        redacted_at: at(1_700_000_002),
+    })));
+    events
+}
+
+pub(super) fn learning() -> Vec<Vec<u8>> {
+    let cursor = learning::Cursor {
+        epoch: ID.into(),
+        revision: 9,
+        filter_hash: 10,
+    };
+    let approve = learning::ApproveCandidateRequest {
+        namespace: namespace(),
+        candidate_id: ID.into(),
+        etag: "7".into(),
+        reason: "right".into(),
+        edited_value: Some(value()),
+        on_behalf_of: "ana".into(),
+    };
+    let reject = learning::RejectCandidateRequest {
+        namespace: namespace(),
+        candidate_id: ID.into(),
+        etag: "7".into(),
+        reason: "wrong".into(),
+        on_behalf_of: "ana".into(),
+    };
+    let policy = learning::Policy {
+        namespace: namespace(),
+        kind: 1,
+        risk_level: 2,
+        threshold: 3,
+        counting: 1,
+        half_life: minutes(600),
+        max_derived_voters: 1,
+        max_resources: 1_000,
+        max_value_bytes: 1_000,
+        max_counted_feedback: 1_000,
+        etag: "4".into(),
+        ..Default::default()
+    };
+    let paths = ["half_life", "threshold", "max_resources"]
+        .map(str::to_owned)
+        .to_vec();
+    vec![
+        of(
+            0,
+            &learning::GetResourceRequest {
+                key: Some(key()),
+                min_revision: 3,
+            },
+        ),
+        of(
+            1,
+            &learning::ListResourcesRequest {
+                namespace: namespace(),
+                kinds: vec![1, 3],
+                key_prefix: "Set Up".into(),
+                user_id: "jane".into(),
+                min_revision: 3,
+                page_size: 10,
+                page_token: String::new(),
+            },
+        ),
+        of(
+            2,
+            &learning::ResolveRequest {
+                namespace: namespace(),
+                kind: 1,
+                phrase: "Set up a CSA".into(),
+                user_id: "jane".into(),
+                backend_candidates: vec![learning::BackendCandidate {
+                    value: "create_isda".into(),
+                    score: 0.7,
+                }],
+                min_revision: 1,
+            },
+        ),
+        of(
+            3,
+            &learning::PutResourceRequest {
+                key: Some(key()),
+                value: Some(value()),
+                etag: "7".into(),
+                reason: "because".into(),
+                on_behalf_of: "ana".into(),
+            },
+        ),
+        of(
+            4,
+            &learning::DeleteResourceRequest {
+                key: Some(key()),
+                etag: "7".into(),
+                reason: "because".into(),
+                on_behalf_of: "ana".into(),
+            },
+        ),
+        of(
+            5,
+            &learning::RevertRevisionRequest {
+                namespace: namespace(),
+                revision: 9,
+                reason: "because".into(),
+                on_behalf_of: "ana".into(),
+            },
+        ),
+        of(
+            6,
+            &learning::ListRevisionsRequest {
+                namespace: namespace(),
+                kind: 1,
+                key: "Set up a CSA".into(),
+                operation_id: ID.into(),
+                page_size: 10,
+                page_token: String::new(),
+            },
+        ),
+        of(
+            7,
+            &learning::ListCandidatesRequest {
+                namespace: namespace(),
+                kinds: vec![1, 2],
+                statuses: vec![1, 2, 6],
+                key: "Set up a CSA".into(),
+                page_size: 10,
+                page_token: String::new(),
+            },
+        ),
+        of(8, &approve),
+        of(
+            9,
+            &learning::BatchApproveCandidatesRequest {
+                requests: vec![approve.clone(), approve],
+            },
+        ),
+        of(10, &reject),
+        of(11, &learning::IngestRequest { events: ingested() }),
+        of(
+            12,
+            &learning::GetPolicyRequest {
+                namespace: namespace(),
+                kind: 3,
+            },
+        ),
+        of(
+            13,
+            &learning::UpdatePolicyRequest {
+                policy: Some(policy.clone()),
+                update_mask: Some(prost_types::FieldMask { paths }),
+                reason: "because".into(),
+                on_behalf_of: "ana".into(),
+            },
+        ),
+        of(
+            13,
+            &learning::UpdatePolicyRequest {
+                policy: Some(policy),
+                ..Default::default()
+            },
+        ),
+        of(
+            14,
+            &learning::SubscribeRequest {
+                node: Some(learning::NodeInfo {
+                    id: "search-1".into(),
+                    version: "2.1".into(),
+                    zone: "a".into(),
+                    labels: [("rack".to_owned(), "7".to_owned())].into(),
+                }),
+                namespaces: vec![namespace(), "another".into()],
+                kinds: vec![1, 3],
+                include_user_scoped: true,
+                cursor: Some(cursor.clone()),
+                bookmark_interval: minutes(1),
+                max_batch_bytes: 100_000,
+            },
+        ),
+        of(
+            15,
+            &learning::ReportStatusRequest {
+                node_id: "search-1".into(),
+                applied: Some(cursor),
+                rejected: vec![learning::RejectedResource {
+                    key: Some(key()),
+                    revision: 8,
+                    error: "unknown kind".into(),
+                }],
+                rejected_count: 1,
+                delays: Some(learning::DelayHistogram {
+                    bounds_ms: vec![1, 10, 100],
+                    counts: vec![5, 4, 3, 2],
+                    sum_ms: 99,
+                }),
+                problem: "DIGEST_MISMATCH".into(),
+            },
+        ),
+        of(
+            16,
+            &learning::ListNodesRequest {
+                page_size: 10,
+                page_token: String::new(),
+                seen_within: minutes(60),
+            },
+        ),
+        of(
+            17,
+            &learning::BatchRejectCandidatesRequest {
+                requests: vec![reject],
+            },
+        ),
+        of(
+            18,
+            &learning::GetCandidateRequest {
+                namespace: namespace(),
+                candidate_id: ID.into(),
+            },
+        ),
+    ]
+}
+
+pub(super) fn imports() -> Vec<Vec<u8>> {
+    let header = |mode| {
+        import_resources_request::Message::Header(learning::ImportHeader {
+            namespace: namespace(),
+            mode,
+            import_as: 1,
+            reason: "at first".into(),
+            on_behalf_of: "ana".into(),
+        })
+    };
+    let rows = |correction: Option<Correction>| {
+        import_resources_request::Message::Rows(learning::ImportRows {
+            rows: vec![
+                learning::ImportRow {
+                    line: 2,
+                    correction,
+                    user_id: String::new(),
+                },
+                learning::ImportRow {
+                    line: 3,
+                    correction: corrections().remove(1),
+                    user_id: "mia".into(),
+                },
+            ],
+        })
+    };
+    (1..=2)
+        .map(|mode| {
+            let messages = corrections().into_iter().map(rows);
+            // As a field 1 each, which is how the target takes the messages of a stream.
+            let sent = std::iter::once(header(mode)).chain(messages).map(|message| {
+                learning::ImportResourcesRequest {
+                    message: Some(message),
+                }
+                .encode_to_vec()
+            });
+            super::stream::sent(sent)
+        })
+        .collect()
+}
+
+pub(super) fn page_tokens() -> Vec<Vec<u8>> {
+    let query = QueryHash::of("List", &common::ResourceKey::default());
+    vec![
+        vec![],
+        77_i64.to_le_bytes().to_vec(),
+        vec![3; 24],
+        b"search-1\0anonymous".to_vec(),
+        key().encode_to_vec(),
+        page::number_token(query, 77).into_bytes(),
+        page::token(query, b"").into_bytes(),
+    ]
+}
+
+pub(super) fn statuses() -> Vec<Vec<u8>> {
+    let errors = [
+        Error::invalid("correction.verb.original_input", "is required"),
+        Error::not_found("resource", "fund-admin/1/x"),
+        Error::Aborted {
+            reason: "ETAG_MISMATCH",
+            message: "read it again".into(),
+        },
+        Error::ResourceExhausted {
+            reason: "IMPORTS_BUSY",
+            message: "later".into(),
+            retry_after: Some(std::time::Duration::from_secs(10)),
+        },
+    ];
+    errors
+        .map(|error| Status::from(error).details().to_vec())
+        .to_vec()
+}

@@ -1,0 +1,104 @@
+//! What is fuzzed. To add a target: a function over bytes here or in a crate's `fuzzing` module, a row in [`TARGETS`], seeds
+//! in [`seeds`](crate::seeds).
+
+mod headers;
+mod requests;
+mod stored;
+mod stream;
+mod text;
+mod transfer;
+
+use crate::mutate::Shape;
+
+/// Something that reads what others wrote.
+#[derive(Debug, Clone, Copy)]
+pub struct Target {
+    /// Its name, which is that of its directory in the corpus.
+    pub name: &'static str,
+    /// Reads one input; panics where something does not hold that must. Answers with how many bytes it made of the input
+    /// and handed on, where that is more than the input.
+    pub read: fn(&[u8]) -> usize,
+    /// Of what form its inputs are.
+    pub shape: Shape,
+    /// How much memory it may hold at once.
+    pub memory: Memory,
+    /// Longer inputs are not made.
+    pub max_bytes: usize,
+}
+
+/// How much memory reading may take: so much for every byte of the input, and so much in any case.
+#[derive(Debug, Clone, Copy)]
+pub struct Memory {
+    /// Bytes for every byte of the input.
+    pub per_byte: u64,
+    /// Bytes in any case.
+    pub base: u64,
+}
+
+impl Memory {
+    /// For an input of so many bytes.
+    pub fn allowed(self, bytes: usize) -> u64 {
+        self.base + self.per_byte * bytes as u64
+    }
+}
+
+const KIB: u64 = 1024;
+/// A protobuf message behind a byte that says of which method it is.
+const REQUEST: Shape = Shape::Protobuf { selectors: 1 };
+const MESSAGE: Shape = Shape::Protobuf { selectors: 0 };
+
+/// All targets.
+pub const TARGETS: &[Target] = &[
+    // An element of a repeated field takes two bytes on the wire and its whole struct in memory, twice while their list
+    // grows: what is decoded before anything is counted may be hundreds of times the message.
+    target("feedback_requests", requests::feedback, REQUEST, 800, 64 * KIB),
+    target("learning_requests", requests::learning, REQUEST, 800, 64 * KIB),
+    target("events", requests::events, MESSAGE, 60, 64 * KIB),
+    target("import_stream", requests::import_stream, MESSAGE, 800, 64 * KIB),
+    target("page_tokens", requests::page_tokens, Shape::Bytes, 40, 16 * KIB),
+    target("feedback_rows", stored::feedback_rows, Shape::Bytes, 60, 64 * KIB),
+    target("learning_rows", stored::learning_rows, Shape::Bytes, 60, 64 * KIB),
+    target("values", stored::values, MESSAGE, 60, 16 * KIB),
+    target("disk_copy", stored::disk_copy, Shape::Bytes, 60, 256 * KIB),
+    target("stream_messages", stream::messages, MESSAGE, 400, 64 * KIB),
+    target("stream", stream::stream, MESSAGE, 400, 512 * KIB),
+    target("normalisation", text::normalisation, Shape::Text, 120, 16 * KIB),
+    Target {
+        // What is looked through is 2,000 characters at most, and every place of a word looks at the rest of it.
+        max_bytes: 2 * 1024,
+        ..target("personal_data", text::personal_data, Shape::Text, 60, 16 * KIB)
+    },
+    target("headers", headers::headers, Shape::Text, 40, 16 * KIB),
+    target("addresses", headers::addresses, Shape::Text, 60, 64 * KIB),
+    target("statuses", headers::statuses, MESSAGE, 200, 64 * KIB),
+    target("import_csv", transfer::csv, Shape::Text, 60, 256 * KIB),
+    target("import_jsonl", transfer::jsonl, Shape::Text, 100, 256 * KIB),
+    target("import_yaml", transfer::yaml, Shape::Text, 200, 512 * KIB),
+    target("tool_calls", transfer::tool_calls, Shape::Text, 100, 64 * KIB),
+];
+
+const fn target(
+    name: &'static str,
+    read: fn(&[u8]) -> usize,
+    shape: Shape,
+    per_byte: u64,
+    base: u64,
+) -> Target {
+    Target {
+        name,
+        read,
+        shape,
+        memory: Memory { per_byte, base },
+        max_bytes: 16 * 1024,
+    }
+}
+
+/// The target of that name.
+pub fn named(name: &str) -> Option<&'static Target> {
+    TARGETS.iter().find(|target| target.name == name)
+}
+
+/// The input as text, whatever is no text replaced.
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -1,0 +1,91 @@
+//! Files to import, and what assistants send.
+
+use std::io::{BufRead, BufReader, Read};
+
+use emend_cli::transfer::{Format, Record, RowError};
+
+pub(super) fn csv(bytes: &[u8]) -> usize {
+    import(Format::Csv, bytes)
+}
+
+pub(super) fn jsonl(bytes: &[u8]) -> usize {
+    import(Format::Jsonl, bytes)
+}
+
+pub(super) fn yaml(bytes: &[u8]) -> usize {
+    import(Format::Yaml, bytes)
+}
+
+pub(super) fn tool_calls(bytes: &[u8]) -> usize {
+    emend_cli::fuzzing::tool_call(bytes);
+    bytes.len()
+}
+
+type Rows = Vec<(u64, Result<Record, RowError>)>;
+
+/// Rows are the same however the file comes, lines never go back, reading ends where it is asked to, and good rows come
+/// back as they were when they are written in the same format.
+fn import(format: Format, bytes: &[u8]) -> usize {
+    let rows = read(format, bytes, usize::MAX);
+    assert!(rows.iter().all(|(line, _)| *line >= 1));
+    assert!(rows.is_sorted_by_key(|(line, _)| *line), "{rows:?}");
+    // What was handed over lies in memory here, three times; a command only counts it or sends it on.
+    let handed: usize = rows.iter().map(|(_, row)| size(row)).sum();
+    let bit_by_bit = read(format, BufReader::with_capacity(1, OneByOne(bytes)), usize::MAX);
+    assert_eq!(bit_by_bit, rows);
+    let some = rows.len() / 2;
+    let first = read(format, bytes, some);
+    assert!(first.len() <= rows.len());
+    assert_eq!(first.get(..some), rows.get(..some));
+
+    let good: Vec<Record> = rows
+        .into_iter()
+        .filter_map(|(_, row)| row.ok())
+        .map(|record| Record {
+            system_choice: String::new(),
+            ..record
+        })
+        .collect();
+    let mut written = Vec::new();
+    let mut writer = format.writer(Box::new(&mut written)).expect("memory takes it");
+    for record in &good {
+        writer.write(record).expect("memory takes it");
+    }
+    writer.finish().expect("memory takes it");
+    let again: Vec<_> = read(format, &written[..], usize::MAX)
+        .into_iter()
+        .map(|(line, row)| row.unwrap_or_else(|error| panic!("line {line}: {error}")))
+        .collect();
+    assert_eq!(again, good);
+    written.len().max(bytes.len()).max(handed)
+}
+
+fn size(row: &Result<Record, RowError>) -> usize {
+    let texts = match row {
+        Ok(record) => {
+            record.input.len() + record.choice.len() + record.system_choice.len() + record.user_id.len()
+        }
+        Err(error) => error.field.len() + error.description.len(),
+    };
+    size_of::<(u64, Result<Record, RowError>)>() + texts
+}
+
+/// The first rows, at most so many, and whatever else is handed over.
+fn read(format: Format, from: impl BufRead, most: usize) -> Rows {
+    let mut rows = Rows::new();
+    format.read(from, &mut |line, row| {
+        rows.push((line, row));
+        rows.len() < most
+    });
+    rows
+}
+
+/// A file that comes a byte at a time.
+struct OneByOne<'b>(&'b [u8]);
+
+impl Read for OneByOne<'_> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let most = into.len().min(1);
+        self.0.read(&mut into[..most])
+    }
+}

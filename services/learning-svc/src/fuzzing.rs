@@ -1,0 +1,7 @@
+//! For the fuzz targets: what reads what others wrote and is private otherwise. Each panics where something does not hold
+//! that must.
+
+pub use crate::{
+    grpc::fuzzing::{event, import, page_token, request},
+    store::fuzzing::row,
+};

@@ -1,0 +1,261 @@
+//! Rows as a damaged database might return them.
+
+use arbitrary::{Arbitrary, Result, Unstructured};
+use emend_core::{Kind, Learned, ResourceKey, ResourceValue};
+
+use super::{
+    BallotRow, CandidateRecordRow, CandidateRow, ChangeRow, ContestRow, CountRow, FeedbackRow, KeyRow,
+    KnownBallotRow, PolicyRow, ResourceRow, RevisionRow, SeenRow, TransitionRow, WrittenChangeRow,
+};
+use crate::store::codes;
+
+const ID: &str = "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10";
+const AT: i64 = 1_700_000_000_000_000;
+
+/// Makes a row of the bytes, most of its columns good, and parses it; the first byte says of which table. Of no other
+/// bytes all columns are good.
+pub fn row(bytes: &[u8]) {
+    let Some((which, bytes)) = bytes.split_first() else {
+        return;
+    };
+    let mut columns = Unstructured::new(bytes);
+    let parsed = parsed(*which, &mut columns).expect("columns are made of anything");
+    assert!(!bytes.is_empty() || parsed, "a row of table {which} is good");
+}
+
+/// Whether it could be parsed.
+fn parsed(which: u8, of: &mut Unstructured<'_>) -> Result<bool> {
+    Ok(match which % 14 {
+        0 => candidate(of)?.parse().is_ok(),
+        1 => candidate_record(of)?.parse().is_ok(),
+        2 => {
+            let row = ballot(of)?;
+            row.contest().is_ok() & row.parse().is_ok()
+        }
+        3 => {
+            let key = key(of)?;
+            let row = KnownBallotRow {
+                ballot: ballot(of)?,
+                retracted: or(of, 0)?,
+                namespace: key.namespace,
+                kind: key.kind,
+                key: key.key,
+                qualifier: key.qualifier,
+                user_id: key.user_id,
+            };
+            row.parse().is_ok()
+        }
+        4 => contest(of)?.parse().is_ok(),
+        5 => policy(of)?.parse().is_ok(),
+        6 => {
+            let row = ResourceRow {
+                contest_id: text(of, ID)?,
+                revision: or(of, 7)?,
+                value: value(of)?,
+                committed_at: or(of, AT)?,
+            };
+            row.parse().is_ok()
+        }
+        7 => {
+            let row = CountRow {
+                namespace: text(of, "fund-admin")?,
+                kind: or(of, 1)?,
+                count: or(of, 9)?,
+            };
+            row.parse().is_ok()
+        }
+        8 => feedback(of)?.parse().is_ok(),
+        9 => transition(of)?.parse().is_ok(),
+        10 => revision(of)?.parse().is_ok(),
+        11 => change(of)?.parse().is_ok(),
+        12 => {
+            let row = WrittenChangeRow {
+                key: key(of)?,
+                before_value: Some(value(of)?),
+                newest: or(of, 8)?,
+            };
+            row.parse().is_ok()
+        }
+        _ => {
+            let row = SeenRow {
+                what: or(of, 1)?,
+                id: text(of, ID)?,
+                outcome: or(of, None)?,
+            };
+            row.event().is_ok() & row.feedback().is_ok()
+        }
+    })
+}
+
+/// The good value, or, one time in eight, anything.
+fn or<'a, T: Arbitrary<'a>>(columns: &mut Unstructured<'a>, good: T) -> Result<T> {
+    if columns.int_in_range(0..=7)? == 7 {
+        columns.arbitrary()
+    } else {
+        Ok(good)
+    }
+}
+
+fn text(columns: &mut Unstructured<'_>, good: &str) -> Result<String> {
+    or(columns, good.to_owned())
+}
+
+fn value(columns: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+    let good = ResourceValue::new("Set up a CSA", Learned::Verb("create_csa".to_owned()));
+    or(columns, emend_wire::value::encode(&good).to_vec())
+}
+
+fn key(of: &mut Unstructured<'_>) -> Result<KeyRow> {
+    let (key, user_id) = (text(of, "set up a csa")?, text(of, "")?);
+    // The id that the key gives, so that not every changed key is refused for its id.
+    let id = ResourceKey::parse("fund-admin", Some(Kind::InvocationPhrase), &key, "", &user_id)
+        .map_or_else(|_| ID.to_owned(), |key| key.contest_id().to_string());
+    Ok(KeyRow {
+        contest_id: text(of, &id)?,
+        namespace: text(of, "fund-admin")?,
+        kind: or(of, 1)?,
+        key,
+        qualifier: text(of, "")?,
+        user_id,
+    })
+}
+
+fn contest(of: &mut Unstructured<'_>) -> Result<ContestRow> {
+    Ok(ContestRow {
+        key: key(of)?,
+        pinned: or(of, 0)?,
+        highest_accept_order: or(of, 5)?,
+        policy_version: or(of, 0)?,
+        pending: or(of, 1)?,
+        locked_at: or(of, AT)?,
+    })
+}
+
+fn candidate(of: &mut Unstructured<'_>) -> Result<CandidateRow> {
+    Ok(CandidateRow {
+        candidate_id: text(of, ID)?,
+        contest_id: text(of, ID)?,
+        value: value(of)?,
+        status: of.int_in_range(1..=6)?,
+        status_reason: text(of, codes::reason(None))?,
+        origin: or(of, 1)?,
+        edited_from: text(of, "")?,
+        hold: text(of, codes::hold(None))?,
+        decision_reason: text(of, "")?,
+        decided_caller: text(of, "system")?,
+        decided_for: text(of, "")?,
+        occurrences: or(of, 3)?,
+        reporters: or(of, 2)?,
+        net: or(of, 1)?,
+        risk: or(of, 2)?,
+        threshold: or(of, 3)?,
+        policy_version: or(of, 0)?,
+        applied_threshold: or(of, 0)?,
+        applied_revision: or(of, 0)?,
+        created_at: or(of, AT)?,
+        updated_at: or(of, AT)?,
+        transitions: or(of, 1)?,
+        version: or(of, 1)?,
+    })
+}
+
+fn candidate_record(of: &mut Unstructured<'_>) -> Result<CandidateRecordRow> {
+    let key = key(of)?;
+    let candidate = CandidateRow {
+        contest_id: key.contest_id,
+        ..candidate(of)?
+    };
+    Ok(CandidateRecordRow {
+        candidate,
+        namespace: key.namespace,
+        kind: key.kind,
+        key: key.key,
+        qualifier: key.qualifier,
+        user_id: key.user_id,
+        pinned: or(of, 0)?,
+    })
+}
+
+fn ballot(of: &mut Unstructured<'_>) -> Result<BallotRow> {
+    let contest = ResourceKey::parse("fund-admin", Some(Kind::InvocationPhrase), "set up a csa", "", "")
+        .map_or_else(|_| ID.to_owned(), |key| key.contest_id().to_string());
+    Ok(BallotRow {
+        feedback_id: text(of, ID)?,
+        contest_id: text(of, &contest)?,
+        candidate_id: text(of, ID)?,
+        accept_order: or(of, 5)?,
+        voter: text(of, ID)?,
+        identified: or(of, 1)?,
+        caller: text(of, "anonymous")?,
+        received_at: or(of, AT)?,
+    })
+}
+
+fn policy(of: &mut Unstructured<'_>) -> Result<PolicyRow> {
+    Ok(PolicyRow {
+        namespace: text(of, "fund-admin")?,
+        kind: or(of, 1)?,
+        version: or(of, 4)?,
+        risk: or(of, 2)?,
+        threshold: or(of, 3)?,
+        counting: or(of, 1)?,
+        half_life: or(of, 86_400)?,
+        max_derived_voters: or(of, 1)?,
+        max_resources: or(of, 1_000)?,
+        max_value_bytes: or(of, 1_000)?,
+        max_counted_feedback: or(of, 1_000)?,
+        updated_at: or(of, AT)?,
+    })
+}
+
+fn feedback(of: &mut Unstructured<'_>) -> Result<FeedbackRow> {
+    Ok(FeedbackRow {
+        feedback_id: text(of, ID)?,
+        system_choice: text(of, "")?,
+        received_at: or(of, AT)?,
+        retracted: or(of, 0)?,
+        reason: or(of, None)?,
+        context: or(of, Some(r#"{"topic":"derivatives"}"#.to_owned()))?,
+        query_id: or(of, None)?,
+    })
+}
+
+fn transition(of: &mut Unstructured<'_>) -> Result<TransitionRow> {
+    Ok(TransitionRow {
+        candidate_id: text(of, ID)?,
+        sequence: or(of, 1)?,
+        from_status: or(of, 0)?,
+        to_status: or(of, 1)?,
+        cause: or(of, 1)?,
+        reason: text(of, "")?,
+        caller: text(of, "system")?,
+        on_behalf_of: text(of, "")?,
+        at: or(of, AT)?,
+        revision: or(of, 0)?,
+        policy_version: or(of, 0)?,
+    })
+}
+
+fn revision(of: &mut Unstructured<'_>) -> Result<RevisionRow> {
+    Ok(RevisionRow {
+        revision: or(of, 7)?,
+        operation_id: text(of, "")?,
+        cause: or(of, 1)?,
+        caller: text(of, "system")?,
+        on_behalf_of: text(of, "")?,
+        reason: text(of, "")?,
+        committed_at: or(of, AT)?,
+    })
+}
+
+fn change(of: &mut Unstructured<'_>) -> Result<ChangeRow> {
+    Ok(ChangeRow {
+        key: key(of)?,
+        revision: or(of, 7)?,
+        value: Some(value(of)?),
+        before_value: or(of, None)?,
+        candidate_id: text(of, "")?,
+        feedback_id: text(of, "")?,
+        policy_version: or(of, 0)?,
+    })
+}
