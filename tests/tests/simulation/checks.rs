@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use emend_core::{
-    Ballot, CandidateId, ContestId, FeedbackId, Policy, Revision, contest::Tally, correction::scope_user,
+    Ballot, CandidateId, ContestId, FeedbackId, Policy, Revision, ballots::Tally, correction::scope_user,
 };
 use emend_runtime::{SystemClock, simulation::Undisturbed};
 use feedback_svc::simulation::Kept;
@@ -160,6 +160,7 @@ fn votes(world: &World, store: &MemoryStore, kept: &[Kept]) {
     for (contest, candidates) in &proposed {
         let ballots = contests.remove(contest).unwrap_or_default();
         let tally = Tally::count(&ballots, &policies[contest], jiff::Timestamp::UNIX_EPOCH);
+        let standings = tally.standings(candidates);
         for candidate in candidates {
             let occurrences = ballots
                 .iter()
@@ -168,7 +169,7 @@ fn votes(world: &World, store: &MemoryStore, kept: &[Kept]) {
             let counted = (
                 occurrences,
                 tally.of(candidate.id).voters,
-                tally.net(candidate.id, candidates),
+                standings.net(candidate.id),
             );
             let stored = (candidate.occurrences, candidate.reporters, candidate.net);
             if counted != stored {

@@ -19,6 +19,24 @@ pub(super) async fn corrupt_candidates_of(store: &Backend, contest: ContestId) {
     .await;
 }
 
+/// No ballot of a contest counts any more, and nothing tells of it.
+pub(super) async fn retract_ballots_of(store: &Backend, contest: ContestId) {
+    sql(
+        store,
+        format!("UPDATE ballots SET retracted = 1 WHERE contest_id = '{contest}'"),
+    )
+    .await;
+}
+
+/// The candidates of a contest look written anew.
+pub(super) async fn touch_candidates_of(store: &Backend, contest: ContestId) {
+    sql(
+        store,
+        format!("UPDATE candidates SET version = version + 1 WHERE contest_id = '{contest}'"),
+    )
+    .await;
+}
+
 async fn sql(store: &Backend, statement: String) {
     let mut transaction = store.begin_write().await.unwrap();
     sqlx::query(AssertSqlSafe(statement))

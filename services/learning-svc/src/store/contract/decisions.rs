@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{
     super::{Backend, open_for_test},
-    damage::{corrupt_candidates_of, rename_all_contests},
+    damage::{corrupt_candidates_of, rename_all_contests, retract_ballots_of, touch_candidates_of},
 };
 use crate::{
     app::{
@@ -271,11 +271,9 @@ async fn a_contest_in_which_many_vote_is_read_again_only_where_somebody_else_wro
         outcome.reporter_count
     };
     // Behind its back, where nothing tells of it.
-    let take_back = format!("UPDATE ballots SET retracted = 1 WHERE contest_id = '{contest}'");
-    sql(&store, take_back).await;
+    retract_ballots_of(&store, contest).await;
     assert_eq!(reporters(301).await, 301, "the ballots are not read");
-    let write = format!("UPDATE candidates SET version = version + 1 WHERE contest_id = '{contest}'");
-    sql(&store, write).await;
+    touch_candidates_of(&store, contest).await;
     assert_eq!(reporters(302).await, 2, "now they are");
 }
 

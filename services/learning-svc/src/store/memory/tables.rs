@@ -220,8 +220,8 @@ impl Tables {
         }
     }
 
-    /// All that is decided upon of a locked contest.
-    pub(super) fn contest(&self, row: LockedContest, ballots: u32) -> Result<StoredContest> {
+    /// All that is decided upon of a locked contest, but its ballots.
+    pub(super) fn contest(&self, row: LockedContest) -> Result<StoredContest> {
         let contest = row.key.contest_id();
         if self.corrupt.contains(&contest) {
             return Err(CorruptRow::new("candidates", "status", contest, "unknown: 99").into());
@@ -243,9 +243,6 @@ impl Tables {
                 revision: resource.revision,
                 value: value(resource.value.as_deref(), "resources", contest)?,
             });
-        }
-        if !state.candidates.is_empty() {
-            state.ballots = self.newest_ballots(contest, ballots);
         }
         Ok(StoredContest {
             row,

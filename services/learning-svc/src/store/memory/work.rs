@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use async_trait::async_trait;
-use emend_core::{CandidateId, EventId, FeedbackId, Policy, ResourceKey, Revision};
+use emend_core::{Ballot, CandidateId, ContestId, EventId, FeedbackId, Policy, ResourceKey, Revision};
 use emend_runtime::{simulation::conflict, store::CorruptRow};
 use jiff::Timestamp;
 
@@ -210,9 +210,23 @@ impl Tx for Work {
         Ok(locked)
     }
 
-    async fn load_contests(&mut self, rows: Vec<LockedContest>, ballots: u32) -> Result<Vec<StoredContest>> {
+    async fn load_contests(&mut self, rows: Vec<LockedContest>) -> Result<Vec<StoredContest>> {
         self.read("load_contests", |tables| {
-            rows.into_iter().map(|row| tables.contest(row, ballots)).collect()
+            rows.into_iter().map(|row| tables.contest(row)).collect()
+        })
+        .await
+    }
+
+    async fn newest_ballots(
+        &mut self,
+        contests: &[ContestId],
+        limit: u32,
+    ) -> Result<HashMap<ContestId, Vec<Ballot>>> {
+        self.read("newest_ballots", |tables| {
+            let newest = contests
+                .iter()
+                .map(|contest| (*contest, tables.newest_ballots(*contest, limit)));
+            Ok(newest.filter(|(_, ballots)| !ballots.is_empty()).collect())
         })
         .await
     }
@@ -329,5 +343,22 @@ mod damage {
 
     pub(super) async fn corrupt_candidates_of(store: &MemoryStore, contest: ContestId) {
         store.state().tables.corrupt.insert(contest);
+    }
+
+    pub(super) async fn retract_ballots_of(store: &MemoryStore, contest: ContestId) {
+        let mut state = store.state();
+        let feedback: Vec<_> = state.tables.ballots.keys().copied().collect();
+        for id in feedback {
+            let new = state.tables.ballots.get_mut(&id).unwrap();
+            new.retracted |= new.contest == contest;
+        }
+    }
+
+    pub(super) async fn touch_candidates_of(store: &MemoryStore, contest: ContestId) {
+        let mut state = store.state();
+        let proposed = state.tables.proposed.get(&contest).cloned();
+        for id in proposed.into_iter().flatten() {
+            state.tables.candidates.get_mut(&id).unwrap().kept.version += 1;
+        }
     }
 }
