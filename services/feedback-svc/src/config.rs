@@ -48,6 +48,9 @@ pub struct CommitConfig {
     /// Most bytes that wait for their commit; beyond it submissions are refused with `RESOURCE_EXHAUSTED`. A submission
     /// counts as 4 KiB at least.
     pub queue_bytes: usize,
+    /// How long a submission may wait until its commit begins; beyond it, too, it is refused with `RESOURCE_EXHAUSTED`. So
+    /// who is answered is answered soon, however slow the database is.
+    pub queue_time: Duration,
 }
 
 impl Default for CommitConfig {
@@ -56,6 +59,7 @@ impl Default for CommitConfig {
             group_items: 128,
             group_bytes: 2 * 1024 * 1024,
             queue_bytes: 32 * 1024 * 1024,
+            queue_time: Duration::from_secs(2),
         }
     }
 }
