@@ -7,7 +7,7 @@
 //! [`status`] (reading one on the client's side), [`request_id`].
 //!
 //! With `server`: [`serve`] (a server as a function of its listener and its lifecycle), its layers [`caller`],
-//! [`deadline`] and [`trace_context`], [`health`], [`listen`] and [`telemetry`].
+//! [`trace_context`], [`admission`] and [`deadline`], [`health`], [`listen`] and [`telemetry`].
 //!
 //! With `database`: [`database`] (which one), [`sqlite`], [`postgres`], [`store`] (what can go wrong with them, and what
 //! is worth repeating). With `testing`: [`testing`], a fresh PostgreSQL database for each test.
@@ -27,6 +27,8 @@ pub mod request_id;
 #[cfg(feature = "status")]
 pub mod status;
 
+#[cfg(feature = "server")]
+pub mod admission;
 #[cfg(feature = "server")]
 pub mod caller;
 #[cfg(feature = "server")]

@@ -114,6 +114,7 @@ pub async fn start(
         config.learning.endpoint(),
         lifecycle.clone(),
         config.relay.answer_timeout,
+        config.relay.keep_alive,
     );
     let relay = Arc::new(Relay::new(
         Arc::clone(&store),
@@ -138,6 +139,8 @@ pub async fn start(
             FeedbackServiceServer::new(FeedbackEndpoint::new(Arc::new(use_cases))),
             &[DATABASE, RELAY],
         )
+        .max_calls(config.max_calls)
+        .keep_alive(config.keep_alive)
         .serve(listener, &lifecycle)
         .context("can't serve")?;
 

@@ -49,6 +49,11 @@ use crate::{
 const LOG: &str = "log";
 /// What every service of this process needs to be ready.
 const NEEDS: &[&str] = &[DATABASE, LOG, REEVALUATION];
+/// What is answered with a long-lived stream.
+const STREAMS: [&str; 2] = [
+    "/emend.learning.v1.SubscriptionService/Subscribe",
+    "/emend.learning.v1.IngestService/Ingest",
+];
 
 /// What the service does not make itself.
 #[derive(Debug, Clone)]
@@ -193,6 +198,9 @@ pub async fn start(
             NEEDS,
         )
         .add_service(PolicyServiceServer::new(Policies::new(app.clone())), NEEDS)
+        .streams(&STREAMS)
+        .max_calls(config.max_calls)
+        .keep_alive(config.keep_alive)
         .serve(listener, &lifecycle)
         .context("can't serve")?;
     tracing::info!(%address, database = %config.database, "learning-svc serves");
