@@ -3,7 +3,6 @@
 pub mod clients;
 pub mod deployment;
 pub mod dice;
-pub mod gateway;
 pub mod held;
 pub mod load;
 pub mod node;
@@ -16,10 +15,11 @@ pub mod stored;
 pub mod subscriber;
 pub mod system;
 pub mod wait;
+pub mod wary;
 
+pub use crate::faults::proxy::{self as gateway, Gateway};
 pub use clients::{Feedback, Learning};
 pub use dice::Dice;
-pub use gateway::Gateway;
 pub use held::{Held, Key};
 pub use rpc::{answered, refused};
 pub use says::{NAMESPACE, alias, phrase, prohibit, says, verb};

@@ -9,7 +9,9 @@ use std::{
     time::Duration,
 };
 
-use emend_client::{Events, LearnedView, NodeHandle, Observed, Subscriber, SubscriberEvent};
+use emend_client::{
+    Events, LearnedView, NodeHandle, Observed, Subscriber, SubscriberBuilder, SubscriberEvent,
+};
 use emend_core::{Kind, Namespace, Revision, UserId};
 use emend_proto::common::v1::ResourceValue;
 use emend_runtime::{BackoffConfig, Lifecycle, lifecycle::Shutdown};
@@ -19,6 +21,7 @@ use super::{
     held::{Held, Key},
     says::maps_to,
     wait::{eventually, holds, within},
+    wary,
 };
 
 /// A node at work. It goes when it is dropped.
@@ -47,8 +50,26 @@ impl Node {
     /// # Panics
     /// If its settings are refused.
     pub async fn start_from(address: impl fmt::Display, id: &str, copy: Option<PathBuf>) -> Self {
-        let lifecycle = Lifecycle::new();
-        let mut builder = Subscriber::builder(format!("http://{address}"), id)
+        let mut builder = Self::builder(address, id);
+        if let Some(path) = copy {
+            builder = builder.copy(path);
+        }
+        Self::spawn(builder).await
+    }
+
+    /// One that soon finds out that the other side has gone without a word, for networks on which that happens.
+    ///
+    /// # Panics
+    /// If its settings are refused.
+    pub async fn start_wary(address: impl fmt::Display, id: &str) -> Self {
+        let builder = Self::builder(address, id)
+            .keep_alive(wary::INTERVAL, wary::TIMEOUT)
+            .connect_timeout(wary::INTERVAL + wary::TIMEOUT);
+        Self::spawn(builder).await
+    }
+
+    fn builder(address: impl fmt::Display, id: &str) -> SubscriberBuilder {
+        Subscriber::builder(format!("http://{address}"), id)
             .include_user_scoped(true)
             .bookmark_interval(Duration::from_secs(1))
             .copy_interval(Duration::from_millis(10))
@@ -56,10 +77,11 @@ impl Node {
                 initial: Duration::from_millis(10),
                 max: Duration::from_millis(200),
                 ..BackoffConfig::default()
-            });
-        if let Some(path) = copy {
-            builder = builder.copy(path);
-        }
+            })
+    }
+
+    async fn spawn(builder: SubscriberBuilder) -> Self {
+        let lifecycle = Lifecycle::new();
         let (handle, events) = builder.spawn_observed(&lifecycle).await.expect("valid settings");
         Self {
             handle,

@@ -180,6 +180,14 @@ impl Process {
         status.expect("an exit status")
     }
 
+    /// Its number in the system.
+    ///
+    /// # Panics
+    /// If it has ended.
+    pub fn id(&self) -> u32 {
+        self.child.id().expect("the process runs")
+    }
+
     /// All it wrote so far, for failures.
     pub fn output(&self) -> String {
         self.output.to_string()

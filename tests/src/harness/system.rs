@@ -141,6 +141,8 @@ pub struct Replica {
     pub front: Gateway,
     /// Where it reaches its database, on PostgreSQL.
     pub road: Option<Gateway>,
+    /// Where the relay of a feedback-svc reaches its learning-svc.
+    pub onward: Gateway,
     running: Option<Running>,
 }
 
@@ -149,8 +151,17 @@ impl Replica {
         Self {
             front: Gateway::open().await,
             road: database.road().await,
+            onward: Gateway::open().await,
             running: None,
         }
+    }
+
+    /// Where it listens itself: past what is between it and its clients.
+    ///
+    /// # Panics
+    /// If it does not run.
+    pub fn address(&self) -> SocketAddr {
+        self.running.as_ref().expect("it runs").address()
     }
 
     async fn stop(&mut self) {
@@ -169,7 +180,7 @@ pub struct System {
     pub feedback: Vec<Replica>,
     /// Replicas of learning-svc.
     pub learning: Vec<Replica>,
-    /// What learning-svc is started with from now on.
+    /// What the services are started with from now on.
     pub settings: Settings,
     /// Dropped last: the services use it.
     pub database: Database,
@@ -178,19 +189,28 @@ pub struct System {
 impl System {
     /// One replica of each on SQLite.
     pub async fn sqlite() -> Self {
-        Self::start(Database::sqlite(), 1, 1).await
+        Self::start(Database::sqlite(), 1, 1, Settings::default()).await
     }
 
     /// So many replicas on one PostgreSQL; `None` where there is no server, after the one line that says so.
     pub async fn postgres(feedback: usize, learning: usize) -> Option<Self> {
-        Some(Self::start(Database::postgres().await?, feedback, learning).await)
+        Some(
+            Self::start(
+                Database::postgres().await?,
+                feedback,
+                learning,
+                Settings::default(),
+            )
+            .await,
+        )
     }
 
-    async fn start(database: Database, feedback: usize, learning: usize) -> Self {
+    /// So many replicas on that database; on SQLite one of each.
+    pub async fn start(database: Database, feedback: usize, learning: usize, settings: Settings) -> Self {
         let mut system = Self {
             feedback: Vec::new(),
             learning: Vec::new(),
-            settings: Settings::default(),
+            settings,
             database,
         };
         for index in 0..learning {
@@ -257,8 +277,9 @@ impl System {
     async fn start_feedback_at(&mut self, index: usize) {
         let learning = self.learning[index % self.learning.len()].front.address();
         let replica = &mut self.feedback[index];
+        replica.onward.lead_to(learning);
         let url = self.database.url(Service::Feedback, replica.road.as_ref());
-        let running = start::feedback(&url, learning).await;
+        let running = start::feedback(&url, replica.onward.address(), &self.settings).await;
         replica.front.lead_to(running.address());
         replica.running = Some(running);
     }
