@@ -63,6 +63,6 @@ mod validate;
 
 pub use guarantee::{Guarantee, Place, Summary, Violation};
 pub use log::{Life, RevisionLog};
-pub use recorder::{Recorder, everything};
+pub use recorder::{Habits, Recorder, everything};
 pub use recording::{Connection, Ending, Moment, Received, Recording, Run, Witness, Witnessed, covers};
 pub use validate::validate;

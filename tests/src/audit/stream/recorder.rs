@@ -36,9 +36,7 @@ use crate::harness::wait::PATIENCE;
 const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
 /// How long a stream may take to be opened.
 const OPENING: Duration = Duration::from_secs(15);
-/// How long a connection is believed in that does not answer a ping.
-const PING: Duration = Duration::from_secs(10);
-/// The smallest window that HTTP/2 begins with: who stops reading is felt soon.
+/// The window that HTTP/2 begins with: who stops reading is felt soon.
 const WINDOW: u32 = 65_535;
 
 /// A subscriber at work. It leaves when it is dropped.
@@ -51,6 +49,22 @@ pub struct Recorder {
     position: watch::Receiver<Option<Cursor>>,
     kept: Kept,
     working: AbortOnDropHandle<()>,
+}
+
+/// How a recorder treats its connections.
+#[derive(Debug, Clone, Copy)]
+pub struct Habits {
+    /// How often it asks whether the server still lives, and how long it waits for the answer; none: it believes in its
+    /// connection for as long as the system does.
+    pub ping: Option<Duration>,
+}
+
+impl Default for Habits {
+    fn default() -> Self {
+        Self {
+            ping: Some(Duration::from_secs(10)),
+        }
+    }
 }
 
 type Change = Box<dyn FnOnce(&mut SubscribeRequest) + Send>;
@@ -95,6 +109,11 @@ pub fn everything(node_id: &str) -> SubscribeRequest {
 impl Recorder {
     /// Subscribes at that address, from the request's cursor on the first time and from its newest one after that.
     pub fn start(run: &Run, address: impl fmt::Display, request: SubscribeRequest) -> Self {
+        Self::with(run, address, request, Habits::default())
+    }
+
+    /// The same, of other habits.
+    pub fn with(run: &Run, address: impl fmt::Display, request: SubscribeRequest, habits: Habits) -> Self {
         let (orders, taken) = mpsc::unbounded_channel();
         let (reading, may_read) = watch::channel(true);
         let (moves, position) = watch::channel(None);
@@ -107,6 +126,7 @@ impl Recorder {
             run: run.clone(),
             address: address.to_string(),
             request,
+            habits,
             orders: taken,
             may_read,
             moves,
@@ -121,6 +141,11 @@ impl Recorder {
             kept,
             working: AbortOnDropHandle::new(tokio::spawn(work.go())),
         }
+    }
+
+    /// The node id it subscribes with.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// How far it has applied; none before its first snapshot.
@@ -243,6 +268,7 @@ struct Work {
     run: Run,
     address: String,
     request: SubscribeRequest,
+    habits: Habits,
     orders: mpsc::UnboundedReceiver<Order>,
     may_read: watch::Receiver<bool>,
     moves: watch::Sender<Option<Cursor>>,
@@ -283,7 +309,7 @@ impl Work {
         let opened = tokio::select! {
             biased;
             Some(order) = self.orders.recv() => return (Ending::Left, Some(order)),
-            opened = timeout(OPENING, open(&self.address, self.request.clone())) => opened,
+            opened = timeout(OPENING, open(&self.address, self.request.clone(), self.habits)) => opened,
         };
         let mut stream = match opened {
             Ok(Ok(stream)) => stream,
@@ -340,16 +366,20 @@ async fn next(
 }
 
 /// A stream on a connection of its own.
-async fn open(address: &str, request: SubscribeRequest) -> Result<Streaming<Frame>, Status> {
-    let channel = Endpoint::from_shared(format!("http://{address}"))
+async fn open(address: &str, request: SubscribeRequest, habits: Habits) -> Result<Streaming<Frame>, Status> {
+    let mut endpoint = Endpoint::from_shared(format!("http://{address}"))
         .map_err(|error| Status::invalid_argument(error.to_string()))?
         .connect_timeout(OPENING)
         .tcp_nodelay(true)
         .initial_stream_window_size(WINDOW)
-        .initial_connection_window_size(WINDOW)
-        .http2_keep_alive_interval(PING)
-        .keep_alive_timeout(PING)
-        .keep_alive_while_idle(true)
+        .initial_connection_window_size(WINDOW);
+    if let Some(ping) = habits.ping {
+        endpoint = endpoint
+            .http2_keep_alive_interval(ping)
+            .keep_alive_timeout(ping)
+            .keep_alive_while_idle(true);
+    }
+    let channel = endpoint
         .connect()
         .await
         .map_err(|error| Status::unavailable(error.to_string()))?;
