@@ -14,6 +14,7 @@ pub mod start;
 pub mod stored;
 pub mod subscriber;
 pub mod system;
+pub mod valve;
 pub mod wait;
 pub mod wary;
 
@@ -26,6 +27,7 @@ pub use says::{NAMESPACE, alias, phrase, prohibit, says, verb};
 pub use stored::Stored;
 pub use subscriber::{Heard, Subscriber};
 pub use system::{Database, System};
+pub use valve::{Flow, Valve};
 pub use wait::{eventually, within};
 
 /// Stamps each test on both databases, with a system of one replica of each service. On PostgreSQL it is skipped, with one
