@@ -10,7 +10,7 @@
 //! [`trace_context`], [`admission`] and [`deadline`], [`health`], [`listen`] and [`telemetry`].
 //!
 //! With `database`: [`database`] (which one), [`sqlite`], [`postgres`], [`store`] (what can go wrong with them, and what
-//! is worth repeating). With `testing`: [`testing`], a fresh PostgreSQL database for each test.
+//! is worth repeating), [`audit`] (looking at what is stored). With `testing`: [`testing`], a fresh PostgreSQL database for each test.
 //!
 //! A service's `main` is: parse arguments, [`telemetry::init`], [`listen::bind`], open the database, start the service in
 //! a [`lifecycle::Lifecycle`], [`lifecycle::run_until_signal`].
@@ -44,6 +44,8 @@ pub mod telemetry;
 #[cfg(feature = "server")]
 pub mod trace_context;
 
+#[cfg(feature = "database")]
+pub mod audit;
 #[cfg(feature = "database")]
 pub mod database;
 #[cfg(feature = "database")]

@@ -2,4 +2,5 @@
 //!
 //! They are pure but for reading: whoever wrote the run, and whatever broke in it, is judged alike.
 
+pub mod ledger;
 pub mod stream;

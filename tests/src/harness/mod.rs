@@ -14,6 +14,7 @@ pub mod start;
 pub mod stored;
 pub mod subscriber;
 pub mod system;
+pub mod tamper;
 pub mod valve;
 pub mod wait;
 pub mod wary;
