@@ -112,13 +112,12 @@ impl Committer {
                 _room: room,
             })
             .map_err(|_| stopped())?;
-        match timeout(self.queue_time, &mut beginning).await {
-            Ok(begun) => begun.map_err(|_| stopped())?,
-            Err(_) => {
-                // From here on it can't begin any more. It may have at this very moment.
-                beginning.close();
-                beginning.try_recv().map_err(|_| too_many())?;
-            }
+        if let Ok(begun) = timeout(self.queue_time, &mut beginning).await {
+            begun.map_err(|_| stopped())?;
+        } else {
+            // From here on it can't begin any more. It may have at this very moment.
+            beginning.close();
+            beginning.try_recv().map_err(|_| too_many())?;
         }
         stored.await.map_err(|_| stopped())
     }

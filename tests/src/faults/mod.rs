@@ -1,5 +1,4 @@
 //! What goes wrong on purpose, seeded, so that a run can be had again.
 
-pub mod listener;
 pub mod proxy;
 pub mod runs;

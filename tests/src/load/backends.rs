@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
 use crate::harness::{
-    Dice, Feedback, Held, Key, Learning, NAMESPACE, eventually,
+    Dice, Feedback, Learning, NAMESPACE, eventually,
     says::{alias_key, entity_value, maps_to},
     wait::{PATIENCE, holds},
     wary,
@@ -171,17 +171,6 @@ impl Backends {
         assert_eq!(log, (1..=head).rev().collect::<Vec<_>>(), "no gap in the log");
         head
     }
-}
-
-/// That a subscriber holds exactly what is stored.
-///
-/// # Panics
-/// If it does not.
-pub fn assert_equal(held: &BTreeMap<Key, Held>, stored: &BTreeMap<Key, Held>) {
-    for (key, resource) in stored {
-        assert_eq!(held.get(key), Some(resource), "{key:?}");
-    }
-    assert_eq!(held.len(), stored.len(), "nothing else is held");
 }
 
 fn name(phrase: usize) -> String {

@@ -7,8 +7,11 @@ use std::time::Duration;
 
 use emend_client::SubscriberEvent;
 use emend_tests::{
+    audit::{
+        ledger,
+        stream::{Habits, Recorder, RevisionLog, Run, everything},
+    },
     faults::{
-        listener::Listener,
         proxy::{Fault, Gateway, Scrambler},
         runs::{seed, short_or_long},
     },
@@ -19,7 +22,7 @@ use emend_tests::{
         wait::holds,
         wary,
     },
-    load::backends::{Backends, assert_equal},
+    load::backends::Backends,
 };
 use tokio::time::sleep;
 
@@ -37,36 +40,37 @@ async fn wary_system(database: Database, feedback: usize, learning: usize) -> Sy
 /// Everything that listens, each on the same bad road to learning-svc.
 struct Fleet {
     node: Node,
-    listener: Listener,
+    recorder: Recorder,
 }
 
 impl Fleet {
     async fn start(address: impl std::fmt::Display) -> Self {
+        let habits = Habits {
+            ping: Some(wary::INTERVAL),
+        };
         Self {
             node: Node::start_wary(&address, "search-1").await,
-            listener: Listener::start(&address, "listener-1"),
+            recorder: Recorder::with(&Run::new(), &address, everything("recorder-1"), habits),
         }
     }
 
-    /// All of it is equal to the database, and so is who comes only now.
+    /// No stream broke a guarantee, all is equal to the database, and so is who comes only now.
     async fn ends_equal(mut self, system: &System, head: i64) {
-        let stored = system.stored().resources().await;
         assert_eq!(system.stored().head().await, head);
-        assert_equal(self.listener.until(head).await.held(), &stored);
-        self.node.until(head).await;
+        let log = RevisionLog::read(&system.stored()).await;
+        self.recorder.audited(&log).await;
         self.node.until_certain().await;
-        self.node.assert_answers_by(&stored, &[]);
+        let mut late = Subscriber::of_everything("late");
+        late.begin(&Learning::at(system.learning[0].address()).channel)
+            .await;
+        late.until(head).await;
+        ledger::expect_sound(system, None, &[(&self.node).into(), (&late).into()]).await;
         for event in self.node.events_so_far().await {
             assert!(
                 !matches!(&*event, SubscriberEvent::DigestMismatch { .. }),
                 "{event:?}"
             );
         }
-        let mut late = Subscriber::of_everything("late");
-        late.begin(&Learning::at(system.learning[0].address()).channel)
-            .await;
-        late.until(head).await;
-        assert_equal(late.held(), &stored);
     }
 }
 
