@@ -46,7 +46,7 @@ const PAUSE: Duration = Duration::from_millis(15);
 pub struct Backends {
     stop: CancellationToken,
     acknowledged: Arc<AtomicUsize>,
-    backends: Vec<JoinHandle<Vec<Said>>>,
+    writers: Vec<JoinHandle<Vec<Said>>>,
     operator: JoinHandle<BTreeMap<String, String>>,
 }
 
@@ -68,7 +68,7 @@ impl Backends {
     ) -> Self {
         let stop = CancellationToken::new();
         let acknowledged = Arc::new(AtomicUsize::new(0));
-        let backends = (0..count).map(|number| {
+        let writers = (0..count).map(|number| {
             let backend = Backend {
                 number,
                 client: wary::backend(&feedback).deadline(CALL),
@@ -83,7 +83,7 @@ impl Backends {
             Arc::clone(&acknowledged),
         );
         Self {
-            backends: backends.collect(),
+            writers: writers.collect(),
             operator: tokio::spawn(operator),
             stop,
             acknowledged,
@@ -106,7 +106,7 @@ impl Backends {
     /// If it has not.
     pub async fn end_with_one_effect_each(self, feedback: &Feedback, learning: &Learning) -> i64 {
         self.stop.cancel();
-        let said: Vec<Said> = join_all(self.backends)
+        let said: Vec<Said> = join_all(self.writers)
             .await
             .into_iter()
             .flat_map(|said| said.expect("a backend ends"))

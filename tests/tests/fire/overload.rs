@@ -272,7 +272,7 @@ async fn list_from(learning: Learning, min_revision: i64) -> Result<ListResource
 /// Hundreds of subscribers that hold nothing come at once. Snapshots are cut a few at a time and shared.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_storm_of_subscribers_takes_bounded_memory_and_delays_nobody_for_good() {
-    let count = short_or_long(150, 1_000);
+    let count: u32 = short_or_long(150, 1_000);
     let database = Database::sqlite();
     let served = Served::learning(&database).await;
     let learning = Learning::at(served.address);
@@ -299,7 +299,7 @@ async fn a_storm_of_subscribers_takes_bounded_memory_and_delays_nobody_for_good(
     };
     let ((mut all, head), peak) = peak_during(served.process.id(), storm).await;
     // Per stream: its connection, what waits to be written, and its part of the one message that is being sent.
-    let bound = 64 * MIB + count as u64 * MIB / 4;
+    let bound = 64 * MIB + u64::from(count) * MIB / 4;
     assert!(peak <= before + bound, "{} MiB more", (peak - before) / MIB);
     let stored = database.stored().resources().await;
     for subscriber in &mut all {

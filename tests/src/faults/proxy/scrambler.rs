@@ -103,22 +103,19 @@ impl Scrambler {
         self.address
     }
 
-    /// From now on brings everything once and in order; answers once nothing from before is under way.
-    pub async fn calm(&self) -> Tally {
-        let Courier {
-            is_calm,
-            repeats,
-            repeated,
-            unanswered,
-            ..
-        } = &*self.courier;
-        is_calm.store(true, Ordering::SeqCst);
-        repeats.close();
-        within("the last repeats have arrived", repeats.wait()).await;
+    /// What it did so far.
+    pub fn so_far(&self) -> Tally {
         Tally {
-            repeated: repeated.load(Ordering::SeqCst),
-            unanswered: unanswered.load(Ordering::SeqCst),
+            repeated: self.courier.repeated.load(Ordering::SeqCst),
+            unanswered: self.courier.unanswered.load(Ordering::SeqCst),
         }
+    }
+
+    /// From now on brings everything once and in order; answers once nothing from before is under way.
+    pub async fn calm(&self) {
+        self.courier.is_calm.store(true, Ordering::SeqCst);
+        self.courier.repeats.close();
+        within("the last repeats have arrived", self.courier.repeats.wait()).await;
     }
 }
 
