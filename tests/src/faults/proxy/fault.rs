@@ -72,7 +72,10 @@ impl Conditions {
     /// What is done to one way, told apart from all others by `way`, and what decides from then on.
     pub(super) fn plan(&self, way: u64) -> (Plan, Dice) {
         // An odd factor keeps ways of neighbouring seeds apart.
-        let dice = Dice::seeded(self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ way);
+        let seed = self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let dice = Dice::seeded(seed ^ way);
+        // The same for both ways of a connection, which differ in the lowest bit.
+        let is_chosen = Dice::seeded(!(seed ^ (way >> 1))).chance(0.5) == (way & 1 == 0);
         let mut plan = Plan {
             number: self.number,
             ..Plan::default()
@@ -80,8 +83,8 @@ impl Conditions {
         for fault in &self.faults {
             match *fault {
                 Fault::Cut { within } => plan.cut = Some(dice.below(within)),
-                // Of one way only, else both would soon be closed and that is a cut.
-                Fault::HalfClose { within } if dice.chance(0.5) => {
+                // Of one way, else both would soon be closed and that is a cut.
+                Fault::HalfClose { within } if is_chosen => {
                     plan.half_close = Some(dice.below(within));
                 }
                 Fault::Delay(most) => plan.delay = Some(most),
