@@ -7,11 +7,11 @@
 //! [`status`] (reading one on the client's side), [`request_id`].
 //!
 //! With `server`: [`serve`] (a server as a function of its listener and its lifecycle), its layers [`caller`],
-//! [`deadline`] and [`trace_context`], [`health`], [`listen`] and [`telemetry`].
+//! [`trace_context`], [`admission`] and [`deadline`], [`health`], [`listen`] and [`telemetry`].
 //!
 //! With `database`: [`database`] (which one), [`sqlite`], [`postgres`], [`store`] (what can go wrong with them, and what
-//! is worth repeating). With `testing`: [`testing`], a fresh PostgreSQL database for each test. With `simulation`:
-//! [`simulation`], what in-memory stores do to whoever calls them.
+//! is worth repeating), [`audit`] (looking at what is stored). With `testing`: [`testing`], a fresh PostgreSQL database
+//! for each test. With `simulation`: [`simulation`], what in-memory stores do to whoever calls them.
 //!
 //! A service's `main` is: parse arguments, [`telemetry::init`], [`listen::bind`], open the database, start the service in
 //! a [`lifecycle::Lifecycle`], [`lifecycle::run_until_signal`].
@@ -29,6 +29,8 @@ pub mod request_id;
 pub mod status;
 
 #[cfg(feature = "server")]
+pub mod admission;
+#[cfg(feature = "server")]
 pub mod caller;
 #[cfg(feature = "server")]
 pub mod deadline;
@@ -45,6 +47,8 @@ pub mod telemetry;
 #[cfg(feature = "server")]
 pub mod trace_context;
 
+#[cfg(feature = "database")]
+pub mod audit;
 #[cfg(feature = "database")]
 pub mod database;
 #[cfg(feature = "database")]

@@ -5,7 +5,7 @@
 //! connection is a task of the scope: the soft token stops accepting and says GOAWAY, the hard token closes what is left.
 //!
 //! Every server also answers health checks ([`crate::health`]), server reflection v1 and v1alpha for exactly the services
-//! it has, and wraps every RPC in the caller, trace and deadline layers. Requests may have up to 4 MiB (tonic's default).
+//! it has, and wraps every RPC in the caller, trace, admission and deadline layers. Requests may have up to 4 MiB (tonic's default).
 //!
 //! Memory per idle connection is kept small: HTTP/2 windows stay at their defaults, and the bytes that wait for one slow
 //! stream are bounded by [`SEND_BUFFER`] and one message. It must know nothing of what the services do.
@@ -38,6 +38,7 @@ use tonic::{body::Body, server::NamedService, service::Routes, transport::server
 use tower::{Layer as _, Service, ServiceExt as _};
 
 use crate::{
+    admission::{Admission, AdmissionLayer},
     caller::{Anonymous, AnonymousLayer},
     deadline::{DeadlineLayer, Deadlines},
     entropy::Entropy,
@@ -50,24 +51,44 @@ use crate::{
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// The length of that preface, in bytes. What is shorter is no HTTP/2.
 const PREFACE: usize = 24;
-/// How often an idle connection is asked whether its client still lives.
-const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
-/// How long the client has for its answer.
-const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(20);
 /// How many RPCs one connection may have open.
 const MAX_STREAMS: u32 = 1_024;
+/// How many RPCs may be under way at once, streams that have begun not counted, unless [`Server::max_calls`] says otherwise.
+/// A submission that waits for its outcome takes 2 s at most: so there may be 8,000 of those in a second.
+pub const MAX_CALLS: usize = 16_384;
 /// How many bytes may wait for one stream before the next message is asked for.
 pub const SEND_BUFFER: usize = 64 * 1024;
 /// How long to wait when the system has no more file descriptors, or the like.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-type Stack = Anonymous<Traced<Deadlines<Routes>>>;
+type Stack = Anonymous<Traced<Admission<Deadlines<Routes>>>>;
+
+/// How a side of a connection finds out that the other has gone without a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// How often a silent connection is asked whether the other side still lives.
+    pub interval: Duration,
+    /// How long the other side has for its answer; then the connection is closed.
+    pub timeout: Duration,
+}
+
+impl Default for KeepAlive {
+    fn default() -> Self {
+        Self {
+            interval: Duration::from_secs(30),
+            timeout: Duration::from_secs(20),
+        }
+    }
+}
 
 /// Collects services, then serves them.
 #[derive(Debug)]
 pub struct Server {
     routes: Routes,
     names: Vec<&'static str>,
+    streams: Vec<&'static str>,
+    max_calls: usize,
+    keep_alive: KeepAlive,
     readiness: Readiness,
     entropy: Entropy,
 }
@@ -78,6 +99,9 @@ impl Server {
         Self {
             routes: Routes::default(),
             names: Vec::new(),
+            streams: Vec::new(),
+            max_calls: MAX_CALLS,
+            keep_alive: KeepAlive::default(),
             readiness,
             entropy,
         }
@@ -101,6 +125,27 @@ impl Server {
         self
     }
 
+    /// Says of which RPCs, by path, the response is a long-lived stream: those count as under way only until it begins.
+    #[must_use]
+    pub fn streams(mut self, paths: &[&'static str]) -> Self {
+        self.streams.extend_from_slice(paths);
+        self
+    }
+
+    /// How many RPCs may be under way at once; default [`MAX_CALLS`]. One more is refused with `RESOURCE_EXHAUSTED`.
+    #[must_use]
+    pub fn max_calls(mut self, calls: usize) -> Self {
+        self.max_calls = calls;
+        self
+    }
+
+    /// How it finds out that a client has gone without a word.
+    #[must_use]
+    pub fn keep_alive(mut self, keep_alive: KeepAlive) -> Self {
+        self.keep_alive = keep_alive;
+        self
+    }
+
     /// Starts serving in `lifecycle` and answers with the address. The listener is closed by the soft token, every
     /// connection by the hard one at the latest.
     pub fn serve(self, listener: TcpListener, lifecycle: &Lifecycle) -> io::Result<SocketAddr> {
@@ -109,8 +154,13 @@ impl Server {
             .routes
             .add_service(health::server(self.readiness.clone(), lifecycle.soft().clone()));
         let routes = with_reflection(routes, &self.names)?.prepare();
-        let stack = AnonymousLayer.layer(TraceLayer::new(self.entropy).layer(DeadlineLayer.layer(routes)));
-        lifecycle.spawn("accept connections", accept(listener, stack, lifecycle.clone()));
+        let admitted = AdmissionLayer::new(self.max_calls, &self.streams).layer(DeadlineLayer.layer(routes));
+        let stack = AnonymousLayer.layer(TraceLayer::new(self.entropy).layer(admitted));
+        let http = http(lifecycle, self.keep_alive);
+        lifecycle.spawn(
+            "accept connections",
+            accept(listener, stack, http, lifecycle.clone()),
+        );
         Ok(address)
     }
 }
@@ -142,8 +192,8 @@ fn with_reflection(routes: Routes, names: &[&'static str]) -> io::Result<Routes>
         ))
 }
 
-async fn accept(listener: TcpListener, stack: Stack, lifecycle: Lifecycle) {
-    let http = Arc::new(http(&lifecycle));
+async fn accept(listener: TcpListener, stack: Stack, http: Builder<Owned>, lifecycle: Lifecycle) {
+    let http = Arc::new(http);
     loop {
         let accepted = tokio::select! {
             biased;
@@ -172,7 +222,7 @@ async fn accept(listener: TcpListener, stack: Stack, lifecycle: Lifecycle) {
     }
 }
 
-fn http(lifecycle: &Lifecycle) -> Builder<Owned> {
+fn http(lifecycle: &Lifecycle, keep_alive: KeepAlive) -> Builder<Owned> {
     let mut builder = Builder::new(Owned(lifecycle.clone()));
     // HTTP/1 is let in only as far as the first bytes: telling the two apart is what lets a connection that has not said
     // anything yet be ended softly.
@@ -183,8 +233,8 @@ fn http(lifecycle: &Lifecycle) -> Builder<Owned> {
     builder
         .http2()
         .timer(TokioTimer::new())
-        .keep_alive_interval(KEEP_ALIVE_INTERVAL)
-        .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
+        .keep_alive_interval(keep_alive.interval)
+        .keep_alive_timeout(keep_alive.timeout)
         .max_concurrent_streams(MAX_STREAMS)
         .max_send_buf_size(SEND_BUFFER);
     builder

@@ -2,13 +2,20 @@
 //! times faster than one transaction each.
 //!
 //! One task per process takes what waits, up to a bound, and stores it as a group. A group that fails is tried again item
-//! by item, so that only the culprit sees its error. The task owns what it was given: a caller that goes away takes nothing
-//! back. It must know nothing of requests or responses.
+//! by item, so that only the culprit sees its error.
+//!
+//! What waits is bounded in bytes and in time. Until its group begins, a submission is its caller's: one whose caller is
+//! gone (its deadline has passed, its connection broke) is not begun, and one that waited too long is refused and not begun
+//! either. From then on it is the task's: a caller that goes away takes nothing back. It must know nothing of requests or
+//! responses.
 
 use std::{sync::Arc, time::Duration};
 
 use emend_runtime::{Error, store::StoreError};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
+    time::timeout,
+};
 
 use crate::{
     config::CommitConfig,
@@ -29,6 +36,8 @@ type Results = Vec<Result<(NewFeedback, Inserted), Error>>;
 #[derive(Debug)]
 struct Job {
     items: Vec<NewFeedback>,
+    /// Told when its group begins; who does not listen any more wants nothing stored.
+    begun: oneshot::Sender<()>,
     results: oneshot::Sender<Results>,
     /// Given back once the job is done.
     _room: OwnedSemaphorePermit,
@@ -40,6 +49,7 @@ pub(crate) struct Committer {
     jobs: mpsc::UnboundedSender<Job>,
     room: Arc<Semaphore>,
     queue_kib: usize,
+    queue_time: Duration,
 }
 
 /// The committer's task.
@@ -66,6 +76,7 @@ impl Committer {
             jobs: sender,
             room: Arc::new(Semaphore::new(queue_kib)),
             queue_kib,
+            queue_time: config.queue_time,
         };
         (
             committer,
@@ -80,32 +91,48 @@ impl Committer {
     }
 
     /// Stores all items of one caller in one go, together with those of others, and answers for each. Refuses at once where
-    /// too much waits already.
+    /// too much waits already, and later where it waited too long. What is refused is not stored, and neither is that of a
+    /// caller that goes away while it waits.
     pub(crate) async fn store(&self, items: Vec<NewFeedback>) -> Result<Results, Error> {
         let bytes: usize = items
             .iter()
             .map(|item| item.event.payload.len().max(MIN_COST))
             .sum();
         let cost = u32::try_from((bytes / 1024).min(self.queue_kib)).unwrap_or(u32::MAX);
-        let room =
-            Arc::clone(&self.room)
-                .try_acquire_many_owned(cost)
-                .map_err(|_| Error::ResourceExhausted {
-                    reason: "TOO_MANY_SUBMISSIONS",
-                    message: "more submissions are waiting than can be stored soon".to_owned(),
-                    retry_after: Some(RETRY_AFTER),
-                })?;
+        let room = Arc::clone(&self.room)
+            .try_acquire_many_owned(cost)
+            .map_err(|_| too_many())?;
+        let (begun, mut beginning) = oneshot::channel();
         let (results, stored) = oneshot::channel();
-        let stopped = || Error::unavailable("STOPPING", "the service is stopping");
         self.jobs
             .send(Job {
                 items,
+                begun,
                 results,
                 _room: room,
             })
             .map_err(|_| stopped())?;
+        if let Ok(begun) = timeout(self.queue_time, &mut beginning).await {
+            begun.map_err(|_| stopped())?;
+        } else {
+            // From here on it can't begin any more. It may have at this very moment.
+            beginning.close();
+            beginning.try_recv().map_err(|_| too_many())?;
+        }
         stored.await.map_err(|_| stopped())
     }
+}
+
+fn too_many() -> Error {
+    Error::ResourceExhausted {
+        reason: "TOO_MANY_SUBMISSIONS",
+        message: "more submissions are waiting than can be stored soon".to_owned(),
+        retry_after: Some(RETRY_AFTER),
+    }
+}
+
+fn stopped() -> Error {
+    Error::unavailable("STOPPING", "the service is stopping")
 }
 
 impl CommitWorker {
@@ -122,12 +149,19 @@ impl CommitWorker {
         let (mut items, mut owners) = (Vec::new(), Vec::with_capacity(group.len()));
         for Job {
             items: own,
+            begun,
             results,
             _room: room,
         } in group
         {
+            if begun.send(()).is_err() {
+                continue;
+            }
             owners.push((own.len(), results, room));
             items.extend(own);
+        }
+        if items.is_empty() {
+            return true;
         }
         let mut results = self.commit(items).await.into_iter();
         for (count, owner, _room) in owners {
@@ -139,9 +173,11 @@ impl CommitWorker {
 
     /// What waits, up to the bound of a group.
     async fn next_group(&mut self) -> Option<Vec<Job>> {
-        let first = match self.next.take() {
-            Some(job) => job,
-            None => self.jobs.recv().await?,
+        let first = loop {
+            match self.waiting() {
+                Some(job) => break job,
+                None => self.next = Some(self.jobs.recv().await?),
+            }
         };
         let size = |job: &Job| -> (usize, usize) {
             (
@@ -151,7 +187,7 @@ impl CommitWorker {
         };
         let (mut items, mut bytes) = size(&first);
         let mut group = vec![first];
-        while let Ok(job) = self.jobs.try_recv() {
+        while let Some(job) = self.waiting() {
             let (more_items, more_bytes) = size(&job);
             if items + more_items > self.config.group_items || bytes + more_bytes > self.config.group_bytes {
                 self.next = Some(job);
@@ -162,6 +198,16 @@ impl CommitWorker {
             group.push(job);
         }
         Some(group)
+    }
+
+    /// The next job that somebody still wants done, if there is one now.
+    fn waiting(&mut self) -> Option<Job> {
+        loop {
+            let job = self.next.take().or_else(|| self.jobs.try_recv().ok())?;
+            if !job.begun.is_closed() {
+                return Some(job);
+            }
+        }
     }
 
     async fn commit(&self, mut items: Vec<NewFeedback>) -> Results {
@@ -327,9 +373,8 @@ mod tests {
             ..CommitConfig::default()
         })
         .await;
-        for count in [3, 2, 10, 1] {
-            drop(bench.begin((0..count).map(|n| feedback(&n.to_string())).collect()));
-        }
+        let waiting =
+            [3, 2, 10, 1].map(|count| bench.begin((0..count).map(|n| feedback(&n.to_string())).collect()));
         let mut sizes = Vec::new();
         for _ in 0..4 {
             let before = bench.stored().await;
@@ -337,14 +382,14 @@ mod tests {
             sizes.push(bench.stored().await - before);
         }
         assert_eq!(sizes, [3, 2, 10, 1]);
+        drop(waiting);
 
         let mut bench = Bench::new(CommitConfig {
             group_bytes: 1,
             ..CommitConfig::default()
         })
         .await;
-        drop(bench.begin(vec![feedback("a")]));
-        drop(bench.begin(vec![feedback("b")]));
+        let _waiting = ["a", "b"].map(|phrase| bench.begin(vec![feedback(phrase)]));
         assert!(bench.worker.run_once().await);
         assert_eq!(bench.stored().await, 1);
     }
@@ -424,13 +469,70 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_caller_that_goes_away_takes_nothing_back() {
-        let mut bench = Bench::new(CommitConfig::default()).await;
-        drop(bench.begin(vec![feedback("gone")]));
-        let staying = bench.begin(vec![feedback("here")]);
+    async fn what_a_caller_wanted_who_went_away_while_it_waited_is_not_begun() {
+        let mut bench = Bench::new(CommitConfig {
+            group_items: 2,
+            queue_bytes: 3 * MIN_COST,
+            ..CommitConfig::default()
+        })
+        .await;
+        let gone = ["a", "b", "c"].map(|phrase| bench.begin(vec![feedback(phrase)]));
+        assert!(bench.begin(vec![feedback("no room")]).await.is_err());
+        drop(gone);
+        // They still have their room, and give it back without a group of their own.
+        let idle = bench.worker.run_once().now_or_never();
+        assert_eq!(idle, None, "there is nothing to store");
+        let staying = [
+            bench.begin(vec![feedback("here")]),
+            bench.begin(vec![feedback("here too")]),
+        ];
         assert!(bench.worker.run_once().await);
-        assert!(staying.await.is_ok());
-        assert_eq!(bench.stored().await, 2);
+        for answer in join_all(staying).await {
+            assert!(answer.is_ok());
+        }
+        assert_eq!((bench.stored().await, bench.hand_over.len()), (2, 2));
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_goes_away_once_its_group_has_begun_takes_nothing_back() {
+        let Bench {
+            database,
+            hand_over,
+            committer,
+            mut worker,
+        } = Bench::new(CommitConfig::default()).await;
+        let mut leaving = Box::pin(committer.store(vec![feedback("a")]));
+        assert!((&mut leaving).now_or_never().is_none());
+        let mut step = Box::pin(worker.run_once());
+        assert!((&mut step).now_or_never().is_none(), "it is being stored");
+        drop(leaving);
+        assert!(step.await);
+        assert_eq!(hand_over.len(), 1);
+        database.close().await;
+    }
+
+    #[tokio::test]
+    async fn what_waits_too_long_is_refused_and_not_begun() {
+        let mut bench = Bench::new(CommitConfig::default()).await;
+        tokio::time::pause();
+        let late = bench.begin(vec![feedback("late")]);
+        tokio::time::advance(CommitConfig::default().queue_time + Duration::from_millis(1)).await;
+        let refused = late.now_or_never().expect("it is refused").unwrap_err();
+        assert!(
+            matches!(
+                refused,
+                Error::ResourceExhausted {
+                    retry_after: Some(_),
+                    ..
+                }
+            ),
+            "{refused}"
+        );
+        tokio::time::resume();
+        let next = bench.begin(vec![feedback("next")]);
+        assert!(bench.worker.run_once().await);
+        assert!(next.await.is_ok());
+        assert_eq!((bench.stored().await, bench.hand_over.len()), (1, 1));
     }
 
     #[tokio::test]
@@ -472,15 +574,17 @@ mod tests {
 
     #[tokio::test]
     async fn it_ends_when_nobody_can_ask_any_more_and_stores_what_was_asked() {
+        let bench = Bench::new(CommitConfig::default()).await;
+        let asked = bench.begin(vec![feedback("a")]);
         let Bench {
             database,
             committer,
             mut worker,
             ..
-        } = Bench::new(CommitConfig::default()).await;
-        assert!(committer.store(vec![feedback("a")]).now_or_never().is_none());
+        } = bench;
         drop(committer);
         assert!(worker.run_once().await);
+        assert!(asked.await.is_ok());
         assert!(!worker.run_once().await);
         database.advance(3_600).await;
         assert_eq!(database.store.claim(9, lease()).await.unwrap().len(), 1);

@@ -4,7 +4,11 @@
 
 use std::{fmt, str::FromStr, time::Duration};
 
-use emend_runtime::{BackoffConfig, database::DatabaseUrl};
+use emend_runtime::{
+    BackoffConfig,
+    database::DatabaseUrl,
+    serve::{KeepAlive, MAX_CALLS},
+};
 use tonic::transport::Endpoint;
 
 /// How one feedback-svc is set up.
@@ -22,6 +26,10 @@ pub struct Config {
     pub relay: RelayConfig,
     /// For how long a request id makes a submission safe to repeat; at least 7 days.
     pub request_id_retention: Duration,
+    /// How many calls may be under way at once; one more is refused with `RESOURCE_EXHAUSTED`.
+    pub max_calls: usize,
+    /// How it finds out that a client has gone without a word.
+    pub keep_alive: KeepAlive,
 }
 
 impl Config {
@@ -34,6 +42,8 @@ impl Config {
             commit: CommitConfig::default(),
             relay: RelayConfig::default(),
             request_id_retention: Duration::from_hours(8 * 24),
+            max_calls: MAX_CALLS,
+            keep_alive: KeepAlive::default(),
         }
     }
 }
@@ -48,6 +58,9 @@ pub struct CommitConfig {
     /// Most bytes that wait for their commit; beyond it submissions are refused with `RESOURCE_EXHAUSTED`. A submission
     /// counts as 4 KiB at least.
     pub queue_bytes: usize,
+    /// How long a submission may wait until its commit begins; beyond it, too, it is refused with `RESOURCE_EXHAUSTED`. So
+    /// who is answered is answered soon, however slow the database is.
+    pub queue_time: Duration,
 }
 
 impl Default for CommitConfig {
@@ -56,6 +69,7 @@ impl Default for CommitConfig {
             group_items: 128,
             group_bytes: 2 * 1024 * 1024,
             queue_bytes: 32 * 1024 * 1024,
+            queue_time: Duration::from_secs(2),
         }
     }
 }
@@ -77,6 +91,8 @@ pub struct RelayConfig {
     pub queue_events: usize,
     /// How long learning-svc may take to answer a batch; well below the lease.
     pub answer_timeout: Duration,
+    /// How it finds out that learning-svc has gone without a word.
+    pub keep_alive: KeepAlive,
     /// How long an event waits after a refusal that is worth another try.
     pub retry: BackoffConfig,
     /// How long a worker waits while learning-svc is away.
@@ -93,6 +109,10 @@ impl Default for RelayConfig {
             batch_bytes: 1024 * 1024,
             queue_events: 4096,
             answer_timeout: Duration::from_secs(10),
+            keep_alive: KeepAlive {
+                interval: Duration::from_secs(10),
+                timeout: Duration::from_secs(5),
+            },
             retry: BackoffConfig {
                 initial: Duration::from_millis(200),
                 max: Duration::from_mins(1),

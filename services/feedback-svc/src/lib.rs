@@ -13,6 +13,7 @@
 //! file belongs to one process.
 
 mod app;
+pub mod audit;
 mod committer;
 pub mod config;
 mod domain;
@@ -117,6 +118,7 @@ pub async fn start(
         config.learning.endpoint(),
         lifecycle.clone(),
         config.relay.answer_timeout,
+        config.relay.keep_alive,
     );
     let Parts {
         endpoint,
@@ -132,6 +134,8 @@ pub async fn start(
     );
     let address = Server::new(readiness.clone(), entropy.clone())
         .add_service(FeedbackServiceServer::new(endpoint), &[DATABASE, RELAY])
+        .max_calls(config.max_calls)
+        .keep_alive(config.keep_alive)
         .serve(listener, &lifecycle)
         .context("can't serve")?;
 

@@ -2,7 +2,10 @@
 //!
 //! It must know nothing of command lines.
 
-use emend_runtime::database::{DatabaseUrl, PostgresUrl};
+use emend_runtime::{
+    database::{DatabaseUrl, PostgresUrl},
+    serve::{KeepAlive, MAX_CALLS},
+};
 
 use crate::stream::Settings;
 
@@ -20,6 +23,10 @@ pub struct Config {
     pub ingest_workers: usize,
     /// How the update stream behaves.
     pub stream: Settings,
+    /// How many calls may be under way at once, streams not counted; one more is refused with `RESOURCE_EXHAUSTED`.
+    pub max_calls: usize,
+    /// How it finds out that a client has gone without a word.
+    pub keep_alive: KeepAlive,
 }
 
 impl Config {
@@ -35,6 +42,8 @@ impl Config {
             connections,
             ingest_workers,
             stream: Settings::default(),
+            max_calls: MAX_CALLS,
+            keep_alive: KeepAlive::default(),
         }
     }
 }

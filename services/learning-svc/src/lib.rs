@@ -3,12 +3,14 @@
 //! * [`store`]: what is kept, behind ports that use cases shape, on SQLite or PostgreSQL.
 //! * [`app`]: the use cases; each is one transaction, from its first read to its commit.
 //! * [`stream`]: what subscribers and readers see of the log.
+//! * [`audit`]: whether what is stored agrees with itself.
 //! * [`grpc`]: requests in, one use case, responses out.
 //!
 //! [`start`] runs one replica; `main` is its command line. Any number of replicas share one PostgreSQL database; a SQLite
 //! file belongs to one process.
 
 pub mod app;
+pub mod audit;
 pub mod config;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -53,6 +55,11 @@ use crate::{
 const LOG: &str = "log";
 /// What every service of this process needs to be ready.
 const NEEDS: &[&str] = &[DATABASE, LOG, REEVALUATION];
+/// What is answered with a long-lived stream.
+const STREAMS: [&str; 2] = [
+    "/emend.learning.v1.SubscriptionService/Subscribe",
+    "/emend.learning.v1.IngestService/Ingest",
+];
 
 /// What the service does not make itself.
 #[derive(Debug, Clone)]
@@ -197,6 +204,9 @@ pub async fn start(
             NEEDS,
         )
         .add_service(PolicyServiceServer::new(Policies::new(app.clone())), NEEDS)
+        .streams(&STREAMS)
+        .max_calls(config.max_calls)
+        .keep_alive(config.keep_alive)
         .serve(listener, &lifecycle)
         .context("can't serve")?;
     tracing::info!(%address, database = %config.database, "learning-svc serves");

@@ -3,7 +3,6 @@
 pub mod clients;
 pub mod deployment;
 pub mod dice;
-pub mod gateway;
 pub mod held;
 pub mod load;
 pub mod node;
@@ -15,17 +14,21 @@ pub mod start;
 pub mod stored;
 pub mod subscriber;
 pub mod system;
+pub mod tamper;
+pub mod valve;
 pub mod wait;
+pub mod wary;
 
+pub use crate::faults::proxy::{self as gateway, Gateway};
 pub use clients::{Feedback, Learning};
 pub use dice::Dice;
-pub use gateway::Gateway;
 pub use held::{Held, Key};
 pub use rpc::{answered, refused};
 pub use says::{NAMESPACE, alias, phrase, prohibit, says, verb};
 pub use stored::Stored;
 pub use subscriber::{Heard, Subscriber};
 pub use system::{Database, System};
+pub use valve::{Flow, Valve};
 pub use wait::{eventually, within};
 
 /// Stamps each test on both databases, with a system of one replica of each service. On PostgreSQL it is skipped, with one

@@ -9,7 +9,9 @@ use std::{
     time::Duration,
 };
 
-use emend_client::{Events, LearnedView, NodeHandle, Observed, Subscriber, SubscriberEvent};
+use emend_client::{
+    Events, LearnedView, NodeHandle, Observed, Subscriber, SubscriberBuilder, SubscriberEvent,
+};
 use emend_core::{Kind, Namespace, Revision, UserId};
 use emend_proto::common::v1::ResourceValue;
 use emend_runtime::{BackoffConfig, Lifecycle, lifecycle::Shutdown};
@@ -19,6 +21,7 @@ use super::{
     held::{Held, Key},
     says::maps_to,
     wait::{eventually, holds, within},
+    wary,
 };
 
 /// A node at work. It goes when it is dropped.
@@ -47,8 +50,26 @@ impl Node {
     /// # Panics
     /// If its settings are refused.
     pub async fn start_from(address: impl fmt::Display, id: &str, copy: Option<PathBuf>) -> Self {
-        let lifecycle = Lifecycle::new();
-        let mut builder = Subscriber::builder(format!("http://{address}"), id)
+        let mut builder = Self::builder(address, id);
+        if let Some(path) = copy {
+            builder = builder.copy(path);
+        }
+        Self::spawn(builder).await
+    }
+
+    /// One that soon finds out that the other side has gone without a word, for networks on which that happens.
+    ///
+    /// # Panics
+    /// If its settings are refused.
+    pub async fn start_wary(address: impl fmt::Display, id: &str) -> Self {
+        let builder = Self::builder(address, id)
+            .keep_alive(wary::INTERVAL, wary::TIMEOUT)
+            .connect_timeout(wary::INTERVAL + wary::TIMEOUT);
+        Self::spawn(builder).await
+    }
+
+    fn builder(address: impl fmt::Display, id: &str) -> SubscriberBuilder {
+        Subscriber::builder(format!("http://{address}"), id)
             .include_user_scoped(true)
             .bookmark_interval(Duration::from_secs(1))
             .copy_interval(Duration::from_millis(10))
@@ -56,10 +77,11 @@ impl Node {
                 initial: Duration::from_millis(10),
                 max: Duration::from_millis(200),
                 ..BackoffConfig::default()
-            });
-        if let Some(path) = copy {
-            builder = builder.copy(path);
-        }
+            })
+    }
+
+    async fn spawn(builder: SubscriberBuilder) -> Self {
+        let lifecycle = Lifecycle::new();
         let (handle, events) = builder.spawn_observed(&lifecycle).await.expect("valid settings");
         Self {
             handle,
@@ -154,6 +176,17 @@ impl Node {
     /// # Panics
     /// If it does not.
     pub fn assert_answers_by(&self, stored: &BTreeMap<Key, Held>, others: &[&str]) {
+        let wrong = self.differences(stored, others);
+        assert!(wrong.is_empty(), "{wrong:#?}");
+        assert!(!self.view().staleness().in_doubt, "its digests are the server's");
+    }
+
+    /// For which keys it does not answer by what is stored, and how.
+    ///
+    /// # Panics
+    /// If a stored key or value is not valid.
+    pub fn differences(&self, stored: &BTreeMap<Key, Held>, others: &[&str]) -> Vec<String> {
+        let mut wrong = Vec::new();
         let namespaces: BTreeSet<&str> = stored.keys().map(|key| key.namespace.as_str()).collect();
         let mut users: BTreeSet<&str> = stored.keys().map(|key| key.user_id.as_str()).collect();
         users.insert("");
@@ -168,15 +201,17 @@ impl Node {
                 .flat_map(|phrase| users.iter().map(move |user| (phrase, user)))
             {
                 for kind in [Kind::InvocationPhrase, Kind::EntityAlias] {
-                    assert_eq!(
-                        self.answer(namespace, kind, phrase, user),
-                        expected(stored, namespace, kind, phrase, user),
-                        "for {kind} {phrase:?} of {user:?} in {namespace}"
-                    );
+                    let answer = self.answer(namespace, kind, phrase, user);
+                    let expected = expected(stored, namespace, kind, phrase, user);
+                    if answer != expected {
+                        wrong.push(format!(
+                            "for {kind} {phrase:?} of {user:?} in {namespace}: {answer:?}, should be {expected:?}"
+                        ));
+                    }
                 }
             }
         }
-        assert!(!self.view().staleness().in_doubt, "its digests are the server's");
+        wrong
     }
 }
 

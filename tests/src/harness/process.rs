@@ -157,14 +157,52 @@ impl Process {
         self.child.kill().await.expect("a running process can be killed");
     }
 
+    /// Its resident memory, in bytes, as Linux counts it.
+    ///
+    /// # Panics
+    /// If it has ended.
+    pub fn resident(&self) -> u64 {
+        let status = std::fs::read_to_string(self.of_the_system("status")).expect("the process runs");
+        let kibibytes = status.lines().find_map(|line| {
+            line.strip_prefix("VmRSS:")?
+                .trim()
+                .strip_suffix(" kB")?
+                .parse::<u64>()
+                .ok()
+        });
+        kibibytes.expect("Linux tells it") * 1024
+    }
+
+    /// How many files and sockets it has open, as Linux counts them.
+    ///
+    /// # Panics
+    /// If it has ended.
+    pub fn open_files(&self) -> usize {
+        let files = std::fs::read_dir(self.of_the_system("fd")).expect("the process runs");
+        files.count()
+    }
+
+    fn of_the_system(&self, what: &str) -> PathBuf {
+        let id = self.child.id().expect("the process runs");
+        Path::new("/proc").join(id.to_string()).join(what)
+    }
+
     /// Asks it to end, as a supervisor does.
     ///
     /// # Panics
     /// If it has ended.
     pub async fn terminate(&self) {
+        self.signal("TERM").await;
+    }
+
+    /// Sends it a signal, by the name that kill(1) knows.
+    ///
+    /// # Panics
+    /// If it has ended.
+    pub async fn signal(&self, name: &str) {
         let id = self.child.id().expect("the process runs");
         let sent = Command::new("kill")
-            .args(["-TERM", &id.to_string()])
+            .args([&format!("-{name}"), &id.to_string()])
             .status()
             .await;
         assert!(sent.is_ok_and(|status| status.success()), "the signal is sent");
@@ -178,6 +216,14 @@ impl Process {
         let status = tokio::time::timeout(PATIENCE, self.child.wait()).await;
         let status = status.unwrap_or_else(|_| panic!("{} does not end:\n{}", self.name, self.output));
         status.expect("an exit status")
+    }
+
+    /// Its number in the system.
+    ///
+    /// # Panics
+    /// If it has ended.
+    pub fn id(&self) -> u32 {
+        self.child.id().expect("the process runs")
     }
 
     /// All it wrote so far, for failures.
@@ -276,5 +322,48 @@ pub async fn run(name: &str, mut command: Command) -> Result<String, String> {
     } else {
         let err = String::from_utf8_lossy(&output.stderr);
         Err(format!("{name} ended with {}:\n{out}{err}", output.status))
+    }
+}
+
+/// What a command did that ran to its end.
+#[derive(Debug)]
+pub struct Ran {
+    /// Its exit code.
+    pub code: i32,
+    /// What it wrote on standard output.
+    pub stdout: String,
+    /// What it wrote on standard error.
+    pub stderr: String,
+}
+
+impl Ran {
+    /// Its one JSON document.
+    ///
+    /// # Panics
+    /// If it wrote another thing.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+}
+
+/// Runs the `emend` command to its end.
+///
+/// # Panics
+/// If it can't be run, or was killed.
+pub async fn emend(arguments: &[&str]) -> Ran {
+    let mut command = Command::new(binary("emend").await);
+    command
+        .args(arguments)
+        .env_remove("EMEND_DATABASE_URL")
+        .env_remove("EMEND_DATA_DIR")
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    let output = within("emend runs", command.output())
+        .await
+        .expect("emend can be run");
+    Ran {
+        code: output.status.code().expect("it was not killed"),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use emend_runtime::{Entropy, Lifecycle, SystemClock, lifecycle::Shutdown};
+use emend_runtime::{Entropy, Lifecycle, SystemClock, lifecycle::Shutdown, serve::KeepAlive};
 use tokio::net::TcpListener;
 
 use super::wait::within;
@@ -16,7 +16,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// More than any good shut-down takes.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// What learning-svc is started with, where tests differ from its defaults.
+/// What the services are started with, where tests differ from their defaults.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     /// How many deletions are remembered.
@@ -25,6 +25,10 @@ pub struct Settings {
     pub retention_interval: Option<Duration>,
     /// How long a stream lives.
     pub max_stream_age: Option<Duration>,
+    /// How both services find out that the other side of a connection has gone without a word.
+    pub keep_alive: Option<KeepAlive>,
+    /// How many calls learning-svc takes on at once.
+    pub max_calls: Option<usize>,
 }
 
 /// A running service.
@@ -71,7 +75,7 @@ async fn listener() -> TcpListener {
 ///
 /// # Panics
 /// If it does not start.
-pub async fn feedback(database_url: &str, learning: SocketAddr) -> Running {
+pub async fn feedback(database_url: &str, learning: SocketAddr, settings: &Settings) -> Running {
     let lifecycle = Lifecycle::new();
     let environment = feedback_svc::Environment {
         lifecycle: lifecycle.clone(),
@@ -79,15 +83,14 @@ pub async fn feedback(database_url: &str, learning: SocketAddr) -> Running {
         entropy: Entropy::system(),
     };
     let learning = learning.to_string().parse().expect("an address");
-    let config = feedback_svc::Config {
-        postgres_connections: CONNECTIONS,
-        relay: feedback_svc::RelayConfig {
-            lease: LEASE,
-            answer_timeout: ANSWER_TIMEOUT,
-            ..feedback_svc::RelayConfig::default()
-        },
-        ..feedback_svc::Config::new(database_url.parse().expect("a database"), learning)
-    };
+    let mut config = feedback_svc::Config::new(database_url.parse().expect("a database"), learning);
+    config.postgres_connections = CONNECTIONS;
+    config.relay.lease = LEASE;
+    config.relay.answer_timeout = ANSWER_TIMEOUT;
+    if let Some(keep_alive) = settings.keep_alive {
+        config.keep_alive = keep_alive;
+        config.relay.keep_alive = keep_alive;
+    }
     let started = feedback_svc::start(config, listener().await, environment).await;
     let handle = started.unwrap_or_else(|error| panic!("feedback-svc does not start: {error:#}"));
     within("feedback-svc is ready", handle.ready()).await;
@@ -114,7 +117,11 @@ pub async fn learning(database_url: &str, settings: &Settings) -> Running {
         max_tombstones,
         retention_interval,
         max_stream_age,
+        keep_alive,
+        max_calls,
     } = settings;
+    config.max_calls = max_calls.unwrap_or(config.max_calls);
+    config.keep_alive = keep_alive.unwrap_or(config.keep_alive);
     let stream = &mut config.stream;
     stream.max_tombstones = max_tombstones.unwrap_or(stream.max_tombstones);
     stream.retention_interval = retention_interval.unwrap_or(stream.retention_interval);

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use emend_audit::Databases;
 use emend_runtime::testing::{TestDatabase, TestPostgres};
 use tempfile::TempDir;
 
@@ -92,6 +93,18 @@ impl Database {
         }
     }
 
+    /// Both services' databases, for an audit.
+    ///
+    /// # Panics
+    /// Never: these URLs are valid.
+    pub fn databases(&self) -> Databases {
+        let url = |service| self.url(service, None).parse().expect("a database");
+        Databases {
+            feedback: url(Service::Feedback),
+            learning: url(Service::Learning),
+        }
+    }
+
     /// What learning-svc stored.
     pub fn stored(&self) -> Stored {
         match self {
@@ -102,8 +115,27 @@ impl Database {
 }
 
 impl PostgresDatabase {
+    /// The server, for those who make and drop databases.
+    pub fn server_url(&self) -> String {
+        self.server.clone()
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The URL of another database of the server.
+    pub fn url_of(&self, name: &str) -> String {
+        self.url_to(self.address, name)
+    }
+
     /// The server's URL with another address and this database.
     fn url(&self, address: SocketAddr) -> String {
+        self.url_to(address, &self.name)
+    }
+
+    fn url_to(&self, address: SocketAddr, name: &str) -> String {
         let (scheme, rest) = self.server.split_once("://").expect("a URL has a scheme");
         let (authority, tail) = rest.split_once('/').unwrap_or((rest, ""));
         let credentials = authority
@@ -112,7 +144,7 @@ impl PostgresDatabase {
         let parameters = tail
             .split_once('?')
             .map_or(String::new(), |(_, parameters)| format!("?{parameters}"));
-        format!("{scheme}://{credentials}{address}/{}{parameters}", self.name)
+        format!("{scheme}://{credentials}{address}/{name}{parameters}")
     }
 }
 
@@ -126,7 +158,8 @@ pub enum Service {
 }
 
 impl Service {
-    fn file(self) -> &'static str {
+    /// Its file in a data directory.
+    pub fn file(self) -> &'static str {
         match self {
             Self::Feedback => "feedback.db",
             Self::Learning => "learning.db",
@@ -141,6 +174,8 @@ pub struct Replica {
     pub front: Gateway,
     /// Where it reaches its database, on PostgreSQL.
     pub road: Option<Gateway>,
+    /// Where the relay of a feedback-svc reaches its learning-svc.
+    pub onward: Gateway,
     running: Option<Running>,
 }
 
@@ -149,8 +184,17 @@ impl Replica {
         Self {
             front: Gateway::open().await,
             road: database.road().await,
+            onward: Gateway::open().await,
             running: None,
         }
+    }
+
+    /// Where it listens itself: past what is between it and its clients.
+    ///
+    /// # Panics
+    /// If it does not run.
+    pub fn address(&self) -> SocketAddr {
+        self.running.as_ref().expect("it runs").address()
     }
 
     async fn stop(&mut self) {
@@ -169,7 +213,7 @@ pub struct System {
     pub feedback: Vec<Replica>,
     /// Replicas of learning-svc.
     pub learning: Vec<Replica>,
-    /// What learning-svc is started with from now on.
+    /// What the services are started with from now on.
     pub settings: Settings,
     /// Dropped last: the services use it.
     pub database: Database,
@@ -178,19 +222,28 @@ pub struct System {
 impl System {
     /// One replica of each on SQLite.
     pub async fn sqlite() -> Self {
-        Self::start(Database::sqlite(), 1, 1).await
+        Self::start(Database::sqlite(), 1, 1, Settings::default()).await
     }
 
     /// So many replicas on one PostgreSQL; `None` where there is no server, after the one line that says so.
     pub async fn postgres(feedback: usize, learning: usize) -> Option<Self> {
-        Some(Self::start(Database::postgres().await?, feedback, learning).await)
+        Some(
+            Self::start(
+                Database::postgres().await?,
+                feedback,
+                learning,
+                Settings::default(),
+            )
+            .await,
+        )
     }
 
-    async fn start(database: Database, feedback: usize, learning: usize) -> Self {
+    /// So many replicas on that database; on SQLite one of each.
+    pub async fn start(database: Database, feedback: usize, learning: usize, settings: Settings) -> Self {
         let mut system = Self {
             feedback: Vec::new(),
             learning: Vec::new(),
-            settings: Settings::default(),
+            settings,
             database,
         };
         for index in 0..learning {
@@ -257,8 +310,9 @@ impl System {
     async fn start_feedback_at(&mut self, index: usize) {
         let learning = self.learning[index % self.learning.len()].front.address();
         let replica = &mut self.feedback[index];
+        replica.onward.lead_to(learning);
         let url = self.database.url(Service::Feedback, replica.road.as_ref());
-        let running = start::feedback(&url, learning).await;
+        let running = start::feedback(&url, replica.onward.address(), &self.settings).await;
         replica.front.lead_to(running.address());
         replica.running = Some(running);
     }
@@ -273,9 +327,15 @@ impl System {
     }
 
     /// Stops all, in good order.
-    pub async fn stop(mut self) {
+    pub async fn stop(self) {
+        self.into_database().await;
+    }
+
+    /// Stops all, in good order, and leaves what they stored.
+    pub async fn into_database(mut self) -> Database {
         for replica in self.feedback.iter_mut().chain(&mut self.learning) {
             replica.stop().await;
         }
+        self.database
     }
 }

@@ -24,11 +24,22 @@ use emend_runtime::{
     status::{Explained, from_item_status},
 };
 use tokio::time::{Instant, sleep_until};
-use tonic::{Code, Status, metadata::MetadataMap, transport::Channel};
+use tonic::{
+    Code, Status,
+    metadata::MetadataMap,
+    transport::{Channel, Endpoint},
+};
 
 use self::retry::{next_attempt, retried};
 pub use self::submission::Submission;
 use crate::{ConfigError, ServerAddress};
+
+/// How long a call may take, unless it is set.
+const DEADLINE: Duration = Duration::from_secs(10);
+/// How often a server that is silent while calls are under way is asked whether it still lives, and how long the answer may
+/// take. So who got lost on the way is found out while there is time for another attempt: were that left to the caller, it
+/// would be made with another request id, and might be counted twice.
+const KEEP_ALIVE: (Duration, Duration) = (Duration::from_secs(3), Duration::from_secs(2));
 
 /// Why a call failed. `Display` gives all of it, a line for each violated field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -96,6 +107,7 @@ impl Recorded {
 /// Submits corrections. Clones share one connection.
 #[derive(Debug, Clone)]
 pub struct FeedbackClient {
+    endpoint: Endpoint,
     channel: Channel,
     headers: MetadataMap,
     deadline: Duration,
@@ -107,15 +119,13 @@ impl FeedbackClient {
     /// A client of the feedback-svc at `address`. It connects with the first call, and again when the connection is lost.
     pub fn new(address: impl Into<ServerAddress>) -> Result<Self, ConfigError> {
         let endpoint = address.into().endpoint()?;
-        let endpoint = endpoint
-            .connect_timeout(Duration::from_secs(5))
-            .tcp_nodelay(true)
-            .http2_keep_alive_interval(Duration::from_secs(20))
-            .keep_alive_timeout(Duration::from_secs(10));
+        let endpoint = endpoint.connect_timeout(Duration::from_secs(5)).tcp_nodelay(true);
+        let endpoint = kept_alive(endpoint, KEEP_ALIVE.0, KEEP_ALIVE.1);
         Ok(Self {
             channel: endpoint.connect_lazy(),
+            endpoint,
             headers: MetadataMap::new(),
-            deadline: Duration::from_secs(10),
+            deadline: DEADLINE,
             backoff: BackoffConfig {
                 max: Duration::from_secs(2),
                 ..BackoffConfig::default()
@@ -128,6 +138,15 @@ impl FeedbackClient {
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
+        self
+    }
+
+    /// How often, while calls are under way, the server is asked whether it still lives, and how long the answer may take;
+    /// then the connection is given up and the calls on it are made anew. Default: 3 s, 2 s.
+    #[must_use]
+    pub fn keep_alive(mut self, interval: Duration, timeout: Duration) -> Self {
+        self.endpoint = kept_alive(self.endpoint, interval, timeout);
+        self.channel = self.endpoint.connect_lazy();
         self
     }
 
@@ -314,6 +333,12 @@ impl FeedbackClient {
     fn new_backoff(&self) -> Backoff {
         Backoff::new(self.backoff, self.entropy.clone())
     }
+}
+
+fn kept_alive(endpoint: Endpoint, interval: Duration, timeout: Duration) -> Endpoint {
+    endpoint
+        .http2_keep_alive_interval(interval)
+        .keep_alive_timeout(timeout)
 }
 
 /// What became of each item, one for each that was sent.

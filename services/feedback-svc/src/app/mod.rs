@@ -9,7 +9,10 @@ use std::{sync::Arc, time::Duration};
 
 use emend_core::{Caller, EventId, FeedbackId, Namespace};
 use emend_runtime::{Entropy, Error, Lifecycle, SharedClock};
-use tokio::time::{Instant, sleep};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, sleep},
+};
 
 use crate::{
     committer::Committer,
@@ -34,6 +37,8 @@ pub(crate) struct UseCases {
     waiters: Waiters,
     /// Owns what goes on when its caller has gone away.
     lifecycle: Lifecycle,
+    /// Bounds the retractions that go on so.
+    retractions: Arc<Semaphore>,
     clock: SharedClock,
     entropy: Entropy,
 }
@@ -63,6 +68,7 @@ impl UseCases {
             dispatch,
             waiters,
             lifecycle,
+            retractions: Arc::new(Semaphore::new(retract::AT_ONCE)),
             clock,
             entropy,
         }

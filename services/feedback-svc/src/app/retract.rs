@@ -1,13 +1,17 @@
 //! Taking feedback back.
 //!
 //! What is stored is handed over to the relay by the same task, which no caller can end: else the event of one who goes
-//! away in between would wait for its lease to expire.
+//! away in between would wait for its lease to expire. So there may be only so many of these tasks: before one begins its
+//! caller waits for its turn, not for long, and who goes away then has begun nothing.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use emend_core::{FeedbackId, Namespace};
 use emend_runtime::Error;
-use tokio::{sync::oneshot, time::Instant};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, timeout},
+};
 
 use super::{Origin, UseCases};
 use crate::{
@@ -16,6 +20,13 @@ use crate::{
     relay::dispatch::Reserved,
     store::{Retracted, StoreError},
 };
+
+/// How many retractions are stored at once.
+pub(super) const AT_ONCE: usize = 64;
+/// How long one waits for its turn.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// After which time it may be worth trying again.
+const RETRY_AFTER: Duration = Duration::from_millis(250);
 
 impl UseCases {
     /// Takes a feedback back. Doing so twice answers as the first time. With `until`, waits so long for the outcome.
@@ -40,12 +51,22 @@ impl UseCases {
             event,
         };
         let namespace = retraction.namespace.clone();
+        let turn = timeout(LONGEST_WAIT, Arc::clone(&self.retractions).acquire_owned()).await;
+        let Ok(Ok(turn)) = turn else {
+            return Err(Error::ResourceExhausted {
+                reason: "TOO_MANY_RETRACTIONS",
+                message: "more retractions are waiting than can be stored soon".to_owned(),
+                retry_after: Some(RETRY_AFTER),
+            });
+        };
         let (answer, answered) = oneshot::channel();
         // Owning these use cases it owns a way to the committer: the relay is not drained before it ends.
         let use_cases = Arc::clone(self);
         self.lifecycle.spawn("retract feedback", async move {
+            let stored = use_cases.store_retraction(retraction).await;
+            drop(turn);
             // Whoever asked may be gone; it is stored all the same.
-            let _ = answer.send(use_cases.store_retraction(retraction).await);
+            let _ = answer.send(stored);
         });
         let retracted = answered
             .await
@@ -91,20 +112,15 @@ mod tests {
         waiters::Waiters,
     };
 
-    #[tokio::test]
-    async fn the_event_of_a_caller_that_goes_away_is_handed_over_all_the_same() {
-        let database = TestStore::sqlite().await;
-        let said = feedback("a");
-        stored(&*database.store, &said, None).await;
-        let hand_over = HandOver::new(10);
+    /// Use cases on that store, in that scope.
+    fn use_cases(database: &TestStore, hand_over: &HandOver, lifecycle: &Lifecycle) -> Arc<UseCases> {
         let dispatch = Dispatch::new(hand_over.clone(), Entropy::system(), RelayConfig::default());
         let (committer, _commits) = Committer::new(
             Arc::clone(&database.store),
             dispatch.clone(),
             CommitConfig::default(),
         );
-        let lifecycle = Lifecycle::new();
-        let use_cases = Arc::new(UseCases::new(
+        Arc::new(UseCases::new(
             Arc::clone(&database.store),
             committer,
             dispatch,
@@ -112,15 +128,56 @@ mod tests {
             lifecycle.clone(),
             SystemClock::shared(),
             Entropy::system(),
-        ));
-        let origin = Origin {
+        ))
+    }
+
+    fn origin() -> Origin {
+        Origin {
             caller: Caller::anonymous(),
             traceparent: String::new(),
-        };
+        }
+    }
+
+    #[tokio::test]
+    async fn the_event_of_a_caller_that_goes_away_is_handed_over_all_the_same() {
+        let database = TestStore::sqlite().await;
+        let said = feedback("a");
+        stored(&*database.store, &said, None).await;
+        let (hand_over, lifecycle) = (HandOver::new(10), Lifecycle::new());
+        let use_cases = use_cases(&database, &hand_over, &lifecycle);
+        let origin = origin();
         let mut asked = Box::pin(use_cases.retract(&origin, namespace(), said.id, "oops".into(), None));
         assert!((&mut asked).now_or_never().is_none(), "it takes a while");
         drop(asked);
         eventually("its event is handed over", || async { hand_over.len() == 1 }).await;
+        lifecycle.shutdown(SOON).await;
+    }
+
+    #[tokio::test]
+    async fn only_so_many_are_stored_at_once_and_who_goes_away_before_begins_nothing() {
+        let database = TestStore::sqlite().await;
+        let said = feedback("a");
+        stored(&*database.store, &said, None).await;
+        let (hand_over, lifecycle) = (HandOver::new(10), Lifecycle::new());
+        let use_cases = use_cases(&database, &hand_over, &lifecycle);
+        let all = u32::try_from(AT_ONCE).unwrap();
+        let others = use_cases.retractions.acquire_many(all).await.unwrap();
+        let origin = origin();
+        let ask = || Box::pin(use_cases.retract(&origin, namespace(), said.id, "oops".into(), None));
+
+        let mut gone = ask();
+        assert!((&mut gone).now_or_never().is_none(), "it waits for its turn");
+        drop(gone);
+        tokio::time::pause();
+        let refused = ask().await.unwrap_err();
+        tokio::time::resume();
+        assert_eq!(refused.reason(), "TOO_MANY_RETRACTIONS");
+        drop(others);
+        let before = database.store.feedback(&namespace(), said.id).await.unwrap();
+        assert!(before.unwrap().retraction.is_none(), "nothing was begun");
+
+        assert!(ask().await.unwrap().retraction.is_some());
+        assert_eq!(use_cases.retractions.available_permits(), AT_ONCE);
         lifecycle.shutdown(SOON).await;
     }
 }

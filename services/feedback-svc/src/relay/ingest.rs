@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use emend_proto::learning::v1::{
     Event, EventResult, IngestRequest, IngestResponse, ingest_service_client::IngestServiceClient,
 };
-use emend_runtime::Lifecycle;
+use emend_runtime::{Lifecycle, serve::KeepAlive};
 use tokio::{
     sync::{Mutex, mpsc, oneshot},
     time::timeout,
@@ -30,8 +30,6 @@ use super::{Delivery, DeliveryError};
 
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often a silent connection is asked whether it still lives, and how long the answer may take.
-const KEEP_ALIVE: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(5));
 /// How many batches may wait to be written to the connection.
 const WRITE_QUEUE: usize = 16;
 
@@ -61,11 +59,16 @@ struct UnderWay(Arc<SyncMutex<Option<VecDeque<oneshot::Sender<Answer>>>>>);
 
 impl IngestClient {
     /// A client that connects when it is first used. Its tasks run in `lifecycle`.
-    pub(crate) fn new(endpoint: Endpoint, lifecycle: Lifecycle, answer_timeout: Duration) -> Self {
+    pub(crate) fn new(
+        endpoint: Endpoint,
+        lifecycle: Lifecycle,
+        answer_timeout: Duration,
+        keep_alive: KeepAlive,
+    ) -> Self {
         let endpoint = endpoint
             .connect_timeout(CONNECT_TIMEOUT)
-            .http2_keep_alive_interval(KEEP_ALIVE.0)
-            .keep_alive_timeout(KEEP_ALIVE.1)
+            .http2_keep_alive_interval(keep_alive.interval)
+            .keep_alive_timeout(keep_alive.timeout)
             .keep_alive_while_idle(true)
             .tcp_nodelay(true);
         Self {

@@ -4,13 +4,14 @@
 //! All times are the database's: leases, back-off, retention and accept orders hang on one clock however many replicas
 //! there are. The port must know nothing of gRPC or of how events travel.
 
+pub(crate) mod audit;
 mod chunks;
 #[cfg(test)]
 mod contract;
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) mod memory;
 mod postgres;
-mod rows;
+pub(crate) mod rows;
 mod sqlite;
 
 use std::{fmt::Debug, time::Duration};

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
+pub(crate) mod audited;
 mod history;
 
 use bytes::Bytes;
@@ -76,7 +77,7 @@ impl At<'_> {
 
 /// The parts of a resource key.
 #[derive(Debug, FromRow)]
-pub(super) struct KeyRow {
+pub(crate) struct KeyRow {
     pub contest_id: String,
     pub namespace: String,
     pub kind: i32,
@@ -138,7 +139,7 @@ impl ContestRow {
 }
 
 #[derive(Debug, FromRow)]
-pub(super) struct CandidateRow {
+pub(crate) struct CandidateRow {
     pub candidate_id: String,
     pub contest_id: String,
     pub value: Vec<u8>,
@@ -257,7 +258,7 @@ impl CandidateRecordRow {
 }
 
 #[derive(Debug, FromRow)]
-pub(super) struct BallotRow {
+pub(crate) struct BallotRow {
     pub feedback_id: String,
     pub contest_id: String,
     pub candidate_id: String,

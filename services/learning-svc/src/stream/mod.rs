@@ -36,7 +36,7 @@ use emend_core::{Caller, NodeId};
 use emend_proto::learning::v1 as pb;
 use emend_runtime::{Entropy, Error, Lifecycle, SharedClock, health::Readiness, postgres::PgWake};
 use tokio::{
-    sync::{Notify, watch},
+    sync::{Notify, Semaphore, watch},
     time::{Instant, timeout_at},
 };
 
@@ -97,6 +97,8 @@ struct Inner {
     store: Arc<dyn LogStore>,
     common: Arc<Common>,
     nodes: Nodes,
+    /// Room for streams.
+    room: Arc<Semaphore>,
     settings: Settings,
     woken: Notify,
     ready: watch::Sender<bool>,
@@ -133,6 +135,9 @@ impl Stream {
             store,
             common: Arc::new(common),
             nodes,
+            room: Arc::new(Semaphore::new(
+                settings.max_streams.clamp(1, Semaphore::MAX_PERMITS),
+            )),
             settings,
             woken: Notify::new(),
             ready: watch::Sender::new(false),
@@ -231,9 +236,15 @@ impl Stream {
         }
     }
 
-    /// Opens a stream. UNAVAILABLE where the replica is too far behind the cursor, or is not loaded.
+    /// Opens a stream. UNAVAILABLE where the replica is too far behind the cursor, is not loaded, or has as many streams as
+    /// it may.
     pub async fn subscribe(&self, subscription: Subscription) -> Result<Session, Error> {
-        let Inner { common, nodes, .. } = &*self.0;
+        let Inner {
+            common, nodes, room, ..
+        } = &*self.0;
+        let place = Arc::clone(room).try_acquire_owned().map_err(|_| {
+            Error::unavailable("TOO_MANY_STREAMS", "this replica has as many streams as it may")
+        })?;
         let filter_hash = subscription.filter.hash();
         let start = opening::start(self, subscription.cursor, filter_hash).await?;
         let audience = common
@@ -246,6 +257,7 @@ impl Stream {
             start,
             subscription.bookmark_interval,
             open,
+            place,
         ))
     }
 

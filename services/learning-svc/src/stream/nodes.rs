@@ -30,6 +30,9 @@ use crate::store::log::{Connection, Head, LogStore, NodePage, NodeRow, NodeWrite
 
 /// How many nodes are written in one transaction.
 const WRITE_PAGE: usize = 500;
+/// How many nodes may wait to be written before those that came and went meanwhile are forgotten: with the database away,
+/// nothing else that waits can become more than there are streams.
+const MAX_PENDING: usize = 10_000;
 
 type NodeKey = (NodeId, Caller);
 
@@ -236,8 +239,12 @@ impl Drop for OpenStream {
                 }
                 registry.open.remove(&self.key);
             }
+            let waiting = registry.pending.len();
             let pending = registry.pending.entry(self.key.clone()).or_default();
             pending.connection = merge(pending.connection.take(), Some(Connection::Closed));
+            if waiting > MAX_PENDING && matches!(pending.connection, Some(Connection::OpenedAndClosed(_))) {
+                registry.pending.remove(&self.key);
+            }
         }
         self.nodes.dirty.notify_one();
     }

@@ -115,6 +115,8 @@ pub struct Session {
     ends_at: Instant,
     /// Tells when the stream is gone.
     _open: OpenStream,
+    /// Given back then.
+    _place: OwnedSemaphorePermit,
 }
 
 impl std::fmt::Debug for Session {
@@ -134,6 +136,7 @@ impl Session {
         start: Start,
         bookmark_interval: Duration,
         open: OpenStream,
+        place: OwnedSemaphorePermit,
     ) -> Self {
         let now = Instant::now();
         let ends_at = now + common.max_stream_age.mul_f64(common.entropy.jitter(AGE_JITTER));
@@ -151,6 +154,7 @@ impl Session {
             bookmark_at: now,
             ends_at,
             _open: open,
+            _place: place,
         };
         session.schedule_bookmark(now);
         let due = session.due();

@@ -17,6 +17,8 @@ pub struct Settings {
     pub max_stream_age: Duration,
     /// The longest time that a drained client is asked to wait before it connects again.
     pub max_reconnect_delay: Duration,
+    /// How many streams one replica holds; one more is refused with UNAVAILABLE, and another replica may have room.
+    pub max_streams: usize,
     /// How many snapshots and long updates are sent at once.
     pub transfers: usize,
     /// A transfer that did not get on for so long may be taken away when another waits.
@@ -45,6 +47,7 @@ impl Default for Settings {
             max_wait: Duration::from_secs(5),
             max_stream_age: Duration::from_hours(1),
             max_reconnect_delay: Duration::from_secs(5),
+            max_streams: 20_000,
             transfers: 16,
             transfer_stalls_after: Duration::from_secs(10),
             tombstone_age: SignedDuration::from_hours(7 * 24),

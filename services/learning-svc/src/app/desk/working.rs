@@ -106,16 +106,20 @@ impl Working {
         }
     }
 
+    /// The candidates that are other than they were, and those that are as they were again: these have a history to which
+    /// the next transition is to be added.
     pub(super) fn changed_candidates(&mut self, now: Timestamp) -> Vec<CandidateWrite> {
         let mut changed = Vec::new();
         for candidate in &self.state.candidates {
-            let before = self.before.state.candidate(candidate.id);
-            // Whose ballots changed gets a new version, also where all its figures came out as they were: so it is seen
-            // that they did.
-            if before == Some(candidate) && !self.voted_for.contains(&candidate.id) {
-                continue;
-            }
+            let before = &self.before;
+            let known = before.kept.get(&candidate.id).map(|kept| kept.transitions);
+            let as_before = before.state.candidate(candidate.id) == Some(candidate);
             if let Some(kept) = self.kept.get_mut(&candidate.id) {
+                // Whose ballots changed gets a new version, also where all its figures came out as they were: so it is
+                // seen that they did.
+                if as_before && known == Some(kept.transitions) && !self.voted_for.contains(&candidate.id) {
+                    continue;
+                }
                 kept.version += 1;
                 kept.updated_at = now;
                 changed.push(CandidateWrite {

@@ -14,6 +14,7 @@ use super::{
 
 on_both_databases!(
     retraction_below_the_threshold_withdraws,
+    a_candidate_that_one_group_leaves_as_it_was_can_be_voted_for_again,
     a_retraction_that_overtakes_its_feedback_leaves_nothing_counted,
     a_retraction_in_one_group_with_its_feedback_in_any_order_leaves_nothing_counted,
     redaction_erases_the_reporter_and_keeps_the_counts,
@@ -52,6 +53,29 @@ async fn retraction_below_the_threshold_withdraws(world: &World) {
         (OutcomeState::NoEffect, "RETRACTED")
     );
     assert_eq!(head(&app).await, 2);
+    assert_sound(&app).await;
+}
+
+async fn a_candidate_that_one_group_leaves_as_it_was_can_be_voted_for_again(world: &World) {
+    let app = world.instance().await;
+    let first = world.phrase("ann", "p", "v");
+    one(&app, &first).await;
+    let before = candidate(&app, "p", "v").await;
+
+    // Its one supporter leaves, so it is withdrawn, and another comes, so it waits again: all in one group.
+    apply(&app, &[world.retraction(&first), world.phrase("bob", "p", "v")]).await;
+    let after = candidate(&app, "p", "v").await;
+    assert_eq!(after.candidate, before.candidate, "it is as it was");
+    assert_eq!(
+        after.kept.transitions,
+        before.kept.transitions + 2,
+        "it has more of a history"
+    );
+
+    let last = ["cid", "dee"].map(|reporter| world.phrase(reporter, "p", "v"));
+    let outcomes = apply(&app, &last).await;
+    assert_eq!(state(&outcomes[1]), OutcomeState::Applied);
+    assert_eq!(verb(&app, "p").await.as_deref(), Some("v"));
     assert_sound(&app).await;
 }
 

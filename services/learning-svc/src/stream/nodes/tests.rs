@@ -253,3 +253,18 @@ async fn a_cursor_of_another_life_of_the_log_counts_for_nothing() {
     stream.nodes().run_once().await.unwrap();
     assert_eq!(list(stream.nodes()).await[0].lag_revisions, 1);
 }
+
+#[tokio::test]
+async fn nodes_that_come_and_go_while_nothing_can_be_written_take_bounded_memory() {
+    let log = MemoryLog::new();
+    let stream = replica(&log, Settings::default()).await;
+    let nodes = stream.nodes();
+    let staying = nodes.open(caller("c"), id("staying"), &info("staying"));
+    for n in 0..MAX_PENDING + 100 {
+        drop(nodes.open(caller("c"), id(&format!("node-{n}")), &info("passing")));
+    }
+    assert_eq!(nodes.lock().pending.len(), MAX_PENDING);
+    let known = |id: &str| nodes.lock().pending.contains_key(&(self::id(id), caller("c")));
+    assert!(known("staying") && known("node-0"));
+    drop(staying);
+}

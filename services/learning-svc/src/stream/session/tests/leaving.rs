@@ -125,3 +125,24 @@ async fn a_replica_that_stops_ends_its_streams_and_writes_that_they_have() {
     assert_eq!(page.nodes.len(), 1);
     assert!(!page.nodes[0].connected);
 }
+
+#[tokio::test(start_paused = true)]
+async fn one_stream_more_than_there_may_be_is_refused_until_another_has_gone() {
+    let log = MemoryLog::new();
+    let settings = Settings {
+        max_streams: 2,
+        ..Settings::default()
+    };
+    let replica = replica(&log, settings).await;
+    let held = [
+        Subscriber::open(&replica, everything()).await,
+        Subscriber::open(&replica, everything()).await,
+    ];
+    let refused = replica
+        .subscribe(subscription(everything(), None))
+        .await
+        .unwrap_err();
+    assert_eq!(refused.reason(), "TOO_MANY_STREAMS");
+    drop(held);
+    assert!(replica.subscribe(subscription(everything(), None)).await.is_ok());
+}

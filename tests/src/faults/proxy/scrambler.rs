@@ -1,0 +1,221 @@
+//! A middle between feedback-svc and learning-svc that brings events in any order, more than once, over several
+//! connections, and loses answers to what was applied. Whoever sends through it gets answers in order, as the contract
+//! asks, or none.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use emend_proto::learning::v1::{
+    Event, EventResult, IngestRequest, IngestResponse,
+    ingest_service_client::IngestServiceClient,
+    ingest_service_server::{IngestService, IngestServiceServer},
+};
+use futures::{StreamExt as _, future::try_join_all, stream::BoxStream};
+use tokio::{net::TcpListener, time::sleep};
+use tokio_stream::wrappers::TcpListenerStream;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+use tonic::{
+    Request, Response, Status, Streaming,
+    transport::{Channel, Server},
+};
+
+use crate::harness::{Dice, rpc::channel, within};
+
+/// Over how many connections batches travel.
+const CONNECTIONS: usize = 3;
+/// Into how many pieces a batch is torn at most; each travels on its own.
+const PIECES: usize = 3;
+/// How much later than told a piece is sent, in milliseconds: so later ones overtake it.
+const LATE: usize = 40;
+/// How much later still a piece is sent again.
+const AGAIN: usize = 200;
+/// From how many of the last pieces one may come again at any time.
+const REMEMBERED: usize = 64;
+/// How many batches of one stream are under way at once.
+const UNDER_WAY: usize = 8;
+
+/// See the module. Ends with its value.
+#[derive(Debug)]
+pub struct Scrambler {
+    address: SocketAddr,
+    courier: Arc<Courier>,
+    _serving: AbortOnDropHandle<()>,
+}
+
+/// How often what was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tally {
+    /// Pieces that were sent once more.
+    pub repeated: usize,
+    /// Batches whose answers were lost after they were applied.
+    pub unanswered: usize,
+}
+
+#[derive(Debug)]
+struct Courier {
+    channels: Vec<Channel>,
+    dice: Mutex<Dice>,
+    is_calm: AtomicBool,
+    last: Mutex<VecDeque<Vec<Event>>>,
+    /// What travels although nobody waits for it.
+    repeats: TaskTracker,
+    repeated: AtomicUsize,
+    unanswered: AtomicUsize,
+}
+
+impl Scrambler {
+    /// Starts one that brings events there.
+    ///
+    /// # Panics
+    /// If there is no port.
+    pub async fn start(target: SocketAddr, seed: u64) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        let courier = Arc::new(Courier {
+            channels: (0..CONNECTIONS).map(|_| channel(target)).collect(),
+            dice: Mutex::new(Dice::seeded(seed)),
+            is_calm: AtomicBool::new(false),
+            last: Mutex::default(),
+            repeats: TaskTracker::new(),
+            repeated: AtomicUsize::new(0),
+            unanswered: AtomicUsize::new(0),
+        });
+        let server = Server::builder()
+            .add_service(IngestServiceServer::new(Middle(Arc::clone(&courier))))
+            .serve_with_incoming(TcpListenerStream::new(listener));
+        let serving = tokio::spawn(async move { server.await.expect("it serves until it is dropped") });
+        Self {
+            address,
+            courier,
+            _serving: AbortOnDropHandle::new(serving),
+        }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What it did so far.
+    pub fn so_far(&self) -> Tally {
+        Tally {
+            repeated: self.courier.repeated.load(Ordering::SeqCst),
+            unanswered: self.courier.unanswered.load(Ordering::SeqCst),
+        }
+    }
+
+    /// From now on brings everything once and in order; answers once nothing from before is under way.
+    pub async fn calm(&self) {
+        self.courier.is_calm.store(true, Ordering::SeqCst);
+        self.courier.repeats.close();
+        within("the last repeats have arrived", self.courier.repeats.wait()).await;
+    }
+}
+
+struct Middle(Arc<Courier>);
+
+#[tonic::async_trait]
+impl IngestService for Middle {
+    type IngestStream = BoxStream<'static, Result<IngestResponse, Status>>;
+
+    async fn ingest(
+        &self,
+        request: Request<Streaming<IngestRequest>>,
+    ) -> Result<Response<Self::IngestStream>, Status> {
+        let courier = Arc::clone(&self.0);
+        let answers = request.into_inner().map(move |batch| {
+            let courier = Arc::clone(&courier);
+            async move {
+                let results = courier.carry(batch?.events).await?;
+                Ok(IngestResponse { results })
+            }
+        });
+        Ok(Response::new(answers.buffered(UNDER_WAY).boxed()))
+    }
+}
+
+impl Courier {
+    fn dice<T>(&self, throw: impl FnOnce(&Dice) -> T) -> T {
+        throw(&self.dice.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Brings a batch in pieces and answers for each of its events, in their order.
+    async fn carry(self: Arc<Self>, events: Vec<Event>) -> Result<Vec<EventResult>, Status> {
+        if self.is_calm.load(Ordering::SeqCst) {
+            return bring(&self.channels[0], events).await;
+        }
+        let ids: Vec<String> = events.iter().map(|event| event.event_id.clone()).collect();
+        let pieces = self.dice(|dice| tear(events, dice));
+        for piece in &pieces {
+            self.perhaps_again(piece);
+        }
+        let results = try_join_all(pieces.into_iter().map(|piece| self.late(piece, 0))).await?;
+        if self.dice(|dice| dice.chance(0.1)) {
+            self.unanswered.fetch_add(1, Ordering::SeqCst);
+            return Err(Status::unavailable("the answer is lost on its way"));
+        }
+        let mut results: HashMap<String, EventResult> = results
+            .into_iter()
+            .flatten()
+            .map(|result| (result.event_id.clone(), result))
+            .collect();
+        ids.iter()
+            .map(|id| results.remove(id))
+            .collect::<Option<_>>()
+            .ok_or_else(|| Status::internal("not every event was answered"))
+    }
+
+    /// Remembers a piece, and sends it or one from before once more.
+    fn perhaps_again(self: &Arc<Self>, piece: &[Event]) {
+        let repeat = {
+            let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+            last.push_back(piece.to_vec());
+            if last.len() > REMEMBERED {
+                last.pop_front();
+            }
+            self.dice(|dice| {
+                dice.chance(0.4)
+                    .then(|| last.get(dice.below(last.len())).cloned())
+                    .flatten()
+            })
+        };
+        let Some(repeat) = repeat else { return };
+        self.repeated.fetch_add(1, Ordering::SeqCst);
+        let courier = Arc::clone(self);
+        self.repeats.spawn(async move {
+            // Nobody asked for it; that learning-svc may be away is part of it.
+            let _ = courier.late(repeat, AGAIN).await;
+        });
+    }
+
+    async fn late(&self, piece: Vec<Event>, later: usize) -> Result<Vec<EventResult>, Status> {
+        let (millis, connection) = self.dice(|dice| (dice.below(LATE + later + 1), dice.below(CONNECTIONS)));
+        sleep(Duration::from_millis(millis as u64)).await;
+        bring(&self.channels[connection], piece).await
+    }
+}
+
+/// The events in any order, in some pieces.
+fn tear(mut events: Vec<Event>, dice: &Dice) -> Vec<Vec<Event>> {
+    for last in (1..events.len()).rev() {
+        events.swap(last, dice.below(last + 1));
+    }
+    let pieces = (1 + dice.below(PIECES)).min(events.len().max(1));
+    let size = events.len().div_ceil(pieces).max(1);
+    events.chunks(size).map(<[Event]>::to_vec).collect()
+}
+
+async fn bring(channel: &Channel, events: Vec<Event>) -> Result<Vec<EventResult>, Status> {
+    let mut client = IngestServiceClient::new(channel.clone());
+    let batch = tokio_stream::once(IngestRequest { events });
+    let mut answers = client.ingest(batch).await?.into_inner();
+    let answer = answers.message().await?;
+    Ok(answer.ok_or_else(|| Status::unavailable("no answer"))?.results)
+}

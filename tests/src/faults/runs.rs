@@ -1,0 +1,28 @@
+//! How long runs with faults are, and what they throw their dice with.
+
+use std::env;
+
+/// Whether runs are to be long.
+pub fn is_long() -> bool {
+    env::var_os("EMEND_TEST_LONG").is_some_and(|value| value == "1")
+}
+
+/// One length for every build, another for long runs.
+pub fn short_or_long<T>(short: T, long: T) -> T {
+    if is_long() { long } else { short }
+}
+
+/// The seed of a run: that of `EMEND_TEST_SEED`, or else this. It is printed, so that a run that failed says how it can be
+/// had again.
+///
+/// # Panics
+/// If the variable is no number.
+#[expect(clippy::print_stderr, reason = "shown where a test fails")]
+pub fn seed(of: &str, otherwise: u64) -> u64 {
+    let seed = match env::var("EMEND_TEST_SEED") {
+        Ok(seed) => seed.parse().expect("EMEND_TEST_SEED is a number"),
+        Err(_) => otherwise,
+    };
+    eprintln!("{of}: EMEND_TEST_SEED={seed}");
+    seed
+}

@@ -1,0 +1,276 @@
+//! Backends and an operator on a bad network: they submit, take back and set through the clients that users have, repeat
+//! each until it is acknowledged, and know in the end what must have become of all of it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use emend_client::{FeedbackClient, Submission};
+use emend_core::{FeedbackId, Namespace, RequestId};
+use emend_proto::{
+    common::v1::ResourceKind,
+    learning::v1::{PutResourceRequest, resource_service_client::ResourceServiceClient},
+};
+use futures::future::join_all;
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+use tonic::transport::Channel;
+
+use crate::harness::{
+    Dice, Feedback, Learning, NAMESPACE, eventually,
+    says::{alias_key, entity_value, maps_to},
+    wait::{PATIENCE, holds},
+    wary,
+};
+
+/// About how many phrases.
+const PHRASES: usize = 12;
+const CHOICE: &str = "create_csa";
+/// How many supporters a choice needs.
+const THRESHOLD: i64 = 3;
+/// A call is made anew after so long.
+const CALL: Duration = Duration::from_secs(4);
+/// Between two calls: what has to be counted in the end stays small.
+const PAUSE: Duration = Duration::from_millis(15);
+
+/// Backends and an operator at work.
+#[derive(Debug)]
+pub struct Backends {
+    stop: CancellationToken,
+    acknowledged: Arc<AtomicUsize>,
+    writers: Vec<JoinHandle<Vec<Said>>>,
+    operator: JoinHandle<BTreeMap<String, String>>,
+}
+
+/// A submission that was acknowledged.
+#[derive(Debug)]
+struct Said {
+    feedback_id: FeedbackId,
+    phrase: usize,
+    retracted: bool,
+}
+
+impl Backends {
+    /// So many backends at the feedback-svc there and an operator at the learning-svc there.
+    pub fn start(
+        count: usize,
+        feedback: impl std::fmt::Display,
+        learning: impl std::fmt::Display,
+        seed: u64,
+    ) -> Self {
+        let stop = CancellationToken::new();
+        let acknowledged = Arc::new(AtomicUsize::new(0));
+        let writers = (0..count).map(|number| {
+            let backend = Backend {
+                number,
+                client: wary::backend(&feedback).deadline(CALL),
+                dice: Dice::seeded(seed.wrapping_add(number as u64)),
+                acknowledged: Arc::clone(&acknowledged),
+            };
+            tokio::spawn(backend.work(stop.clone()))
+        });
+        let operator = operate(
+            ResourceServiceClient::new(wary::channel(&learning)),
+            stop.clone(),
+            Arc::clone(&acknowledged),
+        );
+        Self {
+            writers: writers.collect(),
+            operator: tokio::spawn(operator),
+            stop,
+            acknowledged,
+        }
+    }
+
+    /// Waits until so many more calls are acknowledged.
+    pub async fn go_on_by(&self, count: usize) {
+        let goal = self.acknowledged.load(Ordering::SeqCst) + count;
+        eventually("the load goes on", || async {
+            let acknowledged = self.acknowledged.load(Ordering::SeqCst);
+            holds(acknowledged >= goal, || format!("{acknowledged} of {goal}"))
+        })
+        .await;
+    }
+
+    /// Stops them, and sees to it that all that was acknowledged has exactly one effect. Answers with the head.
+    ///
+    /// # Panics
+    /// If it has not.
+    pub async fn end_with_one_effect_each(self, feedback: &Feedback, learning: &Learning) -> i64 {
+        self.stop.cancel();
+        let said: Vec<Said> = join_all(self.writers)
+            .await
+            .into_iter()
+            .flat_map(|said| said.expect("a backend ends"))
+            .collect();
+        let set = self.operator.await.expect("the operator ends");
+
+        let stored = feedback.all_delivered(NAMESPACE).await;
+        let stored_ids: BTreeSet<String> = stored.iter().map(|stored| stored.feedback_id.clone()).collect();
+        let said_ids: BTreeSet<String> = said.iter().map(|said| said.feedback_id.to_string()).collect();
+        assert_eq!(
+            stored_ids, said_ids,
+            "what was acknowledged is stored, and nothing else"
+        );
+        assert_eq!(stored.len(), said.len(), "once each");
+
+        let mut live: BTreeMap<usize, i64> = BTreeMap::new();
+        for Said {
+            phrase, retracted, ..
+        } in &said
+        {
+            *live.entry(*phrase).or_default() += i64::from(!*retracted);
+        }
+        let mut expected: BTreeMap<(i32, String), String> = set
+            .into_iter()
+            .map(|(alias, entity)| ((ResourceKind::EntityAlias.into(), alias), entity))
+            .collect();
+        for (phrase, count) in live {
+            let candidate = learning.candidate_for(&name(phrase), CHOICE).await;
+            assert_eq!(
+                (candidate.occurrence_count, candidate.reporter_count),
+                (count, count),
+                "counted once each: {phrase}"
+            );
+            if count >= THRESHOLD {
+                expected.insert(
+                    (ResourceKind::InvocationPhrase.into(), name(phrase)),
+                    CHOICE.into(),
+                );
+            }
+        }
+        let learned: BTreeMap<(i32, String), String> = learning
+            .resources_in(NAMESPACE)
+            .await
+            .iter()
+            .map(|resource| {
+                let key = resource.key.as_ref().expect("a resource has a key");
+                (
+                    (key.kind, key.key.clone()),
+                    maps_to(resource.value.as_ref()).to_owned(),
+                )
+            })
+            .collect();
+        assert_eq!(learned, expected, "exactly what follows from it is learned");
+
+        let head = learning.head().await;
+        let log: Vec<i64> = learning
+            .revisions()
+            .await
+            .iter()
+            .map(|revision| revision.revision)
+            .collect();
+        assert_eq!(log, (1..=head).rev().collect::<Vec<_>>(), "no gap in the log");
+        head
+    }
+}
+
+fn name(phrase: usize) -> String {
+    format!("phrase {phrase}")
+}
+
+struct Backend {
+    number: usize,
+    client: FeedbackClient,
+    dice: Dice,
+    acknowledged: Arc<AtomicUsize>,
+}
+
+impl Backend {
+    async fn work(self, stop: CancellationToken) -> Vec<Said> {
+        let mut said: Vec<Said> = Vec::new();
+        let mut submitted = 0;
+        while !stop.is_cancelled() {
+            if self.dice.chance(0.2) && !said.is_empty() {
+                let index = self.dice.below(said.len());
+                let earlier = &mut said[index];
+                self.retract(earlier.feedback_id).await;
+                earlier.retracted = true;
+            } else {
+                let phrase = self.dice.below(PHRASES);
+                let feedback_id = self.submit(submitted, phrase).await;
+                submitted += 1;
+                said.push(Said {
+                    feedback_id,
+                    phrase,
+                    retracted: false,
+                });
+            }
+            self.acknowledged.fetch_add(1, Ordering::SeqCst);
+            sleep(PAUSE).await;
+        }
+        said
+    }
+
+    /// Each by a reporter of its own; safe to repeat because of the request id.
+    async fn submit(&self, number: usize, phrase: usize) -> FeedbackId {
+        let who = format!("{}-{number}", self.number);
+        let submission = Submission::verb(NAMESPACE, name(phrase), CHOICE)
+            .reporter(format!("reporter-{who}"))
+            .request_id(&RequestId::parse(&who).expect("a request id"));
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.client.submit(submission.clone()).await {
+                Ok(recorded) => return recorded.feedback_id,
+                Err(error) => assert!(Instant::now() < deadline, "never acknowledged: {error}"),
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    async fn retract(&self, feedback_id: FeedbackId) {
+        let namespace = Namespace::parse(NAMESPACE).expect("a namespace");
+        let deadline = Instant::now() + PATIENCE;
+        while let Err(error) = self
+            .client
+            .retract(&namespace, feedback_id, "said in error", false)
+            .await
+        {
+            assert!(Instant::now() < deadline, "never acknowledged: {error}");
+            sleep(PAUSE).await;
+        }
+    }
+}
+
+/// Sets one name after the other. Each has one value: an attempt that was given up may still be under way and arrive after
+/// those that follow.
+async fn operate(
+    client: ResourceServiceClient<Channel>,
+    stop: CancellationToken,
+    acknowledged: Arc<AtomicUsize>,
+) -> BTreeMap<String, String> {
+    let mut set = BTreeMap::new();
+    for number in 0.. {
+        if stop.is_cancelled() {
+            break;
+        }
+        let (alias, entity) = (format!("alias {number}"), format!("entity-{number}"));
+        let request = PutResourceRequest {
+            key: Some(alias_key(&alias)),
+            value: Some(entity_value(&entity)),
+            reason: "an operator's decision".into(),
+            ..PutResourceRequest::default()
+        };
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let put = timeout(CALL, client.clone().put_resource(request.clone())).await;
+            if matches!(put, Ok(Ok(_))) {
+                break;
+            }
+            assert!(Instant::now() < deadline, "never acknowledged: {put:?}");
+            sleep(PAUSE).await;
+        }
+        set.insert(alias, entity);
+        acknowledged.fetch_add(1, Ordering::SeqCst);
+        sleep(PAUSE * 3).await;
+    }
+    set
+}

@@ -1,0 +1,228 @@
+//! Networks that cut, half-close, delay, throttle, swallow, lose answers, repeat and reorder, between a backend and
+//! feedback-svc, feedback-svc and learning-svc, learning-svc and its nodes, with submissions, retractions and operators'
+//! writes under way. Once a network is good again all comes back by itself: what was acknowledged has exactly one effect, no
+//! guarantee of the stream is broken, and every node is equal to the database.
+
+use std::time::Duration;
+
+use emend_client::SubscriberEvent;
+use emend_tests::{
+    audit::{
+        ledger,
+        stream::{Habits, Recorder, RevisionLog, Run, everything},
+    },
+    faults::{
+        proxy::{Fault, Gateway, Scrambler},
+        runs::{seed, short_or_long},
+    },
+    harness::{
+        Dice, Feedback, Learning, Subscriber, System, eventually,
+        node::Node,
+        system::{Database, Settings},
+        wait::holds,
+        wary,
+    },
+    load::backends::Backends,
+};
+use tokio::time::sleep;
+
+const BACKENDS: usize = 4;
+
+/// Services that soon find out who has gone without a word.
+async fn wary_system(database: Database, feedback: usize, learning: usize) -> System {
+    let settings = Settings {
+        keep_alive: Some(wary::KEEP_ALIVE),
+        ..Settings::default()
+    };
+    System::start(database, feedback, learning, settings).await
+}
+
+/// Everything that listens, each on the same bad road to learning-svc.
+struct Fleet {
+    node: Node,
+    recorder: Recorder,
+}
+
+impl Fleet {
+    async fn start(address: impl std::fmt::Display) -> Self {
+        let habits = Habits {
+            ping: Some(wary::INTERVAL),
+        };
+        Self {
+            node: Node::start_wary(&address, "search-1").await,
+            recorder: Recorder::with(&Run::new(), &address, everything("recorder-1"), habits),
+        }
+    }
+
+    /// No stream broke a guarantee, all is equal to the database, and so is who comes only now.
+    async fn ends_equal(mut self, system: &System, head: i64) {
+        assert_eq!(system.stored().head().await, head);
+        let log = RevisionLog::read(&system.stored()).await;
+        self.recorder.audited(&log).await;
+        self.node.until_certain().await;
+        let mut late = Subscriber::of_everything("late");
+        late.begin(&Learning::at(system.learning[0].address()).channel)
+            .await;
+        late.until(head).await;
+        ledger::expect_sound(system, None, &[(&self.node).into(), (&late).into()]).await;
+        for event in self.node.events_so_far().await {
+            assert!(
+                !matches!(&*event, SubscriberEvent::DigestMismatch { .. }),
+                "{event:?}"
+            );
+        }
+    }
+}
+
+async fn ends_well(load: Backends, fleet: Fleet, system: System) {
+    // Past every bad road.
+    let feedback = Feedback::at(system.feedback[0].address());
+    let learning = Learning::at(system.learning[0].address());
+    let head = load.end_with_one_effect_each(&feedback, &learning).await;
+    fleet.ends_equal(&system, head).await;
+    system.stop().await;
+}
+
+/// How many kinds of rounds there are.
+const KINDS: usize = 6;
+
+/// What is done to a road in one round, and whether anything gets through meanwhile.
+fn faults(kind: usize) -> (Vec<Fault>, bool) {
+    let delay = Fault::Delay(Duration::from_millis(30));
+    match kind {
+        0 => (vec![Fault::Cut { within: 8_000 }, delay], true),
+        1 => (vec![Fault::HalfClose { within: 2_000 }], true),
+        2 => (vec![delay], true),
+        3 => (vec![Fault::Throttle(20_000), delay], true),
+        4 => (vec![Fault::LostAnswers], false),
+        _ => (vec![Fault::BlackHole], false),
+    }
+}
+
+/// Each kind once, in any order.
+fn kinds(dice: &Dice) -> [usize; KINDS] {
+    let mut kinds = std::array::from_fn(|kind| kind);
+    for last in (1..KINDS).rev() {
+        kinds.swap(last, dice.below(last + 1));
+    }
+    kinds
+}
+
+/// One road after the other goes bad, for a while each.
+async fn bad_roads(database: Database, seed: u64) {
+    let dice = Dice::seeded(seed);
+    let system = wary_system(database, 1, 1).await;
+    let nodes = Gateway::to(system.learning[0].address()).await;
+    let roads = [&system.feedback[0].front, &system.feedback[0].onward, &nodes];
+    let fleet = Fleet::start(nodes.address()).await;
+    let load = Backends::start(BACKENDS, roads[0].address(), nodes.address(), seed);
+    load.go_on_by(20).await;
+    let turns: Vec<[usize; KINDS]> = (0..short_or_long(1, 20)).map(|_| kinds(&dice)).collect();
+    for (round, kind) in turns.into_iter().flatten().enumerate() {
+        let road = roads[round % roads.len()];
+        let (faults, passes) = faults(kind);
+        tell(round, &faults);
+        let before = road.harmed();
+        let loses = !matches!(faults[..], [Fault::Delay(_)] | [Fault::Throttle(_), ..]);
+        road.suffer(faults.iter().copied(), seed.wrapping_add(round as u64));
+        if loses {
+            eventually("the fault hits a connection", || async {
+                holds(road.harmed() > before, || format!("round {round}: {faults:?}"))
+            })
+            .await;
+        }
+        if passes {
+            load.go_on_by(15).await;
+        } else {
+            // Longer than it takes to find out, so that what follows meets it too.
+            sleep(wary::INTERVAL + wary::TIMEOUT).await;
+        }
+        road.heal();
+        load.go_on_by(15).await;
+    }
+    ends_well(load, fleet, system).await;
+}
+
+#[expect(clippy::print_stderr, reason = "shown where a test fails")]
+fn tell(round: usize, faults: &[Fault]) {
+    eprintln!("round {round}: {faults:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_road_after_the_other_goes_bad_on_sqlite() {
+    bad_roads(Database::sqlite(), seed("bad roads", 31)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_road_after_the_other_goes_bad_on_postgresql() {
+    if let Some(database) = Database::postgres().await {
+        bad_roads(database, seed("bad roads", 32)).await;
+    }
+}
+
+/// Events arrive in any order, again and again, over several connections, and answers to what was applied are lost.
+async fn scrambled(database: Database, seed: u64) {
+    let system = wary_system(database, 1, 1).await;
+    let learning = system.learning[0].address();
+    let scrambler = Scrambler::start(learning, seed).await;
+    system.feedback[0].onward.lead_to(scrambler.address());
+    let fleet = Fleet::start(learning).await;
+    let load = Backends::start(BACKENDS, system.feedback[0].address(), learning, seed);
+    for _ in 0..short_or_long(1, 50) {
+        load.go_on_by(200).await;
+    }
+    eventually("events have come again and answers were lost", || async {
+        let done = scrambler.so_far();
+        holds(done.repeated > 0 && done.unanswered > 0, || format!("{done:?}"))
+    })
+    .await;
+    scrambler.calm().await;
+    ends_well(load, fleet, system).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_arrive_in_any_order_and_again_on_sqlite() {
+    scrambled(Database::sqlite(), seed("scrambled events", 33)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_arrive_in_any_order_and_again_on_postgresql() {
+    if let Some(database) = Database::postgres().await {
+        scrambled(database, seed("scrambled events", 34)).await;
+    }
+}
+
+/// Replicas answer late, each as late as it happens, and nodes are moved from one to the other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_move_between_replicas_that_answer_late() {
+    let Some(database) = Database::postgres().await else {
+        return;
+    };
+    let seed = seed("late replicas", 35);
+    let dice = Dice::seeded(seed);
+    let system = wary_system(database, 2, 2).await;
+    let roads = [
+        Gateway::to(system.learning[0].address()).await,
+        Gateway::to(system.learning[1].address()).await,
+    ];
+    for (number, road) in roads.iter().enumerate() {
+        road.suffer([Fault::Delay(Duration::from_millis(60))], seed + number as u64);
+        // What a replica hears of its database is late too, and so it lags.
+        let database = system.learning[number].road.as_ref().unwrap();
+        database.suffer([Fault::Delay(Duration::from_millis(10))], seed + number as u64);
+    }
+    let front = Gateway::to(roads[0].address()).await;
+    let fleet = Fleet::start(front.address()).await;
+    let load = Backends::start(BACKENDS, system.feedback[0].address(), front.address(), seed);
+    for _ in 0..short_or_long(8, 200) {
+        load.go_on_by(1 + dice.below(15)).await;
+        front.lead_to(roads[dice.below(2)].address());
+    }
+    for road in roads
+        .iter()
+        .chain(system.learning.iter().filter_map(|replica| replica.road.as_ref()))
+    {
+        road.heal();
+    }
+    ends_well(load, fleet, system).await;
+}
