@@ -10,7 +10,7 @@ use std::time::Duration;
 use emend_core::{Caller, ContestId, Event, ResourceKey, Revision};
 use emend_runtime::{
     Lifecycle,
-    store::{StoreError, retry_conflicts},
+    store::{CorruptRow, StoreError, retry_conflicts},
 };
 use tokio::time::timeout;
 
@@ -39,10 +39,29 @@ pub struct Step {
     pub failed: usize,
 }
 
+/// The next contest can't even be read: it is told of and passed over.
+fn unreadable(row: CorruptRow) -> Result<Step, StoreError> {
+    let Ok(contest) = row.id.parse().map(ContestId) else {
+        return Err(row.into());
+    };
+    tracing::error!(%contest, error = %row, "a contest can't be evaluated anew");
+    Ok(Step {
+        last: Some(contest),
+        evaluated: 0,
+        failed: 1,
+    })
+}
+
 impl App {
     /// Evaluates the next batch of a pass, behind the contest `after`.
     pub async fn reevaluate_once(&self, after: Option<ContestId>) -> Result<Step, StoreError> {
-        let keys = self.store.contests_to_reevaluate(after, BATCH).await?;
+        let keys = match self.store.contests_to_reevaluate(after, BATCH).await {
+            Err(StoreError::Corrupt(_)) => match self.store.contests_to_reevaluate(after, 1).await {
+                Err(StoreError::Corrupt(row)) => return unreadable(row),
+                one => one?,
+            },
+            keys => keys?,
+        };
         let mut step = Step {
             last: keys.last().map(ResourceKey::contest_id),
             ..Step::default()

@@ -1,7 +1,10 @@
 //! Policies, and evaluating anew what waits when they change.
 
 use emend_core::{Kind, Policy, RiskLevel, Status};
-use emend_runtime::Error;
+use emend_runtime::{
+    Error,
+    audit::{Findings, Unwatched},
+};
 use futures::future::join_all;
 
 use super::{
@@ -13,7 +16,8 @@ use crate::{
         App, etag,
         policies::{PolicyInForce, PolicyUpdate},
     },
-    store::decisions::PolicyKey,
+    audit::Audit,
+    store::{self, decisions::PolicyKey},
 };
 
 on_both_databases!(
@@ -23,6 +27,7 @@ on_both_databases!(
     changes_at_once_lose_none,
     a_lowered_threshold_promotes_what_waits_in_resumable_steps,
     a_pass_goes_on_behind_what_could_not_be_evaluated,
+    corrupt_contests_stop_neither_the_worker_nor_the_others,
     a_raised_risk_sends_what_waits_to_review,
     several_replicas_evaluate_each_contest_once,
     a_raised_threshold_withdraws_nothing,
@@ -190,6 +195,47 @@ async fn a_pass_goes_on_behind_what_could_not_be_evaluated(world: &World) {
         app.policy(&key(Kind::InvocationPhrase)).await.unwrap().remaining,
         2
     );
+}
+
+async fn corrupt_contests_stop_neither_the_worker_nor_the_others(world: &World) {
+    let app = world.instance().await;
+    let events: Vec<_> = (0..200)
+        .map(|n| world.phrase("ann", &format!("p{n}"), "v"))
+        .collect();
+    super::world::apply(&app, &events).await;
+    // A candidate and a contest that can't be read, somewhere among the others.
+    for sql in [
+        "UPDATE candidates SET status = 99 WHERE contest_id = (SELECT contest_id FROM contests WHERE key = 'p7')",
+        "UPDATE contests SET key = 'not what gives its id' WHERE key = 'p8'",
+        "UPDATE contests SET kind = 1, key = '' WHERE key = 'p9'",
+    ] {
+        store::tamper(&world.url, sql).await;
+    }
+    set(&app, Kind::InvocationPhrase, |policy| policy.threshold = 1).await;
+    for expected in [197, 0] {
+        let (mut evaluated, mut failed, mut after) = (0, 0, None);
+        loop {
+            let step = app.reevaluate_once(after).await.unwrap();
+            evaluated += step.evaluated;
+            failed += step.failed;
+            after = step.last;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(
+            (evaluated, failed),
+            (expected, 3),
+            "in each pass they are tried again"
+        );
+    }
+    assert_eq!(head(&app).await, 197);
+    let remaining = app.policy(&key(Kind::InvocationPhrase)).await.unwrap().remaining;
+    assert_eq!(remaining, 3, "what is left over is to be seen");
+    let mut findings = Findings::default();
+    let mut audit = Audit::open(&world.url).await.unwrap();
+    audit.check(&mut findings, &mut Unwatched).await.unwrap();
+    assert_eq!(findings.counts()["ROW_CORRUPT"], 3, "and by an audit, row by row");
 }
 
 async fn a_raised_risk_sends_what_waits_to_review(world: &World) {
