@@ -60,7 +60,7 @@ pub async fn list(
     request: &dyn Fn(i32, String) -> ListRevisionsRequest,
 ) -> Result<(Vec<Revision>, bool)> {
     let client = context.resources().await?;
-    pages(limit, 500, |page_size, page_token| {
+    let (revisions, more) = pages(limit, 500, |page_size, page_token| {
         let request = context.request(request(page_size, page_token));
         let mut client = client.clone();
         async move {
@@ -68,7 +68,23 @@ pub async fn list(
             Ok((page.revisions, page.next_page_token))
         }
     })
-    .await
+    .await?;
+    Ok((whole(revisions), more))
+}
+
+/// Revisions that came in parts, put together.
+fn whole(parts: Vec<Revision>) -> Vec<Revision> {
+    let mut whole: Vec<Revision> = Vec::with_capacity(parts.len());
+    for part in parts {
+        match whole.last_mut() {
+            Some(last) if last.changes_continue && last.revision == part.revision => {
+                last.changes.extend(part.changes);
+                last.changes_continue = part.changes_continue;
+            }
+            _ => whole.push(part),
+        }
+    }
+    whole
 }
 
 fn table(revisions: &[Revision]) -> Table {

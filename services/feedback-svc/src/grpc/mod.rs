@@ -82,15 +82,15 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
                 Ok(feedback) => pb::BatchSubmitFeedbackResult {
                     status: Some(emend_proto::common::v1::ItemStatus::default()),
                     feedback: Some(feedback),
+                    abridged: false,
                 },
                 Err(error) => pb::BatchSubmitFeedbackResult {
                     status: Some(to_item_status(&error)),
                     feedback: None,
+                    abridged: false,
                 },
             });
-        Ok(Response::new(pb::BatchSubmitFeedbackResponse {
-            results: results.collect(),
-        }))
+        Ok(Response::new(render::batch(results.collect())))
     }
 
     async fn get_feedback(

@@ -105,6 +105,40 @@ pub(super) fn feedback_page(
     })
 }
 
+/// What gRPC clients read by default, less room for the message around the results.
+const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024 - 64 * 1024;
+
+/// Results that a client can read: what is stored is stored, so a batch whose answer would be too large is answered with
+/// less of each feedback.
+pub(super) fn batch(results: Vec<pb::BatchSubmitFeedbackResult>) -> pb::BatchSubmitFeedbackResponse {
+    let mut response = pb::BatchSubmitFeedbackResponse { results };
+    let abridgements: [fn(&mut pb::Feedback); 3] = [
+        |feedback| {
+            feedback.context.clear();
+            feedback.reason.clear();
+        },
+        |feedback| {
+            if let Some(outcome) = &mut feedback.outcome {
+                outcome.what_was_learned = None;
+                outcome.message.clear();
+            }
+        },
+        |feedback| feedback.correction = None,
+    ];
+    for abridge in abridgements {
+        if response.encoded_len() <= MAX_ANSWER_BYTES {
+            break;
+        }
+        for result in &mut response.results {
+            if let Some(feedback) = &mut result.feedback {
+                abridge(feedback);
+                result.abridged = true;
+            }
+        }
+    }
+    response
+}
+
 fn dead_letter(letter: DeadLetter) -> pb::DeadLetter {
     pb::DeadLetter {
         event_id: letter.event_id.to_string(),
@@ -186,6 +220,40 @@ mod tests {
             Ok(Some(last)),
             "the next page goes on behind the last one kept"
         );
+    }
+
+    fn batch_of(context: usize, message: usize) -> pb::BatchSubmitFeedbackResponse {
+        let result = pb::BatchSubmitFeedbackResult {
+            status: Some(emend_proto::common::v1::ItemStatus::default()),
+            feedback: Some(pb::Feedback {
+                feedback_id: Uuid::nil().to_string(),
+                context: [("topic".to_owned(), "x".repeat(context))].into(),
+                outcome: Some(emend_proto::common::v1::Outcome {
+                    message: "y".repeat(message),
+                    ..emend_proto::common::v1::Outcome::default()
+                }),
+                correction: Some(render::correction(&testing::feedback("a").submission.correction)),
+                ..pb::Feedback::default()
+            }),
+            abridged: false,
+        };
+        batch(vec![result; 100])
+    }
+
+    #[test]
+    fn the_answer_to_a_large_batch_is_abridged_until_a_client_can_read_it() {
+        let small = batch_of(30_000, 300);
+        assert!(small.results.iter().all(|result| !result.abridged));
+        let large = batch_of(42_000, 300);
+        assert!(large.encoded_len() < CLIENT_LIMIT);
+        let first = large.results[0].feedback.as_ref().unwrap();
+        assert!(large.results[0].abridged && first.context.is_empty() && !first.feedback_id.is_empty());
+        let outcome = first.outcome.as_ref().unwrap();
+        assert!(!outcome.message.is_empty(), "no more is left out than needs be");
+        let larger = batch_of(42_000, 45_000);
+        assert!(larger.encoded_len() < CLIENT_LIMIT);
+        let first = larger.results[0].feedback.as_ref().unwrap();
+        assert!(first.outcome.as_ref().unwrap().message.is_empty() && first.correction.is_some());
     }
 
     #[test]

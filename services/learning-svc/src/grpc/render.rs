@@ -149,6 +149,7 @@ pub(super) fn revision(record: RevisionRecord) -> pb::Revision {
         reason: record.reason,
         committed_at: Some(render::timestamp(record.committed_at)),
         changes: record.changes.into_iter().map(change).collect(),
+        changes_continue: false,
     }
 }
 

@@ -9,13 +9,11 @@ use emend_proto::{
     learning::v1::{self as pb, resource_service_server::ResourceService},
 };
 use emend_runtime::{Error, caller::caller_of, deadline::deadline_of};
-use emend_wire::{
-    page::{self, QueryHash},
-    parse as wire, render as wire_render, value,
-};
+use emend_wire::{page::QueryHash, parse as wire, render as wire_render, value};
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{parse, render};
+use self::revisions::Place;
+use super::parse;
 use crate::{
     app::{
         App, etag,
@@ -27,6 +25,7 @@ use crate::{
 };
 
 mod import;
+mod revisions;
 
 /// Answers with the read model and the use cases.
 #[derive(Clone)]
@@ -114,22 +113,14 @@ impl ResourceService for Resources {
     ) -> Result<Response<pb::ListRevisionsResponse>, Status> {
         let request = request.into_inner();
         let query = query(&request);
-        let (filter, before, limit) = list(&request, query).map_err(Error::from)?;
-        let (revisions, more) = self
+        let (filter, place, limit) = list(&request, query).map_err(Error::from)?;
+        let (records, more) = self
             .app
             .store
-            .list_revisions(&filter, before, limit)
+            .list_revisions(&filter, place.before, limit)
             .await
             .map_err(Error::from)?;
-        let (revisions, was_cut) = page::cut(revisions.into_iter().map(render::revision).collect());
-        let last = revisions.last().filter(|_| more || was_cut);
-        let last = last.map(|last| last.revision);
-        Ok(Response::new(pb::ListRevisionsResponse {
-            revisions,
-            next_page_token: last
-                .map(|last| page::number_token(query, last))
-                .unwrap_or_default(),
-        }))
+        Ok(Response::new(revisions::page(query, place, records, more)))
     }
 
     async fn revert_revision(
@@ -224,7 +215,7 @@ fn query(request: &pb::ListRevisionsRequest) -> QueryHash {
 fn list(
     request: &pb::ListRevisionsRequest,
     query: QueryHash,
-) -> Result<(RevisionFilter, Option<Revision>, u32), Violations> {
+) -> Result<(RevisionFilter, Place, u32), Violations> {
     let mut violations = Violations::new();
     let namespace = parse::namespace(&mut violations, &request.namespace);
     let kind = violations.check("kind", wire::optional_kind(request.kind));
@@ -237,7 +228,7 @@ fn list(
         id => violations.check("operation_id", OperationId::parse(id)).map(Some),
     };
     let limit = violations.check("page_size", wire::page_size(request.page_size, 50, 500));
-    let before = violations.check("page_token", page::number_position(query, &request.page_token));
+    let place = violations.check("page_token", Place::parse(query, &request.page_token));
     let parsed = (|| {
         let filter = RevisionFilter {
             namespace: namespace?,
@@ -245,7 +236,7 @@ fn list(
             key: key?.map(|key| key.to_string()),
             operation: operation?,
         };
-        Some((filter, before?.map(Revision), limit?))
+        Some((filter, place?, limit?))
     })();
     violations.finish(parsed)
 }

@@ -1,0 +1,169 @@
+//! Pages of the audit trail, each small enough for a client to read, however large one revision is.
+//!
+//! It must know nothing of how revisions are found.
+
+use emend_core::{Invalid, Revision};
+use emend_proto::learning::v1 as pb;
+use emend_wire::page::{self, MAX_PAGE_BYTES, QueryHash};
+use prost::Message as _;
+
+use super::super::render;
+use crate::store::decisions::RevisionRecord;
+
+/// Where a page begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Place {
+    /// With the newest revision below this one; none: with the newest of all.
+    pub(super) before: Option<Revision>,
+    /// So many of its changes were on the pages before.
+    skipped: usize,
+}
+
+impl Place {
+    /// The place that a token names.
+    pub(super) fn parse(query: QueryHash, token: &str) -> Result<Self, Invalid> {
+        let Some(position) = page::position(query, token)? else {
+            return Ok(Self::default());
+        };
+        let number = |bytes: &[u8]| bytes.try_into().map(i64::from_le_bytes).ok();
+        let parsed = match position.split_at_checked(8) {
+            Some((before, [])) => number(before).map(|before| (before, 0)),
+            Some((before, skipped)) => number(before).zip(number(skipped)),
+            None => None,
+        };
+        parsed
+            .and_then(|(before, skipped)| {
+                Some(Self {
+                    before: Some(Revision(before)),
+                    skipped: usize::try_from(skipped).ok()?,
+                })
+            })
+            .ok_or_else(|| Invalid::new("is not a token of this list"))
+    }
+
+    fn token(before: i64, skipped: usize, query: QueryHash) -> String {
+        let mut position = before.to_le_bytes().to_vec();
+        if skipped > 0 {
+            let skipped = i64::try_from(skipped).unwrap_or(i64::MAX);
+            position.extend_from_slice(&skipped.to_le_bytes());
+        }
+        page::token(query, &position)
+    }
+}
+
+/// The page that begins at `place`, of the records that were found there. `more` says that others follow them.
+pub(super) fn page(
+    query: QueryHash,
+    place: Place,
+    records: Vec<RevisionRecord>,
+    more: bool,
+) -> pb::ListRevisionsResponse {
+    let mut revisions: Vec<pb::Revision> = records.into_iter().map(render::revision).collect();
+    if let Some(first) = revisions.first_mut() {
+        first.changes.drain(..place.skipped.min(first.changes.len()));
+        if first.encoded_len() > MAX_PAGE_BYTES {
+            let (changes, was_cut) = page::cut(std::mem::take(&mut first.changes));
+            first.changes = changes;
+            first.changes_continue = was_cut;
+        }
+        if first.changes_continue {
+            let skipped = place.skipped + first.changes.len();
+            let next_page_token = Place::token(first.revision + 1, skipped, query);
+            revisions.truncate(1);
+            return pb::ListRevisionsResponse {
+                revisions,
+                next_page_token,
+            };
+        }
+    }
+    let (revisions, was_cut) = page::cut(revisions);
+    let last = revisions.last().filter(|_| more || was_cut);
+    let next_page_token = last
+        .map(|last| Place::token(last.revision, 0, query))
+        .unwrap_or_default();
+    pb::ListRevisionsResponse {
+        revisions,
+        next_page_token,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_core::{Caller, Cause, Kind, Learned, ResourceKey, ResourceValue};
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::store::decisions::{Actor, ChangeRecord};
+
+    const CLIENT_LIMIT: usize = 4 * 1024 * 1024;
+
+    fn record(revision: i64, changes: usize) -> RevisionRecord {
+        // As large as keys and values get.
+        let text = |n: usize| format!("{n:04}{}", "\u{10437}".repeat(508));
+        let value = |n| ResourceValue::new(text(n), Learned::Entity("\u{10437}".repeat(256)));
+        let change = |n: usize| ChangeRecord {
+            key: ResourceKey::parse("fund-admin", Some(Kind::EntityAlias), &text(n), "", "").unwrap(),
+            before: Some(value(n)),
+            after: Some(value(n)),
+            candidate: String::new(),
+            feedback: String::new(),
+            policy_version: 0,
+        };
+        RevisionRecord {
+            revision: Revision(revision),
+            operation: String::new(),
+            cause: Cause::Import,
+            actor: Actor::caller(Caller::system()),
+            reason: "x".repeat(4_000),
+            committed_at: Timestamp::UNIX_EPOCH,
+            changes: (0..changes).map(change).collect(),
+        }
+    }
+
+    #[test]
+    fn a_revision_of_a_thousand_large_changes_comes_in_pages_that_a_client_can_read() {
+        let query = QueryHash::of("ListRevisions", &());
+        let log = [record(9, 3), record(8, 1_000), record(7, 2)];
+        let expected: Vec<(i64, usize)> = log.iter().map(|r| (r.revision.0, r.changes.len())).collect();
+        let (mut token, mut pages) = (String::new(), 0);
+        let mut seen: Vec<(i64, usize)> = Vec::new();
+        let mut keys = std::collections::BTreeSet::new();
+        loop {
+            let place = Place::parse(query, &token).unwrap();
+            let below = place.before.map_or(i64::MAX, |before| before.0);
+            let found: Vec<_> = log.iter().filter(|r| r.revision.0 < below).cloned().collect();
+            let answer = page(query, place, found, false);
+            assert!(answer.encoded_len() < CLIENT_LIMIT, "{}", answer.encoded_len());
+            pages += 1;
+            for revision in &answer.revisions {
+                keys.extend(
+                    revision
+                        .changes
+                        .iter()
+                        .map(|change| (revision.revision, change.key.clone().unwrap().key)),
+                );
+                match seen.last_mut() {
+                    Some(last) if last.0 == revision.revision => last.1 += revision.changes.len(),
+                    _ => seen.push((revision.revision, revision.changes.len())),
+                }
+            }
+            token = answer.next_page_token;
+            if token.is_empty() {
+                break;
+            }
+        }
+        assert_eq!(seen, expected, "every change of every revision, newest first");
+        assert_eq!(keys.len(), 1_005, "none of them twice");
+        assert!(pages > 3, "{pages}");
+    }
+
+    #[test]
+    fn tokens_of_before_are_still_good() {
+        let query = QueryHash::of("ListRevisions", &());
+        let place = Place::parse(query, &page::number_token(query, 7)).unwrap();
+        assert_eq!((place.before, place.skipped), (Some(Revision(7)), 0));
+        for bad in [&b"x"[..], &[0; 9], &[255; 16]] {
+            assert!(Place::parse(query, &page::token(query, bad)).is_err(), "{bad:?}");
+        }
+    }
+}
