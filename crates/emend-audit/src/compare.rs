@@ -71,6 +71,9 @@ fn applied(stored: &Stored, taken: &Taken) -> i64 {
 pub(crate) fn made_up(stored: Option<&Stored>, taken: &Taken, findings: &mut Findings) {
     let id = format!("feedback {}", taken.feedback);
     let Some(stored) = stored else {
+        if taken.is_imported() {
+            return;
+        }
         findings.add(
             INBOX_FEEDBACK,
             &id,

@@ -59,6 +59,9 @@ pub enum Failure {
     /// What is there already stands in the way.
     #[error("{0}")]
     Conflict(String),
+    /// A database is away.
+    #[error("{0}")]
+    Away(String),
     /// Whoever read the output has gone; nobody is left to be told.
     #[error("the reader of the output has gone")]
     ReaderGone,
@@ -82,7 +85,7 @@ impl Failure {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Usage(_) => Exit::Usage,
-            Self::Unreachable { .. } => Exit::Unavailable,
+            Self::Unreachable { .. } | Self::Away(_) => Exit::Unavailable,
             Self::Refused(explained) => exit_of(explained.code),
             Self::Conflict(_) => Exit::Conflict,
             Self::ReaderGone => Exit::Ok,
@@ -95,7 +98,9 @@ impl Failure {
         let error = match self {
             Self::Refused(explained) => explained_to_json(explained),
             Self::Usage(_) => json!({"code": "INVALID_ARGUMENT", "message": self.to_string()}),
-            Self::Unreachable { .. } => json!({"code": "UNAVAILABLE", "message": self.to_string()}),
+            Self::Unreachable { .. } | Self::Away(_) => {
+                json!({"code": "UNAVAILABLE", "message": self.to_string()})
+            }
             Self::Conflict(_) => json!({"code": "FAILED_PRECONDITION", "message": self.to_string()}),
             Self::ReaderGone | Self::Failed(_) => json!({"code": "UNKNOWN", "message": self.to_string()}),
         };

@@ -1,6 +1,6 @@
 //! Both services as the programs that are installed, each behind an address that stays when it is killed and started again.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, path::Path};
 
 use emend_audit::Databases;
 use tempfile::TempDir;
@@ -141,7 +141,7 @@ pub struct Up {
     pub feedback: SocketAddr,
     /// Where its learning-svc listens.
     pub learning: SocketAddr,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl Up {
@@ -150,25 +150,40 @@ impl Up {
     /// # Panics
     /// If there can be no directory, or the line is another.
     pub async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// The same with more arguments.
+    ///
+    /// # Panics
+    /// If there can be no directory, or the line is another.
+    pub async fn start_with(arguments: &[&str]) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let data = directory.path().to_string_lossy().into_owned();
-        let arguments = [
+        let mut all = vec![
             "up",
-            "--data-dir",
-            &data,
             "--feedback-addr",
             "127.0.0.1:0",
             "--learning-addr",
             "127.0.0.1:0",
         ];
-        let mut process = Process::start("emend", arguments).await;
+        if arguments.is_empty() {
+            all.extend(["--data-dir", &data]);
+        }
+        all.extend_from_slice(arguments);
+        let mut process = Process::start("emend", all).await;
         let (feedback, learning) = process.says("that it is ready", ready_addresses).await;
         Self {
             process,
             feedback,
             learning,
-            _directory: directory,
+            directory,
         }
+    }
+
+    /// Its data directory.
+    pub fn data_dir(&self) -> &Path {
+        self.directory.path()
     }
 }
 

@@ -278,3 +278,46 @@ pub async fn run(name: &str, mut command: Command) -> Result<String, String> {
         Err(format!("{name} ended with {}:\n{out}{err}", output.status))
     }
 }
+
+/// What a command did that ran to its end.
+#[derive(Debug)]
+pub struct Ran {
+    /// Its exit code.
+    pub code: i32,
+    /// What it wrote on standard output.
+    pub stdout: String,
+    /// What it wrote on standard error.
+    pub stderr: String,
+}
+
+impl Ran {
+    /// Its one JSON document.
+    ///
+    /// # Panics
+    /// If it wrote another thing.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+}
+
+/// Runs the `emend` command to its end.
+///
+/// # Panics
+/// If it can't be run, or was killed.
+pub async fn emend(arguments: &[&str]) -> Ran {
+    let mut command = Command::new(binary("emend").await);
+    command
+        .args(arguments)
+        .env_remove("EMEND_DATABASE_URL")
+        .env_remove("EMEND_DATA_DIR")
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    let output = within("emend runs", command.output())
+        .await
+        .expect("emend can be run");
+    Ran {
+        code: output.status.code().expect("it was not killed"),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}

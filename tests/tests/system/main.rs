@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod concurrency;
+mod epoch;
 mod feedback;
 mod filters;
 mod health;
@@ -9,6 +10,7 @@ mod import;
 mod intent;
 mod kill;
 mod lagging;
+mod large;
 mod ledger;
 mod lists;
 mod nodes;

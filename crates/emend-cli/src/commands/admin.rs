@@ -13,15 +13,28 @@ use crate::{
     output::Output,
 };
 
+const NEW_EPOCH_HELP: &str = "\
+After learning-svc's database was restored from a backup, revisions that search nodes have applied are missing in it, and
+others will come under the same numbers. A new epoch makes every node take a snapshot of what is there now, instead of
+going on from where it was. Without one, a replica that saw the lost revisions itself, or a node whose digests differ,
+finds out, but later.
+
+Restoring a backup, step by step:
+  1. Stop feedback-svc and learning-svc, or `emend up`.
+  2. Restore both databases, of one backup. Where each has its own: feedback-svc's backup must be the older of the two.
+     What it had delivered is then in the other; what it had not, it delivers again, and that counts once.
+  3. emend admin new-epoch --data-dir /var/lib/emend
+     emend admin new-epoch --database-url postgres://emend:secret@db.example/emend
+  4. emend doctor, with the same option: says whether what was restored goes together, and what does not.
+  5. Start the services. Each node takes one snapshot (reason FOREIGN_EPOCH) and equals the database from then on.
+
+On PostgreSQL it may also be run while learning-svc serves: its replicas notice, and whoever is connected gets the
+snapshot within its stream (reason NEW_EPOCH).
+
+Exit codes: 0 done; 2 there is no database; 4 the data directory is in use.";
+
 /// What to do.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Example:
-  emend admin new-epoch --data-dir ./emend-data
-
-After learning-svc's database was restored from a backup, revisions that nodes have applied are
-missing in it, and others will come under the same numbers. A new epoch makes every node take a
-snapshot instead of going on from where it was. Run it before learning-svc serves again.")]
 pub struct Args {
     #[command(subcommand)]
     what: What,
@@ -30,6 +43,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum What {
     /// Begin a new life of the revision log, after a restore
+    #[command(after_help = NEW_EPOCH_HELP)]
     NewEpoch {
         /// The data directory of `emend up`; no process may use it
         #[arg(

@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod candidates;
+pub mod doctor;
 pub mod export;
 pub mod feedback;
 pub mod import;
@@ -59,6 +60,8 @@ pub enum Command {
     Outbox(outbox::Args),
     /// For operators, on the database itself
     Admin(admin::Args),
+    /// Whether all that is stored agrees: corrections, votes, what was learned, the log
+    Doctor(doctor::Args),
     /// Offer an assistant the tools to correct and review, over stdio (MCP)
     Mcp(mcp::Args),
     /// A day of corrections on two search nodes; starts and ends by itself
@@ -72,6 +75,7 @@ impl Command {
     pub async fn run(self, context: &Context, output: &mut Output<'_>) -> Result<ExitCode> {
         match self {
             Self::Up(args) => return up::run(args, context, output).await,
+            Self::Doctor(args) => return doctor::run(args, output).await,
             Self::Submit(args) => submit::run(args, context, output).await?,
             Self::Retract(args) => retract::run(args, context, output).await?,
             Self::Feedback(args) => feedback::run(args, context, output).await?,

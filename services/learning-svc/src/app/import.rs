@@ -9,8 +9,8 @@
 //! can't be done now. Skipping bad rows commits every [`CHUNK`] rows, so that others come in between.
 
 use emend_core::{
-    Ballot, Caller, ContestId, Event, FeedbackId, Namespace, OperationId, Origin, Proposal, Refusal,
-    Revision, contest::Voter,
+    Ballot, Caller, CandidateId, ContestId, Event, FeedbackId, Namespace, OperationId, Origin, Proposal,
+    Refusal, Revision, contest::Voter,
 };
 use emend_runtime::{Error, store::retry_conflicts};
 use uuid::Uuid;
@@ -312,7 +312,11 @@ fn last_of_each_key(rows: Vec<Row>) -> Vec<Row> {
 /// The id of the caller's vote for a value.
 fn vote_id(caller: &Caller, proposal: &Proposal) -> FeedbackId {
     let contest = proposal.key.contest_id();
-    let candidate = proposal.value.candidate_id(contest);
+    vote_id_of(caller, contest, proposal.value.candidate_id(contest))
+}
+
+/// The id under which an import casts a client's vote for a candidate.
+pub fn vote_id_of(caller: &Caller, contest: ContestId, candidate: CandidateId) -> FeedbackId {
     // Two ids of fixed length, then the caller: no two votes give the same bytes.
     let name = [
         contest.0.as_bytes(),

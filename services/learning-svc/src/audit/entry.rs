@@ -7,6 +7,7 @@ use emend_proto::common::v1::{Outcome, OutcomeState};
 use emend_runtime::audit::Findings;
 
 use super::{BALLOT_DETAILS, BALLOT_RETRACTED, EFFECT_INBOX, INBOX_EFFECT};
+use crate::app::import::vote_id_of;
 
 /// An event that was applied.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +58,15 @@ impl Entry {
             .any(|event| event.outcome.state() == OutcomeState::Refused)
     }
 
+    /// It is a vote that an import cast: its id says so, and no event brought it. feedback-svc does not know it.
+    pub fn is_imported(&self) -> bool {
+        self.events.is_empty()
+            && self.ballot.as_ref().is_some_and(|ballot| {
+                let cast = &ballot.ballot;
+                self.feedback == vote_id_of(&cast.caller, ballot.contest, cast.candidate)
+            })
+    }
+
     /// Whether its parts agree.
     pub fn check(&self, findings: &mut Findings) {
         let id = format!("feedback {}", self.feedback);
@@ -85,7 +95,7 @@ impl Entry {
         let marks = usize::from(self.retraction.is_some()) + usize::from(self.redaction.is_some());
         if !applied(self.retraction) || !applied(self.redaction) {
             findings.add(EFFECT_INBOX, &id, "the event of a mark is not in the inbox");
-        } else if self.ballot.is_some() && self.events.len() <= marks {
+        } else if self.ballot.is_some() && self.events.len() <= marks && !self.is_imported() {
             findings.add(EFFECT_INBOX, &id, "the event of its ballot is not in the inbox");
         }
         if !self.events.is_empty() && self.ballot.is_none() && marks == 0 && !self.was_refused() {

@@ -48,7 +48,7 @@ emend_runtime::checks! {
     BALLOT_RETRACTED: "A ballot does not count exactly if its feedback is marked as retracted.";
     BALLOT_DETAILS: "A ballot has its personal parts unless they were erased; what was erased is gone.";
     INBOX_EFFECT: "An event that was applied left a ballot or a mark, or was told why not.";
-    EFFECT_INBOX: "A ballot or a mark comes from an event that was applied.";
+    EFFECT_INBOX: "A ballot or a mark comes from an event that was applied, or is a vote that an import cast.";
 }
 
 /// What digests are made of: namespace, kind's number, whether a user's own.
@@ -128,7 +128,7 @@ impl Audit {
         in_groups(self.reading.entries(), |one, other| {
             one.feedback_id == other.feedback_id
         })
-        .map(|rows| EntryRow::entry_of(rows?))
+        .map(|rows| EntryRow::entry_of(&rows?))
         .boxed()
     }
 }

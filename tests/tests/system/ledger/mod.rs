@@ -1,6 +1,7 @@
 //! The ledger audit: a sound pair has no findings, and each of its checks notices when what it looks at is tampered with.
 
 mod asked;
+mod doctor;
 mod nodes;
 mod tampering;
 
@@ -62,7 +63,13 @@ async fn a_bit_of_everything(mut system: System) -> Frozen {
         import_as: ImportAs::Decision.into(),
         ..ImportHeader::default()
     };
-    learning.import(header, rows.collect()).await.unwrap();
+    let rows: Vec<ImportRow> = rows.collect();
+    learning.import(header.clone(), rows.clone()).await.unwrap();
+    let votes = ImportHeader {
+        import_as: ImportAs::Votes.into(),
+        ..header
+    };
+    learning.import(votes, rows).await.unwrap();
     let request = UpdatePolicyRequest {
         policy: Some(Policy {
             namespace: NAMESPACE.into(),

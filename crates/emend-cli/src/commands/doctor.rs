@@ -1,0 +1,270 @@
+//! `emend doctor`: whether what both services stored agrees with itself and with each other.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use emend_audit::{AuditError, Databases, Report, audit, checks};
+use emend_runtime::{
+    audit::{OpenError, Watch},
+    database::DatabaseUrl,
+    sqlite::DataDir,
+    store::StoreError,
+};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+
+use crate::{
+    failure::{Exit, Failure, Result},
+    output::{Column, Output, Table, WIDTH},
+};
+
+/// Which databases.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Args {
+    /// The data directory of `emend up`; no process may use it
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = "emend-data",
+        env = "EMEND_DATA_DIR"
+    )]
+    data_dir: PathBuf,
+    /// The database of both services instead, which may go on serving: postgres://…
+    #[arg(long, value_name = "URL", env = "EMEND_DATABASE_URL", hide_env_values = true)]
+    database_url: Option<DatabaseUrl>,
+    /// feedback-svc's database, where it has one of its own
+    #[arg(long, value_name = "URL", requires = "database_url", hide_env_values = true)]
+    feedback_database_url: Option<DatabaseUrl>,
+    /// List what is looked at, and look at nothing
+    #[arg(long)]
+    list: bool,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  emend doctor                                      the data of a stopped `emend up`
+  emend doctor --data-dir /var/lib/emend --json
+  emend doctor --database-url postgres://emend:secret@db.example/emend
+  emend doctor --list                               every check, with its code
+
+What it does: feedback, inbox, ballots, candidates, resources and the revision log are read once, each database in one
+consistent state, and held against each other: every correction that was stored is delivered or on its way, took effect
+exactly once, and is counted; the log replayed from nothing gives the resources, byte by byte. Nothing is changed.
+
+On PostgreSQL the services may go on serving: what is under way between them is not mistaken for an error. For as long as
+it takes, the databases keep old versions of rows; run it on a standby to spare the primary. A data directory belongs to
+one process: stop `emend up` first.
+
+What it says: nothing but figures where all is well. A finding has the code of the check, the ids of the rows, and what is
+wrong in a sentence; never what somebody said. Codes do not change: scripts may depend on them.
+
+Exit codes:
+  0  sound
+  1  something is not as it has to be
+  2  there is no database
+  4  the data directory is in use, or the tables are of another version
+  5  the database can't be reached
+
+What to do with a finding: keep a copy of the database, and restore the newest backup that is sound; then `emend admin
+new-epoch`, so that search nodes take a snapshot.";
+
+/// Looks, and tells.
+pub async fn run(args: Args, output: &mut Output<'_>) -> Result<ExitCode> {
+    if args.list {
+        return list(output);
+    }
+    let (databases, _locks) = databases(args)?;
+    let mut progress = Progress(ProgressBar::hidden());
+    let report = audit(&databases, &mut progress, &mut |_| {}).await;
+    progress.0.finish_and_clear();
+    let report = report.map_err(|error| failure(&error))?;
+    output.result(&to_json(&report), || in_words(&report))?;
+    Ok(if report.findings.is_empty() {
+        Exit::Ok.into()
+    } else {
+        Exit::Failed.into()
+    })
+}
+
+fn list(output: &mut Output<'_>) -> Result<ExitCode> {
+    let checks: Vec<_> = checks().collect();
+    output.results(
+        &checks,
+        |check| json!({"code": check.code, "holds": check.holds}),
+        |checks| {
+            Table::new([("CODE", Column::Whole), ("HOLDS", Column::Whole)])
+                .of(checks, |check| [check.code.to_owned(), check.holds.to_owned()])
+        },
+        "",
+    )?;
+    Ok(Exit::Ok.into())
+}
+
+/// The databases that are meant, and what keeps others from their files until it is dropped.
+fn databases(args: Args) -> Result<(Databases, Vec<DataDir>)> {
+    let databases = match (args.database_url, args.feedback_database_url) {
+        (None, _) => Databases {
+            feedback: DatabaseUrl::sqlite(args.data_dir.join("feedback.db")),
+            learning: DatabaseUrl::sqlite(args.data_dir.join("learning.db")),
+        },
+        (Some(DatabaseUrl::Sqlite(_)), None) => {
+            return Err(Failure::usage(
+                "--database-url sqlite:… is learning-svc's alone: give --feedback-database-url, too",
+            ));
+        }
+        (Some(learning), feedback) => Databases {
+            feedback: feedback.unwrap_or_else(|| learning.clone()),
+            learning,
+        },
+    };
+    let mut directories = BTreeSet::new();
+    for url in [&databases.feedback, &databases.learning] {
+        if let DatabaseUrl::Sqlite(path) = url {
+            // Looking makes none.
+            if !path.is_file() {
+                let path = path.display();
+                return Err(Failure::usage(format!("there is no database at {path}")));
+            }
+            directories.insert(path.parent().unwrap_or(Path::new("")).to_path_buf());
+        }
+    }
+    let locks: Result<Vec<DataDir>> = directories
+        .into_iter()
+        .map(|directory| {
+            // A parent of no name is this directory.
+            DataDir::lock_parent(directory.join("emend.lock"))
+                .map_err(|error| Failure::Conflict(error.to_string()))
+        })
+        .collect();
+    Ok((databases, locks?))
+}
+
+fn failure(error: &AuditError) -> Failure {
+    let told = error.to_string();
+    match error {
+        AuditError::Open {
+            error: OpenError::Schema { .. },
+            ..
+        } => Failure::Conflict(told),
+        AuditError::Open {
+            error: OpenError::Store(StoreError::Unavailable(_)),
+            ..
+        }
+        | AuditError::Read {
+            error: StoreError::Unavailable(_),
+            ..
+        } => Failure::Away(told),
+        AuditError::Open { .. } | AuditError::Read { .. } => Failure::failed(told),
+    }
+}
+
+/// How far it is, on standard error where somebody looks at it.
+struct Progress(ProgressBar);
+
+impl Watch for Progress {
+    fn begins(&mut self, what: &'static str, of: u64) {
+        self.0.finish_and_clear();
+        self.0 = ProgressBar::new(of).with_message(what);
+        if let Ok(style) = ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} {msg}") {
+            self.0.set_style(style);
+        }
+    }
+
+    fn went_on(&mut self, by: u64) {
+        self.0.inc(by);
+    }
+}
+
+fn to_json(report: &Report) -> Value {
+    let learning = &report.learning;
+    let findings: Vec<Value> = report
+        .findings
+        .kept()
+        .iter()
+        .map(|finding| {
+            json!({"code": finding.check.code, "evidence": finding.evidence, "message": finding.message})
+        })
+        .collect();
+    let digests: Vec<Value> = learning
+        .digests
+        .iter()
+        .map(|((namespace, kind, user_scoped), digest)| {
+            json!({
+                "namespace": namespace,
+                "kind": kind,
+                "userScoped": user_scoped,
+                "count": digest.count,
+                "hash": format!("{:032x}", digest.sum),
+            })
+        })
+        .collect();
+    json!({
+        "sound": report.findings.is_empty(),
+        "findings": findings,
+        "findingsByCode": report.findings.counts(),
+        "feedback": report.feedback,
+        "undelivered": report.undelivered,
+        "deadLetters": report.dead,
+        "events": learning.events,
+        "ballots": learning.ballots,
+        "candidates": learning.candidates,
+        "contests": learning.contests,
+        "resources": resources(report),
+        "changes": learning.changes,
+        "head": learning.head.0,
+        "horizon": learning.horizon.0,
+        "epoch": learning.epoch.map(|epoch| epoch.to_string()),
+        "digests": digests,
+    })
+}
+
+fn resources(report: &Report) -> i64 {
+    report.learning.digests.values().map(|digest| digest.count).sum()
+}
+
+fn in_words(report: &Report) -> String {
+    let learning = &report.learning;
+    let mut text = format!(
+        "{} corrections, {} not delivered ({} of them dead letters); {} events applied, {} ballots count, {} candidates\n\
+         in {} contests; {} resources by {} changes in {} revisions.\n",
+        report.feedback,
+        report.undelivered,
+        report.dead,
+        learning.events,
+        learning.ballots,
+        learning.candidates,
+        learning.contests,
+        resources(report),
+        learning.changes,
+        learning.head,
+    );
+    if report.findings.is_empty() {
+        text.push_str("Sound: all of it agrees.");
+        return text;
+    }
+    let mut table = Table::new([
+        ("CODE", Column::Whole),
+        ("WHICH", Column::Whole),
+        ("WHAT IS WRONG", Column::Whole),
+    ]);
+    for finding in report.findings.kept() {
+        table.row([
+            finding.check.code.to_owned(),
+            finding.evidence.clone(),
+            finding.message.clone(),
+        ]);
+    }
+    text.push_str(&table.render(WIDTH));
+    let all: usize = report.findings.counts().values().sum();
+    let more = all - report.findings.kept().len();
+    if more > 0 {
+        text.push_str("… and ");
+        text.push_str(&more.to_string());
+        text.push_str(" more.\n");
+    }
+    text + &format!("Not sound: {all} findings. `emend doctor --list` says what has to be so.")
+}
