@@ -1,6 +1,6 @@
 //! What a pair stored, frozen, and copies of it that are changed past the services: for auditors, which have to notice.
 
-use std::str::FromStr as _;
+use std::{path::Path, str::FromStr as _};
 
 use emend_audit::Databases;
 use emend_runtime::{Entropy, database::DatabaseUrl};
@@ -55,9 +55,7 @@ impl Frozen {
             Database::Sqlite(from) => {
                 let to = tempfile::tempdir().expect("a directory");
                 for service in [Service::Feedback, Service::Learning] {
-                    // The services folded their logs back when they ended.
-                    let file = service.file();
-                    std::fs::copy(from.path().join(file), to.path().join(file)).expect("a copy");
+                    copy_file(from.path(), to.path(), service.file());
                 }
                 let file = |service: Service| DatabaseUrl::sqlite(to.path().join(service.file()));
                 Copy {
@@ -89,6 +87,15 @@ impl Frozen {
     }
 }
 
+/// With the write-ahead log, which stays where a reader was the last to close the file.
+fn copy_file(from: &Path, to: &Path, file: &str) {
+    std::fs::copy(from.join(file), to.join(file)).expect("a copy");
+    let log = format!("{file}-wal");
+    if from.join(&log).is_file() {
+        std::fs::copy(from.join(&log), to.join(&log)).expect("a copy");
+    }
+}
+
 async fn connect(url: &str) -> PgConnection {
     PgConnectOptions::from_str(url)
         .expect("a PostgreSQL URL")
@@ -112,7 +119,7 @@ impl Copy {
     }
 
     /// The directory in which its files are; none on PostgreSQL.
-    pub fn directory(&self) -> Option<&std::path::Path> {
+    pub fn directory(&self) -> Option<&Path> {
         match &self.place {
             Place::Sqlite(directory) => Some(directory.path()),
             Place::Postgres { .. } => None,

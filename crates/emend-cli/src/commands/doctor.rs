@@ -81,7 +81,7 @@ pub async fn run(args: Args, output: &mut Output<'_>) -> Result<ExitCode> {
     let mut progress = Progress(ProgressBar::hidden());
     let report = audit(&databases, &mut progress, &mut |_| {}).await;
     progress.0.finish_and_clear();
-    let report = report.map_err(failure)?;
+    let report = report.map_err(|error| failure(&error))?;
     output.result(&to_json(&report), || in_words(&report))?;
     Ok(if report.findings.is_empty() {
         Exit::Ok.into()
@@ -143,7 +143,7 @@ fn databases(args: Args) -> Result<(Databases, Vec<DataDir>)> {
     Ok((databases, locks?))
 }
 
-fn failure(error: AuditError) -> Failure {
+fn failure(error: &AuditError) -> Failure {
     let told = error.to_string();
     match error {
         AuditError::Open {
@@ -262,10 +262,9 @@ fn in_words(report: &Report) -> String {
     let all: usize = report.findings.counts().values().sum();
     let more = all - report.findings.kept().len();
     if more > 0 {
-        text.push_str(&format!("… and {more} more.\n"));
+        text.push_str("… and ");
+        text.push_str(&more.to_string());
+        text.push_str(" more.\n");
     }
-    text.push_str(&format!(
-        "Not sound: {all} findings. `emend doctor --list` says what has to be so."
-    ));
-    text
+    text + &format!("Not sound: {all} findings. `emend doctor --list` says what has to be so.")
 }

@@ -107,9 +107,7 @@ impl Audit {
 }
 
 /// Rows of one feedback become one.
-fn gathered<'a>(
-    rows: BoxStream<'a, Result<AuditedRow, StoreError>>,
-) -> BoxStream<'a, Result<Entry, StoreError>> {
+fn gathered(rows: BoxStream<'_, Result<AuditedRow, StoreError>>) -> BoxStream<'_, Result<Entry, StoreError>> {
     in_groups(rows, |one, other| one.accept_order() == other.accept_order())
         .map(|rows| Ok(AuditedRow::entry_of(rows?)?))
         .boxed()

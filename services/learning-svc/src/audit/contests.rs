@@ -335,20 +335,16 @@ async fn recount(
             if let Some(done) = current.take() {
                 done.check(policies, findings);
             }
-            match contests.get_key_value(row.contest()) {
-                Some((id, contest)) => {
-                    counted.insert(id);
-                    current = Some(Recount::of(id, contest));
-                }
-                None => {
-                    findings.add(
-                        CONTEST_MISSING,
-                        format_args!("ballot of feedback {}", ballot.feedback_id),
-                        format_args!("its contest {} is not there", row.contest()),
-                    );
-                    continue;
-                }
-            }
+            let Some((id, contest)) = contests.get_key_value(row.contest()) else {
+                findings.add(
+                    CONTEST_MISSING,
+                    format_args!("ballot of feedback {}", ballot.feedback_id),
+                    format_args!("its contest {} is not there", row.contest()),
+                );
+                continue;
+            };
+            counted.insert(id);
+            current = Some(Recount::of(id, contest));
         }
         if let Some(recount) = &mut current {
             if !recount.contest.candidates.contains_key(&ballot.candidate) {
@@ -473,7 +469,6 @@ fn check_replayed(
     findings: &mut Findings,
 ) {
     let wrong = match (resource, &newest.value) {
-        (None, None) => return,
         (None, Some(_)) => "the log put it there, and it is not".to_owned(),
         (Some(_), None) => format!("revision {} took it away, and it is there", newest.revision),
         (Some(resource), Some(_)) if resource.revision != newest.revision => format!(
@@ -483,7 +478,7 @@ fn check_replayed(
         (Some(resource), Some(value)) if resource.value != *value => {
             format!("its value is not the one of revision {}", newest.revision)
         }
-        (Some(_), Some(_)) => return,
+        (None, None) | (Some(_), Some(_)) => return,
     };
     findings.add(RESOURCE_REPLAY, format_args!("resource of contest {id}"), wrong);
 }

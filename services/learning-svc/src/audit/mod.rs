@@ -128,7 +128,7 @@ impl Audit {
         in_groups(self.reading.entries(), |one, other| {
             one.feedback_id == other.feedback_id
         })
-        .map(|rows| EntryRow::entry_of(rows?))
+        .map(|rows| EntryRow::entry_of(&rows?))
         .boxed()
     }
 }

@@ -187,14 +187,14 @@ pub(crate) struct EntryRow {
 
 impl EntryRow {
     /// Of all rows of one feedback.
-    pub(crate) fn entry_of(rows: Vec<Self>) -> Result<Entry, StoreError> {
+    pub(crate) fn entry_of(rows: &[Self]) -> Result<Entry, StoreError> {
         let id = rows[0].feedback_id.clone();
         let inbox = At {
             table: "inbox",
             id: &id,
         };
         let mut events = HashMap::with_capacity(rows.len());
-        for row in &rows {
+        for row in rows {
             if let Some(event) = &row.event_id {
                 let outcome = Outcome::decode(row.outcome.as_deref().unwrap_or_default())
                     .map_err(|error| inbox.corrupt("outcome", error))?;
