@@ -28,6 +28,8 @@ pub mod request_id;
 pub mod status;
 
 #[cfg(feature = "server")]
+mod awaited;
+#[cfg(feature = "server")]
 pub mod caller;
 #[cfg(feature = "server")]
 pub mod deadline;

@@ -38,6 +38,7 @@ use tonic::{body::Body, server::NamedService, service::Routes, transport::server
 use tower::{Layer as _, Service, ServiceExt as _};
 
 use crate::{
+    awaited::Awaited,
     caller::{Anonymous, AnonymousLayer},
     deadline::{DeadlineLayer, Deadlines},
     entropy::Entropy,
@@ -202,9 +203,10 @@ async fn connection(
         local_addr: stream.local_addr().ok(),
         remote_addr: Some(peer),
     };
+    let soft = lifecycle.soft().clone();
     let service = stack.map_request(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(info.clone());
-        request.map(Body::new)
+        request.map(|body| Body::new(Awaited::new(body, soft.clone())))
     });
     let io = TokioIo::new(Prefaced::new(stream, lifecycle.soft()));
     let mut served = pin!(http.serve_connection(io, TowerToHyperService::new(service)));
