@@ -51,6 +51,8 @@ use crate::{
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// The length of that preface, in bytes. What is shorter is no HTTP/2.
 const PREFACE: usize = 24;
+/// How long a client has to answer when it is told that the connection ends.
+const ANSWER: Duration = Duration::from_secs(3);
 /// How often an idle connection is asked whether its client still lives.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
 /// How long the client has for its answer.
@@ -246,11 +248,15 @@ where
 }
 
 /// A connection that ends with an error if its first [`PREFACE`] bytes take longer than [`HANDSHAKE`], or are not here when
-/// the scope is asked to stop. From then on HTTP/2's own keep-alive finds out who is gone.
+/// the scope is asked to stop. From then on HTTP/2's own keep-alive finds out who is gone, and when the scope is asked to
+/// stop, whoever does not answer the ping of the farewell within [`ANSWER`]: nothing else would end such a connection before
+/// the hard deadline.
 struct Prefaced {
     stream: TcpStream,
     /// `None` once the preface is here.
     pending: Option<Handshake>,
+    soft: CancellationToken,
+    farewell: Farewell,
 }
 
 struct Handshake {
@@ -259,6 +265,14 @@ struct Handshake {
     /// The time they have.
     time: Pin<Box<Sleep>>,
     soft: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+/// Whether the client answers when it is told that the connection ends.
+enum Farewell {
+    NotYet,
+    /// The time that the answer has.
+    Said(Pin<Box<Sleep>>),
+    Answered,
 }
 
 impl Prefaced {
@@ -270,6 +284,20 @@ impl Prefaced {
                 time: Box::pin(sleep(HANDSHAKE)),
                 soft: Box::pin(soft.clone().cancelled_owned()),
             }),
+            soft: soft.clone(),
+            farewell: Farewell::NotYet,
+        }
+    }
+
+    /// Ready when the client has not answered in time. Asked whenever there is nothing to read; the connection is woken to
+    /// say farewell, so that nobody has to wait here for the token.
+    fn poll_unanswered(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if matches!(self.farewell, Farewell::NotYet) && self.soft.is_cancelled() {
+            self.farewell = Farewell::Said(Box::pin(sleep(ANSWER)));
+        }
+        match &mut self.farewell {
+            Farewell::Said(time) => time.as_mut().poll(cx),
+            Farewell::NotYet | Farewell::Answered => Poll::Pending,
         }
     }
 }
@@ -281,7 +309,12 @@ impl AsyncRead for Prefaced {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        let Self { stream, pending } = &mut *self;
+        let Self {
+            stream,
+            pending,
+            farewell,
+            ..
+        } = &mut *self;
         if let Poll::Ready(read) = Pin::new(stream).poll_read(cx, buffer) {
             if let Some(handshake) = pending {
                 let read = buffer.filled().len() - before;
@@ -290,10 +323,17 @@ impl AsyncRead for Prefaced {
                     *pending = None;
                 }
             }
+            if matches!(farewell, Farewell::Said(_)) {
+                *farewell = Farewell::Answered;
+            }
             return Poll::Ready(read);
         }
         let Some(handshake) = pending else {
-            return Poll::Pending;
+            ready!(self.poll_unanswered(cx));
+            return Poll::Ready(Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "the client does not answer that the connection ends",
+            )));
         };
         if handshake.soft.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));

@@ -348,9 +348,9 @@ async fn connections_and_calls_that_are_never_finished_do_not_hold_it() {
     }
     let feedback = Feedback::at(up.feedback);
     feedback.list(feedback.list_request(NAMESPACE)).await;
+    let ingest = half_sent(up.learning, "/emend.learning.v1.IngestService/Ingest");
     let calls = [
         half_sent(up.feedback, "/emend.feedback.v1.FeedbackService/SubmitFeedback"),
-        half_sent(up.learning, "/emend.learning.v1.IngestService/Ingest"),
         half_sent(up.learning, "/emend.learning.v1.ResourceService/ImportResources"),
         half_sent(up.learning, "/emend.learning.v1.SubscriptionService/Subscribe"),
         half_sent(up.learning, "/emend.learning.v1.ResourceService/GetResource"),
@@ -359,6 +359,8 @@ async fn connections_and_calls_that_are_never_finished_do_not_hold_it() {
     assert_good(status, &up.process);
     let output = up.process.output();
     assert!(!output.contains("stopping hard"), "in good order:\n{output}");
+    // Nothing was asked: there is nothing to refuse.
+    within("ingesting ends", ingest).await.unwrap().unwrap();
     for call in calls {
         let refusal = within("no call hangs", call).await.unwrap().unwrap_err();
         assert_eq!(refusal.code(), Code::Unavailable, "{refusal:?}");
