@@ -133,7 +133,7 @@ mod tests {
         let mut body = Awaited::new(Sent(sent), soft);
         tokio::spawn(async move {
             for _ in 0..5 {
-                sleep(PATIENCE - Duration::from_millis(1)).await;
+                sleep(PATIENCE.mul_f64(0.9)).await;
                 sender.send(b"more").unwrap();
             }
         });

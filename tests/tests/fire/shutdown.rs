@@ -128,7 +128,7 @@ async fn each_of_a_thousand_streams_gets_a_bookmark_and_a_farewell() {
                 seconds: 3_600,
                 nanos: 0,
             });
-            request.include_user_scoped = n % 2 == 0;
+            request.include_user_scoped = n.is_multiple_of(2);
             tokio::spawn(listen(
                 channels[n % CONNECTIONS].clone(),
                 request,
@@ -204,7 +204,7 @@ async fn submit_until_refused(
         let request = SubmitFeedbackRequest {
             request_id: format!("{writer}-{n}"),
             // Some wait for more than being stored.
-            wait: if writer % 2 == 0 {
+            wait: if writer.is_multiple_of(2) {
                 Wait::Recorded
             } else {
                 Wait::Evaluated
