@@ -31,6 +31,8 @@ pub mod status;
 #[cfg(feature = "server")]
 pub mod admission;
 #[cfg(feature = "server")]
+mod awaited;
+#[cfg(feature = "server")]
 pub mod caller;
 #[cfg(feature = "server")]
 pub mod deadline;

@@ -39,6 +39,7 @@ use tower::{Layer as _, Service, ServiceExt as _};
 
 use crate::{
     admission::{Admission, AdmissionLayer},
+    awaited::Awaited,
     caller::{Anonymous, AnonymousLayer},
     deadline::{DeadlineLayer, Deadlines},
     entropy::Entropy,
@@ -51,6 +52,8 @@ use crate::{
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// The length of that preface, in bytes. What is shorter is no HTTP/2.
 const PREFACE: usize = 24;
+/// How long a client has to answer when it is told that the connection ends.
+const ANSWER: Duration = Duration::from_secs(3);
 /// How many RPCs one connection may have open.
 const MAX_STREAMS: u32 = 1_024;
 /// How many RPCs may be under way at once, streams that have begun not counted, unless [`Server::max_calls`] says otherwise.
@@ -252,9 +255,10 @@ async fn connection(
         local_addr: stream.local_addr().ok(),
         remote_addr: Some(peer),
     };
+    let soft = lifecycle.soft().clone();
     let service = stack.map_request(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(info.clone());
-        request.map(Body::new)
+        request.map(|body| Body::new(Awaited::new(body, soft.clone())))
     });
     let io = TokioIo::new(Prefaced::new(stream, lifecycle.soft()));
     let mut served = pin!(http.serve_connection(io, TowerToHyperService::new(service)));
@@ -294,11 +298,15 @@ where
 }
 
 /// A connection that ends with an error if its first [`PREFACE`] bytes take longer than [`HANDSHAKE`], or are not here when
-/// the scope is asked to stop. From then on HTTP/2's own keep-alive finds out who is gone.
+/// the scope is asked to stop. From then on HTTP/2's own keep-alive finds out who is gone, and when the scope is asked to
+/// stop, whoever does not answer the ping of the farewell within [`ANSWER`]: nothing else would end such a connection before
+/// the hard deadline.
 struct Prefaced {
     stream: TcpStream,
     /// `None` once the preface is here.
     pending: Option<Handshake>,
+    soft: CancellationToken,
+    farewell: Farewell,
 }
 
 struct Handshake {
@@ -307,6 +315,14 @@ struct Handshake {
     /// The time they have.
     time: Pin<Box<Sleep>>,
     soft: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+/// Whether the client answers when it is told that the connection ends.
+enum Farewell {
+    NotYet,
+    /// The time that the answer has.
+    Said(Pin<Box<Sleep>>),
+    Answered,
 }
 
 impl Prefaced {
@@ -318,6 +334,20 @@ impl Prefaced {
                 time: Box::pin(sleep(HANDSHAKE)),
                 soft: Box::pin(soft.clone().cancelled_owned()),
             }),
+            soft: soft.clone(),
+            farewell: Farewell::NotYet,
+        }
+    }
+
+    /// Ready when the client has not answered in time. Asked whenever there is nothing to read; the connection is woken to
+    /// say farewell, so that nobody has to wait here for the token.
+    fn poll_unanswered(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if matches!(self.farewell, Farewell::NotYet) && self.soft.is_cancelled() {
+            self.farewell = Farewell::Said(Box::pin(sleep(ANSWER)));
+        }
+        match &mut self.farewell {
+            Farewell::Said(time) => time.as_mut().poll(cx),
+            Farewell::NotYet | Farewell::Answered => Poll::Pending,
         }
     }
 }
@@ -329,7 +359,12 @@ impl AsyncRead for Prefaced {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        let Self { stream, pending } = &mut *self;
+        let Self {
+            stream,
+            pending,
+            farewell,
+            ..
+        } = &mut *self;
         if let Poll::Ready(read) = Pin::new(stream).poll_read(cx, buffer) {
             if let Some(handshake) = pending {
                 let read = buffer.filled().len() - before;
@@ -338,10 +373,17 @@ impl AsyncRead for Prefaced {
                     *pending = None;
                 }
             }
+            if matches!(farewell, Farewell::Said(_)) {
+                *farewell = Farewell::Answered;
+            }
             return Poll::Ready(read);
         }
         let Some(handshake) = pending else {
-            return Poll::Pending;
+            ready!(self.poll_unanswered(cx));
+            return Poll::Ready(Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "the client does not answer that the connection ends",
+            )));
         };
         if handshake.soft.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));

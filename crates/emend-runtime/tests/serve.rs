@@ -241,6 +241,19 @@ async fn a_connection_without_a_preface_is_closed_after_a_while() {
 }
 
 #[tokio::test]
+async fn a_client_that_does_not_answer_the_farewell_is_not_waited_for() {
+    let server = Running::start().await;
+    let mut silent = TcpStream::connect(server.address).await.unwrap();
+    // All that HTTP/2 begins with, and settings; the server's own come back.
+    silent
+        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
+        .await
+        .unwrap();
+    assert!(timeout(SOON, silent.read_u8()).await.unwrap().is_ok());
+    assert_eq!(server.lifecycle.shutdown(SOON).await, Shutdown::Graceful);
+}
+
+#[tokio::test]
 async fn health_follows_the_checks_and_liveness_does_not() {
     let server = Running::start().await;
     let mut watching = HealthClient::new(server.channel().await)

@@ -5,5 +5,6 @@
 mod black_hole;
 mod network;
 mod overload;
+mod shutdown;
 mod slow;
 mod stream_audit;

@@ -23,7 +23,8 @@ Examples:
 
 When both services serve, one line is written to standard output, and nothing else is ever:
   emend: ready feedback=127.0.0.1:7401 learning=127.0.0.1:7402
-The log goes to standard error. SIGTERM or ctrl-c ends it in good order; a second one at once.")]
+The log goes to standard error. SIGTERM or ctrl-c ends it in good order, within twelve seconds and with exit code 0;
+a second one ends it at once, with exit code 130.")]
 pub struct Args {
     /// The directory of the SQLite files, which this process alone uses
     #[arg(

@@ -174,3 +174,71 @@ impl State<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> Key {
+        Key {
+            namespace: "fund-admin".into(),
+            kind: 2,
+            key: name.into(),
+            qualifier: String::new(),
+            user_id: String::new(),
+        }
+    }
+
+    fn log() -> RevisionLog {
+        let stored = StoredLog {
+            epoch: "now".into(),
+            head: 4,
+            horizon: 0,
+            changes: vec![
+                (1, key("a"), Some(b"1".to_vec())),
+                (2, key("b"), Some(b"1".to_vec())),
+                (3, key("a"), None),
+                (4, key("a"), Some(b"2".to_vec())),
+            ],
+        };
+        RevisionLog {
+            current: Life::from(stored),
+            former: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_key_is_at_each_revision_what_it_was_made_last() {
+        let life = log().current;
+        let values = [
+            None,
+            Some(Some(b"1".as_slice())),
+            Some(Some(b"1")),
+            Some(None),
+            Some(Some(b"2")),
+        ];
+        for (at, expected) in (0..).zip(values) {
+            let newest = life.newest(&key("a"), at).map(|state| state.value);
+            assert_eq!(newest, expected, "at {at}");
+        }
+        assert_eq!(
+            life.version(&key("a"), 2),
+            None,
+            "changed by another revision only"
+        );
+        assert_eq!(life.at(3, |_| true).into_keys().collect::<Vec<_>>(), [key("b")]);
+        assert_eq!(life.changed(2, 4), BTreeSet::from([&key("a")]));
+        assert_eq!(life.count(0, 4, |known| *known == key("a")), 3);
+        assert_eq!(life.count(4, 4, |_| true), 0);
+    }
+
+    #[test]
+    fn a_former_life_that_lost_its_tail_is_known_up_to_there_and_no_further() {
+        let log = log().with_lost_tail("before", 2);
+        let before = log.life("before").expect("it was added");
+        assert_eq!((before.head, before.tail_lost), (2, true));
+        assert_eq!(before.newest(&key("a"), 4).map(|state| state.revision), Some(1));
+        assert_eq!(log.life("now").map(|life| life.head), Some(4));
+        assert!(log.life("never").is_none());
+    }
+}

@@ -1,0 +1,145 @@
+//! A request's body that does not keep a stopping service waiting: a client that begins a call and never sends the rest of
+//! it would hold the call, its connection and all that waits for the call, until the hard deadline.
+//!
+//! It must know nothing of what is sent.
+
+use std::{
+    error::Error as StdError,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use http_body::{Body, Frame, SizeHint};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tonic::Status;
+
+use crate::error::Error;
+
+/// How long a client may say nothing in the middle of a request while the service stops.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Ends with UNAVAILABLE once the service stops and nothing has come for [`PATIENCE`].
+pub(crate) struct Awaited<B> {
+    body: B,
+    soft: CancellationToken,
+    /// While it waits for more: most requests are whole when they are looked at first.
+    waiting: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+}
+
+impl<B> Awaited<B> {
+    pub(crate) fn new(body: B, soft: CancellationToken) -> Self {
+        Self {
+            body,
+            soft,
+            waiting: None,
+        }
+    }
+}
+
+impl<B> Body for Awaited<B>
+where
+    B: Body + Unpin,
+    B::Error: Into<Box<dyn StdError + Send + Sync>>,
+{
+    type Data = B::Data;
+    type Error = Box<dyn StdError + Send + Sync>;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        let Self { body, soft, waiting } = &mut *self;
+        if let Poll::Ready(next) = Pin::new(body).poll_frame(cx) {
+            *waiting = None;
+            return Poll::Ready(next.map(|frame| frame.map_err(Into::into)));
+        }
+        let waiting = waiting.get_or_insert_with(|| {
+            let soft = soft.clone();
+            Box::pin(async move {
+                soft.cancelled().await;
+                sleep(PATIENCE).await;
+            })
+        });
+        ready!(waiting.as_mut().poll(cx));
+        let stopping = Error::unavailable("STOPPING", "the service is stopping and the request is not whole");
+        Poll::Ready(Some(Err(Status::from(stopping).into())))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::VecDeque, convert::Infallible, future::poll_fn};
+
+    use tokio::{sync::mpsc, time::Instant};
+    use tonic::Code;
+
+    use super::*;
+
+    /// What is sent through a channel, as a body.
+    struct Sent(mpsc::UnboundedReceiver<&'static [u8]>);
+
+    impl Body for Sent {
+        type Data = VecDeque<u8>;
+        type Error = Infallible;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            cx: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Self::Data>, Infallible>>> {
+            let next = ready!(self.0.poll_recv(cx));
+            Poll::Ready(next.map(|bytes| Ok(Frame::data(bytes.iter().copied().collect()))))
+        }
+    }
+
+    async fn next(body: &mut Awaited<Sent>) -> Option<Result<usize, Code>> {
+        let next = poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await?;
+        Some(match next {
+            Ok(frame) => Ok(frame.data_ref().unwrap().len()),
+            Err(error) => Err(error.downcast_ref::<Status>().unwrap().code()),
+        })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_is_never_whole_ends_soon_after_the_service_stops() {
+        let (_sender, sent) = mpsc::unbounded_channel();
+        let soft = CancellationToken::new();
+        let mut body = Awaited::new(Sent(sent), soft.clone());
+        let stopping = async {
+            sleep(Duration::from_hours(1)).await;
+            soft.cancel();
+            Instant::now()
+        };
+        let (ended, stopped) = tokio::join!(next(&mut body), stopping);
+        assert_eq!(ended, Some(Err(Code::Unavailable)));
+        assert_eq!(stopped.elapsed(), PATIENCE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_goes_on_is_taken_to_its_end() {
+        let (sender, sent) = mpsc::unbounded_channel();
+        let soft = CancellationToken::new();
+        soft.cancel();
+        let mut body = Awaited::new(Sent(sent), soft);
+        tokio::spawn(async move {
+            for _ in 0..5 {
+                sleep(PATIENCE.mul_f64(0.9)).await;
+                sender.send(b"more").unwrap();
+            }
+        });
+        for _ in 0..5 {
+            assert_eq!(next(&mut body).await, Some(Ok(4)));
+        }
+        assert_eq!(next(&mut body).await, None);
+    }
+}
