@@ -1,6 +1,9 @@
 //! Emend as its users meet it: whole services on real sockets and real databases, spoken to through the wire contract.
 //!
-//! The tests are in `tests/system`; here is what they stand on. Only [`harness::start`] knows how the services are
-//! started, and only [`harness::stored`] looks into their databases.
+//! The tests are in `tests/system` and, where something breaks under load, in `tests/fire`; here is what they stand on.
+//! Only [`harness::start`] knows how the services are started within a test's process, and only [`harness::stored`] looks
+//! into their databases.
 
+pub mod faults;
 pub mod harness;
+pub mod load;

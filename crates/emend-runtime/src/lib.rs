@@ -12,12 +12,15 @@
 //! With `database`: [`database`] (which one), [`sqlite`], [`postgres`], [`store`] (what can go wrong with them, and what
 //! is worth repeating). With `testing`: [`testing`], a fresh PostgreSQL database for each test.
 //!
+//! With `fail-points`, in builds for tests: [`fail_point`] can end the process between two steps.
+//!
 //! A service's `main` is: parse arguments, [`telemetry::init`], [`listen::bind`], open the database, start the service in
 //! a [`lifecycle::Lifecycle`], [`lifecycle::run_until_signal`].
 
 pub mod backoff;
 pub mod clock;
 pub mod entropy;
+pub mod fail_point;
 pub mod lifecycle;
 
 #[cfg(feature = "status")]

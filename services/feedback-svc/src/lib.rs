@@ -17,6 +17,7 @@ mod committer;
 pub mod config;
 mod domain;
 mod event;
+pub mod fail_points;
 mod grpc;
 mod relay;
 mod store;
@@ -27,7 +28,7 @@ mod tests;
 mod upkeep;
 mod waiters;
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use emend_proto::feedback::v1::feedback_service_server::{FeedbackServiceServer, SERVICE_NAME};
@@ -45,7 +46,7 @@ use crate::{
     committer::Committer,
     grpc::FeedbackEndpoint,
     relay::{hand_over::HandOver, ingest::IngestClient, worker::Relay},
-    store::{PostgresStore, SqliteStore, Store},
+    store::{PostgresStore, SqliteStore, Store, StoreError},
     upkeep::{DATABASE, Lookout, OrderRaiser, Pruner, RELAY},
     waiters::Waiters,
 };
@@ -185,12 +186,20 @@ pub async fn start(
 
 async fn open(config: &Config, entropy: &Entropy) -> anyhow::Result<Arc<dyn Store>> {
     let store: Result<Arc<dyn Store>, _> = match &config.database {
-        DatabaseUrl::Sqlite(path) => SqliteStore::open(path, entropy.clone())
-            .await
-            .map(|store| Arc::new(store) as _),
+        DatabaseUrl::Sqlite(path) => open_sqlite(path, entropy).await,
         DatabaseUrl::Postgres(url) => PostgresStore::open(url, config.postgres_connections, entropy.clone())
             .await
             .map(|store| Arc::new(store) as _),
     };
     store.with_context(|| format!("can't open the database {}", config.database))
+}
+
+/// The caller holds the lock of the file's directory.
+async fn open_sqlite(path: &Path, entropy: &Entropy) -> Result<Arc<dyn Store>, StoreError> {
+    let store = SqliteStore::open(path, entropy.clone()).await?;
+    let released = store.release_leases().await?;
+    if released > 0 {
+        tracing::info!(released, "events that a process before this one had leased are due at once");
+    }
+    Ok(Arc::new(store))
 }

@@ -10,6 +10,7 @@
 
 pub mod app;
 pub mod config;
+pub mod fail_points;
 pub mod grpc;
 pub mod store;
 pub mod stream;

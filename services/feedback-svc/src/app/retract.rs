@@ -12,7 +12,7 @@ use tokio::{sync::oneshot, time::Instant};
 use super::{Origin, UseCases};
 use crate::{
     domain::{Feedback, NewRetraction, mask_prose},
-    event,
+    event, fail_points,
     relay::dispatch::Reserved,
     store::{Retracted, StoreError},
 };
@@ -68,6 +68,7 @@ impl UseCases {
         let reserved = self.dispatch.reserve(1);
         let lease = reserved.as_ref().map(Reserved::lease);
         let retracted = self.store.retract(&retraction, lease).await?;
+        fail_points::RETRACTION_COMMITTED.pass();
         if let Retracted::Now(accepted) = retracted {
             self.dispatch.stored(reserved, vec![(retraction.event, accepted)]);
         }
