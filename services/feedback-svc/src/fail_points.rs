@@ -15,7 +15,7 @@ pub(crate) const RETRACTION_WRITTEN: FailPoint = FailPoint::named("retraction.wr
 /// A retraction is stored; its event is not in the relay's hands.
 pub(crate) const RETRACTION_COMMITTED: FailPoint = FailPoint::named("retraction.committed");
 /// Events from the outbox are leased to this replica; none is sent.
-pub(crate) const EVENTS_CLAIMED: FailPoint = FailPoint::named("outbox.claimed");
+pub const EVENTS_CLAIMED: FailPoint = FailPoint::named("outbox.claimed");
 /// A batch was taken from the relay's queue; it is not sent.
 pub(crate) const BATCH_TAKEN: FailPoint = FailPoint::named("outbox.taken");
 /// A batch is on its way; no answer has come.
