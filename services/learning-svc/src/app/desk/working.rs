@@ -107,8 +107,12 @@ impl Working {
     pub(super) fn changed_candidates(&mut self, now: Timestamp) -> Vec<CandidateWrite> {
         let mut changed = Vec::new();
         for candidate in &self.state.candidates {
+            // What a group of events brings back to where it was has a history all the same, whose length is kept.
+            let went_through = |of: &HashMap<CandidateId, KeptCandidate>| {
+                of.get(&candidate.id).map(|kept| kept.transitions)
+            };
             let before = self.before.state.candidate(candidate.id);
-            if before == Some(candidate) {
+            if before == Some(candidate) && went_through(&self.before.kept) == went_through(&self.kept) {
                 continue;
             }
             if let Some(kept) = self.kept.get_mut(&candidate.id) {
