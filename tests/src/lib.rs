@@ -2,8 +2,9 @@
 //!
 //! The tests are in `tests/system` and, where something breaks under load, in `tests/fire`; here is what they stand on.
 //! Only [`harness::start`] knows how the services are started within a test's process, and only [`harness::stored`] looks
-//! into their databases.
+//! into their databases. After whatever was done to them, [`audit`] says whether all promises were kept.
 
+pub mod audit;
 pub mod faults;
 pub mod harness;
 pub mod load;

@@ -10,7 +10,7 @@
 //! [`deadline`] and [`trace_context`], [`health`], [`listen`] and [`telemetry`].
 //!
 //! With `database`: [`database`] (which one), [`sqlite`], [`postgres`], [`store`] (what can go wrong with them, and what
-//! is worth repeating). With `testing`: [`testing`], a fresh PostgreSQL database for each test.
+//! is worth repeating), [`audit`] (looking at what is stored). With `testing`: [`testing`], a fresh PostgreSQL database for each test.
 //!
 //! With `fail-points`, in builds for tests: [`fail_point`] can end the process between two steps.
 //!
@@ -45,6 +45,8 @@ pub mod telemetry;
 #[cfg(feature = "server")]
 pub mod trace_context;
 
+#[cfg(feature = "database")]
+pub mod audit;
 #[cfg(feature = "database")]
 pub mod database;
 #[cfg(feature = "database")]

@@ -12,6 +12,7 @@ use sqlx::{
 use tokio::{sync::watch, time::sleep};
 
 use crate::{
+    audit::{APPLIED, OpenError, same_schema},
     backoff::{Backoff, BackoffConfig},
     database::PostgresUrl,
     entropy::Entropy,
@@ -64,6 +65,36 @@ pub async fn open_postgres(config: &PostgresConfig, migrations: &Migrator) -> Re
         .after_connect(move |connection, _| Box::pin(async move { prepare(connection, schema).await }))
         .connect_with(options)
         .await?;
+    Ok(pool)
+}
+
+/// Begins a transaction that reads one consistent state for as long as it takes: the bounds on serving do not bind who
+/// looks at everything.
+pub const BEGIN_LONG_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0; \
+     SET LOCAL idle_in_transaction_session_timeout = 0";
+
+/// Opens the service's own schema, which has to be there, to look at it and no more. One connection.
+pub async fn open_postgres_to_read(
+    config: &PostgresConfig,
+    migrations: &Migrator,
+) -> Result<PgPool, OpenError> {
+    let schema = config.schema;
+    let pool = PgPoolOptions::new()
+        .max_connections(1)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .after_connect(move |connection, _| Box::pin(async move { prepare(connection, schema).await }))
+        .connect_with(config.url.options().application_name(config.application_name))
+        .await?;
+    let migrated: bool = sqlx::query_scalar("SELECT to_regclass($1 || '._sqlx_migrations') IS NOT NULL")
+        .bind(schema)
+        .fetch_one(&pool)
+        .await?;
+    let applied = if migrated {
+        sqlx::query_scalar(APPLIED).fetch_all(&pool).await?
+    } else {
+        Vec::new()
+    };
+    same_schema(applied, migrations)?;
     Ok(pool)
 }
 

@@ -15,7 +15,10 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
-use crate::store::StoreError;
+use crate::{
+    audit::{APPLIED, OpenError, same_schema},
+    store::StoreError,
+};
 
 /// How long a statement waits for a lock that another process holds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -71,6 +74,32 @@ pub async fn open_sqlite(
         .connect_with(options.pragma("query_only", "on"))
         .await?;
     Ok(SqlitePools { write, read })
+}
+
+/// Opens the file at `path`, which has to be there, to look at it and no more: whoever serves from it goes on. One
+/// connection. What is sorted may exceed memory.
+pub async fn open_sqlite_to_read(path: &Path, migrations: &Migrator) -> Result<SqlitePool, OpenError> {
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .read_only(true)
+        .busy_timeout(BUSY_TIMEOUT)
+        .pragma("temp_store", "file");
+    let pool = SqlitePoolOptions::new()
+        .max_connections(1)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .connect_with(options)
+        .await?;
+    let migrated: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM sqlite_master WHERE name = '_sqlx_migrations'")
+            .fetch_one(&pool)
+            .await?;
+    let applied = if migrated > 0 {
+        sqlx::query_scalar(APPLIED).fetch_all(&pool).await?
+    } else {
+        Vec::new()
+    };
+    same_schema(applied, migrations)?;
+    Ok(pool)
 }
 
 impl SqlitePools {
@@ -261,6 +290,27 @@ mod tests {
         pools.close().await;
         let path = directory.path().join("new/notes.db");
         assert!(open_sqlite(&path, 1, &migrations()).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn who_opens_to_read_sees_what_is_stored_and_changes_nothing() {
+        let (directory, pools) = open().await;
+        let path = directory.path().join("new/notes.db");
+        sqlx::query("INSERT INTO note (text) VALUES ('x')")
+            .execute(&pools.write)
+            .await
+            .unwrap();
+        let reading = open_sqlite_to_read(&path, &migrations()).await.unwrap();
+        let count: i64 = sqlx::query_scalar("SELECT count(*) FROM note")
+            .fetch_one(&reading)
+            .await
+            .unwrap();
+        assert_eq!(count, 1);
+        assert!(sqlx::query("DELETE FROM note").execute(&reading).await.is_err());
+        let other = open_sqlite_to_read(&path, &Migrator::DEFAULT).await;
+        assert!(matches!(other, Err(OpenError::Schema { found, .. }) if found == [1]));
+        let none = directory.path().join("none.db");
+        assert!(open_sqlite_to_read(&none, &migrations()).await.is_err() && !none.exists());
     }
 
     #[test]

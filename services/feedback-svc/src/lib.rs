@@ -13,6 +13,7 @@
 //! file belongs to one process.
 
 mod app;
+pub mod audit;
 mod committer;
 pub mod config;
 mod domain;

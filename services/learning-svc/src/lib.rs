@@ -3,12 +3,14 @@
 //! * [`store`]: what is kept, behind ports that use cases shape, on SQLite or PostgreSQL.
 //! * [`app`]: the use cases; each is one transaction, from its first read to its commit.
 //! * [`stream`]: what subscribers and readers see of the log.
+//! * [`audit`]: whether what is stored agrees with itself.
 //! * [`grpc`]: requests in, one use case, responses out.
 //!
 //! [`start`] runs one replica; `main` is its command line. Any number of replicas share one PostgreSQL database; a SQLite
 //! file belongs to one process.
 
 pub mod app;
+pub mod audit;
 pub mod config;
 pub mod fail_points;
 pub mod grpc;

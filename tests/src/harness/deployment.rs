@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use emend_audit::Databases;
 use tempfile::TempDir;
 
 use super::{
@@ -115,6 +116,14 @@ impl Deployment {
     /// Clients of learning-svc.
     pub fn learning(&self) -> Learning {
         Learning::at(self.learning.front.address())
+    }
+
+    /// Both services' databases, for an audit.
+    pub fn databases(&self) -> Databases {
+        Databases {
+            feedback: self.databases[0].databases().feedback,
+            learning: self.databases[1].databases().learning,
+        }
     }
 
     /// What learning-svc stored.

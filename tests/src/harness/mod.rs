@@ -15,6 +15,7 @@ pub mod start;
 pub mod stored;
 pub mod subscriber;
 pub mod system;
+pub mod tamper;
 pub mod wait;
 
 pub use clients::{Feedback, Learning};

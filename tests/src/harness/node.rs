@@ -154,6 +154,17 @@ impl Node {
     /// # Panics
     /// If it does not.
     pub fn assert_answers_by(&self, stored: &BTreeMap<Key, Held>, others: &[&str]) {
+        let wrong = self.differences(stored, others);
+        assert!(wrong.is_empty(), "{wrong:#?}");
+        assert!(!self.view().staleness().in_doubt, "its digests are the server's");
+    }
+
+    /// For which keys it does not answer by what is stored, and how.
+    ///
+    /// # Panics
+    /// If a stored key or value is not valid.
+    pub fn differences(&self, stored: &BTreeMap<Key, Held>, others: &[&str]) -> Vec<String> {
+        let mut wrong = Vec::new();
         let namespaces: BTreeSet<&str> = stored.keys().map(|key| key.namespace.as_str()).collect();
         let mut users: BTreeSet<&str> = stored.keys().map(|key| key.user_id.as_str()).collect();
         users.insert("");
@@ -168,15 +179,17 @@ impl Node {
                 .flat_map(|phrase| users.iter().map(move |user| (phrase, user)))
             {
                 for kind in [Kind::InvocationPhrase, Kind::EntityAlias] {
-                    assert_eq!(
-                        self.answer(namespace, kind, phrase, user),
-                        expected(stored, namespace, kind, phrase, user),
-                        "for {kind} {phrase:?} of {user:?} in {namespace}"
-                    );
+                    let answer = self.answer(namespace, kind, phrase, user);
+                    let expected = expected(stored, namespace, kind, phrase, user);
+                    if answer != expected {
+                        wrong.push(format!(
+                            "for {kind} {phrase:?} of {user:?} in {namespace}: {answer:?}, should be {expected:?}"
+                        ));
+                    }
                 }
             }
         }
-        assert!(!self.view().staleness().in_doubt, "its digests are the server's");
+        wrong
     }
 }
 

@@ -8,6 +8,7 @@ use sqlx::{ConnectOptions as _, Connection as _, postgres::PgConnectOptions, sql
 use super::held::{Held, Key};
 
 const RESOURCES: &str = "SELECT namespace, kind, key, qualifier, user_id, revision, value FROM resources";
+const PHRASES: &str = "SELECT DISTINCT key FROM contests";
 const HEAD: &str = "SELECT revision FROM head";
 const SCHEMA: &str = "emend_learning";
 
@@ -53,6 +54,26 @@ impl Stored {
                 (key, Held { revision, value })
             })
             .collect()
+    }
+
+    /// Every phrase and name for which something was ever proposed, as it is kept.
+    ///
+    /// # Panics
+    /// If the database can't be read.
+    pub async fn phrases(&self) -> Vec<String> {
+        match self {
+            Self::Sqlite(_) => {
+                let mut connection = self.sqlite().await;
+                let phrases = sqlx::query_scalar(PHRASES).fetch_all(&mut connection).await;
+                phrases.expect("contests can be read")
+            }
+            Self::Postgres(_) => {
+                let mut connection = self.postgres().await;
+                let phrases = sqlx::query_scalar(PHRASES).fetch_all(&mut connection).await;
+                connection.close().await.expect("a connection closes");
+                phrases.expect("contests can be read")
+            }
+        }
     }
 
     /// The newest revision.

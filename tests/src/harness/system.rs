@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use emend_audit::Databases;
 use emend_runtime::testing::{TestDatabase, TestPostgres};
 use tempfile::TempDir;
 
@@ -92,6 +93,18 @@ impl Database {
         }
     }
 
+    /// Both services' databases, for an audit.
+    ///
+    /// # Panics
+    /// Never: these URLs are valid.
+    pub fn databases(&self) -> Databases {
+        let url = |service| self.url(service, None).parse().expect("a database");
+        Databases {
+            feedback: url(Service::Feedback),
+            learning: url(Service::Learning),
+        }
+    }
+
     /// What learning-svc stored.
     pub fn stored(&self) -> Stored {
         match self {
@@ -102,8 +115,27 @@ impl Database {
 }
 
 impl PostgresDatabase {
+    /// The server, for those who make and drop databases.
+    pub fn server_url(&self) -> String {
+        self.server.clone()
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The URL of another database of the server.
+    pub fn url_of(&self, name: &str) -> String {
+        self.url_to(self.address, name)
+    }
+
     /// The server's URL with another address and this database.
     fn url(&self, address: SocketAddr) -> String {
+        self.url_to(address, &self.name)
+    }
+
+    fn url_to(&self, address: SocketAddr, name: &str) -> String {
         let (scheme, rest) = self.server.split_once("://").expect("a URL has a scheme");
         let (authority, tail) = rest.split_once('/').unwrap_or((rest, ""));
         let credentials = authority
@@ -112,7 +144,7 @@ impl PostgresDatabase {
         let parameters = tail
             .split_once('?')
             .map_or(String::new(), |(_, parameters)| format!("?{parameters}"));
-        format!("{scheme}://{credentials}{address}/{}{parameters}", self.name)
+        format!("{scheme}://{credentials}{address}/{name}{parameters}")
     }
 }
 
@@ -126,7 +158,8 @@ pub enum Service {
 }
 
 impl Service {
-    fn file(self) -> &'static str {
+    /// Its file in a data directory.
+    pub fn file(self) -> &'static str {
         match self {
             Self::Feedback => "feedback.db",
             Self::Learning => "learning.db",
@@ -273,9 +306,15 @@ impl System {
     }
 
     /// Stops all, in good order.
-    pub async fn stop(mut self) {
+    pub async fn stop(self) {
+        self.into_database().await;
+    }
+
+    /// Stops all, in good order, and leaves what they stored.
+    pub async fn into_database(mut self) -> Database {
         for replica in self.feedback.iter_mut().chain(&mut self.learning) {
             replica.stop().await;
         }
+        self.database
     }
 }

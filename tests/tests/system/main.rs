@@ -9,6 +9,7 @@ mod import;
 mod intent;
 mod kill;
 mod lagging;
+mod ledger;
 mod lists;
 mod nodes;
 mod outage;

@@ -12,6 +12,7 @@ use emend_proto::{
     },
 };
 use emend_tests::{
+    audit::ledger,
     both_databases,
     harness::{
         Dice, Heard, NAMESPACE, Subscriber, System, alias, answered,
@@ -78,6 +79,17 @@ async fn walk(system: &mut System, seed: u64) {
     let late = Node::start(address, "search-2").await;
     late.until(head).await;
     late.assert_answers_by(&stored, &PHRASES);
+    ledger::expect_sound(
+        system,
+        None,
+        &[
+            (&node).into(),
+            (&late).into(),
+            (&steady).into(),
+            (&wandering).into(),
+        ],
+    )
+    .await;
     assert_votes_follow(&feedback, system, seed).await;
     let log: Vec<i64> = system
         .learning()

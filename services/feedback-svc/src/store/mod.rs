@@ -3,11 +3,12 @@
 //! All times are the database's: leases, back-off, retention and accept orders hang on one clock however many replicas
 //! there are. The port must know nothing of gRPC or of how events travel.
 
+pub(crate) mod audit;
 mod chunks;
 #[cfg(test)]
 mod contract;
 mod postgres;
-mod rows;
+pub(crate) mod rows;
 mod sqlite;
 
 use std::{fmt::Debug, time::Duration};

@@ -9,13 +9,14 @@ use async_trait::async_trait;
 use emend_core::{FeedbackId, Namespace};
 use emend_runtime::{
     Entropy,
+    audit::OpenError,
     database::PostgresUrl,
-    postgres::{PostgresConfig, open_postgres},
+    postgres::{BEGIN_LONG_READ as BEGIN_AUDIT, PostgresConfig, open_postgres, open_postgres_to_read},
     store::retry_conflicts,
 };
 use sqlx::{PgPool, Postgres as Db, migrate::Migrator};
 
-use super::{Claimed, Inserted, Retracted, Settlement, Store, StoreError, rows};
+use super::{Claimed, Inserted, Retracted, Settlement, Store, StoreError, audit::AuditRead, rows};
 use crate::{
     domain::{
         DeadLetter, DeadLetterQuery, DeliveryState, Feedback, FeedbackQuery, Lease, NewFeedback,
@@ -25,6 +26,12 @@ use crate::{
 };
 use feedback_sql::Columns;
 
+#[path = "audit_sql.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "portable SQL is compiled against each database"
+)]
+mod audit_sql;
 #[path = "feedback_sql.rs"]
 #[expect(
     clippy::duplicate_mod,
@@ -42,6 +49,9 @@ static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
 
 /// The schema of this service.
 pub(crate) const SCHEMA: &str = "emend_feedback";
+
+/// The last accept order given.
+const LAST_ACCEPT_ORDER: &str = "SELECT last_value FROM accept_order";
 
 /// All of a group at once. Every item gets an accept order in the order of the group; those that lose their request id to
 /// another one leave a gap. Request ids are taken in key order, so that two replicas never wait for each other.
@@ -119,6 +129,18 @@ impl PostgresStore {
         let store = Self { pool, entropy };
         store.raise_accept_order().await?;
         Ok(store)
+    }
+
+    /// Begins to read all that is in the service's schema.
+    pub(super) async fn read(url: &PostgresUrl) -> Result<Box<dyn AuditRead>, OpenError> {
+        let config = PostgresConfig {
+            url: url.clone(),
+            schema: SCHEMA,
+            application_name: "emend audit of feedback-svc",
+            max_connections: 1,
+        };
+        let pool = open_postgres_to_read(&config, &MIGRATIONS).await?;
+        Ok(Box::new(audit_sql::Reading::begin(pool).await?))
     }
 
     /// Raises the sequence to at least now. Altering it locks it, so that no other replica is given a number between the

@@ -16,6 +16,7 @@ use prost::Message as _;
 use uuid::Uuid;
 
 use super::Claimed;
+use crate::audit::{Entry, OutboxEntry};
 use crate::domain::{
     Accepted, DeadLetter, DeliveryState, EncodedOutcome, Feedback, Refusal, Retraction, Submission,
 };
@@ -73,7 +74,7 @@ pub(super) fn feedback_id(table: &'static str, order: i64, bytes: &[u8]) -> Resu
 
 /// A feedback: ledger, personal parts and status together.
 #[derive(Debug, sqlx::FromRow)]
-pub(super) struct FeedbackRow {
+pub(crate) struct FeedbackRow {
     accept_order: i64,
     feedback_id: Vec<u8>,
     namespace: String,
@@ -172,6 +173,78 @@ fn parse_scope<I: ToString>(row: &Row<I>, number: i64) -> Result<Scope, CorruptR
 fn parse_correction<I: ToString>(row: &Row<I>, bytes: &[u8]) -> Result<Correction, CorruptRow> {
     let message = row.parse("correction", pb::Correction::decode(bytes))?;
     row.parse("correction", parse::correction(Some(&message)))
+}
+
+/// A feedback with one of its outbox entries, as an audit reads it.
+#[derive(Debug, sqlx::FromRow)]
+pub(crate) struct AuditedRow {
+    #[sqlx(flatten)]
+    feedback: FeedbackRow,
+    kind: i64,
+    traceparent: String,
+    personal_namespace: String,
+    status_namespace: String,
+    event_count: i64,
+    outcome_of: i64,
+    outbox_event_id: Option<Vec<u8>>,
+    outbox_number: Option<i64>,
+    outbox_state: Option<i64>,
+    outbox_feedback_id: Option<Vec<u8>>,
+    outbox_namespace: Option<String>,
+    outbox_payload: Option<Vec<u8>>,
+}
+
+impl AuditedRow {
+    pub(super) const COLUMNS: &str = FeedbackRow::COLUMNS;
+
+    /// Whose row it is.
+    pub(crate) fn accept_order(&self) -> i64 {
+        self.feedback.accept_order
+    }
+
+    /// A feedback of all its rows.
+    pub(crate) fn entry_of(mut rows: Vec<Self>) -> Result<Entry, CorruptRow> {
+        let mut outbox = Vec::new();
+        for row in &mut rows {
+            outbox.extend(row.take_outbox_entry()?);
+        }
+        let row = rows.swap_remove(0);
+        Ok(Entry {
+            kind: row.kind,
+            traceparent: row.traceparent,
+            namespaces: [row.personal_namespace, row.status_namespace],
+            events: row.event_count,
+            outcome_of: row.outcome_of,
+            outbox,
+            feedback: Feedback::try_from(row.feedback)?,
+        })
+    }
+
+    fn take_outbox_entry(&mut self) -> Result<Option<OutboxEntry>, CorruptRow> {
+        let (Some(event_id), Some(number), Some(state), Some(feedback_id), Some(namespace), Some(payload)) = (
+            self.outbox_event_id.take(),
+            self.outbox_number,
+            self.outbox_state,
+            self.outbox_feedback_id.take(),
+            self.outbox_namespace.take(),
+            self.outbox_payload.take(),
+        ) else {
+            return Ok(None);
+        };
+        let row = Row {
+            table: "outbox",
+            id: self.feedback.accept_order,
+        };
+        Ok(Some(OutboxEntry {
+            event: EventId(row.uuid("event_id", &event_id)?),
+            number,
+            state: DeliveryState::from_number(state)
+                .ok_or_else(|| row.bad("state")(format!("is not a state: {state}")))?,
+            feedback: FeedbackId(row.uuid("feedback_id", &feedback_id)?),
+            namespace,
+            payload: Bytes::from(payload),
+        }))
+    }
 }
 
 /// A request id that is in use.

@@ -8,12 +8,15 @@ use async_trait::async_trait;
 use emend_core::{FeedbackId, Namespace};
 use emend_runtime::{
     Entropy,
-    sqlite::{SqlitePools, open_sqlite},
+    audit::OpenError,
+    sqlite::{SqlitePools, open_sqlite, open_sqlite_to_read},
     store::{CorruptRow, retry_conflicts},
 };
 use sqlx::{QueryBuilder, Sqlite as Db, migrate::Migrator};
 
-use super::{Claimed, Inserted, Retracted, Settlement, Store, StoreError, chunks::chunks, rows};
+use super::{
+    Claimed, Inserted, Retracted, Settlement, Store, StoreError, audit::AuditRead, chunks::chunks, rows,
+};
 use crate::{
     domain::{
         DeadLetter, DeadLetterQuery, DeliveryState, Feedback, FeedbackQuery, Lease, NewFeedback,
@@ -23,6 +26,12 @@ use crate::{
 };
 use feedback_sql::Columns;
 
+#[path = "audit_sql.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "portable SQL is compiled against each database"
+)]
+mod audit_sql;
 #[path = "feedback_sql.rs"]
 #[expect(
     clippy::duplicate_mod,
@@ -37,6 +46,12 @@ mod feedback_sql;
 mod outbox_sql;
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
+
+/// Begins a transaction that reads one state, however long that takes.
+const BEGIN_AUDIT: &str = "BEGIN";
+
+/// The last accept order given.
+const LAST_ACCEPT_ORDER: &str = "SELECT last FROM accept_order WHERE one = 1";
 
 /// Readers do not wait for the writer, nor for each other up to this many.
 const READERS: u32 = 4;
@@ -78,6 +93,12 @@ impl SqliteStore {
         .execute(&mut *self.writer().await?)
         .await?;
         Ok(released.rows_affected())
+    }
+
+    /// Begins to read all that is in the file.
+    pub(super) async fn read(path: &Path) -> Result<Box<dyn AuditRead>, OpenError> {
+        let pool = open_sqlite_to_read(path, &MIGRATIONS).await?;
+        Ok(Box::new(audit_sql::Reading::begin(pool).await?))
     }
 
     async fn insert_once(

@@ -7,6 +7,7 @@
 mod batches;
 pub mod codes;
 pub mod decisions;
+pub(crate) mod ledger;
 pub mod log;
 pub mod postgres;
 pub mod records;
@@ -45,4 +46,26 @@ pub async fn open(
 /// Somebody else was faster, in a way that the database itself does not notice: the use case begins anew.
 pub fn conflict(what: &str) -> StoreError {
     StoreError::Conflict(sqlx::Error::Protocol(what.to_owned()))
+}
+
+/// Runs statements of a test past the ports, to break what is stored.
+#[cfg(test)]
+pub(crate) async fn tamper(database: &DatabaseUrl, sql: &'static str) {
+    let done = match database {
+        DatabaseUrl::Sqlite(path) => {
+            sqlite::SqliteStore::open(path, 1)
+                .await
+                .unwrap()
+                .tamper(sql)
+                .await
+        }
+        DatabaseUrl::Postgres(url) => {
+            postgres::PostgresStore::open(url, 1)
+                .await
+                .unwrap()
+                .tamper(sql)
+                .await
+        }
+    };
+    done.unwrap();
 }

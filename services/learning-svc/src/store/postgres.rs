@@ -4,11 +4,14 @@
 
 use emend_core::FeedbackId;
 use emend_runtime::{
+    audit::OpenError,
     database::PostgresUrl,
-    postgres::{PostgresConfig, open_postgres},
+    postgres::{BEGIN_LONG_READ as BEGIN_LEDGER, PostgresConfig, open_postgres, open_postgres_to_read},
     store::StoreError,
 };
 use sqlx::{Pool, Transaction, migrate::Migrator};
+
+use crate::store::ledger::LedgerRead;
 
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "audit_sql.rs"]
@@ -16,6 +19,9 @@ mod audit_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "decisions_sql.rs"]
 mod decisions_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "ledger_sql.rs"]
+mod ledger_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "log_sql.rs"]
 mod log_sql;
@@ -62,6 +68,18 @@ impl PostgresStore {
         Ok(Self { pool })
     }
 
+    /// Begins to read all that is in the service's schema.
+    pub(super) async fn read(url: &PostgresUrl) -> Result<Box<dyn LedgerRead>, OpenError> {
+        let config = PostgresConfig {
+            url: url.clone(),
+            schema: SCHEMA,
+            application_name: "emend audit of learning-svc",
+            max_connections: 1,
+        };
+        let pool = open_postgres_to_read(&config, &MIGRATIONS).await?;
+        Ok(Box::new(ledger_sql::Reading::begin(pool).await?))
+    }
+
     /// Connections that only read.
     pub(super) fn read_pool(&self) -> &Pool<Db> {
         &self.pool
@@ -84,6 +102,14 @@ impl PostgresStore {
             .pool
             .begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             .await?)
+    }
+
+    /// Runs statements of a test.
+    #[cfg(test)]
+    pub(super) async fn tamper(&self, sql: &'static str) -> Result<(), StoreError> {
+        sqlx::raw_sql(sql).execute(&self.pool).await?;
+        self.close_pools().await;
+        Ok(())
     }
 
     /// Closes all connections.

@@ -1,5 +1,6 @@
 //! Rows as databases give them, and how each becomes a value that the rules know: parsed, never trusted.
 
+pub(crate) mod audited;
 mod history;
 
 use bytes::Bytes;
@@ -74,7 +75,7 @@ impl At<'_> {
 
 /// The parts of a resource key.
 #[derive(Debug, FromRow)]
-pub(super) struct KeyRow {
+pub(crate) struct KeyRow {
     pub contest_id: String,
     pub namespace: String,
     pub kind: i32,
@@ -136,7 +137,7 @@ impl ContestRow {
 }
 
 #[derive(Debug, FromRow)]
-pub(super) struct CandidateRow {
+pub(crate) struct CandidateRow {
     pub candidate_id: String,
     pub contest_id: String,
     pub value: Vec<u8>,
@@ -255,7 +256,7 @@ impl CandidateRecordRow {
 }
 
 #[derive(Debug, FromRow)]
-pub(super) struct BallotRow {
+pub(crate) struct BallotRow {
     pub feedback_id: String,
     pub contest_id: String,
     pub candidate_id: String,

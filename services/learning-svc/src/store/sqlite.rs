@@ -6,10 +6,13 @@ use std::path::Path;
 
 use emend_core::FeedbackId;
 use emend_runtime::{
-    sqlite::{SqlitePools, open_sqlite},
+    audit::OpenError,
+    sqlite::{SqlitePools, open_sqlite, open_sqlite_to_read},
     store::StoreError,
 };
 use sqlx::{Pool, Transaction, migrate::Migrator};
+
+use crate::store::ledger::LedgerRead;
 
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "audit_sql.rs"]
@@ -17,6 +20,9 @@ mod audit_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "decisions_sql.rs"]
 mod decisions_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "ledger_sql.rs"]
+mod ledger_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "log_sql.rs"]
 mod log_sql;
@@ -37,6 +43,9 @@ pub(super) const NOW_MICROS: &str = "CAST(round(unixepoch('now', 'subsec') * 100
 /// Locks the rows of a SELECT. The one writer holds the whole file.
 pub(super) const FOR_UPDATE: &str = "";
 
+/// Begins a transaction that reads one state, however long that takes.
+const BEGIN_LEDGER: &str = "BEGIN";
+
 static MIGRATIONS: Migrator = sqlx::migrate!("./migrations/sqlite");
 
 /// The store in one SQLite file.
@@ -52,6 +61,12 @@ impl SqliteStore {
         Ok(Self { pools })
     }
 
+    /// Begins to read all that is in the file.
+    pub(super) async fn read(path: &Path) -> Result<Box<dyn LedgerRead>, OpenError> {
+        let pool = open_sqlite_to_read(path, &MIGRATIONS).await?;
+        Ok(Box::new(ledger_sql::Reading::begin(pool).await?))
+    }
+
     /// Connections that only read.
     pub(super) fn read_pool(&self) -> &Pool<Db> {
         &self.pools.read
@@ -65,6 +80,14 @@ impl SqliteStore {
     /// Begins a transaction that reads one consistent state.
     pub(super) async fn begin_read(&self) -> Result<Transaction<'static, Db>, StoreError> {
         self.pools.begin_read().await
+    }
+
+    /// Runs statements of a test.
+    #[cfg(test)]
+    pub(super) async fn tamper(&self, sql: &'static str) -> Result<(), StoreError> {
+        sqlx::raw_sql(sql).execute(&self.pools.write).await?;
+        self.close_pools().await;
+        Ok(())
     }
 
     /// Closes all connections.

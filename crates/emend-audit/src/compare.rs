@@ -1,0 +1,137 @@
+//! One feedback as feedback-svc stored it against what learning-svc took of it.
+//!
+//! It must know nothing of databases, and of which moments the two are; only which way each comparison may look.
+
+use emend_core::{ContestId, Proposal, correction::scope_user};
+use emend_runtime::audit::Findings;
+use feedback_svc::audit::{Delivery, Entry as Stored};
+use learning_svc::audit::{CastBallot, Entry as Taken};
+
+use crate::{
+    BALLOT_DIFFERS, BALLOT_MISSING, INBOX_FEEDBACK, INBOX_MISSING, INBOX_SURPLUS, OUTCOME_DIFFERS,
+    RETRACTION_DIFFERS,
+};
+
+/// Numbers of events: the first tells that feedback was stored, the second that it was retracted.
+const RECORDED: i64 = 1;
+const RETRACTED: i64 = 2;
+
+/// What was delivered as of an earlier moment and is not there. `taken` is of a later one.
+pub(crate) fn lost(stored: &Stored, taken: Option<&Taken>, findings: &mut Findings) {
+    let id = format!("feedback {}", stored.id());
+    let delivered = delivered(stored);
+    let applied = taken.map_or(0, |taken| applied(stored, taken));
+    if applied < delivered {
+        findings.add(
+            INBOX_MISSING,
+            &id,
+            format_args!("{delivered} of its events count as delivered, {applied} were applied"),
+        );
+    }
+    let has_ballot = taken.is_some_and(|taken| taken.ballot.is_some() || taken.was_refused());
+    if stored.is_delivered(RECORDED) && !has_ballot {
+        findings.add(BALLOT_MISSING, &id, "it was delivered and cast no ballot");
+    }
+    let marked = taken.is_some_and(|taken| taken.retraction.is_some());
+    if stored.is_retracted() && stored.is_delivered(RETRACTED) && !marked {
+        findings.add(
+            RETRACTION_DIFFERS,
+            &id,
+            "its retraction was delivered, but is not marked",
+        );
+    }
+    if let Some(Ok(outcome)) = stored.outcome() {
+        let given = taken.is_some_and(|taken| taken.events.iter().any(|event| event.outcome == outcome));
+        if !given {
+            findings.add(
+                OUTCOME_DIFFERS,
+                &id,
+                "learning-svc gave none of its events this outcome",
+            );
+        }
+    } else if stored.delivery() == Delivery::Delivered {
+        findings.add(OUTCOME_DIFFERS, &id, "it was delivered, but shows no outcome");
+    }
+}
+
+/// How many of its events are not in the outbox any more.
+fn delivered(stored: &Stored) -> i64 {
+    let waiting = i64::try_from(stored.outbox().len()).unwrap_or(i64::MAX);
+    stored.events().saturating_sub(waiting)
+}
+
+/// How many of its events were applied. Those in the outbox are left out: they may have been, the answer lost.
+fn applied(stored: &Stored, taken: &Taken) -> i64 {
+    let waits = |event| stored.outbox().iter().any(|entry| entry.event() == event);
+    let applied = taken.events.iter().filter(|event| !waits(event.id)).count();
+    i64::try_from(applied).unwrap_or(i64::MAX)
+}
+
+/// What is there and nobody asked for as of a later moment. `taken` is of an earlier one.
+pub(crate) fn made_up(stored: Option<&Stored>, taken: &Taken, findings: &mut Findings) {
+    let id = format!("feedback {}", taken.feedback);
+    let Some(stored) = stored else {
+        findings.add(
+            INBOX_FEEDBACK,
+            &id,
+            "learning-svc took it, but feedback-svc does not have it",
+        );
+        return;
+    };
+    let (delivered, applied) = (delivered(stored), applied(stored, taken));
+    if applied > delivered {
+        findings.add(
+            INBOX_SURPLUS,
+            &id,
+            format_args!("{delivered} of its events were delivered, {applied} were applied"),
+        );
+    }
+    if taken.retraction.is_some() && !stored.is_retracted() {
+        findings.add(
+            RETRACTION_DIFFERS,
+            &id,
+            "it is marked as retracted, and nobody retracted it",
+        );
+    }
+    if let Some(ballot) = &taken.ballot
+        && let Some(difference) = difference(stored, ballot)
+    {
+        findings.add(
+            BALLOT_DIFFERS,
+            &id,
+            format_args!("its ballot has another {difference} than the feedback gives"),
+        );
+    }
+}
+
+/// The first thing in which a ballot is not the one that the rules make of its feedback.
+fn difference(stored: &Stored, ballot: &CastBallot) -> Option<&'static str> {
+    let proposal = match scope_user(stored.scope(), stored.reporter().id.as_ref()) {
+        Ok(user) => stored.correction().proposal(stored.namespace(), user),
+        Err(_) => return Some("scope"),
+    };
+    let Proposal {
+        key,
+        value,
+        system_choice,
+        personal_data: _,
+    } = proposal;
+    let contest: ContestId = key.contest_id();
+    let voter = stored.reporter().voter(stored.caller());
+    let cast = &ballot.ballot;
+    let same = [
+        ("contest", ballot.contest == contest),
+        ("candidate", cast.candidate == value.candidate_id(contest)),
+        ("accept order", cast.accept_order == stored.accept_order()),
+        ("voter", cast.voter == voter.key(stored.namespace())),
+        ("kind of voter", cast.identified == voter.is_identified()),
+        ("caller", cast.caller == *stored.caller()),
+        ("time", cast.received_at == stored.received_at()),
+        (
+            "system choice",
+            ballot.system_choice == system_choice.unwrap_or_default(),
+        ),
+        ("trace context", ballot.traceparent == stored.traceparent()),
+    ];
+    same.into_iter().find(|(_, same)| !same).map(|(what, _)| what)
+}

@@ -1,0 +1,274 @@
+//! One feedback as an audit sees it, and whether its parts agree.
+//!
+//! It must know nothing of where it was read from.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use emend_core::{
+    AcceptOrder, Caller, Correction, EventId, FeedbackId, Namespace, Reporter, RequestId, Scope,
+};
+use emend_proto::{
+    common::v1::Outcome,
+    learning::v1::{Event, event},
+};
+use emend_runtime::audit::Findings;
+use jiff::Timestamp;
+use prost::Message as _;
+
+use super::{FEEDBACK_KIND, FEEDBACK_PARTS, FEEDBACK_STATUS, OUTBOX_ENTRY, OUTBOX_STATE};
+use crate::{
+    domain::{DeliveryState, Feedback},
+    event::recorded,
+};
+
+/// Where the newest event of a feedback stands on its way to learning-svc.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    /// In the outbox.
+    Pending,
+    /// Delivered.
+    Delivered,
+    /// Refused for good.
+    Dead,
+}
+
+/// One feedback with all its parts, of one moment.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    pub(crate) feedback: Feedback,
+    pub(crate) kind: i64,
+    pub(crate) traceparent: String,
+    /// As the personal part and the status have it.
+    pub(crate) namespaces: [String; 2],
+    /// How many events it had so far; the newest has this number.
+    pub(crate) events: i64,
+    /// The number of the event whose outcome it holds; 0: it holds none.
+    pub(crate) outcome_of: i64,
+    pub(crate) outbox: Vec<OutboxEntry>,
+}
+
+/// An event in the outbox.
+#[derive(Debug, Clone)]
+pub struct OutboxEntry {
+    pub(crate) event: EventId,
+    pub(crate) number: i64,
+    pub(crate) state: DeliveryState,
+    pub(crate) feedback: FeedbackId,
+    pub(crate) namespace: String,
+    pub(crate) payload: Bytes,
+}
+
+impl OutboxEntry {
+    /// The event's id.
+    pub fn event(&self) -> EventId {
+        self.event
+    }
+
+    /// 1 for the first event of a feedback, and so on.
+    pub fn number(&self) -> i64 {
+        self.number
+    }
+}
+
+impl Entry {
+    /// Its id.
+    pub fn id(&self) -> FeedbackId {
+        self.feedback.id
+    }
+
+    /// The search application.
+    pub fn namespace(&self) -> &Namespace {
+        &self.feedback.submission.namespace
+    }
+
+    /// The client that sent it.
+    pub fn caller(&self) -> &Caller {
+        &self.feedback.caller
+    }
+
+    /// Who said so.
+    pub fn reporter(&self) -> &Reporter {
+        &self.feedback.submission.reporter
+    }
+
+    /// What made it safe to repeat.
+    pub fn request_id(&self) -> Option<&RequestId> {
+        self.feedback.submission.request_id.as_ref()
+    }
+
+    /// The query it is about; may be empty.
+    pub fn query_id(&self) -> &str {
+        &self.feedback.submission.query_id
+    }
+
+    /// Why, masked; may be empty.
+    pub fn reason(&self) -> &str {
+        &self.feedback.submission.reason
+    }
+
+    /// What helps a reviewer, masked.
+    pub fn context(&self) -> &BTreeMap<String, String> {
+        &self.feedback.submission.context
+    }
+
+    /// For whom it is to be learned.
+    pub fn scope(&self) -> Scope {
+        self.feedback.submission.scope
+    }
+
+    /// What is wrong and what is right.
+    pub fn correction(&self) -> &Correction {
+        &self.feedback.submission.correction
+    }
+
+    /// Where it stands in the order of all feedback.
+    pub fn accept_order(&self) -> AcceptOrder {
+        self.feedback.accepted.order
+    }
+
+    /// When it was stored.
+    pub fn received_at(&self) -> Timestamp {
+        self.feedback.accepted.at
+    }
+
+    /// W3C trace context of its submission; may be empty.
+    pub fn traceparent(&self) -> &str {
+        &self.traceparent
+    }
+
+    /// It was taken back.
+    pub fn is_retracted(&self) -> bool {
+        self.feedback.retraction.is_some()
+    }
+
+    /// How many events it had so far.
+    pub fn events(&self) -> i64 {
+        self.events
+    }
+
+    /// Its events that are not delivered, as far as this service knows.
+    pub fn outbox(&self) -> &[OutboxEntry] {
+        &self.outbox
+    }
+
+    /// The event of that number was delivered.
+    pub fn is_delivered(&self, number: i64) -> bool {
+        number <= self.events && self.outbox.iter().all(|entry| entry.number != number)
+    }
+
+    /// Where its newest event stands.
+    pub fn delivery(&self) -> Delivery {
+        match self.feedback.delivery {
+            DeliveryState::Pending => Delivery::Pending,
+            DeliveryState::Delivered => Delivery::Delivered,
+            DeliveryState::DeadLetter => Delivery::Dead,
+        }
+    }
+
+    /// What learning-svc answered, if it has.
+    pub fn outcome(&self) -> Option<Result<Outcome, prost::DecodeError>> {
+        let outcome = self.feedback.outcome.as_ref()?;
+        Some(Outcome::decode(&*outcome.0))
+    }
+
+    /// Whether its parts agree.
+    pub fn check(&self, findings: &mut Findings) {
+        let id = format!("feedback {}", self.id());
+        if self.namespaces.iter().any(|of| of != self.namespace().as_str()) {
+            findings.add(FEEDBACK_PARTS, &id, "its parts are in different namespaces");
+        }
+        let kind = i64::from(self.correction().form.kind().number());
+        if self.kind != kind {
+            let message = format!("it is listed as kind {}, but teaches kind {kind}", self.kind);
+            findings.add(FEEDBACK_KIND, &id, message);
+        }
+        self.check_status(&id, findings);
+        self.check_outbox(&id, findings);
+    }
+
+    fn check_status(&self, id: &str, findings: &mut Findings) {
+        let mut wrong = |message: String| findings.add(FEEDBACK_STATUS, id, message);
+        let expected = 1 + i64::from(self.is_retracted());
+        if self.events != expected {
+            wrong(format!(
+                "it has had {} events, but should have had {expected}",
+                self.events
+            ));
+        }
+        if self.outcome_of < 0 || self.outcome_of > self.events {
+            wrong(format!(
+                "its outcome is of event {} of {}",
+                self.outcome_of, self.events
+            ));
+        }
+        match self.outcome() {
+            None if self.outcome_of > 0 => wrong("its outcome is not there".to_owned()),
+            Some(_) if self.outcome_of == 0 => wrong("it has an outcome of no event".to_owned()),
+            Some(Err(error)) => wrong(format!("its outcome can't be read: {error}")),
+            _ => {}
+        }
+        if self.delivery() == Delivery::Delivered && self.outcome_of != self.events {
+            wrong(format!(
+                "event {} is delivered, but the outcome is of event {}",
+                self.events, self.outcome_of
+            ));
+        }
+    }
+
+    fn check_outbox(&self, id: &str, findings: &mut Findings) {
+        let newest = self.outbox.iter().find(|entry| entry.number == self.events);
+        let (is, should) = (self.feedback.delivery, newest.map(|entry| entry.state));
+        if is != should.unwrap_or(DeliveryState::Delivered) {
+            let where_it_is = match should {
+                None => "is not in the outbox".to_owned(),
+                Some(state) => format!("is in the outbox as {state:?}"),
+            };
+            findings.add(
+                OUTBOX_STATE,
+                id,
+                format_args!("it says {is:?}, but its newest event {where_it_is}"),
+            );
+        }
+        for (place, entry) in self.outbox.iter().enumerate() {
+            if let Some(wrong) = self.wrong_with(place, entry) {
+                findings.add(OUTBOX_ENTRY, format_args!("{id}, event {}", entry.event), wrong);
+            }
+        }
+    }
+
+    fn wrong_with(&self, place: usize, entry: &OutboxEntry) -> Option<String> {
+        if entry.feedback != self.id() || entry.namespace != self.namespace().as_str() {
+            return Some("it names another feedback or namespace".to_owned());
+        }
+        if !(1..=self.events).contains(&entry.number)
+            || self.outbox[..place]
+                .iter()
+                .any(|other| other.number == entry.number)
+        {
+            return Some(format!("it has number {} of {}", entry.number, self.events));
+        }
+        let message = match Event::decode(entry.payload.clone()) {
+            Ok(message) => message,
+            Err(error) => return Some(format!("its payload can't be read: {error}")),
+        };
+        let right = match (entry.number, &message.event) {
+            (1, Some(event::Event::Recorded(_))) => {
+                let submission = &self.feedback.submission;
+                let again = recorded(
+                    entry.event,
+                    self.id(),
+                    self.caller(),
+                    &self.traceparent,
+                    submission,
+                );
+                again.message == message
+            }
+            (2, Some(event::Event::Retracted(_))) => {
+                message.event_id == entry.event.to_string() && message.feedback_id == self.id().to_string()
+            }
+            _ => false,
+        };
+        (!right).then(|| "its payload is not the event of this feedback".to_owned())
+    }
+}

@@ -1,0 +1,116 @@
+//! Whether what this service stored agrees with itself, and what it stored, feedback by feedback, for whoever compares it
+//! with what learning-svc holds.
+//!
+//! An [`Audit`] reads one consistent state, of the moment when it was opened, beside whoever serves; it changes nothing.
+//! Memory is bounded: feedback comes one at a time. It must know nothing of learning-svc's schema or rules.
+
+mod entry;
+
+use emend_core::FeedbackId;
+use emend_runtime::{
+    audit::{Findings, OpenError, in_groups},
+    database::DatabaseUrl,
+    store::StoreError,
+};
+use futures::{StreamExt as _, stream::BoxStream};
+
+pub use self::entry::{Delivery, Entry, OutboxEntry};
+use crate::store::{
+    audit::{self as port, AuditRead},
+    rows::AuditedRow,
+};
+
+emend_runtime::checks! {
+    FEEDBACK_PARTS: "A feedback, its personal part and its status are there together, in one namespace; outbox entries and request ids name a feedback that is there.";
+    FEEDBACK_KIND: "The kind by which a feedback is listed is the one that its correction teaches.";
+    FEEDBACK_STATUS: "A feedback's status counts its events: one when it was stored, one more when it was retracted; the outcome is that of the newest event that was delivered.";
+    OUTBOX_STATE: "The newest event of a feedback is in the outbox exactly while it is not delivered, there as pending or dead as the feedback says.";
+    OUTBOX_ENTRY: "An outbox entry carries the event of its feedback, with what the feedback says, under a number of its own.";
+    REQUEST_ID_TAKEN_TWICE: "A request id of a caller was taken once within the seven days for which it is kept.";
+    ACCEPT_ORDER: "No feedback has an accept order beyond the last one given: that one would be given again.";
+}
+
+/// For how long a request id is kept at least, in microseconds.
+const REQUEST_ID_KEPT: i64 = 7 * 24 * 3600 * 1_000_000;
+
+/// A reading of everything that is stored.
+pub struct Audit {
+    reading: Box<dyn AuditRead>,
+}
+
+impl std::fmt::Debug for Audit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Audit").finish_non_exhaustive()
+    }
+}
+
+impl Audit {
+    /// Begins to read: the state is that of this moment, whatever is stored meanwhile.
+    pub async fn open(database: &DatabaseUrl) -> Result<Self, OpenError> {
+        Ok(Self {
+            reading: port::open(database).await?,
+        })
+    }
+
+    /// How many feedbacks there are.
+    pub async fn count(&mut self) -> Result<u64, StoreError> {
+        self.reading.count().await
+    }
+
+    /// How many events wait to be delivered, dead letters left out.
+    pub async fn waiting(&mut self) -> Result<u64, StoreError> {
+        self.reading.waiting().await
+    }
+
+    /// All feedback, by id. One that can't be read is an error of its own ([`StoreError::Corrupt`]), after which the others
+    /// follow; any other error ends it.
+    pub fn entries(&mut self) -> BoxStream<'_, Result<Entry, StoreError>> {
+        gathered(self.reading.rows())
+    }
+
+    /// The same of some; those that are not there are left out.
+    pub fn entries_of(&mut self, ids: &[FeedbackId]) -> BoxStream<'_, Result<Entry, StoreError>> {
+        gathered(self.reading.rows_of(ids))
+    }
+
+    /// What is to be seen of all feedback together; what is to be seen of one alone is for [`Entry::check`].
+    pub async fn check(&mut self, findings: &mut Findings) -> Result<(), StoreError> {
+        for adrift in self.reading.adrift().await? {
+            let message = if adrift.missing {
+                format!("the feedback has no row in {}", adrift.part)
+            } else {
+                format!("a row in {} names a feedback that is not there", adrift.part)
+            };
+            let evidence = format!("accept order {}", adrift.accept_order);
+            findings.add(FEEDBACK_PARTS, evidence, message);
+        }
+        for repeated in self.reading.repeated_request_ids(REQUEST_ID_KEPT).await? {
+            findings.add(
+                REQUEST_ID_TAKEN_TWICE,
+                format_args!("accept order {}", repeated.accept_order),
+                format_args!(
+                    "it was stored although the feedback with accept order {} has the same caller's request id",
+                    repeated.earlier
+                ),
+            );
+        }
+        let (newest, last) = self.reading.accept_orders().await?;
+        if newest > last {
+            findings.add(
+                ACCEPT_ORDER,
+                format_args!("accept order {newest}"),
+                format_args!("the last one given is {last}"),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Rows of one feedback become one.
+fn gathered<'a>(
+    rows: BoxStream<'a, Result<AuditedRow, StoreError>>,
+) -> BoxStream<'a, Result<Entry, StoreError>> {
+    in_groups(rows, |one, other| one.accept_order() == other.accept_order())
+        .map(|rows| Ok(AuditedRow::entry_of(rows?)?))
+        .boxed()
+}

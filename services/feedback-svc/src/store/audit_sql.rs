@@ -1,0 +1,163 @@
+//! What an audit reads, in portable SQL: everything, in one consistent state, a row at a time, written once and compiled
+//! against each database: `super::Db` says which.
+//!
+//! It must know nothing of what has to be so.
+
+use async_trait::async_trait;
+use emend_core::FeedbackId;
+use futures::{
+    StreamExt as _, TryStreamExt as _,
+    stream::{self, BoxStream},
+};
+use sqlx::{AssertSqlSafe, QueryBuilder, Transaction};
+
+use super::{
+    super::{
+        StoreError,
+        audit::{Adrift, AuditRead, RepeatedRequestId},
+        rows::AuditedRow,
+    },
+    BEGIN_AUDIT, Db, LAST_ACCEPT_ORDER,
+};
+
+/// One reading of everything.
+#[derive(Debug)]
+pub(super) struct Reading {
+    transaction: Transaction<'static, Db>,
+}
+
+impl Reading {
+    /// The state is that of this moment.
+    pub(super) async fn begin(pool: sqlx::Pool<Db>) -> Result<Self, StoreError> {
+        let mut transaction = pool.begin_with(BEGIN_AUDIT).await?;
+        // The first read decides which state it is.
+        sqlx::query("SELECT accept_order FROM feedback LIMIT 1")
+            .fetch_optional(&mut *transaction)
+            .await?;
+        Ok(Self { transaction })
+    }
+}
+
+/// A feedback with its outbox entries; one row for each of them.
+fn select() -> String {
+    format!(
+        "SELECT {}, f.kind, f.traceparent, p.namespace AS personal_namespace, s.namespace AS status_namespace,
+                s.event_count, s.outcome_of, o.event_id AS outbox_event_id, o.event_number AS outbox_number,
+                o.state AS outbox_state, o.feedback_id AS outbox_feedback_id, o.namespace AS outbox_namespace,
+                o.payload AS outbox_payload
+         FROM feedback AS f JOIN feedback_personal AS p ON p.accept_order = f.accept_order
+           JOIN feedback_status AS s ON s.accept_order = f.accept_order
+           LEFT JOIN outbox AS o ON o.accept_order = f.accept_order",
+        AuditedRow::COLUMNS
+    )
+}
+
+const ORDER: &str = " ORDER BY f.feedback_id, o.event_number, o.event_id";
+
+/// Rows of one feedback without another, both ways.
+const PARTS: &str = "
+    SELECT 'feedback_personal' AS part, f.accept_order, 1 AS missing FROM feedback AS f
+    WHERE NOT EXISTS (SELECT 1 FROM feedback_personal AS x WHERE x.accept_order = f.accept_order)
+    UNION ALL SELECT 'feedback_status', f.accept_order, 1 FROM feedback AS f
+    WHERE NOT EXISTS (SELECT 1 FROM feedback_status AS x WHERE x.accept_order = f.accept_order)
+    UNION ALL SELECT 'feedback_personal', x.accept_order, 0 FROM feedback_personal AS x
+    WHERE NOT EXISTS (SELECT 1 FROM feedback AS f WHERE f.accept_order = x.accept_order)
+    UNION ALL SELECT 'feedback_status', x.accept_order, 0 FROM feedback_status AS x
+    WHERE NOT EXISTS (SELECT 1 FROM feedback AS f WHERE f.accept_order = x.accept_order)
+    UNION ALL SELECT 'outbox', x.accept_order, 0 FROM outbox AS x
+    WHERE NOT EXISTS (SELECT 1 FROM feedback AS f WHERE f.accept_order = x.accept_order)
+    UNION ALL SELECT 'request_ids', x.accept_order, 0 FROM request_ids AS x
+    WHERE NOT EXISTS (SELECT 1 FROM feedback AS f WHERE f.accept_order = x.accept_order
+        AND f.feedback_id = x.feedback_id AND f.namespace = x.namespace AND f.caller = x.caller
+        AND f.request_id = x.request_id)";
+
+/// A request id that was taken twice within the time for which it is kept.
+const REPEATED: &str = "
+    SELECT accept_order, earlier FROM (
+        SELECT accept_order, received_at_us,
+               lag(accept_order) OVER w AS earlier, lag(received_at_us) OVER w AS earlier_at
+        FROM feedback WHERE request_id <> ''
+        WINDOW w AS (PARTITION BY namespace, caller, request_id ORDER BY accept_order)) AS taken
+    WHERE earlier IS NOT NULL AND received_at_us - earlier_at < $1";
+
+#[async_trait]
+impl AuditRead for Reading {
+    async fn count(&mut self) -> Result<u64, StoreError> {
+        let count: i64 = sqlx::query_scalar("SELECT count(*) FROM feedback")
+            .fetch_one(&mut *self.transaction)
+            .await?;
+        Ok(u64::try_from(count).unwrap_or(0))
+    }
+
+    async fn waiting(&mut self) -> Result<u64, StoreError> {
+        let count: i64 = sqlx::query_scalar("SELECT count(*) FROM outbox WHERE state = 1")
+            .fetch_one(&mut *self.transaction)
+            .await?;
+        Ok(u64::try_from(count).unwrap_or(0))
+    }
+
+    fn rows(&mut self) -> BoxStream<'_, Result<AuditedRow, StoreError>> {
+        sqlx::query_as(AssertSqlSafe(select() + ORDER))
+            .fetch(&mut *self.transaction)
+            .map_err(StoreError::from)
+            .boxed()
+    }
+
+    fn rows_of(&mut self, ids: &[FeedbackId]) -> BoxStream<'_, Result<AuditedRow, StoreError>> {
+        let ids: Vec<Vec<u8>> = ids.iter().map(|id| id.0.as_bytes().to_vec()).collect();
+        let reading = async move {
+            let mut query = QueryBuilder::<Db>::new(select());
+            query.push(" WHERE f.feedback_id IN (");
+            let mut list = query.separated(", ");
+            for id in ids {
+                list.push_bind(id);
+            }
+            query.push(")").push(ORDER);
+            let rows = query.build_query_as().fetch_all(&mut *self.transaction).await;
+            stream::iter(match rows {
+                Ok(rows) => rows.into_iter().map(Ok).collect(),
+                Err(error) => vec![Err(StoreError::from(error))],
+            })
+        };
+        stream::once(reading).flatten().boxed()
+    }
+
+    async fn adrift(&mut self) -> Result<Vec<Adrift>, StoreError> {
+        let rows: Vec<(String, i64, i32)> =
+            sqlx::query_as(AssertSqlSafe(format!("{PARTS} ORDER BY 2, 1 LIMIT 1000")))
+                .fetch_all(&mut *self.transaction)
+                .await?;
+        let adrift = rows.into_iter().map(|(part, accept_order, missing)| Adrift {
+            part,
+            accept_order,
+            missing: missing != 0,
+        });
+        Ok(adrift.collect())
+    }
+
+    async fn repeated_request_ids(
+        &mut self,
+        within_micros: i64,
+    ) -> Result<Vec<RepeatedRequestId>, StoreError> {
+        let rows: Vec<(i64, i64)> =
+            sqlx::query_as(AssertSqlSafe(format!("{REPEATED} ORDER BY 1 LIMIT 1000")))
+                .bind(within_micros)
+                .fetch_all(&mut *self.transaction)
+                .await?;
+        let repeated = rows.into_iter().map(|(accept_order, earlier)| RepeatedRequestId {
+            accept_order,
+            earlier,
+        });
+        Ok(repeated.collect())
+    }
+
+    async fn accept_orders(&mut self) -> Result<(i64, i64), StoreError> {
+        let newest: Option<i64> = sqlx::query_scalar("SELECT max(accept_order) FROM feedback")
+            .fetch_one(&mut *self.transaction)
+            .await?;
+        let last: i64 = sqlx::query_scalar(LAST_ACCEPT_ORDER)
+            .fetch_one(&mut *self.transaction)
+            .await?;
+        Ok((newest.unwrap_or(0), last))
+    }
+}

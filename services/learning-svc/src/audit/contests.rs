@@ -1,0 +1,526 @@
+//! Contests, range by range: rows against each other, ballots counted anew, the log replayed from nothing.
+//!
+//! The log and the ballots are read newest first, so that of a contest no more than its newest change and its newest
+//! ballots are held. It must know nothing of SQL.
+
+mod tally;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use emend_core::{
+    Candidate, CandidateId, Digest, ResourceKey, Revision, Status,
+    digest::{Item, value_checksum},
+};
+use emend_runtime::{
+    audit::{Findings, Watch, in_groups},
+    store::StoreError,
+};
+use futures::TryStreamExt as _;
+
+use self::tally::Recount;
+use super::{
+    BALLOT_CANDIDATE, CANDIDATE_HISTORY, CANDIDATE_ID, CHANGE_BEFORE, CHANGE_CHECKSUM, CONTEST_MISSING,
+    CONTEST_ROW, Figures, Group, LOG_DIGEST, Policies, RESOURCE_APPLIED, RESOURCE_CHECKSUM,
+    RESOURCE_COMMITTED, RESOURCE_COUNT, RESOURCE_REPLAY,
+};
+use crate::store::ledger::{
+    AuditedCandidate, AuditedChange, AuditedContest, AuditedResource, AuditedTransition, KeyRow, LedgerRead,
+    Range,
+};
+
+/// How many contests are looked at together.
+const PAGE: u32 = 500;
+
+/// A contest with what has to agree with it.
+#[derive(Debug, Default)]
+struct Contest {
+    row: Option<AuditedContest>,
+    /// None where the row can't be read.
+    key: Option<ResourceKey>,
+    candidates: HashMap<CandidateId, Known>,
+    resource: Option<AuditedResource>,
+    /// The candidate that the newest change of the log names.
+    logged: Option<String>,
+}
+
+/// A candidate with its value as stored.
+#[derive(Debug)]
+struct Known {
+    candidate: Candidate,
+    value: Vec<u8>,
+    transitions: i64,
+    /// Its history was looked at.
+    has_history: bool,
+}
+
+type Contests = BTreeMap<String, Contest>;
+
+pub(super) async fn check(
+    reading: &mut dyn LedgerRead,
+    policies: &Policies,
+    figures: &mut Figures,
+    findings: &mut Findings,
+    watch: &mut dyn Watch,
+) -> Result<(), StoreError> {
+    watch.begins("contests", figures.contests);
+    let mut replayed: BTreeMap<Group, Digest> = BTreeMap::new();
+    let mut after = String::new();
+    loop {
+        let through = reading.page_end(&after, PAGE).await?;
+        let range = Range { after, through };
+        let mut contests = load(reading, &range, figures, findings).await?;
+        check_histories(reading, &range, &mut contests, figures.head, findings).await?;
+        recount(reading, &range, policies, &contests, figures, findings).await?;
+        replay(reading, &range, &mut contests, &mut replayed, findings).await?;
+        for (id, contest) in &contests {
+            check_applied(id, contest, findings);
+        }
+        watch.went_on(u64::try_from(contests.len()).unwrap_or(0));
+        match range.through {
+            Some(through) => after = through,
+            None => break,
+        }
+    }
+    replayed.retain(|_, digest| digest.count != 0);
+    if replayed != figures.digests {
+        for group in replayed.keys().chain(figures.digests.keys()) {
+            if replayed.get(group) != figures.digests.get(group) {
+                let (namespace, kind, user_scoped) = group;
+                findings.add(
+                    LOG_DIGEST,
+                    format_args!("namespace {namespace}, kind {kind}, user-scoped: {user_scoped}"),
+                    "the log replayed gives another digest than the resources",
+                );
+            }
+        }
+    }
+    for stray in reading.stray_transitions().await? {
+        findings.add(
+            CANDIDATE_HISTORY,
+            format_args!("candidate {stray}"),
+            "it has transitions, but is not there",
+        );
+    }
+    check_counts(reading, findings).await
+}
+
+async fn check_counts(reading: &mut dyn LedgerRead, findings: &mut Findings) -> Result<(), StoreError> {
+    let [counted, mut present] = reading.resource_counts().await?;
+    let mut differ = |(namespace, kind): (String, i32), counted: i64, present: i64| {
+        if counted != present {
+            findings.add(
+                RESOURCE_COUNT,
+                format_args!("namespace {namespace}, kind {kind}"),
+                format_args!("{counted} are counted, {present} are there"),
+            );
+        }
+    };
+    for (of, counted) in counted {
+        let present = present.remove(&of).unwrap_or(0);
+        differ(of, counted, present);
+    }
+    for (of, present) in present {
+        differ(of, 0, present);
+    }
+    Ok(())
+}
+
+/// All but ballots, changes and transitions, which may be many.
+async fn load(
+    reading: &mut dyn LedgerRead,
+    range: &Range,
+    figures: &mut Figures,
+    findings: &mut Findings,
+) -> Result<Contests, StoreError> {
+    let mut contests = Contests::new();
+    for row in reading.contests(range).await? {
+        let key = findings.readable(row.key())?;
+        let contest = contests.entry(row.id().to_owned()).or_default();
+        contest.key = key;
+        contest.row = Some(row);
+    }
+    for row in reading.candidates(range).await? {
+        figures.candidates += 1;
+        let contest = contest_of(&mut contests, row.contest(), "candidate", row.id(), findings);
+        if let Some((candidate, kept)) = findings.readable(row.parse())? {
+            check_candidate(&row, &candidate, contest, findings);
+            let known = Known {
+                candidate,
+                value: row.value().to_vec(),
+                transitions: kept.transitions,
+                has_history: false,
+            };
+            contest.candidates.insert(known.candidate.id, known);
+        }
+    }
+    for resource in reading.resources(range).await? {
+        let id = resource.key.contest_id.clone();
+        findings.readable(resource.parse())?;
+        check_resource(&resource, findings);
+        digest_of(
+            &resource.key,
+            &mut figures.digests,
+            resource.revision,
+            &resource.value,
+        );
+        contest_of(&mut contests, &id, "resource of contest", &id, findings).resource = Some(resource);
+    }
+    Ok(contests)
+}
+
+fn contest_of<'a>(
+    contests: &'a mut Contests,
+    contest: &str,
+    what: &str,
+    id: &str,
+    findings: &mut Findings,
+) -> &'a mut Contest {
+    if !contests.contains_key(contest) {
+        findings.add(
+            CONTEST_MISSING,
+            format_args!("{what} {id}"),
+            format_args!("its contest {contest} is not there"),
+        );
+    }
+    contests.entry(contest.to_owned()).or_default()
+}
+
+fn check_candidate(
+    row: &AuditedCandidate,
+    candidate: &Candidate,
+    contest: &Contest,
+    findings: &mut Findings,
+) {
+    let Some(key) = &contest.key else { return };
+    let of_contest = row.namespace == key.namespace.as_str() && row.kind == key.kind.number();
+    if candidate.value.candidate_id(key.contest_id()) != candidate.id || !of_contest {
+        findings.add(
+            CANDIDATE_ID,
+            format_args!("candidate {}", candidate.id),
+            "its value, namespace or kind is not that of its id and contest",
+        );
+    }
+}
+
+fn check_resource(resource: &AuditedResource, findings: &mut Findings) {
+    let id = format!("resource of contest {}", resource.key.contest_id);
+    if value_checksum(&resource.value).cast_signed() != resource.value_checksum {
+        findings.add(
+            RESOURCE_CHECKSUM,
+            &id,
+            "the checksum is of other bytes than its value",
+        );
+    }
+    if resource.logged_at.is_some_and(|at| at != resource.committed_at) {
+        findings.add(
+            RESOURCE_COMMITTED,
+            &id,
+            format_args!("revision {} was committed at another time", resource.revision),
+        );
+    }
+}
+
+fn digest_of(key: &KeyRow, digests: &mut BTreeMap<Group, Digest>, revision: i64, value: &[u8]) {
+    let group = (key.namespace.clone(), key.kind, !key.user_id.is_empty());
+    digests.entry(group).or_default().add(&Item {
+        namespace: &key.namespace,
+        kind: key.kind,
+        key: &key.key,
+        qualifier: &key.qualifier,
+        user_id: &key.user_id,
+        revision,
+        value_checksum: value_checksum(value),
+    });
+}
+
+async fn check_histories(
+    reading: &mut dyn LedgerRead,
+    range: &Range,
+    contests: &mut Contests,
+    head: Revision,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    let mut histories = in_groups(reading.transitions(range), |one, other| {
+        one.candidate_id == other.candidate_id
+    });
+    while let Some(history) = histories.try_next().await? {
+        let known = contests.get_mut(&history[0].contest_id).and_then(|contest| {
+            let mut known = contest.candidates.values_mut();
+            known.find(|known| known.candidate.id.to_string() == history[0].candidate_id)
+        });
+        if let Some(known) = known {
+            known.has_history = true;
+            if let Some(wrong) = wrong_with_history(known, &history, head, findings)? {
+                findings.add(
+                    CANDIDATE_HISTORY,
+                    format_args!("candidate {}", known.candidate.id),
+                    wrong,
+                );
+            }
+        }
+    }
+    drop(histories);
+    let known = contests.values().flat_map(|contest| contest.candidates.values());
+    for known in known.filter(|known| !known.has_history) {
+        findings.add(
+            CANDIDATE_HISTORY,
+            format_args!("candidate {}", known.candidate.id),
+            "it has no transitions",
+        );
+    }
+    Ok(())
+}
+
+fn wrong_with_history(
+    known: &Known,
+    history: &[AuditedTransition],
+    head: Revision,
+    findings: &mut Findings,
+) -> Result<Option<String>, StoreError> {
+    let mut stands: Option<Status> = None;
+    for (sequence, transition) in (0_i64..).zip(history) {
+        let Some((from, to)) = findings.readable(transition.parse())? else {
+            return Ok(None);
+        };
+        if transition.sequence != sequence {
+            return Ok(Some(format!("transition {sequence} is missing")));
+        }
+        if from != stands {
+            return Ok(Some(format!(
+                "transition {sequence} does not begin where it stood"
+            )));
+        }
+        if !(0..=head.0).contains(&transition.revision) {
+            return Ok(Some(format!(
+                "transition {sequence} names revision {}, the head is {head}",
+                transition.revision
+            )));
+        }
+        stands = Some(to);
+    }
+    let count = i64::try_from(history.len()).unwrap_or(i64::MAX);
+    Ok(if known.transitions != count {
+        Some(format!(
+            "it counts {} transitions, there are {count}",
+            known.transitions
+        ))
+    } else if stands != Some(known.candidate.status) {
+        Some(format!(
+            "it stands at {:?}, its last transition led elsewhere",
+            known.candidate.status
+        ))
+    } else {
+        None
+    })
+}
+
+/// Counts the ballots of each contest anew.
+async fn recount(
+    reading: &mut dyn LedgerRead,
+    range: &Range,
+    policies: &Policies,
+    contests: &Contests,
+    figures: &mut Figures,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    let mut counted: HashSet<&str> = HashSet::new();
+    let mut ballots = reading.ballots(range);
+    let mut current: Option<Recount<'_>> = None;
+    while let Some(row) = ballots.try_next().await? {
+        figures.ballots += 1;
+        let Some(ballot) = findings.readable(row.parse())? else {
+            continue;
+        };
+        if current.as_ref().is_none_or(|recount| recount.id != row.contest()) {
+            if let Some(done) = current.take() {
+                done.check(policies, findings);
+            }
+            match contests.get_key_value(row.contest()) {
+                Some((id, contest)) => {
+                    counted.insert(id);
+                    current = Some(Recount::of(id, contest));
+                }
+                None => {
+                    findings.add(
+                        CONTEST_MISSING,
+                        format_args!("ballot of feedback {}", ballot.feedback_id),
+                        format_args!("its contest {} is not there", row.contest()),
+                    );
+                    continue;
+                }
+            }
+        }
+        if let Some(recount) = &mut current {
+            if !recount.contest.candidates.contains_key(&ballot.candidate) {
+                findings.add(
+                    BALLOT_CANDIDATE,
+                    format_args!("ballot of feedback {}", ballot.feedback_id),
+                    format_args!("its contest {} has no candidate {}", recount.id, ballot.candidate),
+                );
+            }
+            recount.take(ballot);
+        }
+    }
+    if let Some(done) = current {
+        done.check(policies, findings);
+    }
+    for (id, contest) in contests {
+        if !counted.contains(id.as_str()) {
+            Recount::of(id, contest).check(policies, findings);
+        }
+        check_row(id, contest, findings);
+    }
+    Ok(())
+}
+
+fn check_row(id: &str, contest: &Contest, findings: &mut Findings) {
+    let Some(row) = &contest.row else { return };
+    let waits = |known: &Known| matches!(known.candidate.status, Status::Pending | Status::AwaitingReview);
+    let pending = contest.candidates.values().any(waits);
+    if (row.pending != 0) != pending {
+        findings.add(
+            CONTEST_ROW,
+            format_args!("contest {id}"),
+            format_args!(
+                "it says that something waits: {}, but: {pending}",
+                row.pending != 0
+            ),
+        );
+    }
+}
+
+/// The log of each contest, newest first, against what is there.
+async fn replay(
+    reading: &mut dyn LedgerRead,
+    range: &Range,
+    contests: &mut Contests,
+    replayed: &mut BTreeMap<Group, Digest>,
+    findings: &mut Findings,
+) -> Result<(), StoreError> {
+    let mut changes = reading.changes(range);
+    let mut newer: Option<AuditedChange> = None;
+    let mut in_log: HashSet<String> = HashSet::new();
+    while let Some(change) = changes.try_next().await? {
+        let id = change.key.contest_id.as_str();
+        let at = format!("revision {}, contest {id}", change.revision);
+        findings.readable(change.parse())?;
+        let checksum = change
+            .value
+            .as_deref()
+            .map_or(0, |value| value_checksum(value).cast_signed());
+        if checksum != change.value_checksum {
+            findings.add(
+                CHANGE_CHECKSUM,
+                &at,
+                "the checksum is of other bytes than its value",
+            );
+        }
+        match newer.take() {
+            Some(newer) if newer.key.contest_id == id => {
+                if newer.before_value != change.value {
+                    changed_before(&newer, findings);
+                }
+            }
+            other => {
+                if let Some(oldest) = other {
+                    check_oldest(&oldest, findings);
+                }
+                in_log.insert(id.to_owned());
+                if let Some(value) = &change.value {
+                    digest_of(&change.key, replayed, change.revision, value);
+                }
+                let contest = contest_of(contests, id, "change of contest", id, findings);
+                check_replayed(id, contest.resource.as_ref(), &change, findings);
+                contest.logged = Some(change.candidate_id.clone());
+            }
+        }
+        newer = Some(change);
+    }
+    drop(changes);
+    if let Some(oldest) = newer {
+        check_oldest(&oldest, findings);
+    }
+    for (id, contest) in contests {
+        if contest.resource.is_some() && !in_log.contains(id) {
+            findings.add(
+                RESOURCE_REPLAY,
+                format_args!("resource of contest {id}"),
+                "the log never put it there",
+            );
+        }
+    }
+    Ok(())
+}
+
+fn changed_before(change: &AuditedChange, findings: &mut Findings) {
+    findings.add(
+        CHANGE_BEFORE,
+        format_args!("revision {}, contest {}", change.revision, change.key.contest_id),
+        "the change before it left something else",
+    );
+}
+
+fn check_oldest(change: &AuditedChange, findings: &mut Findings) {
+    if change.before_value.is_some() {
+        changed_before(change, findings);
+    }
+}
+
+fn check_replayed(
+    id: &str,
+    resource: Option<&AuditedResource>,
+    newest: &AuditedChange,
+    findings: &mut Findings,
+) {
+    let wrong = match (resource, &newest.value) {
+        (None, None) => return,
+        (None, Some(_)) => "the log put it there, and it is not".to_owned(),
+        (Some(_), None) => format!("revision {} took it away, and it is there", newest.revision),
+        (Some(resource), Some(_)) if resource.revision != newest.revision => format!(
+            "it is of revision {}, by the log of revision {}",
+            resource.revision, newest.revision
+        ),
+        (Some(resource), Some(value)) if resource.value != *value => {
+            format!("its value is not the one of revision {}", newest.revision)
+        }
+        (Some(_), Some(_)) => return,
+    };
+    findings.add(RESOURCE_REPLAY, format_args!("resource of contest {id}"), wrong);
+}
+
+fn check_applied(id: &str, contest: &Contest, findings: &mut Findings) {
+    let is_applied = |known: &&Known| known.candidate.status == Status::Applied;
+    let applied: Vec<&Known> = contest.candidates.values().filter(is_applied).collect();
+    let wrong = match (applied.as_slice(), &contest.resource) {
+        ([], None) => return,
+        ([], Some(_)) => "it has a resource and no applied candidate".to_owned(),
+        ([known], None) => format!(
+            "candidate {} is applied, but there is no resource",
+            known.candidate.id
+        ),
+        ([known], Some(resource)) => {
+            let candidate = &known.candidate;
+            if known.value != resource.value {
+                format!("the resource is not the value of candidate {}", candidate.id)
+            } else if candidate.applied_revision.0 != resource.revision {
+                format!(
+                    "candidate {} was applied by revision {}, the resource is of {}",
+                    candidate.id, candidate.applied_revision, resource.revision
+                )
+            } else if contest
+                .logged
+                .as_ref()
+                .is_some_and(|logged| *logged != candidate.id.to_string())
+            {
+                format!(
+                    "revision {} applied another candidate than {}",
+                    resource.revision, candidate.id
+                )
+            } else {
+                return;
+            }
+        }
+        (several, _) => format!("{} candidates are applied", several.len()),
+    };
+    findings.add(RESOURCE_APPLIED, format_args!("contest {id}"), wrong);
+}

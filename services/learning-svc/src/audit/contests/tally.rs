@@ -1,0 +1,127 @@
+//! One contest's ballots, counted anew.
+//!
+//! It must know nothing of how they were read.
+
+use std::collections::HashMap;
+
+use emend_core::{Ballot, Candidate, CandidateId, Policy, contest::Tally};
+use emend_runtime::audit::Findings;
+use jiff::Timestamp;
+
+use super::{Contest, Policies};
+use crate::{
+    audit::{CANDIDATE_OCCURRENCES, CANDIDATE_VOTES, CONTEST_ROW},
+    store::decisions::PolicyKey,
+};
+
+/// No policy counts more of a contest's ballots.
+const MOST_COUNTED: usize = 100_000;
+
+/// A contest while its ballots are counted.
+pub(super) struct Recount<'a> {
+    pub(super) id: &'a str,
+    pub(super) contest: &'a Contest,
+    /// The newest.
+    ballots: Vec<Ballot>,
+    occurrences: HashMap<CandidateId, u64>,
+}
+
+impl<'a> Recount<'a> {
+    pub(super) fn of(id: &'a str, contest: &'a Contest) -> Self {
+        Self {
+            id,
+            contest,
+            ballots: Vec::new(),
+            occurrences: HashMap::new(),
+        }
+    }
+
+    /// The next one; they come newest first.
+    pub(super) fn take(&mut self, ballot: Ballot) {
+        *self.occurrences.entry(ballot.candidate).or_default() += 1;
+        if self.ballots.len() < MOST_COUNTED {
+            self.ballots.push(ballot);
+        }
+    }
+
+    /// Holds the candidates' figures against them.
+    pub(super) fn check(self, policies: &Policies, findings: &mut Findings) {
+        let newest = self.ballots.first().map(|ballot| ballot.accept_order.0);
+        if let (Some(row), Some(newest)) = (&self.contest.row, newest)
+            && row.highest_accept_order < newest
+        {
+            findings.add(
+                CONTEST_ROW,
+                format_args!("contest {}", self.id),
+                format_args!(
+                    "it has seen accept order {}, but has a ballot of {newest}",
+                    row.highest_accept_order
+                ),
+            );
+        }
+        let candidates: Vec<Candidate> = self
+            .contest
+            .candidates
+            .values()
+            .map(|known| known.candidate.clone())
+            .collect();
+        let mut tallies: HashMap<i64, Option<(Policy, Tally)>> = HashMap::new();
+        for candidate in &candidates {
+            let id = format!("candidate {}", candidate.id);
+            let counted = self.occurrences.get(&candidate.id).copied().unwrap_or(0);
+            if candidate.occurrences != counted {
+                findings.add(
+                    CANDIDATE_OCCURRENCES,
+                    &id,
+                    format_args!("it says {}, there are {counted} ballots", candidate.occurrences),
+                );
+            }
+            let tally = tallies
+                .entry(candidate.policy_version)
+                .or_insert_with(|| self.tally(policies, candidate.policy_version));
+            let Some((policy, tally)) = tally else {
+                findings.add(
+                    CANDIDATE_VOTES,
+                    &id,
+                    format_args!("version {} of its policy is not there", candidate.policy_version),
+                );
+                continue;
+            };
+            let voters = tally.of(candidate.id).voters;
+            if candidate.reporters != voters {
+                findings.add(
+                    CANDIDATE_VOTES,
+                    &id,
+                    format_args!(
+                        "it says {} voters, its ballots give {voters}",
+                        candidate.reporters
+                    ),
+                );
+            }
+            // Decayed votes were counted at a time that is not kept.
+            let net = tally.net(candidate.id, &candidates);
+            if policy.half_life.is_none() && candidate.net != net {
+                findings.add(
+                    CANDIDATE_VOTES,
+                    &id,
+                    format_args!(
+                        "it says {} net confirmations, its ballots give {net}",
+                        candidate.net
+                    ),
+                );
+            }
+        }
+    }
+
+    /// By a version of the contest's policy; none where that is not there.
+    fn tally(&self, policies: &Policies, version: i64) -> Option<(Policy, Tally)> {
+        let key = self.contest.key.as_ref()?;
+        let policy = if version == 0 {
+            Policy::default_for(key.kind)
+        } else {
+            policies.get(&(PolicyKey::of(key), version))?.clone()
+        };
+        let tally = Tally::count(&self.ballots, &policy, Timestamp::UNIX_EPOCH);
+        Some((policy, tally))
+    }
+}

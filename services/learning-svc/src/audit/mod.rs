@@ -1,0 +1,134 @@
+//! Whether what this service stored agrees with itself: the log replayed from nothing gives the resources, the ballots
+//! counted anew give the candidates' figures, and what was taken from feedback-svc had its effect.
+//!
+//! An [`Audit`] reads one consistent state, of the moment when it was opened, beside whoever serves; it changes nothing.
+//! Memory is bounded: contests come in ranges, ballots, changes and events one at a time. What it holds of each feedback is
+//! handed on for whoever compares it with what feedback-svc stored. It must know nothing of that service's schema.
+
+mod contests;
+mod entry;
+mod log;
+
+use std::collections::{BTreeMap, HashMap};
+
+use emend_core::{Digest, Epoch, Policy, Revision};
+use emend_runtime::{
+    audit::{Findings, OpenError, Watch, in_groups},
+    database::DatabaseUrl,
+    store::StoreError,
+};
+use futures::{StreamExt as _, stream::BoxStream};
+
+pub use self::entry::{AppliedEvent, CastBallot, Entry};
+use crate::store::{
+    decisions::PolicyKey,
+    ledger::{self as port, EntryRow, LedgerRead},
+};
+
+emend_runtime::checks! {
+    HEAD: "The log has one head.";
+    LOG_GAP: "The log has every revision from 1 to the head and none beyond.";
+    REVISION_CHANGES: "A revision that is in the log has 1 to 1,000 changes, numbered from 0, each of another key.";
+    TOMBSTONE_HORIZON: "Deletions may be forgotten up to a revision that the log has reached.";
+    CHANGE_CHECKSUM: "A change carries the checksum of its value.";
+    CHANGE_BEFORE: "What a change says was there before is what the change before it of that key put there.";
+    RESOURCE_REPLAY: "The log replayed from nothing gives the resources: each value, byte by byte, and its revision.";
+    LOG_DIGEST: "The log replayed from nothing gives the digests of the resources.";
+    RESOURCE_CHECKSUM: "A resource carries the checksum of its value.";
+    RESOURCE_COMMITTED: "A resource was committed when its revision was.";
+    RESOURCE_COUNT: "Of each kind in each namespace there are as many resources as are counted.";
+    RESOURCE_APPLIED: "A contest's resource is the value of its one applied candidate, by the revision that applied it; without an applied candidate there is none.";
+    CONTEST_MISSING: "Candidates, ballots, resources and changes are of a contest that is there.";
+    CONTEST_ROW: "A contest knows whether anything in it waits and the newest ballot that it has seen.";
+    CANDIDATE_ID: "A candidate's id is that of its value in its contest.";
+    CANDIDATE_OCCURRENCES: "A candidate was proposed as often as ballots for it count.";
+    CANDIDATE_VOTES: "A candidate's voters and net confirmations are what its contest's ballots give, counted anew by the policy that counted them.";
+    CANDIDATE_HISTORY: "A candidate's transitions lead, without a gap, from its making to where it stands, and name revisions that are in the log.";
+    BALLOT_CANDIDATE: "A ballot that counts is for a candidate of its contest.";
+    BALLOT_RETRACTED: "A ballot does not count exactly if its feedback is marked as retracted.";
+    BALLOT_DETAILS: "A ballot has its personal parts unless they were erased; what was erased is gone.";
+    INBOX_EFFECT: "An event that was applied left a ballot or a mark, or was told why not.";
+    EFFECT_INBOX: "A ballot or a mark comes from an event that was applied.";
+}
+
+/// What digests are made of: namespace, kind's number, whether a user's own.
+pub type Group = (String, i32, bool);
+
+/// How much there is, and how far it has come.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// The life of the log; none where it has no head.
+    pub epoch: Option<Epoch>,
+    /// The newest revision.
+    pub head: Revision,
+    /// Deletions at or below it may be forgotten.
+    pub horizon: Revision,
+    /// Changes in the log.
+    pub changes: u64,
+    /// Contests.
+    pub contests: u64,
+    /// Candidates.
+    pub candidates: u64,
+    /// Ballots that count.
+    pub ballots: u64,
+    /// Events that were applied.
+    pub events: u64,
+    /// Resources, with the digests by which nodes compare what they hold.
+    pub digests: BTreeMap<Group, Digest>,
+}
+
+/// All policies that were ever set.
+type Policies = HashMap<(PolicyKey, i64), Policy>;
+
+/// A reading of everything that is stored.
+pub struct Audit {
+    reading: Box<dyn LedgerRead>,
+}
+
+impl std::fmt::Debug for Audit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Audit").finish_non_exhaustive()
+    }
+}
+
+impl Audit {
+    /// Begins to read: the state is that of this moment, whatever is stored meanwhile.
+    pub async fn open(database: &DatabaseUrl) -> Result<Self, OpenError> {
+        Ok(Self {
+            reading: port::open(database).await?,
+        })
+    }
+
+    /// All but what is to be seen of one feedback alone, which is for [`Entry::check`].
+    pub async fn check(
+        &mut self,
+        findings: &mut Findings,
+        watch: &mut dyn Watch,
+    ) -> Result<Figures, StoreError> {
+        let extent = self.reading.extent().await?;
+        let mut figures = Figures {
+            contests: extent.contests,
+            events: extent.events,
+            ..Figures::default()
+        };
+        let mut policies = Policies::new();
+        for policy in self.reading.policies().await? {
+            if let Some((key, policy)) = findings.readable(policy)? {
+                policies.insert((key, policy.version), policy);
+            }
+        }
+        log::check(&mut *self.reading, &mut figures, findings, watch).await?;
+        contests::check(&mut *self.reading, &policies, &mut figures, findings, watch).await?;
+        Ok(figures)
+    }
+
+    /// What was taken of all feedback, by id. One that can't be read is an error of its own ([`StoreError::Corrupt`]), after
+    /// which the others follow; any other error ends it.
+    pub fn entries(&mut self) -> BoxStream<'_, Result<Entry, StoreError>> {
+        in_groups(self.reading.entries(), |one, other| {
+            one.feedback_id == other.feedback_id
+        })
+        .map(|rows| EntryRow::entry_of(rows?))
+        .boxed()
+    }
+}

@@ -1,0 +1,169 @@
+//! The ledger audit for whole-system tests: what was asked and acknowledged = what is stored = inbox = ballots = candidates =
+//! resources = the log replayed from nothing, and every node holds what the database holds.
+//!
+//! ```no_run
+//! # async fn run() {
+//! use emend_tests::{
+//!     audit::ledger::{self, Asked},
+//!     harness::{System, node::Node, says, verb},
+//! };
+//!
+//! let system = System::sqlite().await;
+//! let node = Node::start(system.learning[0].front.address(), "search-1").await;
+//! let mut asked = Asked::default();
+//!
+//! // Note what is asked before it is sent, and what is acknowledged when it is. Every request has a request id.
+//! let mut request = says("jane", verb("set up a csa", "create_isda"));
+//! request.request_id = "1".into();
+//! asked.ask(&request);
+//! if let Ok(answer) = system.feedback().service.clone().submit_feedback(request.clone()).await {
+//!     asked.acknowledge(&request, &answer.into_inner().feedback.unwrap().feedback_id);
+//! }
+//!
+//! // … whatever faults there are; then, with the load stopped and the services up again:
+//! ledger::expect_sound(&system, Some(&asked), &[(&node).into()]).await;
+//! # }
+//! ```
+//!
+//! [`check`] answers with the findings instead. Both wait first, for at most [`PATIENCE`], until the outbox has drained and
+//! the nodes have applied the head; what does not come to that is a finding. `None` for what was asked leaves out what only
+//! the asker can know.
+
+mod asked;
+mod nodes;
+
+use std::time::Duration;
+
+use emend_audit::{AuditError, Databases, Report};
+use emend_runtime::audit::{Finding, Findings, Unwatched};
+use tokio::time::{Instant, sleep};
+
+pub use self::{asked::Asked, nodes::Holder};
+use crate::harness::{Stored, System, deployment::Deployment, tamper::Copy, wait::PATIENCE};
+
+emend_runtime::checks! {
+    OUTBOX_NOT_DRAINED: "With the services up, every event is delivered in time.";
+    ACKNOWLEDGED_LOST: "What was acknowledged is stored, under the id that was given.";
+    ACKNOWLEDGED_DIFFERS: "What was acknowledged is stored as it was said.";
+    STORED_TWICE: "What was asked for once is stored at most once, however often it was sent.";
+    STORED_UNASKED: "Nothing is stored that nobody asked for.";
+    NODE_BEHIND: "A node that is connected applies the head in time.";
+    NODE_DIGEST: "A node's digests are those of the database.";
+    NODE_DIFFERS: "A node holds what the database holds: each key, value and revision.";
+}
+
+/// A system that can be audited.
+pub trait Audited {
+    /// Where its services keep what they know.
+    fn databases(&self) -> Databases;
+
+    /// What learning-svc stored.
+    fn stored(&self) -> Stored;
+}
+
+impl Audited for System {
+    fn databases(&self) -> Databases {
+        self.database.databases()
+    }
+
+    fn stored(&self) -> Stored {
+        Self::stored(self)
+    }
+}
+
+impl Audited for Deployment {
+    fn databases(&self) -> Databases {
+        Self::databases(self)
+    }
+
+    fn stored(&self) -> Stored {
+        Self::stored(self)
+    }
+}
+
+impl Audited for Copy {
+    fn databases(&self) -> Databases {
+        Self::databases(self).clone()
+    }
+
+    fn stored(&self) -> Stored {
+        Self::stored(self)
+    }
+}
+
+/// Everything that is not as it has to be, at most [`emend_runtime::audit::KEPT`] of a kind; empty: all is well.
+///
+/// # Panics
+/// If a database can't be read.
+pub async fn check(system: &impl Audited, asked: Option<&Asked>, nodes: &[Holder<'_>]) -> Vec<Finding> {
+    check_within(PATIENCE, system, asked, nodes).await
+}
+
+/// The same with another bound on the wait for the outbox, and for each node.
+///
+/// # Panics
+/// If a database can't be read.
+pub async fn check_within(
+    patience: Duration,
+    system: &impl Audited,
+    asked: Option<&Asked>,
+    nodes: &[Holder<'_>],
+) -> Vec<Finding> {
+    let databases = system.databases();
+    let mut own = Findings::default();
+    drained(patience, &databases, &mut own).await;
+    let mut witness = asked.map(asked::Witness::of);
+    let report = emend_audit::audit(&databases, &mut Unwatched, &mut |stored| {
+        if let Some(witness) = &mut witness {
+            witness.sees(stored, &mut own);
+        }
+    })
+    .await
+    .unwrap_or_else(|error| panic!("the audit can't be made: {error}"));
+    if let Some(witness) = witness {
+        witness.ends(&mut own);
+    }
+    if !nodes.is_empty() {
+        let database = nodes::Database {
+            figures: &report.learning,
+            resources: system.stored().resources().await,
+            phrases: system.stored().phrases().await,
+        };
+        for node in nodes {
+            node.check(patience, &database, &mut own).await;
+        }
+    }
+    let Report { findings, .. } = report;
+    [findings.kept(), own.kept()].concat()
+}
+
+/// That all is as it has to be.
+///
+/// # Panics
+/// If it is not, with every finding.
+pub async fn expect_sound(system: &impl Audited, asked: Option<&Asked>, nodes: &[Holder<'_>]) {
+    let findings = check(system, asked, nodes).await;
+    let said: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    assert!(said.is_empty(), "the audit found:\n{}", said.join("\n"));
+}
+
+async fn drained(patience: Duration, databases: &Databases, findings: &mut Findings) {
+    let deadline = Instant::now() + patience;
+    loop {
+        let waiting = emend_audit::waiting(databases).await;
+        match waiting {
+            Ok(0) => return,
+            still if Instant::now() >= deadline => {
+                let message = match still {
+                    Ok(waiting) => format!("{waiting} events still wait after {patience:?}"),
+                    Err(error) => format!("it can't be looked into: {error}"),
+                };
+                findings.add(OUTBOX_NOT_DRAINED, "the outbox", message);
+                return;
+            }
+            // A database that comes back may refuse for a while.
+            Ok(_) | Err(AuditError::Open { .. } | AuditError::Read { .. }) => {}
+        }
+        sleep(Duration::from_millis(50)).await;
+    }
+}

@@ -1,0 +1,126 @@
+//! What nodes hold against what the database holds, by digest and in full.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use emend_core::Digest;
+use emend_proto::learning::v1::SubscribeRequest;
+use emend_runtime::audit::Findings;
+use learning_svc::audit::{Figures, Group};
+use tokio::time::timeout;
+
+use super::{NODE_BEHIND, NODE_DIFFERS, NODE_DIGEST};
+use crate::harness::{
+    Subscriber,
+    held::{Held, Key, group, sums_of},
+    node::Node,
+};
+
+/// What the database holds.
+pub(super) struct Database<'a> {
+    pub(super) figures: &'a Figures,
+    pub(super) resources: BTreeMap<Key, Held>,
+    /// For which something was ever proposed.
+    pub(super) phrases: Vec<String>,
+}
+
+/// Somebody who holds what was learned.
+#[derive(Debug)]
+pub enum Holder<'a> {
+    /// A node as applications embed it: compared by what it answers for every key. Its digests it compares itself.
+    Node(&'a Node),
+    /// A subscriber that was read up to the head: compared by what it holds.
+    Subscriber(&'a Subscriber),
+}
+
+impl<'a> From<&'a Node> for Holder<'a> {
+    fn from(node: &'a Node) -> Self {
+        Self::Node(node)
+    }
+}
+
+impl<'a> From<&'a Subscriber> for Holder<'a> {
+    fn from(subscriber: &'a Subscriber) -> Self {
+        Self::Subscriber(subscriber)
+    }
+}
+
+impl Holder<'_> {
+    /// Waits until it has applied the head, then compares.
+    pub(super) async fn check(&self, patience: Duration, database: &Database<'_>, findings: &mut Findings) {
+        match self {
+            Self::Node(node) => check_node(node, patience, database, findings).await,
+            Self::Subscriber(subscriber) => check_subscriber(subscriber, database, findings),
+        }
+    }
+}
+
+async fn check_node(node: &Node, patience: Duration, database: &Database<'_>, findings: &mut Findings) {
+    let head = database.figures.head;
+    let view = node.view();
+    if timeout(patience, view.wait_for_revision(head)).await.is_err() {
+        findings.add(
+            NODE_BEHIND,
+            "a node",
+            format_args!("it has applied {}, the head is {head}", view.revision()),
+        );
+    }
+    if view.staleness().in_doubt {
+        findings.add(NODE_DIGEST, "a node", "its digests are not the server's");
+    }
+    let phrases: Vec<&str> = database.phrases.iter().map(String::as_str).collect();
+    for difference in node.differences(&database.resources, &phrases) {
+        findings.add(NODE_DIFFERS, "a node", difference);
+    }
+}
+
+fn check_subscriber(subscriber: &Subscriber, database: &Database<'_>, findings: &mut Findings) {
+    let Database {
+        figures, resources, ..
+    } = database;
+    let request = subscriber.request();
+    let id = request.node.as_ref().map_or("", |node| node.id.as_str());
+    let evidence = format!("subscriber {id}");
+    let applied = subscriber.cursor().revision;
+    if applied < figures.head.0 {
+        findings.add(
+            NODE_BEHIND,
+            &evidence,
+            format_args!("it has applied {applied}, the head is {}", figures.head),
+        );
+    }
+    let held = subscriber.held();
+    let digests: BTreeMap<Group, Digest> = figures
+        .digests
+        .iter()
+        .filter(|(group, _)| wants(request, group))
+        .map(|(group, digest)| (group.clone(), *digest))
+        .collect();
+    let mut own = sums_of(held);
+    own.retain(|_, digest| digest.count != 0);
+    if own != digests {
+        findings.add(NODE_DIGEST, &evidence, "its digests are not the database's");
+    }
+    let wanted: BTreeMap<&Key, &Held> = resources
+        .iter()
+        .filter(|(key, _)| wants(request, &group(key)))
+        .collect();
+    for (key, held) in held {
+        if wanted.get(key) != Some(&held) {
+            findings.add(
+                NODE_DIFFERS,
+                &evidence,
+                format_args!("{key:?} is not as it is stored"),
+            );
+        }
+    }
+    for key in wanted.keys().filter(|key| !held.contains_key(**key)) {
+        findings.add(NODE_DIFFERS, &evidence, format_args!("{key:?} is not there"));
+    }
+}
+
+/// A subscriber asked for that group.
+fn wants(request: &SubscribeRequest, (namespace, kind, user_scoped): &Group) -> bool {
+    (request.namespaces.is_empty() || request.namespaces.contains(namespace))
+        && (request.kinds.is_empty() || request.kinds.contains(kind))
+        && (request.include_user_scoped || !user_scoped)
+}

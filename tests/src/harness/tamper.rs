@@ -1,0 +1,211 @@
+//! What a pair stored, frozen, and copies of it that are changed past the services: for auditors, which have to notice.
+
+use std::str::FromStr as _;
+
+use emend_audit::Databases;
+use emend_runtime::{Entropy, database::DatabaseUrl};
+use sqlx::{
+    AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, PgConnection,
+    postgres::PgConnectOptions, sqlite::SqliteConnectOptions,
+};
+use tempfile::TempDir;
+
+use super::{
+    stored::Stored,
+    system::{Database, Service, System},
+};
+
+/// What a pair stored that has ended.
+#[derive(Debug)]
+pub struct Frozen {
+    database: Database,
+}
+
+/// A copy of it. It goes with its value; on PostgreSQL call [`Copy::close`].
+#[derive(Debug)]
+pub struct Copy {
+    databases: Databases,
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    Sqlite(TempDir),
+    Postgres {
+        server: String,
+        name: String,
+        url: String,
+    },
+}
+
+impl Frozen {
+    /// Ends a pair in good order and keeps what it stored.
+    pub async fn of(system: System) -> Self {
+        Self {
+            database: system.into_database().await,
+        }
+    }
+
+    /// A copy.
+    ///
+    /// # Panics
+    /// If it can't be made.
+    pub async fn copy(&self) -> Copy {
+        match &self.database {
+            Database::Sqlite(from) => {
+                let to = tempfile::tempdir().expect("a directory");
+                for service in [Service::Feedback, Service::Learning] {
+                    // The services folded their logs back when they ended.
+                    let file = service.file();
+                    std::fs::copy(from.path().join(file), to.path().join(file)).expect("a copy");
+                }
+                let file = |service: Service| DatabaseUrl::sqlite(to.path().join(service.file()));
+                Copy {
+                    databases: Databases {
+                        feedback: file(Service::Feedback),
+                        learning: file(Service::Learning),
+                    },
+                    place: Place::Sqlite(to),
+                }
+            }
+            Database::Postgres(database) => {
+                let name = format!("emend_test_{}", Entropy::system().uuid_v4().simple());
+                let server = database.server_url();
+                let mut connection = connect(&server).await;
+                let made = format!("CREATE DATABASE {name} TEMPLATE {}", database.name());
+                connection.execute(AssertSqlSafe(made)).await.expect("a copy");
+                connection.close().await.expect("a connection closes");
+                let url = database.url_of(&name);
+                let parsed: DatabaseUrl = url.parse().expect("a database");
+                Copy {
+                    databases: Databases {
+                        feedback: parsed.clone(),
+                        learning: parsed,
+                    },
+                    place: Place::Postgres { server, name, url },
+                }
+            }
+        }
+    }
+}
+
+async fn connect(url: &str) -> PgConnection {
+    PgConnectOptions::from_str(url)
+        .expect("a PostgreSQL URL")
+        .connect()
+        .await
+        .expect("the server can be reached")
+}
+
+impl Copy {
+    /// Where it is.
+    pub fn databases(&self) -> &Databases {
+        &self.databases
+    }
+
+    /// What learning-svc stored.
+    pub fn stored(&self) -> Stored {
+        match &self.place {
+            Place::Sqlite(directory) => Stored::Sqlite(directory.path().join(Service::Learning.file())),
+            Place::Postgres { url, .. } => Stored::Postgres(url.clone()),
+        }
+    }
+
+    /// The directory in which its files are; none on PostgreSQL.
+    pub fn directory(&self) -> Option<&std::path::Path> {
+        match &self.place {
+            Place::Sqlite(directory) => Some(directory.path()),
+            Place::Postgres { .. } => None,
+        }
+    }
+
+    /// Its URL on PostgreSQL.
+    pub fn postgres_url(&self) -> Option<&str> {
+        match &self.place {
+            Place::Sqlite(_) => None,
+            Place::Postgres { url, .. } => Some(url),
+        }
+    }
+
+    /// Runs statements on one service's tables, whatever constraints and triggers say: first what is for this kind of
+    /// database alone. In `sql`, `{new_id}` is a text id that nobody has, `{touched:COLUMN}` the column with its last byte
+    /// changed.
+    ///
+    /// # Panics
+    /// If a statement fails.
+    pub async fn tamper(&self, service: Service, sql: &str) {
+        let sql = sql.replace("{new_id}", "'00000000-0000-4000-8000-00000000ffff'");
+        match &self.place {
+            Place::Sqlite(directory) => {
+                let sql = touched(&sql, |column| {
+                    format!("CAST(CAST(substr({column}, 1, length({column}) - 1) AS TEXT) || '~' AS BLOB)")
+                });
+                let mut connection = SqliteConnectOptions::new()
+                    .filename(directory.path().join(service.file()))
+                    .foreign_keys(false)
+                    .connect()
+                    .await
+                    .expect("the copy can be opened");
+                let prelude = match service {
+                    Service::Feedback => {
+                        "DROP TRIGGER feedback_is_not_changed; DROP TRIGGER feedback_is_not_deleted;"
+                    }
+                    Service::Learning => "",
+                };
+                connection
+                    .execute(AssertSqlSafe(format!("{prelude}{sql}")))
+                    .await
+                    .unwrap_or_else(|error| panic!("{sql}: {error}"));
+                connection.close().await.expect("a connection closes");
+            }
+            Place::Postgres { url, .. } => {
+                let sql = touched(&sql, |column| {
+                    format!("set_byte({column}, length({column}) - 1, 126)")
+                });
+                let mut connection = connect(url).await;
+                // Neither triggers nor foreign keys look on.
+                let prelude = format!(
+                    "SET search_path = {}; SET session_replication_role = replica;",
+                    match service {
+                        Service::Feedback => "emend_feedback",
+                        Service::Learning => "emend_learning",
+                    }
+                );
+                connection
+                    .execute(AssertSqlSafe(format!("{prelude}{sql}")))
+                    .await
+                    .unwrap_or_else(|error| panic!("{sql}: {error}"));
+                connection.close().await.expect("a connection closes");
+            }
+        }
+    }
+
+    /// Drops it.
+    ///
+    /// # Panics
+    /// If it can't be dropped.
+    pub async fn close(self) {
+        if let Place::Postgres { server, name, .. } = self.place {
+            let mut connection = connect(&server).await;
+            connection
+                .execute(AssertSqlSafe(format!(
+                    "DROP DATABASE IF EXISTS {name} WITH (FORCE)"
+                )))
+                .await
+                .expect("a copy is dropped");
+            connection.close().await.expect("a connection closes");
+        }
+    }
+}
+
+/// Replaces each `{touched:COLUMN}`.
+fn touched(sql: &str, by: impl Fn(&str) -> String) -> String {
+    let mut parts = sql.split("{touched:");
+    let mut replaced = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (column, rest) = part.split_once('}').expect("it is closed");
+        replaced.push_str(&by(column));
+        replaced.push_str(rest);
+    }
+    replaced
+}

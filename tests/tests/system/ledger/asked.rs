@@ -1,0 +1,134 @@
+//! What only the asker can know: that what was acknowledged is stored, once, as it was said, and nothing else is.
+
+use std::time::Duration;
+
+use emend_audit::audit;
+use emend_proto::feedback::v1::SubmitFeedbackRequest;
+use emend_runtime::audit::{Finding, Unwatched};
+use emend_tests::{
+    audit::ledger::{self, Asked},
+    both_databases,
+    harness::{
+        System, alias, says,
+        system::Service,
+        tamper::{Copy, Frozen},
+    },
+};
+
+fn request(number: usize) -> SubmitFeedbackRequest {
+    SubmitFeedbackRequest {
+        request_id: format!("request-{number}"),
+        reason: "ask jane.doe@example.org".into(),
+        context: [("topic".to_owned(), "funds".to_owned())].into(),
+        ..says("jane", alias(&format!("name {number}"), "person-1"))
+    }
+}
+
+fn codes(findings: &[Finding]) -> Vec<&'static str> {
+    let mut codes: Vec<&str> = findings.iter().map(|finding| finding.check.code).collect();
+    codes.dedup();
+    codes
+}
+
+/// What was asked of a system that was sound, and a copy of what it stored.
+async fn three_acknowledged(system: System) -> (Asked, Frozen) {
+    let mut asked = Asked::default();
+    for number in 0..3 {
+        asked.ask(&request(number));
+        let stored = system.feedback().learn(request(number)).await;
+        // Sent again, it is the same feedback.
+        let again = system.feedback().learn(request(number)).await;
+        assert_eq!(again.feedback_id, stored.feedback_id);
+        asked.acknowledge(&request(number), &stored.feedback_id);
+    }
+    // Asked for, and never sent: as if it had been lost on its way.
+    asked.ask(&request(3));
+    assert_eq!(asked.acknowledged(), 3);
+    ledger::expect_sound(&system, Some(&asked), &[]).await;
+    (asked, Frozen::of(system).await)
+}
+
+async fn found(copy: &Copy, asked: &Asked) -> Vec<&'static str> {
+    let findings = ledger::check_within(Duration::ZERO, copy, Some(asked), &[]).await;
+    // What the services could tell by themselves is another test's.
+    let of_asker = |finding: &&Finding| ledger::CHECKS.contains(&finding.check);
+    codes(&findings.iter().filter(of_asker).cloned().collect::<Vec<_>>())
+}
+
+async fn every_check_of_the_asker_notices(system: System) {
+    let (asked, frozen) = three_acknowledged(system).await;
+
+    let mut more = asked.clone();
+    more.acknowledge(&request(9), "00000000-0000-4000-8000-00000000ffff");
+    let copy = frozen.copy().await;
+    assert_eq!(found(&copy, &more).await, ["ACKNOWLEDGED_LOST"]);
+
+    let mut less = Asked::default();
+    less.ask(&request(0));
+    less.ask(&request(1));
+    assert_eq!(found(&copy, &less).await, ["STORED_UNASKED"]);
+    copy.close().await;
+
+    let copy = frozen.copy().await;
+    let other = "UPDATE feedback_personal SET reporter_id = 'joe'
+         WHERE accept_order = (SELECT min(accept_order) FROM feedback_personal)";
+    copy.tamper(Service::Feedback, other).await;
+    assert_eq!(
+        found(&copy, &asked).await,
+        ["ACKNOWLEDGED_DIFFERS", "STORED_UNASKED"]
+    );
+    copy.close().await;
+
+    let copy = frozen.copy().await;
+    copy.tamper(Service::Feedback, "UPDATE feedback SET request_id = 'request-0'")
+        .await;
+    assert!(found(&copy, &asked).await.contains(&"STORED_TWICE"));
+    copy.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_asked_is_what_is_stored_on_sqlite() {
+    every_check_of_the_asker_notices(System::sqlite().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_asked_is_what_is_stored_on_postgresql() {
+    if let Some(system) = System::postgres(1, 1).await {
+        every_check_of_the_asker_notices(system).await;
+    }
+}
+
+both_databases! {
+    async fn an_outbox_that_does_not_drain_is_noticed(system) {
+        system.stop_learning().await;
+        system.feedback().submit(request(0)).await;
+        let findings = ledger::check_within(Duration::from_millis(200), system, None, &[]).await;
+        assert_eq!(codes(&findings), ["OUTBOX_NOT_DRAINED"]);
+        system.start_learning().await;
+        ledger::expect_sound(system, None, &[]).await;
+    }
+
+    async fn a_busy_pair_is_sound_at_every_moment(system) {
+        let writing = async {
+            for number in 0..150 {
+                let feedback = system.feedback();
+                let stored = feedback.submit(request(number)).await;
+                if number % 3 == 0 {
+                    feedback.retract(&stored).await;
+                }
+            }
+        };
+        let databases = system.database.databases();
+        let auditing = async {
+            loop {
+                let report = audit(&databases, &mut Unwatched, &mut |_| {}).await.unwrap();
+                assert_eq!(report.findings.kept(), [], "with {} stored", report.feedback);
+            }
+        };
+        tokio::select! {
+            () = writing => {}
+            () = auditing => {}
+        }
+        ledger::expect_sound(system, None, &[]).await;
+    }
+}

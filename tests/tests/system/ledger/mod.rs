@@ -1,0 +1,86 @@
+//! The ledger audit: a sound pair has no findings, and each of its checks notices when what it looks at is tampered with.
+
+mod asked;
+mod nodes;
+mod tampering;
+
+use emend_proto::{
+    common::v1::Scope,
+    feedback::v1::{SubmitFeedbackRequest, Wait},
+    learning::v1::{ImportAs, ImportHeader, ImportMode, ImportRow, Policy, UpdatePolicyRequest},
+};
+use emend_tests::harness::{
+    NAMESPACE, System, alias, answered, phrase, prohibit, says,
+    says::{alias_key, entity_value, phrase_key, verb_value},
+    tamper::Frozen,
+    verb,
+};
+
+/// A bit of everything: learned by votes and by people, superseded, deleted, imported, a user's own, retracted, pending, and
+/// one event that could not be delivered.
+async fn a_bit_of_everything(mut system: System) -> Frozen {
+    let (feedback, learning) = (system.feedback(), system.learning());
+    for reporter in ["ann", "bob", "eve", "kim"] {
+        feedback
+            .learn(says(reporter, verb("set up a csa", "create_isda")))
+            .await;
+    }
+    feedback
+        .learn(says("tom", phrase("set up a csa", "create_csa")))
+        .await;
+    feedback.learn(says("ann", alias("J. Smith", "person-17"))).await;
+    let taken_back = feedback.learn(says("bob", alias("Jim", "person-18"))).await;
+    feedback.retract(&taken_back).await;
+    feedback
+        .learn(SubmitFeedbackRequest {
+            scope: Scope::User.into(),
+            request_id: "own".into(),
+            ..says("ann", alias("me", "person-1"))
+        })
+        .await;
+    for reporter in ["ann", "bob", "eve"] {
+        feedback
+            .learn(says(reporter, prohibit("close it", "delete_all")))
+            .await;
+    }
+    learning
+        .put(phrase_key("book the trade"), verb_value("book"))
+        .await;
+    learning
+        .put(phrase_key("book the trade"), verb_value("book_trade"))
+        .await;
+    learning.put(alias_key("gone"), entity_value("nobody")).await;
+    learning.delete(alias_key("gone")).await.unwrap();
+    let rows = (1..5).map(|line| ImportRow {
+        line,
+        correction: Some(alias(&format!("import {line}"), &format!("person-{line}"))),
+        ..ImportRow::default()
+    });
+    let header = ImportHeader {
+        namespace: NAMESPACE.into(),
+        mode: ImportMode::SkipInvalid.into(),
+        import_as: ImportAs::Decision.into(),
+        ..ImportHeader::default()
+    };
+    learning.import(header, rows.collect()).await.unwrap();
+    let request = UpdatePolicyRequest {
+        policy: Some(Policy {
+            namespace: NAMESPACE.into(),
+            kind: phrase_key("").kind,
+            threshold: 2,
+            ..Policy::default()
+        }),
+        ..UpdatePolicyRequest::default()
+    };
+    answered(learning.policies.clone().update_policy(request).await);
+    feedback
+        .learn(says("zoe", verb("close the books", "close_period")))
+        .await;
+    system.stop_learning().await;
+    let undelivered = SubmitFeedbackRequest {
+        wait: Wait::Recorded.into(),
+        ..says("zoe", verb("open the books", "open_period"))
+    };
+    feedback.submit(undelivered).await;
+    Frozen::of(system).await
+}

@@ -1,0 +1,87 @@
+//! That nodes hold what the database holds, seen to fail: the database is tampered with behind their backs.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use emend_runtime::audit::Finding;
+use emend_tests::{
+    audit::ledger::{self, Holder},
+    harness::{Subscriber, System, alias, node::Node, says, system::Service, tamper::Frozen},
+};
+
+async fn every_check_of_nodes_notices(system: System) {
+    let feedback = system.feedback();
+    let mut behind = Subscriber::of_everything("behind");
+    behind.begin(&system.learning().channel).await;
+    for name in ["a", "b"] {
+        feedback.learn(says("jane", alias(name, "person-1"))).await;
+    }
+    let node = Node::start(system.learning[0].front.address(), "search-1").await;
+    let mut subscriber = Subscriber::of_everything("search-2");
+    subscriber.begin(&system.learning().channel).await;
+    let mut of_phrases = Subscriber::new("search-3");
+    of_phrases.ask(|request| request.kinds = vec![1]);
+    of_phrases.begin(&system.learning().channel).await;
+    let everybody: [Holder<'_>; 3] = [(&node).into(), (&subscriber).into(), (&of_phrases).into()];
+    ledger::expect_sound(&system, None, &everybody).await;
+    let found = ledger::check(&system, None, &[(&behind).into()]).await;
+    assert_eq!(
+        codes(&found),
+        BTreeSet::from(["NODE_BEHIND", "NODE_DIFFERS", "NODE_DIGEST"])
+    );
+    subscriber.disconnect();
+    of_phrases.disconnect();
+    behind.disconnect();
+
+    let frozen = Frozen::of(system).await;
+    for sql in [
+        "UPDATE resources SET value = {touched:value} WHERE key = 'a'",
+        "DELETE FROM resources WHERE key = 'a'",
+        "UPDATE resources SET key = 'c' WHERE key = 'a'",
+    ] {
+        let copy = frozen.copy().await;
+        copy.tamper(Service::Learning, sql).await;
+        let found = ledger::check_within(Duration::ZERO, &copy, None, &[(&subscriber).into()]).await;
+        assert!(
+            codes(&found).is_superset(&BTreeSet::from(["NODE_DIFFERS", "NODE_DIGEST"])),
+            "a subscriber, {sql}: {found:?}"
+        );
+        // What does not match a filter is no difference.
+        let found = ledger::check_within(Duration::ZERO, &copy, None, &[(&of_phrases).into()]).await;
+        assert!(
+            !codes(&found).contains("NODE_DIFFERS"),
+            "a filter, {sql}: {found:?}"
+        );
+        copy.close().await;
+    }
+    let copy = frozen.copy().await;
+    copy.tamper(Service::Learning, "DELETE FROM resources WHERE key = 'a'")
+        .await;
+    let found = ledger::check_within(Duration::ZERO, &copy, None, &[(&node).into()]).await;
+    assert!(codes(&found).contains("NODE_DIFFERS"), "a node: {found:?}");
+    copy.tamper(Service::Learning, "UPDATE head SET revision = revision + 1")
+        .await;
+    let found = ledger::check_within(Duration::ZERO, &copy, None, &[(&node).into()]).await;
+    assert!(codes(&found).contains("NODE_BEHIND"), "a node: {found:?}");
+    copy.close().await;
+}
+
+fn codes(findings: &[Finding]) -> BTreeSet<&'static str> {
+    let of_nodes = |finding: &&Finding| ledger::CHECKS.contains(&finding.check);
+    findings
+        .iter()
+        .filter(of_nodes)
+        .map(|finding| finding.check.code)
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_hold_what_is_stored_on_sqlite() {
+    every_check_of_nodes_notices(System::sqlite().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_hold_what_is_stored_on_postgresql() {
+    if let Some(system) = System::postgres(1, 1).await {
+        every_check_of_nodes_notices(system).await;
+    }
+}

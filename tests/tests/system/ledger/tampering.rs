@@ -1,0 +1,482 @@
+//! Every check of the audit, seen to fail.
+
+use std::collections::BTreeSet;
+
+use emend_audit::audit;
+use emend_runtime::audit::Unwatched;
+use emend_tests::harness::{
+    System,
+    system::Service::{self, Feedback, Learning},
+    tamper::{Copy, Frozen},
+};
+
+use super::a_bit_of_everything;
+
+/// The oldest feedback.
+macro_rules! oldest {
+    () => {
+        "(SELECT min(accept_order) FROM feedback)"
+    };
+}
+
+/// A feedback whose ballot counts.
+macro_rules! counting {
+    () => {
+        "(SELECT min(feedback_id) FROM ballots WHERE retracted = 0)"
+    };
+}
+
+/// What is done, and the code of the check that has to notice. Other checks may notice, too.
+const CASES: &[(&str, Service, &str)] = &[
+    (
+        "ROW_CORRUPT",
+        Learning,
+        "UPDATE candidates SET status = 99 WHERE status = 3",
+    ),
+    (
+        "ROW_CORRUPT",
+        Learning,
+        "UPDATE contests SET key = 'another' WHERE key = 'set up a csa'",
+    ),
+    (
+        "ROW_CORRUPT",
+        Learning,
+        "UPDATE inbox SET event_id = 'no id' WHERE event_id = (SELECT min(event_id) FROM inbox)",
+    ),
+    (
+        "OUTCOME_DIFFERS",
+        Learning,
+        "UPDATE inbox SET outcome = {touched:outcome}",
+    ),
+    (
+        "ROW_CORRUPT",
+        Feedback,
+        concat!("UPDATE feedback SET caller = '' WHERE accept_order = ", oldest!()),
+    ),
+    (
+        "FEEDBACK_PARTS",
+        Feedback,
+        concat!("DELETE FROM feedback_personal WHERE accept_order = ", oldest!()),
+    ),
+    (
+        "FEEDBACK_PARTS",
+        Feedback,
+        concat!("DELETE FROM feedback_status WHERE accept_order = ", oldest!()),
+    ),
+    (
+        "FEEDBACK_PARTS",
+        Feedback,
+        concat!(
+            "UPDATE feedback_status SET namespace = 'other' WHERE accept_order = ",
+            oldest!()
+        ),
+    ),
+    (
+        "FEEDBACK_PARTS",
+        Feedback,
+        "UPDATE request_ids SET request_id = 'other'",
+    ),
+    (
+        "FEEDBACK_KIND",
+        Feedback,
+        concat!("UPDATE feedback SET kind = 2 WHERE accept_order = ", oldest!()),
+    ),
+    (
+        "FEEDBACK_STATUS",
+        Feedback,
+        concat!(
+            "UPDATE feedback_status SET event_count = 2 WHERE accept_order = ",
+            oldest!()
+        ),
+    ),
+    (
+        "FEEDBACK_STATUS",
+        Feedback,
+        concat!(
+            "UPDATE feedback_status SET outcome = NULL WHERE accept_order = ",
+            oldest!()
+        ),
+    ),
+    (
+        "OUTBOX_STATE",
+        Feedback,
+        concat!(
+            "UPDATE feedback_status SET delivery_state = 1 WHERE accept_order = ",
+            oldest!()
+        ),
+    ),
+    ("OUTBOX_STATE", Feedback, "DELETE FROM outbox"),
+    ("OUTBOX_ENTRY", Feedback, "UPDATE outbox SET namespace = 'other'"),
+    ("OUTBOX_ENTRY", Feedback, "UPDATE outbox SET event_number = 7"),
+    (
+        "OUTBOX_ENTRY",
+        Feedback,
+        "UPDATE outbox SET payload = {touched:payload}",
+    ),
+    (
+        "REQUEST_ID_TAKEN_TWICE",
+        Feedback,
+        "UPDATE feedback SET request_id = 'own' WHERE accept_order = (SELECT max(accept_order) FROM feedback)",
+    ),
+    ("HEAD", Learning, "DELETE FROM head"),
+    ("LOG_GAP", Learning, "DELETE FROM revisions WHERE revision = 2"),
+    ("LOG_GAP", Learning, "UPDATE head SET revision = revision - 1"),
+    ("LOG_GAP", Learning, "UPDATE head SET revision = revision + 2"),
+    (
+        "REVISION_CHANGES",
+        Learning,
+        "DELETE FROM changes WHERE revision = 2",
+    ),
+    (
+        "REVISION_CHANGES",
+        Learning,
+        "DELETE FROM revisions WHERE revision = 2",
+    ),
+    (
+        "REVISION_CHANGES",
+        Learning,
+        "UPDATE changes SET ordinal = ordinal + 1 WHERE revision = 2",
+    ),
+    (
+        "TOMBSTONE_HORIZON",
+        Learning,
+        "UPDATE head SET tombstone_horizon = revision + 1",
+    ),
+    (
+        "CHANGE_CHECKSUM",
+        Learning,
+        "UPDATE changes SET value_checksum = value_checksum + 1 WHERE revision = 1",
+    ),
+    (
+        "CHANGE_CHECKSUM",
+        Learning,
+        "UPDATE changes SET value = {touched:value} WHERE revision = 1",
+    ),
+    (
+        "CHANGE_BEFORE",
+        Learning,
+        "UPDATE changes SET before_value = value WHERE revision = 1",
+    ),
+    (
+        "CHANGE_BEFORE",
+        Learning,
+        "UPDATE changes SET before_value = NULL WHERE key = 'book the trade' AND before_value IS NOT NULL",
+    ),
+    (
+        "RESOURCE_REPLAY",
+        Learning,
+        "DELETE FROM resources WHERE key = 'set up a csa'",
+    ),
+    (
+        "RESOURCE_REPLAY",
+        Learning,
+        "UPDATE resources SET revision = 1 WHERE key = 'book the trade'",
+    ),
+    (
+        "RESOURCE_REPLAY",
+        Learning,
+        "UPDATE resources SET value = {touched:value} WHERE key = 'book the trade'",
+    ),
+    (
+        "RESOURCE_REPLAY",
+        Learning,
+        "DELETE FROM changes WHERE key = 'set up a csa'",
+    ),
+    (
+        "LOG_DIGEST",
+        Learning,
+        "UPDATE resources SET value = {touched:value} WHERE key = 'book the trade'",
+    ),
+    (
+        "LOG_DIGEST",
+        Learning,
+        "UPDATE resources SET user_id = 'joe' WHERE user_id = 'ann'",
+    ),
+    (
+        "RESOURCE_CHECKSUM",
+        Learning,
+        "UPDATE resources SET value = {touched:value} WHERE key = 'book the trade'",
+    ),
+    (
+        "RESOURCE_COMMITTED",
+        Learning,
+        "UPDATE resources SET committed_at = committed_at + 1 WHERE key = 'book the trade'",
+    ),
+    (
+        "RESOURCE_COUNT",
+        Learning,
+        "UPDATE resource_counts SET count = count + 1 WHERE kind = 2",
+    ),
+    (
+        "RESOURCE_COUNT",
+        Learning,
+        "DELETE FROM resource_counts WHERE kind = 2",
+    ),
+    (
+        "RESOURCE_APPLIED",
+        Learning,
+        "UPDATE candidates SET applied_revision = applied_revision + 1 WHERE status = 3",
+    ),
+    (
+        "RESOURCE_APPLIED",
+        Learning,
+        "DELETE FROM resources WHERE key = 'set up a csa'",
+    ),
+    (
+        "RESOURCE_APPLIED",
+        Learning,
+        "UPDATE candidates SET status = 5 WHERE status = 3",
+    ),
+    (
+        "RESOURCE_APPLIED",
+        Learning,
+        "UPDATE changes SET candidate_id = {new_id} WHERE key = 'set up a csa'",
+    ),
+    (
+        "CONTEST_MISSING",
+        Learning,
+        "DELETE FROM contests WHERE key = 'set up a csa'",
+    ),
+    (
+        "CONTEST_ROW",
+        Learning,
+        "UPDATE contests SET pending = 1 - pending",
+    ),
+    (
+        "CONTEST_ROW",
+        Learning,
+        "UPDATE contests SET highest_accept_order = 1",
+    ),
+    (
+        "CANDIDATE_ID",
+        Learning,
+        "UPDATE candidates SET value = (SELECT max(value) FROM candidates WHERE kind = 1) WHERE kind = 1",
+    ),
+    (
+        "CANDIDATE_ID",
+        Learning,
+        "UPDATE candidates SET namespace = 'other'",
+    ),
+    (
+        "CANDIDATE_OCCURRENCES",
+        Learning,
+        "UPDATE candidates SET occurrences = occurrences + 1 WHERE kind = 1",
+    ),
+    (
+        "CANDIDATE_OCCURRENCES",
+        Learning,
+        concat!("DELETE FROM ballots WHERE feedback_id = ", counting!()),
+    ),
+    (
+        "CANDIDATE_VOTES",
+        Learning,
+        "UPDATE candidates SET reporters = reporters + 1 WHERE kind = 1",
+    ),
+    (
+        "CANDIDATE_VOTES",
+        Learning,
+        "UPDATE candidates SET net = net + 1 WHERE kind = 1",
+    ),
+    (
+        "CANDIDATE_VOTES",
+        Learning,
+        "UPDATE ballots SET voter = (SELECT min(voter) FROM ballots)",
+    ),
+    ("CANDIDATE_VOTES", Learning, "DELETE FROM policies"),
+    (
+        "CANDIDATE_HISTORY",
+        Learning,
+        "DELETE FROM transitions WHERE sequence = 0",
+    ),
+    (
+        "CANDIDATE_HISTORY",
+        Learning,
+        "DELETE FROM transitions WHERE to_status = 3",
+    ),
+    (
+        "CANDIDATE_HISTORY",
+        Learning,
+        "UPDATE transitions SET revision = 1000000 WHERE revision > 0",
+    ),
+    (
+        "CANDIDATE_HISTORY",
+        Learning,
+        "DELETE FROM candidates WHERE status = 3",
+    ),
+    (
+        "BALLOT_CANDIDATE",
+        Learning,
+        concat!(
+            "UPDATE ballots SET candidate_id = {new_id} WHERE feedback_id = ",
+            counting!()
+        ),
+    ),
+    (
+        "BALLOT_RETRACTED",
+        Learning,
+        concat!(
+            "UPDATE ballots SET retracted = 1 WHERE feedback_id = ",
+            counting!()
+        ),
+    ),
+    ("BALLOT_RETRACTED", Learning, "DELETE FROM retraction_marks"),
+    (
+        "BALLOT_DETAILS",
+        Learning,
+        concat!("DELETE FROM ballot_details WHERE feedback_id = ", counting!()),
+    ),
+    (
+        "BALLOT_DETAILS",
+        Learning,
+        "INSERT INTO redaction_marks (feedback_id, event_id, caller, marked_at)
+         SELECT feedback_id, event_id, 'anonymous', 1 FROM inbox",
+    ),
+    (
+        "INBOX_EFFECT",
+        Learning,
+        concat!("DELETE FROM ballots WHERE feedback_id = ", counting!()),
+    ),
+    (
+        "EFFECT_INBOX",
+        Learning,
+        concat!("DELETE FROM inbox WHERE feedback_id = ", counting!()),
+    ),
+    (
+        "EFFECT_INBOX",
+        Learning,
+        "UPDATE retraction_marks SET event_id = {new_id}",
+    ),
+    (
+        "INBOX_FEEDBACK",
+        Feedback,
+        concat!(
+            "DELETE FROM feedback_personal WHERE accept_order = ",
+            oldest!(),
+            "; DELETE FROM feedback_status WHERE accept_order = ",
+            oldest!(),
+            "; DELETE FROM request_ids WHERE accept_order = ",
+            oldest!(),
+            "; DELETE FROM feedback WHERE accept_order = ",
+            oldest!(),
+        ),
+    ),
+    (
+        "INBOX_MISSING",
+        Learning,
+        concat!("DELETE FROM inbox WHERE feedback_id = ", counting!()),
+    ),
+    (
+        "INBOX_MISSING",
+        Learning,
+        "DELETE FROM inbox WHERE event_id IN (SELECT event_id FROM retraction_marks)",
+    ),
+    (
+        "INBOX_SURPLUS",
+        Learning,
+        "INSERT INTO inbox (event_id, feedback_id, applied_at, outcome)
+         SELECT {new_id}, feedback_id, applied_at, outcome FROM inbox LIMIT 1",
+    ),
+    (
+        "BALLOT_MISSING",
+        Learning,
+        concat!("DELETE FROM ballots WHERE feedback_id = ", counting!()),
+    ),
+    (
+        "BALLOT_DIFFERS",
+        Learning,
+        "UPDATE ballots SET voter = (SELECT min(voter) FROM ballots)",
+    ),
+    (
+        "BALLOT_DIFFERS",
+        Learning,
+        concat!(
+            "UPDATE ballots SET accept_order = 1 WHERE feedback_id = ",
+            counting!()
+        ),
+    ),
+    (
+        "BALLOT_DIFFERS",
+        Learning,
+        "UPDATE ballots SET received_at = received_at + 1",
+    ),
+    ("BALLOT_DIFFERS", Learning, "UPDATE ballots SET identified = 0"),
+    (
+        "BALLOT_DIFFERS",
+        Learning,
+        "UPDATE ballots SET system_choice = 'other'",
+    ),
+    (
+        "RETRACTION_DIFFERS",
+        Learning,
+        "INSERT INTO retraction_marks (feedback_id, event_id, caller, marked_at)
+         SELECT feedback_id, min(event_id), 'anonymous', 1 FROM inbox
+         WHERE feedback_id NOT IN (SELECT feedback_id FROM retraction_marks) GROUP BY feedback_id",
+    ),
+    ("RETRACTION_DIFFERS", Learning, "DELETE FROM retraction_marks"),
+    (
+        "OUTCOME_DIFFERS",
+        Feedback,
+        "UPDATE feedback_status SET outcome = (SELECT max(outcome) FROM feedback_status) WHERE outcome IS NOT NULL",
+    ),
+];
+
+/// What can only be said in the words of one database.
+const SQLITE_CASES: &[(&str, Service, &str)] =
+    &[("ACCEPT_ORDER", Feedback, "UPDATE accept_order SET last = 1")];
+const POSTGRES_CASES: &[(&str, Service, &str)] =
+    &[("ACCEPT_ORDER", Feedback, "SELECT setval('accept_order', 1)")];
+
+async fn codes_found(copy: &Copy) -> BTreeSet<&'static str> {
+    let report = audit(copy.databases(), &mut Unwatched, &mut |_| {})
+        .await
+        .unwrap();
+    report.findings.counts().keys().copied().collect()
+}
+
+async fn every_check_notices(frozen: &Frozen, own: &[(&'static str, Service, &str)]) {
+    let sound = frozen.copy().await;
+    let report = audit(sound.databases(), &mut Unwatched, &mut |_| {})
+        .await
+        .unwrap();
+    assert_eq!(report.findings.kept(), [], "nobody tampered with it");
+    assert_eq!(
+        (report.feedback, report.undelivered),
+        (13, 1),
+        "it looked at everything"
+    );
+    assert!(report.learning.digests.len() > 3, "{:?}", report.learning);
+    sound.close().await;
+
+    let mut noticed: BTreeSet<&str> = BTreeSet::new();
+    let mut missed = Vec::new();
+    for (code, service, sql) in CASES.iter().chain(own) {
+        let copy = frozen.copy().await;
+        copy.tamper(*service, sql).await;
+        let found = codes_found(&copy).await;
+        if !found.contains(code) {
+            missed.push(format!("{code} did not notice {sql:?}; noticed: {found:?}"));
+        }
+        noticed.insert(code);
+        copy.close().await;
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+    let never: Vec<&str> = emend_audit::checks()
+        .map(|check| check.code)
+        .filter(|code| !noticed.contains(code))
+        .collect();
+    assert_eq!(never, [""; 0], "these checks were never seen to fail");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_check_notices_on_sqlite() {
+    let frozen = a_bit_of_everything(System::sqlite().await).await;
+    every_check_notices(&frozen, SQLITE_CASES).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_check_notices_on_postgresql() {
+    if let Some(system) = System::postgres(1, 1).await {
+        let frozen = a_bit_of_everything(system).await;
+        every_check_notices(&frozen, POSTGRES_CASES).await;
+    }
+}
