@@ -8,14 +8,18 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use emend_audit::Databases;
 use emend_runtime::fail_point::{self, FailPoint};
 use tempfile::TempDir;
 use tokio::process::Command;
 
-use crate::harness::{
-    Database, Feedback, Gateway, Learning, Stored, eventually,
-    process::{Process, binary},
-    system::Service,
+use crate::{
+    audit::ledger::Audited,
+    harness::{
+        Database, Feedback, Gateway, Learning, Stored, eventually,
+        process::{Process, binary},
+        system::Service,
+    },
 };
 
 /// Many replicas of many tests share one PostgreSQL server.
@@ -177,6 +181,20 @@ impl Fleet {
     pub fn learning_clients(&self) -> Vec<Learning> {
         let address = |member: &Member| Learning::at(member.front.address());
         self.learning.iter().map(address).collect()
+    }
+}
+
+impl Audited for Fleet {
+    fn databases(&self) -> Databases {
+        let url = |service| self.storage.url(service).parse().expect("a database");
+        Databases {
+            feedback: url(Service::Feedback),
+            learning: url(Service::Learning),
+        }
+    }
+
+    fn stored(&self) -> Stored {
+        self.storage.stored()
     }
 }
 

@@ -16,6 +16,7 @@ pub mod stored;
 pub mod subscriber;
 pub mod system;
 pub mod tamper;
+pub mod valve;
 pub mod wait;
 
 pub use clients::{Feedback, Learning};
@@ -27,6 +28,7 @@ pub use says::{NAMESPACE, alias, phrase, prohibit, says, verb};
 pub use stored::Stored;
 pub use subscriber::{Heard, Subscriber};
 pub use system::{Database, System};
+pub use valve::{Flow, Valve};
 pub use wait::{eventually, within};
 
 /// Stamps each test on both databases, with a system of one replica of each service. On PostgreSQL it is skipped, with one

@@ -177,14 +177,52 @@ impl Process {
         self.child.kill().await.expect("a running process can be killed");
     }
 
+    /// Its resident memory, in bytes, as Linux counts it.
+    ///
+    /// # Panics
+    /// If it has ended.
+    pub fn resident(&self) -> u64 {
+        let status = std::fs::read_to_string(self.of_the_system("status")).expect("the process runs");
+        let kibibytes = status.lines().find_map(|line| {
+            line.strip_prefix("VmRSS:")?
+                .trim()
+                .strip_suffix(" kB")?
+                .parse::<u64>()
+                .ok()
+        });
+        kibibytes.expect("Linux tells it") * 1024
+    }
+
+    /// How many files and sockets it has open, as Linux counts them.
+    ///
+    /// # Panics
+    /// If it has ended.
+    pub fn open_files(&self) -> usize {
+        let files = std::fs::read_dir(self.of_the_system("fd")).expect("the process runs");
+        files.count()
+    }
+
+    fn of_the_system(&self, what: &str) -> PathBuf {
+        let id = self.child.id().expect("the process runs");
+        Path::new("/proc").join(id.to_string()).join(what)
+    }
+
     /// Asks it to end, as a supervisor does.
     ///
     /// # Panics
     /// If it has ended.
     pub async fn terminate(&self) {
+        self.signal("TERM").await;
+    }
+
+    /// Sends it a signal, by the name that kill(1) knows.
+    ///
+    /// # Panics
+    /// If it has ended.
+    pub async fn signal(&self, name: &str) {
         let id = self.child.id().expect("the process runs");
         let sent = Command::new("kill")
-            .args(["-TERM", &id.to_string()])
+            .args([&format!("-{name}"), &id.to_string()])
             .status()
             .await;
         assert!(sent.is_ok_and(|status| status.success()), "the signal is sent");

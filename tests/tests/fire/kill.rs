@@ -16,8 +16,7 @@ async fn either_service_is_killed(name: &str, fleet: Fleet) {
         }
         run.fleet.start_all().await;
     }
-    let seen = run.ends_well().await;
-    assert_eq!((seen.snapshots, seen.mismatches), (1, 0), "a kill costs a node no snapshot but its first");
+    run.ends_well().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

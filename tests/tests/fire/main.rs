@@ -1,5 +1,12 @@
-//! The loop under fire: what breaks, breaks here. One test binary, so that it is linked once.
+//! The loop under fire: what it promises, held against what was received and stored, while things break.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
+mod disk;
 mod fail_points;
 mod kill;
+mod postgres;
+mod restore;
+mod rolling;
+mod slow;
+mod spread;
+mod stream_audit;

@@ -1,0 +1,259 @@
+//! What an update shows, against what the log says was there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use emend_proto::wire::{Change, ChangeKind, Update};
+
+use super::{
+    guarantee::{About, Guarantee, Place},
+    log::Life,
+    recording::{Connection, covers},
+    validate::Audit,
+};
+use crate::harness::{
+    Held, Key,
+    held::{Group, group},
+};
+
+/// The key and revision of a change; none where it has no content.
+pub(super) fn key_of(change: &Change) -> Option<(Key, i64)> {
+    let key = match change.change.as_ref()? {
+        ChangeKind::Put(resource) => Key::from(resource.key.as_ref()?),
+        ChangeKind::Deleted(key) => Key::from(key),
+    };
+    Some((key, change.revision))
+}
+
+/// A change as it came.
+struct Came {
+    revision: i64,
+    key: Key,
+    /// None: deleted.
+    put: Option<Held>,
+}
+
+impl<'a> Audit<'a> {
+    /// A whole update.
+    pub(super) fn update(&mut self, place: Place, connection: &Connection, update: &Update) {
+        let before = self.report.violations();
+        let (from, to) = (update.from_revision, update.to_revision);
+        self.report.summary.updates += 1;
+        self.report.summary.changes += update.changes.len();
+        let came = self.read_changes(place, update);
+        self.range(place, update, &came);
+        self.order(place, &came);
+        for change in &came {
+            self.change(place, connection, update, change);
+        }
+        let position = self.holding.position.clone();
+        self.cursor(place, connection, update.cursor.as_ref(), Some(to));
+        // An update that leaves something out is told of once, as a range; what lies in it is what it is held to.
+        let life = update
+            .cursor
+            .as_ref()
+            .or(position.as_ref())
+            .and_then(|cursor| self.log.life(&cursor.epoch))
+            .filter(|life| to <= life.head);
+        if let Some(life) = life {
+            let matches = |key: &Key| covers(&connection.request, key);
+            self.whole(place, life, (from, to), &came, matches);
+            let all = life.count(from, to, matches);
+            self.report.summary.conflated += all.saturating_sub(came.len());
+        }
+        let groups: BTreeSet<Group> = came.iter().map(|change| group(&change.key)).collect();
+        for Came { revision, key, put } in came {
+            self.holding.came.insert((key.clone(), revision));
+            self.holding.set(key, put);
+        }
+        self.digests(place, connection, &update.digests, Some(&groups), to);
+        if let Some(cursor) = &update.cursor {
+            self.holding.position = Some(cursor.clone());
+        }
+        self.holding.away = false;
+        self.go_on_from_the_log(before, connection, life, to);
+    }
+
+    /// An update goes on where the subscriber stands.
+    fn range(&mut self, place: Place, update: &Update, came: &[Came]) {
+        let (from, to) = (update.from_revision, update.to_revision);
+        let about = || About::at(place).revision(from);
+        let at = self.holding.revision();
+        self.report.check(Guarantee::Ordered, to > from, || {
+            (about(), format!("an update leads from {from} to {to}"))
+        });
+        self.report.check(Guarantee::Reliable, from <= at, || {
+            let what = format!("an update leaves out what is between {at} and {from}");
+            (about(), what)
+        });
+        let bookmark = self.holding.bookmark.unwrap_or(0);
+        self.report.check(Guarantee::Bookmarkable, from >= bookmark, || {
+            let what = format!("an update from {from} after a bookmark at {bookmark}");
+            (about(), what)
+        });
+        // What came before is told of change by change.
+        let again = !came.is_empty()
+            && came.iter().all(|change| {
+                let known = (change.key.clone(), change.revision);
+                self.holding.came.contains(&known)
+            });
+        let goes_on = from >= at || from < bookmark || again;
+        self.report.check(Guarantee::Ordered, goes_on, || {
+            let what = format!("an update goes back to {from}, the subscriber is at {at}");
+            (about(), what)
+        });
+    }
+
+    fn order(&mut self, place: Place, came: &[Came]) {
+        for pair in came.windows(2) {
+            let [one, next] = pair else { continue };
+            let in_order = (one.revision, &one.key) <= (next.revision, &next.key);
+            self.report.check(Guarantee::Ordered, in_order, || {
+                let what = format!("a change comes after {:?} of revision {}", one.key, one.revision);
+                (About::at(place).revision(next.revision).key(&next.key), what)
+            });
+        }
+        let mut keys = BTreeSet::new();
+        for change in came {
+            let is_new = keys.insert(&change.key);
+            self.report.check(Guarantee::Unique, is_new, || {
+                let what = "a key comes twice in one update";
+                (
+                    About::at(place).revision(change.revision).key(&change.key),
+                    what.into(),
+                )
+            });
+        }
+    }
+
+    /// One change: in the filter, in the range, not known, and what the log says.
+    fn change(&mut self, place: Place, connection: &Connection, update: &Update, change: &Came) {
+        let Came { revision, key, put } = change;
+        let (from, to) = (update.from_revision, update.to_revision);
+        let about = || About::at(place).revision(*revision).key(key);
+        let is_covered = covers(&connection.request, key);
+        self.report.check(Guarantee::Private, is_covered, || {
+            (about(), "is outside of the filter".into())
+        });
+        let is_new = !self.holding.came.contains(&(key.clone(), *revision));
+        self.report.check(Guarantee::Unique, is_new, || {
+            (about(), "a change comes again".into())
+        });
+        let bookmark = self.holding.bookmark.unwrap_or(0);
+        self.report
+            .check(Guarantee::Bookmarkable, *revision > bookmark, || {
+                (about(), format!("a change follows the bookmark at {bookmark}"))
+            });
+        self.report
+            .check(Guarantee::Ordered, *revision > from || !is_new, || {
+                (
+                    about(),
+                    format!("a change lies before its update, which begins at {from}"),
+                )
+            });
+        self.report.check(Guarantee::Atomic, *revision <= to, || {
+            (
+                about(),
+                format!("a change lies beyond its update, which ends at {to}"),
+            )
+        });
+        let Some(life) = self.life_of(update) else { return };
+        let Some(state) = life.version(key, *revision) else {
+            self.report.check(Guarantee::Reliable, false, || {
+                (about(), "the log has no such change".into())
+            });
+            return;
+        };
+        let lives = state.value.is_none() && put.is_some();
+        self.report.check(Guarantee::Deletions, !lives, || {
+            (about(), "was deleted, and comes with a value".into())
+        });
+        let is_same = state.value == put.as_ref().map(|held| &held.value[..]);
+        self.report.check(Guarantee::Reliable, is_same || lives, || {
+            (about(), "has another value in the log".into())
+        });
+    }
+
+    fn life_of(&self, update: &Update) -> Option<&'a Life> {
+        let cursor = update.cursor.as_ref().or(self.holding.position.as_ref())?;
+        let life = self.log.life(&cursor.epoch)?;
+        (update.to_revision <= life.head).then_some(life)
+    }
+
+    /// An update has the newest state, at its end, of every key that changed in it.
+    fn whole(
+        &mut self,
+        place: Place,
+        life: &Life,
+        (from, to): (i64, i64),
+        came: &[Came],
+        matches: impl Fn(&Key) -> bool,
+    ) {
+        let by_key: BTreeMap<&Key, i64> = came.iter().map(|change| (&change.key, change.revision)).collect();
+        let epoch = life.epoch.clone();
+        for key in life.changed(from, to).into_iter().filter(|key| matches(key)) {
+            let Some(newest) = life.newest(key, to) else {
+                continue;
+            };
+            let has_come = by_key.get(key) == Some(&newest.revision);
+            let about = || About::at(place).revision(newest.revision).key(key);
+            let was_deleted_while_away = self.holding.away && newest.value.is_none();
+            if was_deleted_while_away {
+                self.report.check(Guarantee::Deletions, has_come, || {
+                    (
+                        about(),
+                        "was deleted while the subscriber was away, and is not told".into(),
+                    )
+                });
+                continue;
+            }
+            let known = (epoch.clone(), key.clone(), newest.revision);
+            let comes_later = self.last_came.get(&known).is_some_and(|later| *later > place);
+            let is_torn = comes_later
+                || came
+                    .iter()
+                    .any(|change| change.revision == newest.revision && change.key != *key);
+            self.report.check(Guarantee::Atomic, has_come || !is_torn, || {
+                let what =
+                    format!("is not shown by the update to {to}, while others of its revision or range are");
+                (about(), what)
+            });
+            self.report
+                .check(Guarantee::Reliable, has_come || comes_later, || {
+                    let what = format!("its newest state at {to} never comes");
+                    (about(), what)
+                });
+        }
+    }
+
+    fn read_changes(&mut self, place: Place, update: &Update) -> Vec<Came> {
+        let mut came = Vec::with_capacity(update.changes.len());
+        for change in &update.changes {
+            let revision = change.revision;
+            match &change.change {
+                Some(ChangeKind::Put(resource)) => {
+                    self.report
+                        .check(Guarantee::Reliable, resource.revision == revision, || {
+                            let what = format!("a change whose resource is of {}", resource.revision);
+                            (About::at(place).revision(revision), what)
+                        });
+                    if let Some((key, held)) = self.envelope(place, resource) {
+                        let put = Some(held);
+                        came.push(Came { revision, key, put });
+                    }
+                }
+                Some(ChangeKind::Deleted(key)) => came.push(Came {
+                    revision,
+                    key: Key::from(key),
+                    put: None,
+                }),
+                None => {
+                    self.report.check(Guarantee::Reliable, false, || {
+                        let about = About::at(place).revision(revision);
+                        (about, "a change that says nothing".into())
+                    });
+                }
+            }
+        }
+        came
+    }
+}

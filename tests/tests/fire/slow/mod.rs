@@ -1,0 +1,229 @@
+//! Slow and hostile subscribers: those that do not read, that read a byte a second, that come and go, that come back all at
+//! once. The server's memory stays within a bound that is measured, the others get everything at once, and everybody ends
+//! at the newest state.
+//!
+//! `EMEND_TEST_LONG=1` makes the stalls last a minute at least, and the rest longer.
+
+mod scene;
+
+use std::{pin::pin, time::Duration};
+
+use emend_tests::{
+    audit::stream::{Guarantee, Recorder, everything},
+    harness::{Flow, NAMESPACE, Valve, eventually, wait::holds, within},
+};
+use futures::future::join_all;
+use tokio::{
+    net::TcpStream,
+    time::{Instant, timeout},
+};
+
+use self::scene::{Scene, is_long, of_its_own, patient};
+
+/// What one subscriber that does not read may cost: what waits in its connection's send buffer, one batch that was encoded
+/// for its filter alone, and what allocation rounds that up to.
+const EACH_STALLED: u64 = 1_536 * 1024;
+/// What the same work may take more memory when it is done again: caches of the database, the allocator's pages.
+const AGAIN: u64 = 24 * 1024 * 1024;
+/// How many imports are made before, while all read: until what is kept of encoded batches is as much as it gets.
+const BEFORE: u32 = 6;
+/// How many changes pass meanwhile, at least.
+const CHANGES: u32 = 10_000;
+/// How many of them one import makes.
+const AT_ONCE: u32 = 1_000;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_does_not_read_costs_the_others_nothing_and_the_server_bounded_memory() {
+    let mut scene = Scene::start().await;
+    let healthy = scene.healthy();
+    // By flow control: the connection is read, the stream is not.
+    let windows: Vec<Recorder> = (0..4)
+        .map(|n| scene.subscriber(of_its_own(&format!("window-{n}"))))
+        .collect();
+    // By the socket: nobody reads it.
+    let mut sockets = Vec::new();
+    for n in 0..4 {
+        let valve = Valve::to(scene.address).await;
+        let request = of_its_own(&format!("socket-{n}"));
+        let recorder = Recorder::with(&scene.run, valve.address(), request, patient());
+        sockets.push((valve, recorder, Flow::Shut));
+    }
+    for n in 0..2 {
+        let valve = Valve::to(scene.address).await;
+        let request = of_its_own(&format!("trickle-{n}"));
+        let recorder = Recorder::with(&scene.run, valve.address(), request, patient());
+        sockets.push((valve, recorder, Flow::Trickle(Duration::from_secs(1))));
+    }
+    let all = || {
+        let sockets = sockets.iter().map(|(_, recorder, _)| recorder);
+        healthy.iter().chain(&windows).chain(sockets)
+    };
+
+    // While all read: what the work itself takes.
+    let mut most = 0;
+    for round in 0..BEFORE {
+        let head = scene.write(AT_ONCE, round).await;
+        join_all(all().map(|recorder| recorder.reaches(head))).await;
+        most = most.max(scene.resident());
+    }
+    let stalled = windows.len() + sockets.len();
+    let bound = most + EACH_STALLED * u64::try_from(stalled).unwrap() + AGAIN;
+
+    for recorder in &windows {
+        recorder.stall();
+    }
+    for (valve, recorder, flow) in &sockets {
+        valve.turn(*flow);
+        scene.run.stall_begins(recorder.name());
+    }
+    let until = Instant::now() + Duration::from_secs(if is_long() { 60 } else { 0 });
+    let (mut head, mut round, mut most_stalled) = (0, BEFORE, 0);
+    while round < BEFORE + CHANGES / AT_ONCE || Instant::now() < until {
+        head = scene.write(AT_ONCE, round).await;
+        join_all(healthy.iter().map(|recorder| recorder.reaches(head))).await;
+        let resident = scene.resident();
+        scene.run.resident(resident, bound);
+        most_stalled = most_stalled.max(resident);
+        round += 1;
+    }
+    println!(
+        "{stalled} stalled for {} changes: resident at most {} KiB, {} KiB while all read, bound {} KiB",
+        (round - BEFORE) * AT_ONCE,
+        most_stalled / 1024,
+        most / 1024,
+        bound / 1024
+    );
+    for recorder in all().skip(healthy.len()) {
+        let behind = recorder.position().is_none_or(|cursor| cursor.revision < head);
+        assert!(behind, "{} still stalls", recorder.name());
+    }
+    for recorder in &windows {
+        recorder.go_on(head);
+    }
+    for (valve, recorder, _) in &sockets {
+        scene.run.stall_ends(recorder.name(), head);
+        valve.turn(Flow::Free);
+    }
+
+    let log = scene.log().await;
+    join_all(all().map(|recorder| recorder.reaches_head(&log))).await;
+    for recorder in healthy {
+        let summary = recorder.audited(&log).await;
+        assert!(summary.checked(Guarantee::Isolated) > 0 && summary.checked(Guarantee::NonBlocking) > 0);
+        assert_eq!(summary.conflated, 0, "who keeps up gets every version: {summary}");
+    }
+    for recorder in windows
+        .into_iter()
+        .chain(sockets.into_iter().map(|(_, recorder, _)| recorder))
+    {
+        let summary = recorder.audited(&log).await;
+        assert!(
+            summary.conflated > 0,
+            "it was spared what it had missed: {summary}"
+        );
+    }
+    scene.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_comes_and_goes_leaves_nothing_behind() {
+    let mut scene = Scene::start().await;
+    let healthy = scene.healthy();
+    let restless: Vec<Recorder> = (0..4)
+        .map(|n| scene.subscriber(of_its_own(&format!("restless-{n}"))))
+        .collect();
+    let head = scene.write(AT_ONCE, 0).await;
+    join_all(
+        healthy
+            .iter()
+            .chain(&restless)
+            .map(|recorder| recorder.reaches(head)),
+    )
+    .await;
+    let (files, before) = (scene.open_files(), scene.resident());
+
+    let (rounds, visits) = if is_long() { (60, 50) } else { (5, 20) };
+    for round in 1..=rounds {
+        let mut writing = pin!(scene.write(AT_ONCE / 4, round));
+        let coming_and_going = async {
+            for visit in 0..visits {
+                // Leaves in the middle of whatever it is being sent.
+                for recorder in &restless {
+                    recorder.cut();
+                }
+                // Says nothing at all; or begins to say something.
+                let silent = TcpStream::connect(scene.address).await.unwrap();
+                if visit % 2 == 0 {
+                    silent.try_write(b"PRI * HTTP/2").unwrap();
+                }
+                let guest = scene.subscriber(everything(&format!("guest-{round}-{visit}")));
+                guest.reaches(0).await;
+            }
+        };
+        let (head, ()) = tokio::join!(&mut writing, coming_and_going);
+        join_all(healthy.iter().map(|recorder| recorder.reaches(head))).await;
+        scene.run.resident(scene.resident(), before + AGAIN);
+    }
+
+    let log = scene.log().await;
+    join_all(restless.iter().map(|recorder| recorder.reaches_head(&log))).await;
+    eventually("its sockets are closed", || async {
+        let now = scene.open_files();
+        // The database's own may come and go.
+        holds(now <= files + 4, || format!("{now} open files, {files} before"))
+    })
+    .await;
+    for recorder in healthy.into_iter().chain(restless) {
+        recorder.audited(&log).await;
+    }
+    scene.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_hundred_that_come_back_at_once_all_get_what_they_missed() {
+    let mut scene = Scene::start().await;
+    let healthy = scene.healthy();
+    let crowd: Vec<Recorder> = (0..200)
+        .map(|n| {
+            let mut request = everything(&format!("crowd-{n}"));
+            // Some of one filter, some of filters of their own.
+            if n % 4 == 0 {
+                request.namespaces = vec![NAMESPACE.into(), format!("of-{n}")];
+            }
+            scene.subscriber_by_the_gate(request)
+        })
+        .collect();
+    let rounds = if is_long() { 20 } else { 2 };
+    let mut head = scene.write_short(500, 0).await;
+    join_all(crowd.iter().map(|recorder| recorder.reaches(head))).await;
+    let bound = scene.resident() + AGAIN + 200 * 256 * 1024;
+    for round in 1..=rounds {
+        scene.close_gate();
+        for half in 0..2 {
+            head = scene.write_short(500, 2 * round + half).await;
+        }
+        join_all(healthy.iter().map(|recorder| recorder.reaches(head))).await;
+        scene.open_gate();
+        let back = join_all(crowd.iter().map(|recorder| recorder.reaches(head)));
+        let mut back = pin!(back);
+        // Looked at while they come.
+        while timeout(Duration::from_millis(20), &mut back).await.is_err() {
+            scene.run.resident(scene.resident(), bound);
+        }
+        scene.run.resident(scene.resident(), bound);
+    }
+    let log = scene.log().await;
+    for recorder in healthy {
+        recorder.audited(&log).await;
+    }
+    for recorder in crowd {
+        let summary = recorder.audited(&log).await;
+        assert!(summary.resumed >= usize::try_from(rounds).unwrap(), "{summary}");
+        assert_eq!(
+            summary.snapshots.values().sum::<usize>(),
+            1,
+            "only the first time: {summary}"
+        );
+    }
+    within("the scene ends", scene.stop()).await;
+}
