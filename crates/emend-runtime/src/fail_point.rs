@@ -57,7 +57,9 @@ mod armed {
         let count = count.parse().ok().filter(|count| *count > 0);
         Armed {
             name: name.to_owned(),
-            left: AtomicU64::new(count.unwrap_or_else(|| panic!("{}: {text:?} is not NAME:COUNT", super::VARIABLE))),
+            left: AtomicU64::new(
+                count.unwrap_or_else(|| panic!("{}: {text:?} is not NAME:COUNT", super::VARIABLE)),
+            ),
         }
     }
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use sqlx::{
-    Sqlite, SqlitePool, Transaction,
+    Connection as _, Sqlite, SqlitePool, Transaction,
     migrate::Migrator,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
@@ -24,6 +24,8 @@ use crate::{
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a use case waits for its turn at the writer, or for a reader.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Takes the write lock at once.
+const BEGIN_WRITE: &str = "BEGIN IMMEDIATE";
 /// How many pages the write-ahead log holds before it is folded back (4 KiB each).
 const CHECKPOINT_PAGES: &str = "4000";
 
@@ -106,7 +108,20 @@ impl SqlitePools {
     /// Begins a transaction that may write. It takes the write lock at once: one that read first and then wrote would
     /// fail with `SQLITE_BUSY_SNAPSHOT`.
     pub async fn begin_write(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
-        Ok(self.write.begin_with("BEGIN IMMEDIATE").await?)
+        match self.write.begin_with(BEGIN_WRITE).await {
+            // SQLite ends a transaction by itself where it can't go on, as on a full disk; rolling it back once more fails,
+            // and sqlx counts it as open from then on.
+            Err(sqlx::Error::InvalidSavePointStatement) => {
+                let connection = self.write.acquire().await?;
+                if connection.is_in_transaction() {
+                    connection.close().await?;
+                } else {
+                    drop(connection);
+                }
+                Ok(self.write.begin_with(BEGIN_WRITE).await?)
+            }
+            begun => Ok(begun?),
+        }
     }
 
     /// Begins a transaction that reads one consistent state, whatever is committed meanwhile.
@@ -200,6 +215,7 @@ mod tests {
     use sqlx::migrate::{Migration, MigrationType};
 
     use super::*;
+    use crate::store::is_unique_violation;
 
     fn migrations() -> Migrator {
         let mut migrator = Migrator::DEFAULT;
@@ -244,6 +260,28 @@ mod tests {
                 .unwrap();
             assert_eq!(value, expected, "{pragma}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_transaction_that_sqlite_ended_by_itself_does_not_stop_the_next() {
+        let (_directory, pools) = open().await;
+        let insert = "INSERT OR ROLLBACK INTO note (text) VALUES ('one')";
+        for _ in 0..3 {
+            let mut transaction = pools.begin_write().await.unwrap();
+            let ended = async {
+                sqlx::query(insert).execute(&mut *transaction).await?;
+                sqlx::query(insert).execute(&mut *transaction).await
+            };
+            assert!(is_unique_violation(&ended.await.unwrap_err()));
+        }
+        let mut transaction = pools.begin_write().await.unwrap();
+        sqlx::query(insert).execute(&mut *transaction).await.unwrap();
+        transaction.commit().await.unwrap();
+        let notes: i64 = sqlx::query_scalar("SELECT count(*) FROM note")
+            .fetch_one(&pools.read)
+            .await
+            .unwrap();
+        assert_eq!(notes, 1);
     }
 
     #[tokio::test]

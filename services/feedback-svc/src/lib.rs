@@ -200,7 +200,10 @@ async fn open_sqlite(path: &Path, entropy: &Entropy) -> Result<Arc<dyn Store>, S
     let store = SqliteStore::open(path, entropy.clone()).await?;
     let released = store.release_leases().await?;
     if released > 0 {
-        tracing::info!(released, "events that a process before this one had leased are due at once");
+        tracing::info!(
+            released,
+            "events that a process before this one had leased are due at once"
+        );
     }
     Ok(Arc::new(store))
 }

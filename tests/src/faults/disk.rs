@@ -27,7 +27,10 @@ impl SmallDisk {
     /// that says so.
     pub async fn at(directory: &Path) -> Option<Self> {
         // Root makes a mount namespace; others, where the system lets them, within a user namespace of their own.
-        for unshare in [["--mount"].as_slice(), ["--user", "--map-root-user", "--mount"].as_slice()] {
+        for unshare in [
+            ["--mount"].as_slice(),
+            ["--user", "--map-root-user", "--mount"].as_slice(),
+        ] {
             let disk = Self {
                 directory: directory.to_owned(),
                 unshare,
@@ -65,7 +68,11 @@ impl SmallDisk {
     /// If the process does not run.
     pub fn fill(&self, member: &mut Member) {
         let file = member.sees(&self.directory).join(BALLAST);
-        let mut ballast = fs::File::options().create(true).append(true).open(file).expect("a file");
+        let mut ballast = fs::File::options()
+            .create(true)
+            .append(true)
+            .open(file)
+            .expect("a file");
         let block = [0_u8; 4096];
         while std::io::Write::write_all(&mut ballast, &block).is_ok() {}
     }

@@ -137,13 +137,17 @@ impl Fleet {
         };
         for _ in 0..learning {
             let url = fleet.storage.url(Service::Learning);
-            fleet.learning.push(Member::new(Service::Learning, &url, &[]).await);
+            fleet
+                .learning
+                .push(Member::new(Service::Learning, &url, &[]).await);
         }
         for index in 0..feedback {
             let url = fleet.storage.url(Service::Feedback);
             let learning = fleet.learning[index % learning].front.address().to_string();
             let arguments = ["--learning-addr".to_owned(), learning];
-            fleet.feedback.push(Member::new(Service::Feedback, &url, &arguments).await);
+            fleet
+                .feedback
+                .push(Member::new(Service::Feedback, &url, &arguments).await);
         }
         fleet
     }
@@ -198,6 +202,18 @@ impl Audited for Fleet {
     }
 }
 
+impl Drop for Member {
+    /// A run that fails shows what each service had to say.
+    #[expect(clippy::print_stderr, reason = "shown where the run fails")]
+    fn drop(&mut self) {
+        if std::thread::panicking()
+            && let Some(process) = &self.process
+        {
+            eprintln!("{}:\n{}", self.program, process.complaints());
+        }
+    }
+}
+
 impl Member {
     async fn new(service: Service, url: &str, more: &[String]) -> Self {
         let (program, service) = match service {
@@ -249,7 +265,9 @@ impl Member {
                 command
             }
         };
-        command.args(&self.arguments).envs(self.environment.iter().cloned());
+        command
+            .args(&self.arguments)
+            .envs(self.environment.iter().cloned());
         if let Some(armed) = armed {
             command.env(fail_point::VARIABLE, armed);
         }
@@ -295,7 +313,12 @@ impl Member {
         let mut process = self.process.take().expect("it runs");
         process.terminate().await;
         let status = process.ended().await;
-        assert!(status.success(), "{} ended with {status}:\n{}", self.program, process.output());
+        assert!(
+            status.success(),
+            "{} ended with {status}:\n{}",
+            self.program,
+            process.output()
+        );
         self.front.close();
     }
 
@@ -308,7 +331,12 @@ impl Member {
         let mut process = self.process.take().expect("it runs");
         let ended = tokio::time::timeout(crate::harness::wait::PATIENCE, process.ended()).await;
         let status = ended.unwrap_or_else(|_| {
-            panic!("{} never came to {}:\n{}", self.program, point.name(), process.output())
+            panic!(
+                "{} never came to {}:\n{}",
+                self.program,
+                point.name(),
+                process.output()
+            )
         });
         assert_eq!(
             status.signal(),
@@ -333,7 +361,10 @@ impl Member {
     pub fn sees(&mut self, path: &Path) -> PathBuf {
         let id = self.process().id().expect("it runs");
         let relative = path.strip_prefix("/").expect("an absolute path");
-        Path::new("/proc").join(id.to_string()).join("root").join(relative)
+        Path::new("/proc")
+            .join(id.to_string())
+            .join("root")
+            .join(relative)
     }
 }
 

@@ -76,15 +76,20 @@ impl Server {
         let file = directory.0.join("password");
         installed.write(&file, &password);
         let mut initdb = installed.command("initdb");
-        initdb.arg("--pgdata").arg(directory.data()).arg("--pwfile").arg(&file).args([
-            "--username",
-            SUPERUSER,
-            // On the loopback only, so the cheapest check will do.
-            "--auth=password",
-            "--encoding=UTF8",
-            "--locale=C.UTF-8",
-            "--no-sync",
-        ]);
+        initdb
+            .arg("--pgdata")
+            .arg(directory.data())
+            .arg("--pwfile")
+            .arg(&file)
+            .args([
+                "--username",
+                SUPERUSER,
+                // On the loopback only, so the cheapest check will do.
+                "--auth=password",
+                "--encoding=UTF8",
+                "--locale=C.UTF-8",
+                "--no-sync",
+            ]);
         run("initdb", initdb).await.expect("a cluster can be made");
         let mut server = Self {
             installed,
@@ -117,12 +122,19 @@ impl Server {
         loop {
             let address = SocketAddr::from(([127, 0, 0, 1], free_port().await));
             let mut postgres = self.installed.command("postgres");
-            postgres.arg("-D").arg(self.directory.data()).args(["-p", &address.port().to_string()]);
+            postgres
+                .arg("-D")
+                .arg(self.directory.data())
+                .args(["-p", &address.port().to_string()]);
             for setting in ["listen_addresses=127.0.0.1", "unix_socket_directories="] {
                 postgres.args(["-c", setting]);
             }
             let log = fs::File::create(self.directory.log()).expect("a log");
-            postgres.stdin(Stdio::null()).stderr(log).stdout(Stdio::null()).kill_on_drop(true);
+            postgres
+                .stdin(Stdio::null())
+                .stderr(log)
+                .stdout(Stdio::null())
+                .kill_on_drop(true);
             let mut child = postgres.spawn().expect("postgres can be started");
             if self.answers(&mut child, address).await {
                 self.child = Some(child);
@@ -146,7 +158,11 @@ impl Server {
                 let _ = connection.close().await;
                 return true;
             }
-            if child.try_wait().expect("the system knows its processes").is_some() {
+            if child
+                .try_wait()
+                .expect("the system knows its processes")
+                .is_some()
+            {
                 return false;
             }
             sleep(POLL).await;
@@ -157,7 +173,8 @@ impl Server {
     pub async fn stop(&mut self) {
         let mut child = self.child.take().expect("it runs");
         let mut stop = self.installed.command("pg_ctl");
-        stop.args(["stop", "--mode=fast", "--wait", "--silent", "--pgdata"]).arg(self.directory.data());
+        stop.args(["stop", "--mode=fast", "--wait", "--silent", "--pgdata"])
+            .arg(self.directory.data());
         run("pg_ctl stop", stop).await.expect("the server stops");
         child.wait().await.expect("the server has ended");
         self.road.close();
@@ -199,7 +216,8 @@ impl Server {
     /// If they can't be copied.
     pub async fn back_up(&self) -> Backup {
         let directory = self.installed.directory().await;
-        self.base_backup(&directory, self.address.expect("it runs"), &[]).await;
+        self.base_backup(&directory, self.address.expect("it runs"), &[])
+            .await;
         Backup(directory)
     }
 
@@ -219,7 +237,8 @@ impl Server {
     pub async fn standby(&self, road: &Gateway) -> Self {
         road.lead_to(self.address.expect("it runs"));
         let directory = self.installed.directory().await;
-        self.base_backup(&directory, road.address(), &["--write-recovery-conf"]).await;
+        self.base_backup(&directory, road.address(), &["--write-recovery-conf"])
+            .await;
         let mut standby = Self {
             installed: self.installed.clone(),
             directory,
@@ -274,8 +293,19 @@ impl Server {
         let mut backup = self.installed.command("pg_basebackup");
         backup
             .env("PGPASSWORD", &self.password)
-            .args(["--host", &from.ip().to_string(), "--port", &from.port().to_string()])
-            .args(["--username", SUPERUSER, "--checkpoint=fast", "--wal-method=stream", "--no-sync"])
+            .args([
+                "--host",
+                &from.ip().to_string(),
+                "--port",
+                &from.port().to_string(),
+            ])
+            .args([
+                "--username",
+                SUPERUSER,
+                "--checkpoint=fast",
+                "--wal-method=stream",
+                "--no-sync",
+            ])
             .args(more)
             .arg("--pgdata")
             .arg(to.data());
@@ -300,19 +330,31 @@ impl Installed {
             .into_iter()
             .flatten()
             .flatten()
-            .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path().join("bin"))))
+            .filter_map(|entry| {
+                Some((
+                    entry.file_name().to_str()?.parse().ok()?,
+                    entry.path().join("bin"),
+                ))
+            })
             .collect();
         versions.sort();
         let on_the_path = std::env::var_os("PATH").unwrap_or_default();
         let on_the_path: Vec<PathBuf> = std::env::split_paths(&on_the_path).collect();
-        let programs = versions.into_iter().rev().map(|(_, path)| path).chain(on_the_path).find(|path| {
-            ["initdb", "postgres", "pg_ctl", "pg_basebackup"]
-                .iter()
-                .all(|program| path.join(program).is_file())
-        })?;
+        let programs = versions
+            .into_iter()
+            .rev()
+            .map(|(_, path)| path)
+            .chain(on_the_path)
+            .find(|path| {
+                ["initdb", "postgres", "pg_ctl", "pg_basebackup"]
+                    .iter()
+                    .all(|program| path.join(program).is_file())
+            })?;
         // Files that this process makes show whose it is.
         use std::os::unix::fs::MetadataExt as _;
-        let is_root = tempfile::tempfile().and_then(|file| file.metadata()).is_ok_and(|file| file.uid() == 0);
+        let is_root = tempfile::tempfile()
+            .and_then(|file| file.metadata())
+            .is_ok_and(|file| file.uid() == 0);
         let account = if is_root { Some(account()?) } else { None };
         Some(Self { programs, account })
     }
@@ -349,7 +391,9 @@ impl Installed {
 fn account() -> Option<(u32, u32)> {
     let accounts = fs::read_to_string("/etc/passwd").ok()?;
     ["postgres", "nobody"].iter().find_map(|name| {
-        let line = accounts.lines().find(|line| line.split(':').next() == Some(name))?;
+        let line = accounts
+            .lines()
+            .find(|line| line.split(':').next() == Some(name))?;
         let mut ids = line.split(':').skip(2);
         Some((ids.next()?.parse().ok()?, ids.next()?.parse().ok()?))
     })

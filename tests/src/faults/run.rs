@@ -72,7 +72,11 @@ impl Run {
         for (index, member) in fleet.learning.iter().enumerate() {
             let address = member.front.address();
             nodes.push(Node::start(address, &format!("node-{index}")).await);
-            recorders.push(Recorder::start(&time, address, everything(&format!("recorder-{index}"))));
+            recorders.push(Recorder::start(
+                &time,
+                address,
+                everything(&format!("recorder-{index}")),
+            ));
         }
         let mut run = Self {
             dice: Dice::seeded(seed),
@@ -149,7 +153,11 @@ impl Run {
         let feedback = fleet.feedback_clients().remove(0);
         let learning = fleet.learning_clients();
         let stored = feedback.all_delivered(NAMESPACE).await;
-        let dead = feedback.service.clone().list_dead_letters(ListDeadLettersRequest::default()).await;
+        let dead = feedback
+            .service
+            .clone()
+            .list_dead_letters(ListDeadLettersRequest::default())
+            .await;
         assert_eq!(answered(dead).dead_letters, [], "no event is given up");
         assert_eq!(record.differences(&stored), [""; 0], "acknowledged and stored");
         assert_acts(&record, &learning[0]).await;
@@ -177,6 +185,9 @@ async fn assert_acts(record: &Record, learning: &Learning) {
     }
     let head = learning.head().await;
     for (first, last) in &record.imports {
-        assert!(first <= last && *last <= head, "import {first} to {last}, of {head}");
+        assert!(
+            first <= last && *last <= head,
+            "import {first} to {last}, of {head}"
+        );
     }
 }

@@ -127,6 +127,17 @@ impl Process {
         log.find_map(|(_, line)| found(line))
     }
 
+    /// What in its log is no mere information, the last of it.
+    pub fn complaints(&self) -> String {
+        let lines = self.output.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let complaints = lines
+            .iter()
+            .map(|(_, line)| line)
+            .filter(|line| !line.contains(" INFO "));
+        let complaints: Vec<&str> = complaints.map(String::as_str).collect();
+        complaints[complaints.len().saturating_sub(20)..].join("\n")
+    }
+
     /// How it ended, if it has.
     ///
     /// # Panics

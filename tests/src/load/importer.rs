@@ -26,7 +26,10 @@ pub(super) async fn work(mut writer: Writer, mut clients: Clients<Learning>) -> 
         let (response, tries) = import(&mut writer, &mut clients, n, skipping).await;
         assert_eq!(response.rejected_count, i64::from(skipping), "{response:?}");
         if tries == Tries::One {
-            assert_eq!(response.applied_count, ROWS, "every row has a new value: {response:?}");
+            assert_eq!(
+                response.applied_count, ROWS,
+                "every row has a new value: {response:?}"
+            );
         }
         if response.last_revision > 0 {
             let revisions = (response.first_revision, response.last_revision);
@@ -58,7 +61,10 @@ async fn import(
     let mut rows: Vec<ImportRow> = (1..=ROWS)
         .map(|line| ImportRow {
             line,
-            correction: Some(alias(&format!("{} term {line}", writer.name), &format!("entity-{n}"))),
+            correction: Some(alias(
+                &format!("{} term {line}", writer.name),
+                &format!("entity-{n}"),
+            )),
             user_id: String::new(),
         })
         .collect();

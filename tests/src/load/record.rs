@@ -112,15 +112,33 @@ impl Record {
             .collect();
         let is_kept = |id: &String| kept.contains_key(id.as_str());
         Self {
-            stored: self.stored.clone().into_iter().filter(|(id, _)| is_kept(id)).collect(),
+            stored: self
+                .stored
+                .clone()
+                .into_iter()
+                .filter(|(id, _)| is_kept(id))
+                .collect(),
             retracted: self
                 .retracted
                 .iter()
-                .filter(|id| kept.get(id.as_str()).is_some_and(|feedback| feedback.retracted_at.is_some()))
+                .filter(|id| {
+                    kept.get(id.as_str())
+                        .is_some_and(|feedback| feedback.retracted_at.is_some())
+                })
                 .cloned()
                 .collect(),
-            acts: self.acts.iter().filter(|act| act.revision <= head).cloned().collect(),
-            imports: self.imports.iter().filter(|(_, last)| *last <= head).copied().collect(),
+            acts: self
+                .acts
+                .iter()
+                .filter(|act| act.revision <= head)
+                .cloned()
+                .collect(),
+            imports: self
+                .imports
+                .iter()
+                .filter(|(_, last)| *last <= head)
+                .copied()
+                .collect(),
             refusals: self.refusals.clone(),
         }
     }
@@ -149,14 +167,32 @@ mod tests {
         let whole = [feedback("a", "1", false), feedback("b", "2", true)];
         assert_eq!(record.differences(&whole), [""; 0]);
         for (wrong, what) in [
-            (vec![feedback("b", "2", true)], "a (1) was acknowledged and is lost"),
-            ([whole.to_vec(), vec![feedback("c", "3", false)]].concat(), "c (3) is stored, but"),
-            (vec![feedback("a", "1", false), feedback("b", "2", false)], "b: taken back"),
-            (vec![feedback("a", "1", true), feedback("b", "2", true)], "a: taken back"),
-            ([whole.to_vec(), vec![feedback("c", "1", false)]].concat(), "request 1 is stored twice"),
+            (
+                vec![feedback("b", "2", true)],
+                "a (1) was acknowledged and is lost",
+            ),
+            (
+                [whole.to_vec(), vec![feedback("c", "3", false)]].concat(),
+                "c (3) is stored, but",
+            ),
+            (
+                vec![feedback("a", "1", false), feedback("b", "2", false)],
+                "b: taken back",
+            ),
+            (
+                vec![feedback("a", "1", true), feedback("b", "2", true)],
+                "a: taken back",
+            ),
+            (
+                [whole.to_vec(), vec![feedback("c", "1", false)]].concat(),
+                "request 1 is stored twice",
+            ),
         ] {
             let found = record.differences(&wrong);
-            assert!(found.iter().any(|found| found.contains(what)), "{what}: {found:?}");
+            assert!(
+                found.iter().any(|found| found.contains(what)),
+                "{what}: {found:?}"
+            );
         }
     }
 }

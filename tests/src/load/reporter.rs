@@ -3,8 +3,8 @@
 use emend_proto::{
     common::v1::Scope,
     feedback::v1::{
-        BatchSubmitFeedbackRequest, Feedback as StoredFeedback, RetractFeedbackRequest, SubmitFeedbackRequest,
-        Wait,
+        BatchSubmitFeedbackRequest, Feedback as StoredFeedback, RetractFeedbackRequest,
+        SubmitFeedbackRequest, Wait,
     },
 };
 use emend_runtime::status::{Explained, from_item_status};

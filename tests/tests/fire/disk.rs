@@ -61,7 +61,10 @@ async fn a_full_disk_is_said_so_and_with_room_again_all_goes_on() {
         run.goes_on().await;
         run.stop_load().await;
         let refusals = &run.record.refusals;
-        assert!(refusals.of(Code::ResourceExhausted, "STORAGE_FULL") > 0, "{refusals:?}");
+        assert!(
+            refusals.of(Code::ResourceExhausted, "STORAGE_FULL") > 0,
+            "{refusals:?}"
+        );
         run.fleet.feedback_clients()[0].all_delivered(NAMESPACE).await;
         let [feedback, learning] = directories;
         run.fleet.storage = Storage::Sqlite {

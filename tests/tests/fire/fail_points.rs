@@ -70,7 +70,11 @@ fn can_be_armed() -> bool {
 }
 
 fn on_postgresql(points: &[FailPoint], never_there: &[FailPoint]) -> Vec<FailPoint> {
-    points.iter().copied().filter(|point| !never_there.contains(point)).collect()
+    points
+        .iter()
+        .copied()
+        .filter(|point| !never_there.contains(point))
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -78,7 +82,13 @@ async fn feedback_svc_may_die_between_any_two_steps_on_sqlite() {
     bounded(async {
         if can_be_armed() {
             let points = feedback_svc::fail_points::ALL.to_vec();
-            dies_at_each("points-feedback-sqlite", Fleet::sqlite().await, Victim::Feedback, points).await;
+            dies_at_each(
+                "points-feedback-sqlite",
+                Fleet::sqlite().await,
+                Victim::Feedback,
+                points,
+            )
+            .await;
         }
     })
     .await;
@@ -103,7 +113,13 @@ async fn learning_svc_may_die_between_any_two_steps_on_sqlite() {
     bounded(async {
         if can_be_armed() {
             let points = learning_svc::fail_points::ALL.to_vec();
-            dies_at_each("points-learning-sqlite", Fleet::sqlite().await, Victim::Learning, points).await;
+            dies_at_each(
+                "points-learning-sqlite",
+                Fleet::sqlite().await,
+                Victim::Learning,
+                points,
+            )
+            .await;
         }
     })
     .await;

@@ -66,10 +66,18 @@ async fn a_standby_that_takes_over_without_the_last_seconds_is_found_out() {
             assert!(now < head, "revisions {now} to {head} are lost");
             let feedback = run.fleet.feedback_clients().remove(0);
             let listed = feedback.all_delivered(NAMESPACE).await;
-            assert_eq!(kept.differences(&listed), [""; 0], "what was there before the cut is there");
+            assert_eq!(
+                kept.differences(&listed),
+                [""; 0],
+                "what was there before the cut is there"
+            );
             let lost = run.record.differences(&listed);
             assert!(!lost.is_empty(), "what came after it is lost");
-            assert!(lost.iter().all(|lost| lost.contains("is lost") || lost.contains("taken back")), "{lost:?}");
+            assert!(
+                lost.iter()
+                    .all(|lost| lost.contains("is lost") || lost.contains("taken back")),
+                "{lost:?}"
+            );
             run.record = kept;
             run.recorders.clear();
             run.start_load();

@@ -18,7 +18,11 @@ async fn the_streams_of_a_killed_replica_go_on_at_the_others() {
         let streams = rounds(300, 3_000);
         if streams > 300 {
             let mut raise = Command::new("prlimit");
-            raise.args(["--pid", &process::id().to_string(), &format!("--nofile={OPEN_FILES}")]);
+            raise.args([
+                "--pid",
+                &process::id().to_string(),
+                &format!("--nofile={OPEN_FILES}"),
+            ]);
             run_to_its_end("prlimit", raise).await.unwrap();
         }
         let Some(fleet) = Fleet::postgres(1, 3).await else {
@@ -32,7 +36,8 @@ async fn the_streams_of_a_killed_replica_go_on_at_the_others() {
         let mut run = Run::begin_with("spread", fleet, plan).await;
         for index in 0..streams {
             let front = run.fleet.learning[index % 3].front.address();
-            run.nodes.push(Node::start(front, &format!("spread-{index}")).await);
+            run.nodes
+                .push(Node::start(front, &format!("spread-{index}")).await);
         }
         run.load().goes_on_by(20).await;
         let victim = run.dice.below(3);

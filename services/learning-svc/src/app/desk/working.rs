@@ -108,9 +108,8 @@ impl Working {
         let mut changed = Vec::new();
         for candidate in &self.state.candidates {
             // What a group of events brings back to where it was has a history all the same, whose length is kept.
-            let went_through = |of: &HashMap<CandidateId, KeptCandidate>| {
-                of.get(&candidate.id).map(|kept| kept.transitions)
-            };
+            let went_through =
+                |of: &HashMap<CandidateId, KeptCandidate>| of.get(&candidate.id).map(|kept| kept.transitions);
             let before = self.before.state.candidate(candidate.id);
             if before == Some(candidate) && went_through(&self.before.kept) == went_through(&self.kept) {
                 continue;
