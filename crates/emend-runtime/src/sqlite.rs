@@ -24,8 +24,6 @@ use crate::{
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a use case waits for its turn at the writer, or for a reader.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Takes the write lock at once.
-const BEGIN_WRITE: &str = "BEGIN IMMEDIATE";
 /// How many pages the write-ahead log holds before it is folded back (4 KiB each).
 const CHECKPOINT_PAGES: &str = "4000";
 
@@ -64,6 +62,9 @@ pub async fn open_sqlite(
             .idle_timeout(None)
             .max_lifetime(None)
             .test_before_acquire(false)
+            // SQLite ends a transaction by itself where it can't go on, as on a full disk. Rolling it back once more fails,
+            // and sqlx counts it as open from then on: such a connection is good for no other transaction.
+            .before_acquire(|connection, _| Box::pin(async move { Ok(!connection.is_in_transaction()) }))
     };
     let write = pool(1).connect_with(options.clone()).await?;
     let mut connection = write.acquire().await?;
@@ -108,20 +109,7 @@ impl SqlitePools {
     /// Begins a transaction that may write. It takes the write lock at once: one that read first and then wrote would
     /// fail with `SQLITE_BUSY_SNAPSHOT`.
     pub async fn begin_write(&self) -> Result<Transaction<'static, Sqlite>, StoreError> {
-        match self.write.begin_with(BEGIN_WRITE).await {
-            // SQLite ends a transaction by itself where it can't go on, as on a full disk; rolling it back once more fails,
-            // and sqlx counts it as open from then on.
-            Err(sqlx::Error::InvalidSavePointStatement) => {
-                let connection = self.write.acquire().await?;
-                if connection.is_in_transaction() {
-                    connection.close().await?;
-                } else {
-                    drop(connection);
-                }
-                Ok(self.write.begin_with(BEGIN_WRITE).await?)
-            }
-            begun => Ok(begun?),
-        }
+        Ok(self.write.begin_with("BEGIN IMMEDIATE").await?)
     }
 
     /// Begins a transaction that reads one consistent state, whatever is committed meanwhile.
