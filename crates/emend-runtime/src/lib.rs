@@ -13,12 +13,15 @@
 //! is worth repeating), [`audit`] (looking at what is stored). With `testing`: [`testing`], a fresh PostgreSQL database
 //! for each test. With `simulation`: [`simulation`], what in-memory stores do to whoever calls them.
 //!
+//! With `fail-points`, in builds for tests: [`fail_point`] can end the process between two steps.
+//!
 //! A service's `main` is: parse arguments, [`telemetry::init`], [`listen::bind`], open the database, start the service in
 //! a [`lifecycle::Lifecycle`], [`lifecycle::run_until_signal`].
 
 pub mod backoff;
 pub mod clock;
 pub mod entropy;
+pub mod fail_point;
 pub mod lifecycle;
 
 #[cfg(feature = "status")]

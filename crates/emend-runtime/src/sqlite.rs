@@ -10,7 +10,7 @@ use std::{
 };
 
 use sqlx::{
-    Sqlite, SqlitePool, Transaction,
+    Connection as _, Sqlite, SqlitePool, Transaction,
     migrate::Migrator,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
@@ -62,6 +62,9 @@ pub async fn open_sqlite(
             .idle_timeout(None)
             .max_lifetime(None)
             .test_before_acquire(false)
+            // SQLite ends a transaction by itself where it can't go on, as on a full disk. Rolling it back once more fails,
+            // and sqlx counts it as open from then on: such a connection is good for no other transaction.
+            .before_acquire(|connection, _| Box::pin(async move { Ok(!connection.is_in_transaction()) }))
     };
     let write = pool(1).connect_with(options.clone()).await?;
     let mut connection = write.acquire().await?;
@@ -200,6 +203,7 @@ mod tests {
     use sqlx::migrate::{Migration, MigrationType};
 
     use super::*;
+    use crate::store::is_unique_violation;
 
     fn migrations() -> Migrator {
         let mut migrator = Migrator::DEFAULT;
@@ -244,6 +248,28 @@ mod tests {
                 .unwrap();
             assert_eq!(value, expected, "{pragma}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_transaction_that_sqlite_ended_by_itself_does_not_stop_the_next() {
+        let (_directory, pools) = open().await;
+        let insert = "INSERT OR ROLLBACK INTO note (text) VALUES ('one')";
+        for _ in 0..3 {
+            let mut transaction = pools.begin_write().await.unwrap();
+            let ended = async {
+                sqlx::query(insert).execute(&mut *transaction).await?;
+                sqlx::query(insert).execute(&mut *transaction).await
+            };
+            assert!(is_unique_violation(&ended.await.unwrap_err()));
+        }
+        let mut transaction = pools.begin_write().await.unwrap();
+        sqlx::query(insert).execute(&mut *transaction).await.unwrap();
+        transaction.commit().await.unwrap();
+        let notes: i64 = sqlx::query_scalar("SELECT count(*) FROM note")
+            .fetch_one(&pools.read)
+            .await
+            .unwrap();
+        assert_eq!(notes, 1);
     }
 
     #[tokio::test]

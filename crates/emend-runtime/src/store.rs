@@ -118,8 +118,10 @@ fn fate(error: &sqlx::Error) -> Fate {
                 Fate::Defect
             }
         }
+        // A protocol error is what a connection's end in the middle of its set-up looks like.
         sqlx::Error::Io(_)
         | sqlx::Error::Tls(_)
+        | sqlx::Error::Protocol(_)
         | sqlx::Error::PoolTimedOut
         | sqlx::Error::PoolClosed
         | sqlx::Error::WorkerCrashed
@@ -258,6 +260,12 @@ mod tests {
         assert!(matches!(sqlite_fate(13), Fate::Full));
         // SQLITE_CONSTRAINT_UNIQUE
         assert!(matches!(sqlite_fate(2067), Fate::Defect));
+    }
+
+    #[test]
+    fn a_connection_that_breaks_while_it_is_made_is_a_database_that_is_away() {
+        let broken = sqlx::Error::Protocol("unexpected response from SSLRequest: 0x00".into());
+        assert!(matches!(StoreError::from(broken), StoreError::Unavailable(_)));
     }
 
     #[tokio::test(start_paused = true)]

@@ -20,6 +20,7 @@ use tokio::{
 use crate::{
     config::CommitConfig,
     domain::{NewEvent, NewFeedback},
+    fail_points,
     relay::dispatch::{Dispatch, Reserved},
     store::{Inserted, Store},
 };
@@ -163,7 +164,9 @@ impl CommitWorker {
         if items.is_empty() {
             return true;
         }
+        fail_points::GROUP_TAKEN.pass();
         let mut results = self.commit(items).await.into_iter();
+        fail_points::GROUP_HANDED_OVER.pass();
         for (count, owner, _room) in owners {
             // Whoever asked may be gone; it is stored all the same.
             let _ = owner.send(results.by_ref().take(count).collect());
@@ -247,6 +250,7 @@ impl CommitWorker {
         let reserved = self.dispatch.reserve(items.len());
         let lease = reserved.as_ref().map(Reserved::lease);
         let inserted = self.store.insert(items, lease).await?;
+        fail_points::GROUP_COMMITTED.pass();
         let stored = items
             .iter_mut()
             .zip(&inserted)

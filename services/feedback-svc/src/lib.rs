@@ -18,6 +18,7 @@ mod committer;
 pub mod config;
 mod domain;
 mod event;
+pub mod fail_points;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod grpc;
@@ -32,7 +33,7 @@ mod tests;
 mod upkeep;
 mod waiters;
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use emend_proto::feedback::v1::feedback_service_server::{FeedbackServiceServer, SERVICE_NAME};
@@ -50,7 +51,7 @@ use crate::{
     committer::{CommitWorker, Committer},
     grpc::FeedbackEndpoint,
     relay::{Delivery, hand_over::HandOver, ingest::IngestClient, worker::Relay},
-    store::{PostgresStore, SqliteStore, Store},
+    store::{PostgresStore, SqliteStore, Store, StoreError},
     upkeep::{DATABASE, Lookout, OrderRaiser, Pruner, RELAY},
     waiters::Waiters,
 };
@@ -231,12 +232,23 @@ fn spawn_delivery(commits: CommitWorker, relay: &Arc<Relay>, config: RelayConfig
 
 async fn open(config: &Config, entropy: &Entropy) -> anyhow::Result<Arc<dyn Store>> {
     let store: Result<Arc<dyn Store>, _> = match &config.database {
-        DatabaseUrl::Sqlite(path) => SqliteStore::open(path, entropy.clone())
-            .await
-            .map(|store| Arc::new(store) as _),
+        DatabaseUrl::Sqlite(path) => open_sqlite(path, entropy).await,
         DatabaseUrl::Postgres(url) => PostgresStore::open(url, config.postgres_connections, entropy.clone())
             .await
             .map(|store| Arc::new(store) as _),
     };
     store.with_context(|| format!("can't open the database {}", config.database))
+}
+
+/// The caller holds the lock of the file's directory.
+async fn open_sqlite(path: &Path, entropy: &Entropy) -> Result<Arc<dyn Store>, StoreError> {
+    let store = SqliteStore::open(path, entropy.clone()).await?;
+    let released = store.release_leases().await?;
+    if released > 0 {
+        tracing::info!(
+            released,
+            "events that a process before this one had leased are due at once"
+        );
+    }
+    Ok(Arc::new(store))
 }

@@ -12,6 +12,7 @@
 pub mod app;
 pub mod audit;
 pub mod config;
+pub mod fail_points;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 pub mod grpc;

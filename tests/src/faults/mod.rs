@@ -1,4 +1,19 @@
-//! What goes wrong on purpose, seeded, so that a run can be had again.
+//! Fault runs: services as processes under load, something that breaks, and the same questions at the end of each run. Did
+//! everybody come back without help? Is what was acknowledged stored and learned exactly once? Does every node hold what
+//! the database holds?
+//!
+//! A run is: [`Fleet`] (which programs on which database), [`Run`] (load, nodes, seed, rounds, and the questions). A fault
+//! is what a test does between two calls of [`Run::goes_on`]. Runs are short; `EMEND_TEST_LONG=1` makes them long,
+//! `EMEND_TEST_SEED` repeats one of which the seed was printed.
 
+pub mod disk;
+pub mod fleet;
+pub mod postgres;
 pub mod proxy;
+pub mod run;
 pub mod runs;
+pub mod seed;
+
+pub use fleet::{Fleet, Member, Storage};
+pub use postgres::Server;
+pub use run::{Run, bounded, rounds};

@@ -24,8 +24,8 @@ use super::{
     wait::{PATIENCE, eventually, holds, within},
 };
 
-/// The packages whose programs are run here.
-const PACKAGES: [&str; 3] = ["emend-cli", "feedback-svc", "learning-svc"];
+/// The packages whose programs are run here, and this one, so that they are built with the features that it asks for.
+const PACKAGES: [&str; 4] = ["emend-cli", "emend-tests", "feedback-svc", "learning-svc"];
 
 /// A running program. It is killed with its value.
 #[derive(Debug)]
@@ -118,6 +118,37 @@ impl Process {
             Err(format!("\n{output}"))
         })
         .await
+    }
+
+    /// What a line in its log says so far, if there is one that `found` takes.
+    pub fn logged<T>(&self, found: impl Fn(&str) -> Option<T>) -> Option<T> {
+        let lines = self.output.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut log = lines.iter().filter(|(stream, _)| *stream == Stream::Err);
+        log.find_map(|(_, line)| found(line))
+    }
+
+    /// What in its log is no mere information, the last of it.
+    pub fn complaints(&self) -> String {
+        let lines = self.output.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let complaints = lines
+            .iter()
+            .map(|(_, line)| line)
+            .filter(|line| !line.contains(" INFO "));
+        let complaints: Vec<&str> = complaints.map(String::as_str).collect();
+        complaints[complaints.len().saturating_sub(20)..].join("\n")
+    }
+
+    /// How it ended, if it has.
+    ///
+    /// # Panics
+    /// If the system does not say.
+    pub fn has_ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("the system knows its processes")
+    }
+
+    /// Its number, while it runs.
+    pub fn id(&self) -> Option<u32> {
+        self.child.id()
     }
 
     /// Waits until it is ready, by its health service.

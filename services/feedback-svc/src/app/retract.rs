@@ -16,7 +16,7 @@ use tokio::{
 use super::{Origin, UseCases};
 use crate::{
     domain::{Feedback, NewRetraction, mask_prose},
-    event,
+    event, fail_points,
     relay::dispatch::Reserved,
     store::{Retracted, StoreError},
 };
@@ -89,6 +89,7 @@ impl UseCases {
         let reserved = self.dispatch.reserve(1);
         let lease = reserved.as_ref().map(Reserved::lease);
         let retracted = self.store.retract(&retraction, lease).await?;
+        fail_points::RETRACTION_COMMITTED.pass();
         if let Retracted::Now(accepted) = retracted {
             self.dispatch.stored(reserved, vec![(retraction.event, accepted)]);
         }

@@ -27,6 +27,7 @@ use tonic::{
 };
 
 use super::{Delivery, DeliveryError};
+use crate::fail_points;
 
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -183,6 +184,7 @@ impl UnderWay {
 impl Delivery for IngestClient {
     async fn deliver(&self, events: Vec<Event>) -> Answer {
         let answered = self.send(events).await?;
+        fail_points::BATCH_SENT.pass();
         match timeout(self.answer_timeout, answered).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err(DeliveryError::Unavailable("the stream has ended".to_owned())),

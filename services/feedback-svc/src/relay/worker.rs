@@ -33,7 +33,7 @@ use super::{
 use crate::{
     config::RelayConfig,
     domain::Refusal,
-    event,
+    event, fail_points,
     store::{Settlement, Store, StoreError},
     waiters::{Answer, Waiters},
 };
@@ -203,6 +203,9 @@ impl Relay {
         let expires = Instant::now() + lease.duration;
         let limit = u32::try_from(self.config.batch_events).unwrap_or(u32::MAX);
         let claimed = self.store.claim(limit, lease).await?;
+        if !claimed.is_empty() {
+            fail_points::EVENTS_CLAIMED.pass();
+        }
         if claimed.len() >= self.config.batch_events {
             self.dispatch.due();
         }
@@ -243,12 +246,14 @@ impl Relay {
         if batch.is_empty() {
             return Ok(Step::Idle);
         }
+        fail_points::BATCH_TAKEN.pass();
         let answered = {
             let _under_way = self.under_way.read().await;
             self.deliver(&batch).await
         };
         match answered {
             Ok(results) => {
+                fail_points::BATCH_ANSWERED.pass();
                 let answered = batch
                     .into_iter()
                     .zip(results.into_iter().map(verdict::of))
@@ -362,6 +367,7 @@ impl Relay {
         }
         // Waiters are told also if this fails: the events were evaluated, and will be sent again when the lease expires.
         let settled = self.store.settle(&settlements).await;
+        fail_points::BATCH_SETTLED.pass();
         for (event_id, answer) in answers {
             self.waiters.tell(event_id, answer);
         }

@@ -23,6 +23,10 @@ const PENDING: i64 = DeliveryState::Pending.number();
 const DELIVERED: i64 = DeliveryState::Delivered.number();
 const DEAD_LETTER: i64 = DeliveryState::DeadLetter.number();
 
+/// No lease and no back-off is this long. What is due later than that was written under a clock that has gone back since,
+/// and is due now: else it would wait for as long as the clock went back.
+const LONGEST_WAIT: Duration = Duration::from_mins(5);
+
 /// Runs a claim; the entries come in accept order.
 pub(super) async fn claim(
     connection: &mut Connection,
@@ -34,6 +38,7 @@ pub(super) async fn claim(
         .bind(i64::from(limit))
         .bind(micros(lease.duration))
         .bind(lease.token.0.as_bytes().as_slice())
+        .bind(micros(LONGEST_WAIT))
         .fetch_all(connection)
         .await?;
     claimed.sort_unstable_by_key(|row| (row.accept_order, row.event_number));

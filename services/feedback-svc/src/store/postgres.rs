@@ -17,9 +17,12 @@ use emend_runtime::{
 use sqlx::{PgPool, Postgres as Db, migrate::Migrator};
 
 use super::{Claimed, Inserted, Retracted, Settlement, Store, StoreError, audit::AuditRead, rows};
-use crate::domain::{
-    DeadLetter, DeadLetterQuery, DeliveryState, Feedback, FeedbackQuery, Lease, NewFeedback, NewRetraction,
-    Redrive,
+use crate::{
+    domain::{
+        DeadLetter, DeadLetterQuery, DeliveryState, Feedback, FeedbackQuery, Lease, NewFeedback,
+        NewRetraction, Redrive,
+    },
+    fail_points,
 };
 use feedback_sql::Columns;
 
@@ -94,7 +97,8 @@ SELECT place, accept_order, now_us FROM stored";
 const CLAIM: &str = "
 WITH due AS MATERIALIZED (
     SELECT event_id FROM outbox
-    WHERE state = 1 AND due_at_us <= (SELECT now_us FROM database_clock)
+    WHERE state = 1 AND (due_at_us <= (SELECT now_us FROM database_clock)
+                         OR due_at_us > $4 + (SELECT now_us FROM database_clock))
     ORDER BY accept_order, event_number LIMIT $1 FOR UPDATE SKIP LOCKED
 )
 UPDATE outbox AS o SET lease_token = $3, due_at_us = $2 + (SELECT now_us FROM database_clock)
@@ -219,6 +223,7 @@ impl PostgresStore {
     ) -> Result<Retracted, StoreError> {
         let mut transaction = self.pool.begin().await?;
         let retracted = feedback_sql::retract(&mut transaction, retraction, lease).await?;
+        fail_points::RETRACTION_WRITTEN.pass();
         transaction.commit().await?;
         Ok(retracted)
     }
@@ -226,6 +231,7 @@ impl PostgresStore {
     async fn settle_once(&self, settlements: &[Settlement]) -> Result<(), StoreError> {
         let mut transaction = self.pool.begin().await?;
         outbox_sql::settle(&mut transaction, settlements).await?;
+        fail_points::BATCH_WRITTEN.pass();
         Ok(transaction.commit().await?)
     }
 

@@ -17,9 +17,12 @@ use sqlx::{QueryBuilder, Sqlite as Db, migrate::Migrator};
 use super::{
     Claimed, Inserted, Retracted, Settlement, Store, StoreError, audit::AuditRead, chunks::chunks, rows,
 };
-use crate::domain::{
-    DeadLetter, DeadLetterQuery, DeliveryState, Feedback, FeedbackQuery, Lease, NewFeedback, NewRetraction,
-    Redrive,
+use crate::{
+    domain::{
+        DeadLetter, DeadLetterQuery, DeliveryState, Feedback, FeedbackQuery, Lease, NewFeedback,
+        NewRetraction, Redrive,
+    },
+    fail_points,
 };
 use feedback_sql::Columns;
 
@@ -55,7 +58,8 @@ const READERS: u32 = 4;
 
 const CLAIM: &str = "UPDATE outbox SET lease_token = $3, due_at_us = $2 + (SELECT now_us FROM database_clock)
      WHERE event_id IN (SELECT event_id FROM outbox
-                        WHERE state = 1 AND due_at_us <= (SELECT now_us FROM database_clock)
+                        WHERE state = 1 AND (due_at_us <= (SELECT now_us FROM database_clock)
+                                             OR due_at_us > $4 + (SELECT now_us FROM database_clock))
                         ORDER BY accept_order, event_number LIMIT $1)
      RETURNING event_id, accept_order, event_number, occurred_at_us, attempts, payload";
 
@@ -77,6 +81,18 @@ impl SqliteStore {
     pub(crate) async fn open(path: &Path, entropy: Entropy) -> Result<Self, StoreError> {
         let pools = open_sqlite(path, READERS, &MIGRATIONS).await?;
         Ok(Self { pools, entropy })
+    }
+
+    /// Gives up all leases. They are of processes that have ended: whoever opened the file has it alone, and those that
+    /// come after a kill need not wait for the leases' ends. Answers with how many there were.
+    pub(crate) async fn release_leases(&self) -> Result<u64, StoreError> {
+        let released = sqlx::query(
+            "UPDATE outbox SET lease_token = NULL, due_at_us = (SELECT now_us FROM database_clock)
+             WHERE state = 1 AND lease_token IS NOT NULL",
+        )
+        .execute(&mut *self.writer().await?)
+        .await?;
+        Ok(released.rows_affected())
     }
 
     /// Begins to read all that is in the file.
@@ -134,6 +150,7 @@ impl SqliteStore {
         for chunk in chunks(&stored) {
             insert_chunk(&mut transaction, chunk, now_us, lease).await?;
         }
+        fail_points::GROUP_WRITTEN.pass();
         transaction.commit().await?;
         Ok(results)
     }
@@ -145,6 +162,7 @@ impl SqliteStore {
     ) -> Result<Retracted, StoreError> {
         let mut transaction = self.pools.begin_write().await?;
         let retracted = feedback_sql::retract(&mut transaction, retraction, lease).await?;
+        fail_points::RETRACTION_WRITTEN.pass();
         transaction.commit().await?;
         Ok(retracted)
     }
@@ -152,6 +170,7 @@ impl SqliteStore {
     async fn settle_once(&self, settlements: &[Settlement]) -> Result<(), StoreError> {
         let mut transaction = self.pools.begin_write().await?;
         outbox_sql::settle(&mut transaction, settlements).await?;
+        fail_points::BATCH_WRITTEN.pass();
         Ok(transaction.commit().await?)
     }
 

@@ -7,7 +7,7 @@ use emend_proto::{
     feedback::v1 as pb,
     learning::v1::event,
 };
-use emend_runtime::{Lifecycle, status::Explained};
+use emend_runtime::{Entropy, Lifecycle, status::Explained};
 use futures::future::join_all;
 use tokio::{net::TcpListener, time::Instant};
 use tonic::{Code, Request};
@@ -17,7 +17,10 @@ use super::{
     learning::{Learning, Mood},
     request, with_id,
 };
-use crate::testing::Backend;
+use crate::{
+    store::{SqliteStore, Store as _},
+    testing::{Backend, feedback, lease, stored},
+};
 
 /// One test per scenario and database.
 macro_rules! on_both {
@@ -487,6 +490,22 @@ async fn what_was_not_sent_before_a_restart_is_sent_after_it(database: Database)
         learning.received().len() == 21
     })
     .await;
+    stop(service, lifecycle).await;
+}
+
+#[tokio::test]
+async fn on_sqlite_nobody_waits_for_the_leases_of_a_process_that_was_killed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("feedback.db");
+    let new = feedback("book the trade");
+    {
+        let killed = SqliteStore::open(&path, Entropy::system()).await.unwrap();
+        // For longer than this test waits.
+        stored(&killed, &new, Some(lease())).await;
+        killed.close().await;
+    }
+    let (service, _learning, lifecycle) = start(&Database::Sqlite(directory)).await;
+    service.delivered(&new.id.to_string()).await;
     stop(service, lifecycle).await;
 }
 

@@ -20,11 +20,14 @@ use prost::Message as _;
 
 use self::working::Working;
 use super::hot::{HotContests, Seal, WORTH_KEEPING};
-use crate::store::{
-    conflict,
-    decisions::{
-        Actor, CandidateRecord, ChangeWrite, DecisionWrites, InboxWrite, PolicyKey, ResourceWrite,
-        RevisionWrite, StoredContest, TransitionWrite, Trigger, Tx, VoteWrites,
+use crate::{
+    fail_points,
+    store::{
+        conflict,
+        decisions::{
+            Actor, CandidateRecord, ChangeWrite, DecisionWrites, InboxWrite, PolicyKey, ResourceWrite,
+            RevisionWrite, StoredContest, TransitionWrite, Trigger, Tx, VoteWrites,
+        },
     },
 };
 
@@ -328,6 +331,7 @@ impl Desk {
     pub async fn finish(&mut self, tx: &mut dyn Tx) -> Result<Written, StoreError> {
         self.votes.contests = self.contests.values().filter_map(Working::row).collect();
         tx.save_votes(&self.votes).await?;
+        fail_points::VOTES_WRITTEN.pass();
 
         let mut written = Written {
             base: 0,
@@ -339,9 +343,13 @@ impl Desk {
             let head = tx.advance_head(self.revisions.len()).await?;
             written.base = head.revision.0 - written.count;
             written.committed_at = head.now;
+            fail_points::HEAD_LOCKED.pass();
         }
         let writes = self.decision_writes(&mut written);
         let counts = tx.save_decisions(&writes).await?;
+        if written.count > 0 {
+            fail_points::REVISIONS_WRITTEN.pass();
+        }
         for (scope, count) in counts {
             let grew = writes.counts.get(&scope).is_some_and(|by| *by > 0);
             let limit = self

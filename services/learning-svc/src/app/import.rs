@@ -20,7 +20,10 @@ use super::{
     desk::{Because, Desk, InRevision, Written},
     failure::{Failure, resource_limit},
 };
-use crate::store::decisions::{Actor, BallotDetails, NewBallot, Trigger, Tx};
+use crate::{
+    fail_points,
+    store::decisions::{Actor, BallotDetails, NewBallot, Trigger, Tx},
+};
 
 /// Rows in one revision, and in one transaction where bad rows are skipped.
 const CHUNK: usize = 1_000;
@@ -123,12 +126,14 @@ impl App {
             Mode::AllOrNothing => {
                 let done = retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_all(import, &rows));
                 imported.add(done.await?);
+                fail_points::IMPORT_COMMITTED.pass();
             }
             Mode::SkipInvalid => {
                 for chunk in rows.chunks(CHUNK) {
                     let done =
                         retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_all(import, chunk));
                     let done = done.await?;
+                    fail_points::IMPORT_PART_COMMITTED.pass();
                     if done.last > Revision::default() {
                         self.follower.wake();
                     }
@@ -154,10 +159,12 @@ impl App {
                 tx.lock_contests(keys).await?;
             }
             tx.advance_head(0).await?;
+            fail_points::IMPORT_LOCKED.pass();
         }
         let mut imported = Imported::default();
         for chunk in rows.chunks(CHUNK) {
             imported.add(self.try_chunk(&mut *tx, import, chunk).await?);
+            fail_points::IMPORT_PART_WRITTEN.pass();
             if let (Mode::AllOrNothing, Some(refused)) = (import.mode, imported.refused.first()) {
                 return Err(resource_limit(format!(
                     "nothing was imported: line {}: {} {}",

@@ -24,7 +24,10 @@ use super::{
     desk::{Because, Desk, InRevision, Made},
     failure::{Failure, refused},
 };
-use crate::store::decisions::{Actor, BallotDetails, KnownBallot, Mark, NewBallot, Seen, Trigger};
+use crate::{
+    fail_points,
+    store::decisions::{Actor, BallotDetails, KnownBallot, Mark, NewBallot, Seen, Trigger},
+};
 
 /// Events that one transaction takes at most.
 pub const GROUP: usize = 64;
@@ -151,6 +154,7 @@ impl App {
         });
         let leaving = u32::try_from(events.len()).unwrap_or(u32::MAX);
         let desk = Desk::open(&mut *tx, &self.hot, now, keys, leaving).await?;
+        fail_points::GROUP_LOCKED.pass();
         let mut group = Group {
             now,
             desk,
@@ -166,7 +170,9 @@ impl App {
         for index in order {
             answers[index] = Some(group.apply(&events[index])?);
         }
+        fail_points::GROUP_DECIDED.pass();
         let written = self.commit(tx, &mut group.desk).await?;
+        fail_points::GROUP_COMMITTED.pass();
         let results = answers.into_iter().flatten().map(|answer| match answer {
             Answer::Now(place) => written
                 .outcomes

@@ -33,7 +33,10 @@ use self::{
     desk::{Desk, Written},
     hot::HotContests,
 };
-use crate::store::{DecisionStore, decisions::Tx};
+use crate::{
+    fail_points,
+    store::{DecisionStore, decisions::Tx},
+};
 
 /// How long a mutation waits until this replica's own readers see what it wrote.
 const READ_YOUR_WRITES: Duration = Duration::from_secs(1);
@@ -99,6 +102,7 @@ impl App {
 
     /// Tells of committed revisions and, for a short while, waits until this replica's readers see them.
     async fn publish(&self, revision: Revision) {
+        fail_points::ACT_COMMITTED.pass();
         if revision > Revision::default() {
             self.follower.wake();
             // Readers that lag catch up by themselves; whoever must see it asks with min_revision.

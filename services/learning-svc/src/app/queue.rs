@@ -17,6 +17,7 @@ use super::{
     App,
     ingest::{EventResult, GROUP, IngestEvent},
 };
+use crate::fail_points;
 
 /// Events that wait at most.
 const CAPACITY: usize = 1_024;
@@ -65,11 +66,13 @@ fn stopping() -> Error {
 
 async fn work(app: App, queue: Arc<Mutex<Receiver<Waiting>>>, soft: CancellationToken) {
     while let Some((events, told)) = next_group(&queue, &soft).await {
+        fail_points::GROUP_TAKEN.pass();
         let results = app.ingest(&events).await;
         for (told, result) in told.into_iter().zip(results) {
             // Whoever sent it may be gone.
             let _ = told.send(result);
         }
+        fail_points::GROUP_TOLD.pass();
     }
 }
 

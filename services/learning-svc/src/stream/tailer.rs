@@ -17,7 +17,10 @@ use super::{
     audience::{Audiences, Touched},
     state::ReplicaState,
 };
-use crate::store::log::{LogPage, LogStore};
+use crate::{
+    fail_points,
+    store::log::{LogPage, LogStore},
+};
 
 /// After so many changes the worker lets others have their turn; some milliseconds.
 const CHANGES_AT_ONCE: usize = 1_000;
@@ -134,7 +137,9 @@ impl Tailer {
         next.raise_horizon(head.horizon);
         let current = next.revision() == head.revision;
         if applied > 0 || next.horizon() != state.horizon() {
+            fail_points::LOG_READ.pass();
             self.audiences.publish(Arc::new(next), &Touched::Groups(touched));
+            fail_points::LOG_PUBLISHED.pass();
         }
         Ok(if current { Tailed::Current } else { Tailed::More })
     }

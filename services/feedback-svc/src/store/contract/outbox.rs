@@ -22,6 +22,7 @@ use crate::{
 
 contract! {
     leased_events_are_claimed_when_the_lease_has_expired
+    a_clock_that_goes_back_holds_no_event_back
     claims_come_in_accept_order_and_two_replicas_share_nothing
     a_failure_counts_only_under_its_own_lease
     a_delivery_counts_whoever_holds_the_lease
@@ -47,6 +48,18 @@ async fn leased_events_are_claimed_when_the_lease_has_expired(database: &TestSto
     database.advance(1).await;
     assert_eq!(ids(claim_all(database).await), [leased.event.id, due.event.id]);
     assert_eq!(ids(claim_all(database).await), []);
+}
+
+async fn a_clock_that_goes_back_holds_no_event_back(database: &TestStore) {
+    let leased = feedback("a");
+    stored(&*database.store, &leased, Some(lease())).await;
+    database.advance(-60).await;
+    assert_eq!(claim_all(database).await, [], "a little: the lease is longer");
+    database.advance(-3600).await;
+    let claimed = claim_all(database).await;
+    assert_eq!(claimed.len(), 1, "an hour: it is not waited for");
+    assert_eq!(claimed[0].event_id, leased.event.id);
+    assert_eq!(claim_all(database).await, [], "a new lease is one");
 }
 
 async fn claims_come_in_accept_order_and_two_replicas_share_nothing(database: &TestStore) {

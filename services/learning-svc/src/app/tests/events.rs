@@ -17,6 +17,7 @@ on_both_databases!(
     a_candidate_that_one_group_leaves_as_it_was_can_be_voted_for_again,
     a_retraction_that_overtakes_its_feedback_leaves_nothing_counted,
     a_retraction_in_one_group_with_its_feedback_in_any_order_leaves_nothing_counted,
+    what_a_group_brings_back_to_where_it_was_can_still_change,
     redaction_erases_the_reporter_and_keeps_the_counts,
     a_redaction_that_overtakes_its_feedback_keeps_its_personal_parts_out,
     an_event_that_comes_again_is_told_the_same_and_does_nothing,
@@ -108,6 +109,27 @@ async fn a_retraction_in_one_group_with_its_feedback_in_any_order_leaves_nothing
         apply(&app, &group).await;
         assert_eq!(applies(&app, Form::Entity, phrase, "x").await, None);
     }
+    assert_sound(&app).await;
+}
+
+async fn what_a_group_brings_back_to_where_it_was_can_still_change(world: &World) {
+    let app = world.instance().await;
+    let first = world.phrase("ann", "p", "v");
+    one(&app, &first).await;
+    // Pending, withdrawn, pending: as it was, two transitions later.
+    let second = world.phrase("bob", "p", "v");
+    apply(&app, &[world.retraction(&first), second.clone()]).await;
+    let record = candidate(&app, "p", "v").await;
+    assert_eq!(
+        (record.candidate.status, record.candidate.occurrences),
+        (Status::Pending, 1)
+    );
+    one(&app, &world.retraction(&second)).await;
+    let record = candidate(&app, "p", "v").await;
+    assert_eq!(record.candidate.status, Status::Withdrawn);
+    let history = app.store.transitions(record.candidate.id, 10).await.unwrap();
+    let sequence: Vec<i64> = history.iter().map(|transition| transition.sequence).collect();
+    assert_eq!(sequence, [0, 1, 2, 3]);
     assert_sound(&app).await;
 }
 

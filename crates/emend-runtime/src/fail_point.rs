@@ -1,0 +1,75 @@
+//! Places between two steps where a process under test can be made to die, as a power cut would end it there.
+//!
+//! `EMEND_FAIL_POINT=NAME:COUNT` aborts the process when it passes the point for the COUNTth time: nothing is unwound,
+//! flushed or given back. Tests walk all points of a service and look at what is left. Without the feature `fail-points`,
+//! and in optimised builds always, passing a point is nothing at all: no released program can be armed. It must know
+//! nothing of what the points lie between.
+
+/// One place. A service lists its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FailPoint(&'static str);
+
+/// Whether this build can be armed.
+pub const COMPILED_IN: bool = cfg!(all(feature = "fail-points", debug_assertions));
+
+/// Names the point at which to die, and at which passing of it, as `NAME:COUNT`; the first is 1.
+pub const VARIABLE: &str = "EMEND_FAIL_POINT";
+
+impl FailPoint {
+    /// A place with a name of its own within its service.
+    pub const fn named(name: &'static str) -> Self {
+        Self(name)
+    }
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        self.0
+    }
+
+    /// Dies here, if the process is armed for it and this is the time.
+    #[inline]
+    pub fn pass(self) {
+        #[cfg(all(feature = "fail-points", debug_assertions))]
+        armed::pass(self.0);
+    }
+}
+
+#[cfg(all(feature = "fail-points", debug_assertions))]
+mod armed {
+    use std::{
+        env,
+        sync::{
+            LazyLock,
+            atomic::{AtomicU64, Ordering},
+        },
+    };
+
+    struct Armed {
+        name: String,
+        left: AtomicU64,
+    }
+
+    static ARMED: LazyLock<Option<Armed>> =
+        LazyLock::new(|| env::var(super::VARIABLE).ok().as_deref().map(parse));
+
+    fn parse(text: &str) -> Armed {
+        let (name, count) = text.rsplit_once(':').unwrap_or((text, "1"));
+        let count = count.parse().ok().filter(|count| *count > 0);
+        Armed {
+            name: name.to_owned(),
+            left: AtomicU64::new(
+                count.unwrap_or_else(|| panic!("{}: {text:?} is not NAME:COUNT", super::VARIABLE)),
+            ),
+        }
+    }
+
+    pub(super) fn pass(name: &str) {
+        let Some(armed) = ARMED.as_ref().filter(|armed| armed.name == name) else {
+            return;
+        };
+        if armed.left.fetch_sub(1, Ordering::SeqCst) == 1 {
+            // Neither destructors nor exit handlers run: what is not durable is gone.
+            std::process::abort();
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Where tests end this service between two steps of storing a correction and bringing its event to learning-svc.
+
+use emend_runtime::fail_point::FailPoint;
+
+/// A group of submissions was taken from the queue; nothing of it is stored.
+pub(crate) const GROUP_TAKEN: FailPoint = FailPoint::named("submission.taken");
+/// A group is written, in a transaction that is not committed. On SQLite: on PostgreSQL it is one statement.
+pub(crate) const GROUP_WRITTEN: FailPoint = FailPoint::named("submission.written");
+/// A group is stored; its events are not in the relay's hands.
+pub(crate) const GROUP_COMMITTED: FailPoint = FailPoint::named("submission.committed");
+/// The relay has a group's events; nobody is answered.
+pub(crate) const GROUP_HANDED_OVER: FailPoint = FailPoint::named("submission.handed-over");
+/// A retraction is written, in a transaction that is not committed.
+pub(crate) const RETRACTION_WRITTEN: FailPoint = FailPoint::named("retraction.written");
+/// A retraction is stored; its event is not in the relay's hands.
+pub(crate) const RETRACTION_COMMITTED: FailPoint = FailPoint::named("retraction.committed");
+/// Events from the outbox are leased to this replica; none is sent.
+pub const EVENTS_CLAIMED: FailPoint = FailPoint::named("outbox.claimed");
+/// A batch was taken from the relay's queue; it is not sent.
+pub(crate) const BATCH_TAKEN: FailPoint = FailPoint::named("outbox.taken");
+/// A batch is on its way; no answer has come.
+pub(crate) const BATCH_SENT: FailPoint = FailPoint::named("outbox.sent");
+/// learning-svc has answered; nothing of it is noted.
+pub(crate) const BATCH_ANSWERED: FailPoint = FailPoint::named("outbox.answered");
+/// What was answered is written, in a transaction that is not committed.
+pub(crate) const BATCH_WRITTEN: FailPoint = FailPoint::named("outbox.written");
+/// What was answered is noted; nobody who waits for it was told.
+pub(crate) const BATCH_SETTLED: FailPoint = FailPoint::named("outbox.settled");
+
+/// All of them.
+pub const ALL: [FailPoint; 12] = [
+    GROUP_TAKEN,
+    GROUP_WRITTEN,
+    GROUP_COMMITTED,
+    GROUP_HANDED_OVER,
+    RETRACTION_WRITTEN,
+    RETRACTION_COMMITTED,
+    EVENTS_CLAIMED,
+    BATCH_TAKEN,
+    BATCH_SENT,
+    BATCH_ANSWERED,
+    BATCH_WRITTEN,
+    BATCH_SETTLED,
+];
+
+/// Those that a service on PostgreSQL never passes.
+pub const ON_SQLITE_ONLY: [FailPoint; 1] = [GROUP_WRITTEN];

@@ -1,0 +1,53 @@
+//! Where tests end this service between two steps of applying events, of deciding, and of following the log.
+
+use emend_runtime::fail_point::FailPoint;
+
+/// A group of events was taken from the queue; nothing of it is read.
+pub(crate) const GROUP_TAKEN: FailPoint = FailPoint::named("ingest.taken");
+/// A group's contests are locked and read.
+pub(crate) const GROUP_LOCKED: FailPoint = FailPoint::named("ingest.locked");
+/// A group is decided; nothing is written.
+pub(crate) const GROUP_DECIDED: FailPoint = FailPoint::named("ingest.decided");
+/// Ballots are written; the head is not locked.
+pub(crate) const VOTES_WRITTEN: FailPoint = FailPoint::named("promotion.votes-written");
+/// The head is locked and moved on; nothing that names a revision is written.
+pub(crate) const HEAD_LOCKED: FailPoint = FailPoint::named("promotion.head-locked");
+/// Revisions, changes and resources are written, in a transaction that is not committed.
+pub(crate) const REVISIONS_WRITTEN: FailPoint = FailPoint::named("promotion.revisions-written");
+/// A group is committed; nobody is told.
+pub(crate) const GROUP_COMMITTED: FailPoint = FailPoint::named("ingest.committed");
+/// The sender's results are on their way out of the queue.
+pub(crate) const GROUP_TOLD: FailPoint = FailPoint::named("ingest.told");
+/// What a person did is committed; the person is not told.
+pub(crate) const ACT_COMMITTED: FailPoint = FailPoint::named("act.committed");
+/// All rows of an import are locked; none is decided.
+pub(crate) const IMPORT_LOCKED: FailPoint = FailPoint::named("import.locked");
+/// One part of an import that is all or nothing is written, in a transaction that is not committed.
+pub(crate) const IMPORT_PART_WRITTEN: FailPoint = FailPoint::named("import.part-written");
+/// An import that is all or nothing is committed; nobody is told.
+pub(crate) const IMPORT_COMMITTED: FailPoint = FailPoint::named("import.committed");
+/// One part of an import that skips bad rows is committed; there may be more.
+pub(crate) const IMPORT_PART_COMMITTED: FailPoint = FailPoint::named("import.part-committed");
+/// Revisions were read from the log; they are not published.
+pub(crate) const LOG_READ: FailPoint = FailPoint::named("log.read");
+/// A new state is published; subscribers are being woken.
+pub(crate) const LOG_PUBLISHED: FailPoint = FailPoint::named("log.published");
+
+/// All of them.
+pub const ALL: [FailPoint; 15] = [
+    GROUP_TAKEN,
+    GROUP_LOCKED,
+    GROUP_DECIDED,
+    VOTES_WRITTEN,
+    HEAD_LOCKED,
+    REVISIONS_WRITTEN,
+    GROUP_COMMITTED,
+    GROUP_TOLD,
+    ACT_COMMITTED,
+    IMPORT_LOCKED,
+    IMPORT_PART_WRITTEN,
+    IMPORT_COMMITTED,
+    IMPORT_PART_COMMITTED,
+    LOG_READ,
+    LOG_PUBLISHED,
+];

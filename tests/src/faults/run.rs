@@ -1,0 +1,193 @@
+//! One fault run: load and nodes that go on whatever happens, and the questions that every run ends with.
+
+use std::{future::Future, time::Duration};
+
+use emend_proto::feedback::v1::ListDeadLettersRequest;
+use tokio::time::timeout;
+
+use super::{fleet::Fleet, seed};
+use crate::{
+    audit::{
+        ledger,
+        stream::{self, Recorder, RevisionLog, everything},
+    },
+    harness::{Dice, Learning, NAMESPACE, answered, node::Node, says::maps_to},
+    load::{Load, Plan, Record},
+};
+
+/// How long a run may take.
+const SHORT: Duration = Duration::from_mins(4);
+const LONG: Duration = Duration::from_mins(60);
+/// Between two faults, calls that are acknowledged: at most so many.
+const BETWEEN: usize = 80;
+
+/// A run under way.
+#[derive(Debug)]
+pub struct Run {
+    /// What the faults are chosen by.
+    pub dice: Dice,
+    /// What is under load.
+    pub fleet: Fleet,
+    /// The load; none while it is stopped.
+    pub load: Option<Load>,
+    /// One at each learning-svc, from the beginning on.
+    pub nodes: Vec<Node>,
+    /// Subscribers whose every message is held against the log in the end. To be cleared by a run that begins another life
+    /// of it.
+    pub recorders: Vec<Recorder>,
+    /// What loads that were stopped had acknowledged.
+    pub record: Record,
+    seed: u64,
+    loads: usize,
+    plan: Plan,
+}
+
+/// Gives a run a bound.
+///
+/// # Panics
+/// If it takes longer.
+pub async fn bounded<T>(run: impl Future<Output = T>) -> T {
+    let limit = if seed::is_long() { LONG } else { SHORT };
+    let ended = timeout(limit, run).await;
+    ended.unwrap_or_else(|_| panic!("the run is not over within {limit:?}"))
+}
+
+/// How many rounds: few, or many where runs are to be long.
+pub fn rounds(short: usize, long: usize) -> usize {
+    if seed::is_long() { long } else { short }
+}
+
+impl Run {
+    /// Begins with the usual load.
+    pub async fn begin(name: &str, fleet: Fleet) -> Self {
+        Self::begin_with(name, fleet, Plan::default()).await
+    }
+
+    /// Begins with that load.
+    pub async fn begin_with(name: &str, fleet: Fleet, plan: Plan) -> Self {
+        let seed = seed::chosen(name);
+        let mut nodes = Vec::new();
+        let mut recorders = Vec::new();
+        let time = stream::Run::new();
+        for (index, member) in fleet.learning.iter().enumerate() {
+            let address = member.front.address();
+            nodes.push(Node::start(address, &format!("node-{index}")).await);
+            recorders.push(Recorder::start(
+                &time,
+                address,
+                everything(&format!("recorder-{index}")),
+            ));
+        }
+        let mut run = Self {
+            dice: Dice::seeded(seed),
+            fleet,
+            load: None,
+            nodes,
+            recorders,
+            record: Record::default(),
+            seed,
+            loads: 0,
+            plan,
+        };
+        run.start_load();
+        run
+    }
+
+    /// Starts the load, for the first time or again: its requests are new ones.
+    ///
+    /// # Panics
+    /// If it runs.
+    pub fn start_load(&mut self) {
+        assert!(self.load.is_none(), "the load is on");
+        self.loads += 1;
+        self.load = Some(Load::start(
+            &format!("load{}", self.loads),
+            self.seed,
+            self.plan,
+            &self.fleet.feedback_clients(),
+            &self.fleet.learning_clients(),
+        ));
+    }
+
+    /// Stops the load once what it is about is acknowledged.
+    pub async fn stop_load(&mut self) {
+        if let Some(load) = self.load.take() {
+            self.record.add(load.stop().await);
+        }
+    }
+
+    /// The load.
+    ///
+    /// # Panics
+    /// If it is stopped.
+    pub fn load(&self) -> &Load {
+        self.load.as_ref().expect("the load is on")
+    }
+
+    /// Waits until some more calls are acknowledged; how many is by chance.
+    pub async fn goes_on(&self) {
+        self.load().goes_on_by(1 + self.dice.below(BETWEEN)).await;
+    }
+
+    /// Everything came back by itself; what was acknowledged is stored and learned once; every node holds what the
+    /// database holds, and was never sent what it should not have been.
+    ///
+    /// # Panics
+    /// If it is not so.
+    pub async fn ends_well(mut self) {
+        // Everybody takes part again.
+        self.load().goes_on_by(1).await;
+        self.stop_load().await;
+        self.questions().await;
+    }
+
+    /// The questions alone, of a run whose load is stopped.
+    pub async fn questions(self) {
+        let Self {
+            fleet,
+            nodes,
+            recorders,
+            record,
+            ..
+        } = self;
+        let feedback = fleet.feedback_clients().remove(0);
+        let learning = fleet.learning_clients();
+        let stored = feedback.all_delivered(NAMESPACE).await;
+        let dead = feedback
+            .service
+            .clone()
+            .list_dead_letters(ListDeadLettersRequest::default())
+            .await;
+        assert_eq!(answered(dead).dead_letters, [], "no event is given up");
+        assert_eq!(record.differences(&stored), [""; 0], "acknowledged and stored");
+        assert_acts(&record, &learning[0]).await;
+        let holders: Vec<_> = nodes.iter().map(Into::into).collect();
+        ledger::expect_sound(&fleet, None, &holders).await;
+
+        let log = RevisionLog::read(&fleet.storage.stored()).await;
+        for recorder in recorders {
+            recorder.audited(&log).await;
+        }
+    }
+}
+
+/// What operators and importers were told is in the log.
+async fn assert_acts(record: &Record, learning: &Learning) {
+    let log = learning.revisions().await;
+    for act in &record.acts {
+        let revision = log.iter().find(|revision| revision.revision == act.revision);
+        let revision = revision.unwrap_or_else(|| panic!("{act:?} is not in the log"));
+        let change = revision.changes.iter().find(|change| {
+            change.key.as_ref().is_some_and(|key| key.key == act.key)
+                && change.after.as_ref().map(|value| maps_to(Some(value))) == act.value.as_deref()
+        });
+        assert!(change.is_some(), "{act:?} is not what the log says: {revision:?}");
+    }
+    let head = learning.head().await;
+    for (first, last) in &record.imports {
+        assert!(
+            first <= last && *last <= head,
+            "import {first} to {last}, of {head}"
+        );
+    }
+}

@@ -1,0 +1,115 @@
+//! A writer that decides by itself: it puts values, takes them away and reverts what it did.
+
+use emend_proto::learning::v1::{DeleteResourceRequest, PutResourceRequest, RevertRevisionRequest};
+use tonic::Code;
+
+use super::{
+    Writer,
+    record::{Act, Record},
+    retry::{Clients, Ended, Tries},
+};
+use crate::harness::{
+    Learning, NAMESPACE,
+    says::{phrase_key, verb_value},
+};
+
+/// How many phrases are decided upon, some of them those that reporters fight over.
+const PHRASES: usize = 16;
+const VERBS: [&str; 3] = ["close_trade", "book_trade", "amend_trade"];
+
+/// Works until it is told to stop.
+pub(super) async fn work(mut writer: Writer, mut clients: Clients<Learning>) -> Record {
+    let mut last_put = None;
+    while writer.goes_on().await {
+        let place = writer.dice.below(PHRASES);
+        let key = if place < 4 {
+            format!("phrase {place}")
+        } else {
+            format!("ruled {place}")
+        };
+        match writer.dice.below(10) {
+            0..=5 => {
+                if let Some(act) = put(&mut writer, &mut clients, &key).await {
+                    last_put = Some(act.revision);
+                    writer.record.acts.push(act);
+                }
+            }
+            6 | 7 => {
+                if let Some(act) = delete(&mut writer, &mut clients, &key).await {
+                    writer.record.acts.push(act);
+                }
+            }
+            _ => {
+                if let Some(revision) = last_put.take() {
+                    revert(&mut writer, &mut clients, revision).await;
+                }
+            }
+        }
+        writer.acknowledged();
+    }
+    writer.record
+}
+
+async fn put(writer: &mut Writer, clients: &mut Clients<Learning>, key: &str) -> Option<Act> {
+    let verb = *writer.dice.one_of(&VERBS);
+    let request = PutResourceRequest {
+        key: Some(phrase_key(key)),
+        value: Some(verb_value(verb)),
+        reason: "an operator's decision".into(),
+        ..PutResourceRequest::default()
+    };
+    let call = |client: Learning| {
+        let request = request.clone();
+        async move { client.resources.clone().put_resource(request).await }
+    };
+    match clients.until_answered(writer, "a put", call).await {
+        // It had this value already, or an earlier try gave it.
+        Ended::Acknowledged(answer, _) => told(answer.into_inner().revision, key, Some(verb)),
+        Ended::Refused(refusal, _) => panic!("{}: a put was refused: {refusal}", writer.name),
+    }
+}
+
+async fn delete(writer: &mut Writer, clients: &mut Clients<Learning>, key: &str) -> Option<Act> {
+    let request = DeleteResourceRequest {
+        key: Some(phrase_key(key)),
+        reason: "an operator's decision".into(),
+        ..DeleteResourceRequest::default()
+    };
+    let call = |client: Learning| {
+        let request = request.clone();
+        async move { client.resources.clone().delete_resource(request).await }
+    };
+    match clients.until_answered(writer, "a deletion", call).await {
+        Ended::Acknowledged(answer, _) => told(answer.into_inner().revision, key, None),
+        // Nothing was there, or an earlier try took it away.
+        Ended::Refused(refusal, _) if refusal.code == Code::NotFound => None,
+        Ended::Refused(refusal, _) => panic!("{}: a deletion was refused: {refusal}", writer.name),
+    }
+}
+
+fn told(revision: i64, key: &str, value: Option<&str>) -> Option<Act> {
+    (revision > 0).then(|| Act {
+        revision,
+        key: key.to_owned(),
+        value: value.map(str::to_owned),
+    })
+}
+
+async fn revert(writer: &mut Writer, clients: &mut Clients<Learning>, revision: i64) {
+    let request = RevertRevisionRequest {
+        namespace: NAMESPACE.into(),
+        revision,
+        reason: "it was wrong".into(),
+        ..RevertRevisionRequest::default()
+    };
+    let call = |client: Learning| {
+        let request = request.clone();
+        async move { client.resources.clone().revert_revision(request).await }
+    };
+    match clients.until_answered(writer, "a revert", call).await {
+        Ended::Acknowledged(..) => {}
+        // Somebody was there since, perhaps an earlier try.
+        Ended::Refused(refusal, Tries::One | Tries::Several) if refusal.code == Code::FailedPrecondition => {}
+        Ended::Refused(refusal, _) => panic!("{}: a revert was refused: {refusal}", writer.name),
+    }
+}

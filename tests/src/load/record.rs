@@ -1,0 +1,198 @@
+//! What a load was told: what was acknowledged, and what it was refused with.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use emend_proto::feedback::v1::Feedback as StoredFeedback;
+use emend_runtime::status::Explained;
+use tonic::Code;
+
+/// All that was acknowledged to some writers.
+#[derive(Debug, Clone, Default)]
+pub struct Record {
+    /// Feedback by id, with its request id.
+    pub stored: BTreeMap<String, String>,
+    /// Feedback that was taken back, by id.
+    pub retracted: BTreeSet<String>,
+    /// What operators did, by the revision that they were told.
+    pub acts: Vec<Act>,
+    /// Imports, by the first and the last revision that were told.
+    pub imports: Vec<(i64, i64)>,
+    /// What was refused, and came through later.
+    pub refusals: Refusals,
+}
+
+/// What an operator did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Act {
+    /// The revision that did it.
+    pub revision: i64,
+    /// The normalised key.
+    pub key: String,
+    /// The value that was set; none: taken away.
+    pub value: Option<String>,
+}
+
+/// How often which refusal came, by code and reason; no reason: the connection broke.
+#[derive(Debug, Clone, Default)]
+pub struct Refusals(BTreeMap<(i32, String), usize>);
+
+impl Refusals {
+    /// Counts one.
+    pub fn add(&mut self, refusal: &Explained) {
+        let reason = refusal.reason.clone().unwrap_or_default();
+        *self.0.entry((refusal.code.into(), reason)).or_default() += 1;
+    }
+
+    /// How often a service refused so.
+    pub fn of(&self, code: Code, reason: &str) -> usize {
+        let key = (code.into(), reason.to_owned());
+        self.0.get(&key).copied().unwrap_or_default()
+    }
+}
+
+impl Record {
+    /// Together with what others were told.
+    pub fn add(&mut self, other: Self) {
+        let Self {
+            stored,
+            retracted,
+            acts,
+            imports,
+            refusals,
+        } = other;
+        self.stored.extend(stored);
+        self.retracted.extend(retracted);
+        self.acts.extend(acts);
+        self.imports.extend(imports);
+        for (refusal, count) in refusals.0 {
+            *self.refusals.0.entry(refusal).or_default() += count;
+        }
+    }
+
+    /// What was acknowledged and is not stored; what is stored, and by whom nobody knows; what was taken back and still
+    /// counts. In words, none where all is well.
+    pub fn differences(&self, stored: &[StoredFeedback]) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut ids: BTreeMap<&str, &StoredFeedback> = BTreeMap::new();
+        let mut requests = BTreeSet::new();
+        for feedback in stored {
+            ids.insert(&feedback.feedback_id, feedback);
+            if !requests.insert(&feedback.request_id) {
+                found.push(format!("request {} is stored twice", feedback.request_id));
+            }
+            if !self.stored.contains_key(&feedback.feedback_id) {
+                found.push(format!(
+                    "{} ({}) is stored, but was never acknowledged",
+                    feedback.feedback_id, feedback.request_id
+                ));
+            }
+        }
+        for (id, request) in &self.stored {
+            match ids.get(id.as_str()) {
+                None => found.push(format!("{id} ({request}) was acknowledged and is lost")),
+                Some(feedback) if feedback.request_id != *request => found.push(format!(
+                    "{id} was acknowledged to request {request}, and is stored of {}",
+                    feedback.request_id
+                )),
+                Some(feedback) if feedback.retracted_at.is_some() != self.retracted.contains(id) => {
+                    found.push(format!("{id}: taken back and acknowledged differ"));
+                }
+                Some(_) => {}
+            }
+        }
+        found
+    }
+
+    /// What of it is in a database that lost its tail: the rest was lost with it.
+    #[must_use]
+    pub fn kept_by(&self, stored: &[StoredFeedback], head: i64) -> Self {
+        let kept: BTreeMap<&str, &StoredFeedback> = stored
+            .iter()
+            .map(|feedback| (feedback.feedback_id.as_str(), feedback))
+            .collect();
+        let is_kept = |id: &String| kept.contains_key(id.as_str());
+        Self {
+            stored: self
+                .stored
+                .clone()
+                .into_iter()
+                .filter(|(id, _)| is_kept(id))
+                .collect(),
+            retracted: self
+                .retracted
+                .iter()
+                .filter(|id| {
+                    kept.get(id.as_str())
+                        .is_some_and(|feedback| feedback.retracted_at.is_some())
+                })
+                .cloned()
+                .collect(),
+            acts: self
+                .acts
+                .iter()
+                .filter(|act| act.revision <= head)
+                .cloned()
+                .collect(),
+            imports: self
+                .imports
+                .iter()
+                .filter(|(_, last)| *last <= head)
+                .copied()
+                .collect(),
+            refusals: self.refusals.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn feedback(id: &str, request: &str, retracted: bool) -> StoredFeedback {
+        StoredFeedback {
+            feedback_id: id.into(),
+            request_id: request.into(),
+            retracted_at: retracted.then(prost_types::Timestamp::default),
+            ..StoredFeedback::default()
+        }
+    }
+
+    #[test]
+    fn what_is_lost_invented_doubled_or_not_taken_back_is_found() {
+        let record = Record {
+            stored: BTreeMap::from([("a".into(), "1".into()), ("b".into(), "2".into())]),
+            retracted: BTreeSet::from(["b".into()]),
+            ..Record::default()
+        };
+        let whole = [feedback("a", "1", false), feedback("b", "2", true)];
+        assert_eq!(record.differences(&whole), [""; 0]);
+        for (wrong, what) in [
+            (
+                vec![feedback("b", "2", true)],
+                "a (1) was acknowledged and is lost",
+            ),
+            (
+                [whole.to_vec(), vec![feedback("c", "3", false)]].concat(),
+                "c (3) is stored, but",
+            ),
+            (
+                vec![feedback("a", "1", false), feedback("b", "2", false)],
+                "b: taken back",
+            ),
+            (
+                vec![feedback("a", "1", true), feedback("b", "2", true)],
+                "a: taken back",
+            ),
+            (
+                [whole.to_vec(), vec![feedback("c", "1", false)]].concat(),
+                "request 1 is stored twice",
+            ),
+        ] {
+            let found = record.differences(&wrong);
+            assert!(
+                found.iter().any(|found| found.contains(what)),
+                "{what}: {found:?}"
+            );
+        }
+    }
+}

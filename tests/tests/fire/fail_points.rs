@@ -1,0 +1,139 @@
+//! Each service dies between any two steps of the outbox and of promotion: at each of its fail points, under load.
+
+use emend_runtime::{
+    fail_point::{COMPILED_IN, FailPoint},
+    testing::skipped,
+};
+use emend_tests::{
+    faults::{Fleet, Member, Run, bounded, rounds},
+    load::Plan,
+};
+
+/// Which service is to die.
+#[derive(Debug, Clone, Copy)]
+enum Victim {
+    Feedback,
+    Learning,
+}
+
+impl Victim {
+    fn of(self, run: &mut Run) -> &mut Member {
+        match self {
+            Self::Feedback => &mut run.fleet.feedback[0],
+            Self::Learning => &mut run.fleet.learning[0],
+        }
+    }
+}
+
+/// Walks the points; the process that comes up after a death is the one that dies at the next.
+async fn dies_at_each(name: &str, fleet: Fleet, victim: Victim, points: Vec<FailPoint>) {
+    let plan = Plan {
+        importers: usize::from(matches!(victim, Victim::Learning)),
+        ..Plan::default()
+    };
+    let mut run = Run::begin_with(name, fleet, plan).await;
+    for round in 0..rounds(1, 5) {
+        for point in &points {
+            let mut passing = 1 + run.dice.below(if round == 0 { 2 } else { 20 });
+            if *point == feedback_svc::fail_points::EVENTS_CLAIMED {
+                leave_events_in_the_outbox(&mut run).await;
+                passing = 1;
+            }
+            let member = victim.of(&mut run);
+            if member.is_running() {
+                member.kill().await;
+            }
+            member.start_to_die_at(*point, passing).await;
+            run.fleet.start_all().await;
+            // It fails where a point is never passed.
+            victim.of(&mut run).dies(*point).await;
+        }
+    }
+    run.fleet.start_all().await;
+    run.goes_on().await;
+    run.ends_well().await;
+}
+
+/// Sees to it that feedback-svc finds events to claim when it starts: nothing is claimed that a replica itself took on.
+async fn leave_events_in_the_outbox(run: &mut Run) {
+    run.fleet.start_all().await;
+    run.fleet.learning[0].kill().await;
+    run.goes_on().await;
+    run.fleet.feedback[0].stop().await;
+}
+
+fn can_be_armed() -> bool {
+    if !COMPILED_IN {
+        skipped("fail points are in unoptimised builds only");
+    }
+    COMPILED_IN
+}
+
+fn on_postgresql(points: &[FailPoint], never_there: &[FailPoint]) -> Vec<FailPoint> {
+    points
+        .iter()
+        .copied()
+        .filter(|point| !never_there.contains(point))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn feedback_svc_may_die_between_any_two_steps_on_sqlite() {
+    bounded(async {
+        if can_be_armed() {
+            let points = feedback_svc::fail_points::ALL.to_vec();
+            dies_at_each(
+                "points-feedback-sqlite",
+                Fleet::sqlite().await,
+                Victim::Feedback,
+                points,
+            )
+            .await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn feedback_svc_may_die_between_any_two_steps_on_postgresql() {
+    bounded(async {
+        if can_be_armed()
+            && let Some(fleet) = Fleet::postgres(1, 1).await
+        {
+            use feedback_svc::fail_points::{ALL, ON_SQLITE_ONLY};
+            let points = on_postgresql(&ALL, &ON_SQLITE_ONLY);
+            dies_at_each("points-feedback-postgres", fleet, Victim::Feedback, points).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn learning_svc_may_die_between_any_two_steps_on_sqlite() {
+    bounded(async {
+        if can_be_armed() {
+            let points = learning_svc::fail_points::ALL.to_vec();
+            dies_at_each(
+                "points-learning-sqlite",
+                Fleet::sqlite().await,
+                Victim::Learning,
+                points,
+            )
+            .await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn learning_svc_may_die_between_any_two_steps_on_postgresql() {
+    bounded(async {
+        if can_be_armed()
+            && let Some(fleet) = Fleet::postgres(1, 1).await
+        {
+            let points = learning_svc::fail_points::ALL.to_vec();
+            dies_at_each("points-learning-postgres", fleet, Victim::Learning, points).await;
+        }
+    })
+    .await;
+}

@@ -1,0 +1,89 @@
+//! PostgreSQL restarted and killed under load, and a standby that takes over without the last seconds.
+
+use emend_tests::{
+    faults::{Fleet, Run, Server, Storage, bounded, rounds},
+    harness::{Gateway, NAMESPACE},
+};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_is_restarted_or_killed_loses_nothing() {
+    bounded(async {
+        let Some(mut server) = Server::start().await else {
+            return;
+        };
+        let fleet = Fleet::start(Storage::Own(server.url()), 2, 2).await;
+        let run = Run::begin("postgres", fleet).await;
+        for round in 0..rounds(4, 50) {
+            run.goes_on().await;
+            // Each in short runs, too.
+            if round % 2 == 0 {
+                server.stop().await;
+            } else {
+                server.kill().await;
+            }
+            run.load().is_refused_by(1 + run.dice.below(10)).await;
+            server.start_again().await;
+        }
+        run.goes_on().await;
+        run.ends_well().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_standby_that_takes_over_without_the_last_seconds_is_found_out() {
+    bounded(async {
+        let Some(mut server) = Server::start().await else {
+            return;
+        };
+        let fleet = Fleet::start(Storage::Own(server.url()), 1, 2).await;
+        let replication = Gateway::open().await;
+        let mut run = Run::begin("standby", fleet).await;
+        for _ in 0..rounds(1, 10) {
+            let standby = server.standby(&replication).await;
+            run.goes_on().await;
+            run.stop_load().await;
+            server.is_followed_by(&standby).await;
+            let kept = run.record.clone();
+            replication.close();
+
+            // What is acknowledged from here on is lost with the primary.
+            run.start_load();
+            run.load().goes_on_by(60).await;
+            run.stop_load().await;
+            let feedback = run.fleet.feedback_clients().remove(0);
+            feedback.all_delivered(NAMESPACE).await;
+            let head = run.fleet.learning_clients()[0].head().await;
+            for node in &run.nodes {
+                node.until(head).await;
+            }
+            server.kill().await;
+            server.promote(standby).await;
+
+            // It holds what it had been sent, all of that, and the nodes find out that it is less than they have seen.
+            let stored = run.fleet.storage.stored();
+            let now = stored.head().await;
+            assert!(now < head, "revisions {now} to {head} are lost");
+            let feedback = run.fleet.feedback_clients().remove(0);
+            let listed = feedback.all_delivered(NAMESPACE).await;
+            assert_eq!(
+                kept.differences(&listed),
+                [""; 0],
+                "what was there before the cut is there"
+            );
+            let lost = run.record.differences(&listed);
+            assert!(!lost.is_empty(), "what came after it is lost");
+            assert!(
+                lost.iter()
+                    .all(|lost| lost.contains("is lost") || lost.contains("taken back")),
+                "{lost:?}"
+            );
+            run.record = kept;
+            run.recorders.clear();
+            run.start_load();
+        }
+        run.goes_on().await;
+        run.ends_well().await;
+    })
+    .await;
+}

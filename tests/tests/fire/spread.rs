@@ -1,0 +1,52 @@
+//! One of three learning-svc replicas killed, with many streams spread over them: all go on at the others.
+
+use std::{process, time::Duration};
+
+use emend_tests::{
+    faults::{Fleet, Run, bounded, rounds},
+    harness::{node::Node, process::run as run_to_its_end},
+    load::Plan,
+};
+use tokio::process::Command;
+
+/// So many sockets and more are open at once, here and in the services.
+const OPEN_FILES: &str = "20000";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_streams_of_a_killed_replica_go_on_at_the_others() {
+    bounded(async {
+        let streams = rounds(300, 3_000);
+        if streams > 300 {
+            let mut raise = Command::new("prlimit");
+            raise.args([
+                "--pid",
+                &process::id().to_string(),
+                &format!("--nofile={OPEN_FILES}"),
+            ]);
+            run_to_its_end("prlimit", raise).await.unwrap();
+        }
+        let Some(fleet) = Fleet::postgres(1, 3).await else {
+            return;
+        };
+        let plan = Plan {
+            reporters: 2,
+            pause: Duration::from_millis(60),
+            ..Plan::default()
+        };
+        let mut run = Run::begin_with("spread", fleet, plan).await;
+        for index in 0..streams {
+            let front = run.fleet.learning[index % 3].front.address();
+            run.nodes
+                .push(Node::start(front, &format!("spread-{index}")).await);
+        }
+        run.load().goes_on_by(20).await;
+        let victim = run.dice.below(3);
+        run.fleet.learning[victim].kill().await;
+        // As a balancer does that has noticed.
+        let other = run.fleet.learning[(victim + 1) % 3].front.address();
+        run.fleet.learning[victim].front.lead_to(other);
+        run.load().goes_on_by(20).await;
+        run.ends_well().await;
+    })
+    .await;
+}
