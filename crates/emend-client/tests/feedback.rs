@@ -78,6 +78,7 @@ impl FeedbackService for Fake {
             Ok(feedback) => BatchSubmitFeedbackResult {
                 status: None,
                 feedback: Some(feedback),
+                ..BatchSubmitFeedbackResult::default()
             },
             Err(status) => BatchSubmitFeedbackResult {
                 status: Some(ItemStatus {
@@ -85,7 +86,7 @@ impl FeedbackService for Fake {
                     message: status.message().into(),
                     details: Vec::new(),
                 }),
-                feedback: None,
+                ..BatchSubmitFeedbackResult::default()
             },
         };
         let results = request.into_inner().requests.into_iter().map(result).collect();

@@ -359,7 +359,7 @@ impl Member {
 
     /// A path as this process sees it, which may have mounts of its own.
     pub fn sees(&mut self, path: &Path) -> PathBuf {
-        let id = self.process().id().expect("it runs");
+        let id = self.process().id();
         let relative = path.strip_prefix("/").expect("an absolute path");
         Path::new("/proc")
             .join(id.to_string())

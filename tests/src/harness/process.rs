@@ -146,11 +146,6 @@ impl Process {
         self.child.try_wait().expect("the system knows its processes")
     }
 
-    /// Its number, while it runs.
-    pub fn id(&self) -> Option<u32> {
-        self.child.id()
-    }
-
     /// Waits until it is ready, by its health service.
     pub async fn ready(&mut self, address: impl fmt::Display, service: &str) {
         let health = HealthClient::new(channel(&address));

@@ -162,9 +162,7 @@ fn list_revisions(request: &pb::ListRevisionsRequest) {
         page_token: String::new(),
     };
     let query = resources::query(&again);
-    again.page_token = before
-        .map(|before| page::number_token(query, before.0))
-        .unwrap_or_default();
+    again.page_token = before.token(query);
     same(resources::list(&again, query), &list);
 }
 

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use emend_core::{Ballot, Candidate, CandidateId, Policy, contest::Tally};
+use emend_core::{Ballot, Candidate, CandidateId, Policy, ballots::Tally};
 use emend_runtime::audit::Findings;
 use jiff::Timestamp;
 
@@ -99,7 +99,7 @@ impl<'a> Recount<'a> {
                 );
             }
             // Decayed votes were counted at a time that is not kept.
-            let net = tally.net(candidate.id, &candidates);
+            let net = tally.standings(&candidates).net(candidate.id);
             if policy.half_life.is_none() && candidate.net != net {
                 findings.add(
                     CANDIDATE_VOTES,

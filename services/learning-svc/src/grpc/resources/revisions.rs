@@ -12,7 +12,7 @@ use crate::store::decisions::RevisionRecord;
 
 /// Where a page begins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// With the newest revision below this one; none: with the newest of all.
     pub(super) before: Option<Revision>,
     /// So many of its changes were on the pages before.
@@ -41,10 +41,14 @@ impl Place {
             .ok_or_else(|| Invalid::new("is not a token of this list"))
     }
 
-    fn token(before: i64, skipped: usize, query: QueryHash) -> String {
-        let mut position = before.to_le_bytes().to_vec();
-        if skipped > 0 {
-            let skipped = i64::try_from(skipped).unwrap_or(i64::MAX);
+    /// What names it; empty where it is the newest of all.
+    pub(crate) fn token(self, query: QueryHash) -> String {
+        let Some(before) = self.before else {
+            return String::new();
+        };
+        let mut position = before.0.to_le_bytes().to_vec();
+        if self.skipped > 0 {
+            let skipped = i64::try_from(self.skipped).unwrap_or(i64::MAX);
             position.extend_from_slice(&skipped.to_le_bytes());
         }
         page::token(query, &position)
@@ -67,8 +71,11 @@ pub(super) fn page(
             first.changes_continue = was_cut;
         }
         if first.changes_continue {
-            let skipped = place.skipped + first.changes.len();
-            let next_page_token = Place::token(first.revision + 1, skipped, query);
+            let rest = Place {
+                before: Some(Revision(first.revision + 1)),
+                skipped: place.skipped + first.changes.len(),
+            };
+            let next_page_token = rest.token(query);
             revisions.truncate(1);
             return pb::ListRevisionsResponse {
                 revisions,
@@ -79,7 +86,11 @@ pub(super) fn page(
     let (revisions, was_cut) = page::cut(revisions);
     let last = revisions.last().filter(|_| more || was_cut);
     let next_page_token = last
-        .map(|last| Place::token(last.revision, 0, query))
+        .map(|last| Place {
+            before: Some(Revision(last.revision)),
+            skipped: 0,
+        })
+        .map(|next| next.token(query))
         .unwrap_or_default();
     pb::ListRevisionsResponse {
         revisions,
