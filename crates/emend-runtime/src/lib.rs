@@ -30,6 +30,8 @@ pub mod status;
 #[cfg(feature = "server")]
 pub mod caller;
 #[cfg(feature = "server")]
+mod connection;
+#[cfg(feature = "server")]
 pub mod deadline;
 #[cfg(feature = "server")]
 pub mod health;

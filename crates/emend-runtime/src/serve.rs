@@ -12,11 +12,10 @@
 
 use std::{
     convert::Infallible,
-    future::Future,
+    future::poll_fn,
     io,
     net::SocketAddr,
     pin::{Pin, pin},
-    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -39,6 +38,7 @@ use tower::{Layer as _, Service, ServiceExt as _};
 
 use crate::{
     caller::{Anonymous, AnonymousLayer},
+    connection::{Part, Parts, Streams},
     deadline::{DeadlineLayer, Deadlines},
     entropy::Entropy,
     health::{self, Readiness},
@@ -143,7 +143,6 @@ fn with_reflection(routes: Routes, names: &[&'static str]) -> io::Result<Routes>
 }
 
 async fn accept(listener: TcpListener, stack: Stack, lifecycle: Lifecycle) {
-    let http = Arc::new(http(&lifecycle));
     loop {
         let accepted = tokio::select! {
             biased;
@@ -155,13 +154,7 @@ async fn accept(listener: TcpListener, stack: Stack, lifecycle: Lifecycle) {
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%peer, %error, "TCP_NODELAY refused");
                 }
-                lifecycle.spawn_owned(connection(
-                    stream,
-                    peer,
-                    stack.clone(),
-                    Arc::clone(&http),
-                    lifecycle.clone(),
-                ));
+                lifecycle.spawn_owned(connection(stream, peer, stack.clone(), lifecycle.clone()));
             }
             // One client that is gone again concerns nobody; a lack of descriptors passes when connections end.
             Err(error) => {
@@ -172,8 +165,8 @@ async fn accept(listener: TcpListener, stack: Stack, lifecycle: Lifecycle) {
     }
 }
 
-fn http(lifecycle: &Lifecycle) -> Builder<Owned> {
-    let mut builder = Builder::new(Owned(lifecycle.clone()));
+fn http(streams: Streams) -> Builder<Streams> {
+    let mut builder = Builder::new(streams);
     // HTTP/1 is let in only as far as the first bytes: telling the two apart is what lets a connection that has not said
     // anything yet be ended softly.
     builder
@@ -191,13 +184,7 @@ fn http(lifecycle: &Lifecycle) -> Builder<Owned> {
 }
 
 /// Serves one connection to its end, or until the hard token.
-async fn connection(
-    stream: TcpStream,
-    peer: SocketAddr,
-    stack: Stack,
-    http: Arc<Builder<Owned>>,
-    lifecycle: Lifecycle,
-) {
+async fn connection(stream: TcpStream, peer: SocketAddr, stack: Stack, lifecycle: Lifecycle) {
     let info = TcpConnectInfo {
         local_addr: stream.local_addr().ok(),
         remote_addr: Some(peer),
@@ -207,39 +194,36 @@ async fn connection(
         request.map(Body::new)
     });
     let io = TokioIo::new(Prefaced::new(stream, lifecycle.soft()));
-    let mut served = pin!(http.serve_connection(io, TowerToHyperService::new(service)));
+    let parts = Parts::new();
+    let mut served = pin!(
+        http(parts.executor(lifecycle.clone()))
+            .serve_connection(io, TowerToHyperService::new(service))
+            .into_owned()
+    );
+    let mut soft = pin!(lifecycle.soft().cancelled());
+    let mut hard = pin!(lifecycle.hard().cancelled());
     let mut draining = false;
-    loop {
-        tokio::select! {
-            biased;
-            () = lifecycle.hard().cancelled() => {
-                tracing::debug!(%peer, "closed by the hard deadline");
-                return;
-            }
-            ended = served.as_mut() => {
-                if let Err(error) = ended {
-                    tracing::debug!(%peer, error, "connection ended with an error");
+    let ended = poll_fn(|cx| {
+        parts.poll(cx, |part, cx| match part {
+            Part::Connection => served.as_mut().poll(cx).map(Some),
+            Part::End | Part::Stream => {
+                if hard.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(None);
                 }
-                return;
+                if !draining && soft.as_mut().poll(cx).is_ready() {
+                    draining = true;
+                    served.as_mut().graceful_shutdown();
+                    parts.wake(Part::Connection);
+                }
+                Poll::Pending
             }
-            () = lifecycle.soft().cancelled(), if !draining => {
-                draining = true;
-                served.as_mut().graceful_shutdown();
-            }
-        }
-    }
-}
-
-/// Runs what hyper runs beside a connection, its streams, in the scope that owns the connection.
-#[derive(Clone)]
-struct Owned(Lifecycle);
-
-impl<F> hyper::rt::Executor<F> for Owned
-where
-    F: Future<Output = ()> + Send + 'static,
-{
-    fn execute(&self, task: F) {
-        self.0.spawn_owned(task);
+        })
+    })
+    .await;
+    match ended {
+        None => tracing::debug!(%peer, "closed by the hard deadline"),
+        Some(Err(error)) => tracing::debug!(%peer, error, "connection ended with an error"),
+        Some(Ok(())) => {}
     }
 }
 
