@@ -212,7 +212,6 @@ mod tests {
         sync::atomic::AtomicUsize,
     };
 
-    use futures::task::noop_waker;
     use hyper::rt::Executor as _;
     use tokio::sync::Notify;
 
@@ -325,10 +324,10 @@ mod tests {
         let parts = Parts::new();
         let streams = parts.executor(Lifecycle::new());
         let (own, executor) = (Arc::clone(&held), streams.clone());
-        let mut waker = noop_waker();
+        let mut kept = None;
         streams.execute(poll_fn(move |cx| {
             let _held = (&own, &executor);
-            waker = cx.waker().clone();
+            kept.get_or_insert_with(|| cx.waker().clone());
             Poll::<()>::Pending
         }));
         poll(&parts, &mut Context::from_waker(Waker::noop()));
