@@ -1,7 +1,10 @@
-//! Durable submissions a second: through feedback-svc, whose concurrent submissions share a commit, beside one
-//! transaction each straight to the same kind of database in the same run. Each answered submission is on disk.
+//! Durable submissions a second: through feedback-svc, whose concurrent submissions share a commit, beside two peers on the
+//! same kind of database in the same run: the same service over the same gRPC with one transaction for each submission,
+//! and the least that one transaction each can be, without a service around it. Each answered submission is on disk.
+//!
+//! What sharing a commit is worth hangs on what a commit costs, so the cost of one synced write is measured beside it.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{fs::File, os::unix::fs::FileExt as _, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
 use emend_proto::{
@@ -9,10 +12,18 @@ use emend_proto::{
     feedback::v1::{SubmitFeedbackRequest, feedback_service_client::FeedbackServiceClient},
 };
 use emend_runtime::{Entropy, Lifecycle, SystemClock, database::DatabaseUrl};
-use feedback_svc::{Config, Environment};
+use feedback_svc::{CommitConfig, Config, Environment};
 use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::{net::TcpListener, task::JoinSet, time::Instant};
 use tonic::transport::Channel;
+
+/// Synced writes that are measured.
+const SYNCED_WRITES: u64 = 200;
+/// What a synced write costs on a disk that has to write, at least, in microseconds: what is faster is acknowledged from
+/// memory.
+const REAL_DISK_US: f64 = 20.0;
+/// Connections of what commits one transaction each on PostgreSQL, where the server groups commits by itself.
+const CONNECTIONS: u64 = 16;
 
 /// Durable submissions a second, beside one transaction each.
 #[derive(Debug, clap::Args)]
@@ -28,59 +39,126 @@ pub(crate) struct Submit {
     postgres: Option<String>,
 }
 
+/// How long each took.
+struct Took {
+    grouped: Duration,
+    one_by_one: Duration,
+    lean: Duration,
+}
+
 pub(crate) fn run(options: &Submit) -> Result<()> {
     tokio::runtime::Runtime::new()?.block_on(async {
         let directory = tempfile::tempdir().context("a temporary directory")?;
-        let emend = ours(options, DatabaseUrl::sqlite(directory.path().join("feedback.db"))).await?;
-        let peer = sqlite_one_by_one(options, &directory.path().join("peer.db")).await?;
-        report("SQLite", options, emend, peer);
+        let micros = synced_write(&directory.path().join("synced"))?;
+        println!(
+            "one synced write of 4 KiB: {micros:.0} µs{}",
+            if micros < REAL_DISK_US {
+                ", nearly free: this disk does not wait for anything, so sharing a commit is worth less here than elsewhere"
+            } else {
+                ""
+            }
+        );
+        let sqlite = |name: &str| DatabaseUrl::sqlite(directory.path().join(name));
+        let took = Took {
+            grouped: through_service(options, &sqlite("grouped.db"), 1, CommitConfig::default()).await?,
+            one_by_one: through_service(options, &sqlite("one.db"), 1, groups_of_one()).await?,
+            lean: sqlite_one_by_one(options, &directory.path().join("lean.db")).await?,
+        };
+        report("SQLite", options, &took);
         if let Some(url) = &options.postgres {
-            let emend = ours(options, url.parse()?).await?;
-            let peer = postgres_one_by_one(options, url).await?;
-            report("PostgreSQL", options, emend, peer);
+            let database: DatabaseUrl = url.parse()?;
+            let took = Took {
+                grouped: through_service(options, &database, 1, CommitConfig::default()).await?,
+                // A service commits one by one on one connection, so there are as many as the lean peer has connections.
+                one_by_one: through_service(options, &database, CONNECTIONS, groups_of_one()).await?,
+                lean: postgres_one_by_one(options, url).await?,
+            };
+            report("PostgreSQL", options, &took);
         }
         Ok(())
     })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts far below 2^53")]
-fn report(database: &str, options: &Submit, emend: Duration, peer: Duration) {
+fn report(database: &str, options: &Submit, took: &Took) {
     let rate = |took: Duration| options.submissions as f64 / took.as_secs_f64();
+    let grouped = rate(took.grouped);
     println!(
-        "{database}: {:.0} submissions/s through feedback-svc over gRPC, {:.0}/s in one transaction each: ratio {:.1} \
-         ({} submissions, {} under way at once)",
-        rate(emend),
-        rate(peer),
-        rate(emend) / rate(peer),
-        options.submissions,
-        options.concurrency,
+        "{database}: {grouped:.0} submissions/s through feedback-svc over gRPC ({} submissions, {} under way at once)",
+        options.submissions, options.concurrency,
     );
+    for (peer, took) in [
+        ("through the same with one transaction each", took.one_by_one),
+        ("in one lean transaction each, with no service", took.lean),
+    ] {
+        println!("{:>8.0}/s {peer}: ratio {:.1}", rate(took), grouped / rate(took));
+    }
 }
 
-/// Through the service, over a real socket.
-async fn ours(options: &Submit, database: DatabaseUrl) -> Result<Duration> {
+/// The median time of a write that waits for the disk, in microseconds.
+fn synced_write(path: &Path) -> Result<f64> {
+    let file = File::create(path)?;
+    let mut micros = Vec::new();
+    for number in 0..SYNCED_WRITES {
+        let began = Instant::now();
+        file.write_all_at(&[1; 4096], number * 4096)?;
+        file.sync_data()?;
+        micros.push(began.elapsed().as_secs_f64() * 1e6);
+    }
+    micros.sort_by(f64::total_cmp);
+    micros.get(micros.len() / 2).copied().context("a figure")
+}
+
+/// As many transactions as submissions.
+fn groups_of_one() -> CommitConfig {
+    CommitConfig {
+        group_items: 1,
+        ..CommitConfig::default()
+    }
+}
+
+/// Through the service, over real sockets; `replicas` of it share the database and the clients.
+async fn through_service(
+    options: &Submit,
+    database: &DatabaseUrl,
+    replicas: u64,
+    commit: CommitConfig,
+) -> Result<Duration> {
+    // Request ids are not to be known already from another run on the same database.
+    let run = Entropy::system().uuid_v4().to_string();
     let lifecycle = Lifecycle::new();
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    // Nobody listens there: delivery waits, as when learning-svc is away.
-    let config = Config::new(database, "127.0.0.1:9".parse()?);
-    let environment = Environment {
-        lifecycle: lifecycle.clone(),
-        clock: SystemClock::shared(),
-        entropy: Entropy::system(),
-    };
-    let handle = feedback_svc::start(config, listener, environment).await?;
-    let channel = Channel::from_shared(format!("http://{}", handle.address()))?
-        .connect()
-        .await?;
+    let mut handles = Vec::new();
+    let mut channels = Vec::new();
+    for _ in 0..replicas {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        // Nobody listens there: delivery waits, as when learning-svc is away.
+        let config = Config {
+            commit,
+            ..Config::new(database.clone(), "127.0.0.1:9".parse()?)
+        };
+        let environment = Environment {
+            lifecycle: lifecycle.clone(),
+            clock: SystemClock::shared(),
+            entropy: Entropy::system(),
+        };
+        let handle = feedback_svc::start(config, listener, environment).await?;
+        channels.push(
+            Channel::from_shared(format!("http://{}", handle.address()))?
+                .connect()
+                .await?,
+        );
+        handles.push(handle);
+    }
     let clients = options.concurrency;
     let began = Instant::now();
     let mut tasks = JoinSet::new();
-    for client in 0..clients {
+    for (client, channel) in (0..clients).zip(channels.iter().cycle()) {
         let mut feedback = FeedbackServiceClient::new(channel.clone());
         let share = (client..options.submissions).step_by(usize::try_from(clients)?);
+        let run = run.clone();
         tasks.spawn(async move {
             for number in share {
-                feedback.submit_feedback(request(number)).await?;
+                feedback.submit_feedback(request(&run, number)).await?;
             }
             anyhow::Ok(())
         });
@@ -89,13 +167,15 @@ async fn ours(options: &Submit, database: DatabaseUrl) -> Result<Duration> {
         done??;
     }
     let took = began.elapsed();
-    handle.shutdown(Duration::from_secs(5)).await;
+    for handle in handles {
+        handle.shutdown(Duration::from_secs(5)).await;
+    }
     Ok(took)
 }
 
-fn request(number: u64) -> SubmitFeedbackRequest {
+fn request(run: &str, number: u64) -> SubmitFeedbackRequest {
     SubmitFeedbackRequest {
-        request_id: format!("bench-{number}"),
+        request_id: format!("{run}-{number}"),
         namespace: "bench".into(),
         reporter: Some(Reporter {
             id: format!("reporter-{}", number % 1000),
@@ -147,10 +227,10 @@ async fn sqlite_one_by_one(options: &Submit, path: &Path) -> Result<Duration> {
     Ok(began.elapsed())
 }
 
-/// The same on PostgreSQL, over 16 connections, where the server groups commits by itself.
+/// The same on PostgreSQL, over several connections.
 async fn postgres_one_by_one(options: &Submit, url: &str) -> Result<Duration> {
     let pool = sqlx::postgres::PgPoolOptions::new()
-        .max_connections(16)
+        .max_connections(u32::try_from(CONNECTIONS)?)
         .connect(url)
         .await?;
     for table in PEER_TABLES {
@@ -159,9 +239,9 @@ async fn postgres_one_by_one(options: &Submit, url: &str) -> Result<Duration> {
     let pool = Arc::new(pool);
     let began = Instant::now();
     let mut tasks = JoinSet::new();
-    for client in 0..16 {
+    for client in 0..CONNECTIONS {
         let pool = Arc::clone(&pool);
-        let share = (client..options.submissions).step_by(16);
+        let share = (client..options.submissions).step_by(usize::try_from(CONNECTIONS)?);
         tasks.spawn(async move {
             for number in share {
                 let mut transaction = pool.begin().await?;

@@ -38,6 +38,8 @@ mod awaited;
 #[cfg(feature = "server")]
 pub mod caller;
 #[cfg(feature = "server")]
+mod connection;
+#[cfg(feature = "server")]
 pub mod deadline;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;

@@ -12,11 +12,10 @@
 
 use std::{
     convert::Infallible,
-    future::Future,
+    future::poll_fn,
     io,
     net::SocketAddr,
     pin::{Pin, pin},
-    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -41,6 +40,7 @@ use crate::{
     admission::{Admission, AdmissionLayer},
     awaited::Awaited,
     caller::{Anonymous, AnonymousLayer},
+    connection::{Part, Parts, Streams},
     deadline::{DeadlineLayer, Deadlines},
     entropy::Entropy,
     health::{self, Readiness},
@@ -159,10 +159,9 @@ impl Server {
         let routes = with_reflection(routes, &self.names)?.prepare();
         let admitted = AdmissionLayer::new(self.max_calls, &self.streams).layer(DeadlineLayer.layer(routes));
         let stack = AnonymousLayer.layer(TraceLayer::new(self.entropy).layer(admitted));
-        let http = http(lifecycle, self.keep_alive);
         lifecycle.spawn(
             "accept connections",
-            accept(listener, stack, http, lifecycle.clone()),
+            accept(listener, stack, self.keep_alive, lifecycle.clone()),
         );
         Ok(address)
     }
@@ -195,8 +194,7 @@ fn with_reflection(routes: Routes, names: &[&'static str]) -> io::Result<Routes>
         ))
 }
 
-async fn accept(listener: TcpListener, stack: Stack, http: Builder<Owned>, lifecycle: Lifecycle) {
-    let http = Arc::new(http);
+async fn accept(listener: TcpListener, stack: Stack, keep_alive: KeepAlive, lifecycle: Lifecycle) {
     loop {
         let accepted = tokio::select! {
             biased;
@@ -212,7 +210,7 @@ async fn accept(listener: TcpListener, stack: Stack, http: Builder<Owned>, lifec
                     stream,
                     peer,
                     stack.clone(),
-                    Arc::clone(&http),
+                    keep_alive,
                     lifecycle.clone(),
                 ));
             }
@@ -225,8 +223,8 @@ async fn accept(listener: TcpListener, stack: Stack, http: Builder<Owned>, lifec
     }
 }
 
-fn http(lifecycle: &Lifecycle, keep_alive: KeepAlive) -> Builder<Owned> {
-    let mut builder = Builder::new(Owned(lifecycle.clone()));
+fn http(streams: Streams, keep_alive: KeepAlive) -> Builder<Streams> {
+    let mut builder = Builder::new(streams);
     // HTTP/1 is let in only as far as the first bytes: telling the two apart is what lets a connection that has not said
     // anything yet be ended softly.
     builder
@@ -248,7 +246,7 @@ async fn connection(
     stream: TcpStream,
     peer: SocketAddr,
     stack: Stack,
-    http: Arc<Builder<Owned>>,
+    keep_alive: KeepAlive,
     lifecycle: Lifecycle,
 ) {
     let info = TcpConnectInfo {
@@ -261,39 +259,36 @@ async fn connection(
         request.map(|body| Body::new(Awaited::new(body, soft.clone())))
     });
     let io = TokioIo::new(Prefaced::new(stream, lifecycle.soft()));
-    let mut served = pin!(http.serve_connection(io, TowerToHyperService::new(service)));
+    let parts = Parts::new();
+    let mut served = pin!(
+        http(parts.executor(lifecycle.clone()), keep_alive)
+            .serve_connection(io, TowerToHyperService::new(service))
+            .into_owned()
+    );
+    let mut soft = pin!(lifecycle.soft().cancelled());
+    let mut hard = pin!(lifecycle.hard().cancelled());
     let mut draining = false;
-    loop {
-        tokio::select! {
-            biased;
-            () = lifecycle.hard().cancelled() => {
-                tracing::debug!(%peer, "closed by the hard deadline");
-                return;
-            }
-            ended = served.as_mut() => {
-                if let Err(error) = ended {
-                    tracing::debug!(%peer, error, "connection ended with an error");
+    let ended = poll_fn(|cx| {
+        parts.poll(cx, |part, cx| match part {
+            Part::Connection => served.as_mut().poll(cx).map(Some),
+            Part::End | Part::Stream => {
+                if hard.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(None);
                 }
-                return;
+                if !draining && soft.as_mut().poll(cx).is_ready() {
+                    draining = true;
+                    served.as_mut().graceful_shutdown();
+                    parts.wake(Part::Connection);
+                }
+                Poll::Pending
             }
-            () = lifecycle.soft().cancelled(), if !draining => {
-                draining = true;
-                served.as_mut().graceful_shutdown();
-            }
-        }
-    }
-}
-
-/// Runs what hyper runs beside a connection, its streams, in the scope that owns the connection.
-#[derive(Clone)]
-struct Owned(Lifecycle);
-
-impl<F> hyper::rt::Executor<F> for Owned
-where
-    F: Future<Output = ()> + Send + 'static,
-{
-    fn execute(&self, task: F) {
-        self.0.spawn_owned(task);
+        })
+    })
+    .await;
+    match ended {
+        None => tracing::debug!(%peer, "closed by the hard deadline"),
+        Some(Err(error)) => tracing::debug!(%peer, error, "connection ended with an error"),
+        Some(Ok(())) => {}
     }
 }
 

@@ -3,7 +3,7 @@
 //! It must know nothing of what the rows are.
 
 /// Rows of a statement.
-const SIZES: [usize; 4] = [64, 16, 4, 1];
+const SIZES: [usize; 8] = [128, 64, 32, 16, 8, 4, 2, 1];
 
 /// Cuts a slice into pieces, the large ones first.
 pub(super) fn chunks<T>(mut rest: &[T]) -> impl Iterator<Item = &[T]> {
@@ -21,13 +21,13 @@ mod tests {
 
     #[test]
     fn nothing_is_left_out_and_nothing_comes_twice() {
-        for length in [0, 1, 3, 5, 64, 65, 199] {
+        for length in [0, 1, 3, 5, 64, 65, 199, 300] {
             let all: Vec<usize> = (0..length).collect();
             assert_eq!(chunks(&all).collect::<Vec<_>>().concat(), all);
         }
         assert_eq!(
             chunks(&[(); 100]).map(<[()]>::len).collect::<Vec<_>>(),
-            [64, 16, 16, 4]
+            [64, 32, 4]
         );
     }
 }

@@ -120,16 +120,12 @@ impl SqliteStore {
             .zip(columns)
             .map(|(order, columns)| Numbered { order, columns })
             .collect();
-        let fresh = insert_request_ids(&mut transaction, &numbered, now_us).await?;
+        let taken = insert_request_ids(&mut transaction, &numbered, now_us).await?;
         let mut results = Vec::with_capacity(columns.len());
         let mut stored = Vec::with_capacity(columns.len());
         for item in numbered {
             let Columns { request_id, new, .. } = item.columns;
-            if request_id.is_empty() || fresh.contains(&item.order) {
-                let accepted = rows::accepted("feedback", item.order, now_us)?;
-                results.push(Ok(Inserted::Stored(accepted)));
-                stored.push(item);
-            } else {
+            if taken.contains(&item.order) {
                 results.push(
                     match feedback_sql::replay(&mut transaction, new, request_id).await {
                         Ok(replayed) => replayed.ok_or_else(|| {
@@ -141,6 +137,10 @@ impl SqliteStore {
                         Err(error) => return Err(error),
                     },
                 );
+            } else {
+                let accepted = rows::accepted("feedback", item.order, now_us)?;
+                results.push(Ok(Inserted::Stored(accepted)));
+                stored.push(item);
             }
         }
         if stored.is_empty() {
@@ -199,7 +199,7 @@ impl SqliteStore {
     }
 }
 
-/// Takes the request ids that are free; answers with the orders of those who got theirs.
+/// Takes the request ids that are free; answers with the orders of those whose ids were taken already.
 async fn insert_request_ids(
     connection: &mut feedback_sql::Connection,
     numbered: &[Numbered<'_>],
@@ -209,7 +209,7 @@ async fn insert_request_ids(
         .iter()
         .filter(|item| !item.columns.request_id.is_empty())
         .collect();
-    let mut fresh = HashSet::with_capacity(asked.len());
+    let mut taken = HashSet::new();
     for chunk in chunks(&asked) {
         let mut query = QueryBuilder::<Db>::new(
             "INSERT INTO request_ids (accept_order, namespace, caller, request_id, request_hash, feedback_id, created_at_us) ",
@@ -223,17 +223,27 @@ async fn insert_request_ids(
                 .push_bind(columns.new.id.0.as_bytes().as_slice())
                 .push_bind(now_us);
         });
-        query.push(" ON CONFLICT (namespace, caller, request_id) DO NOTHING RETURNING accept_order");
-        fresh.extend(
-            query
-                .build_query_scalar::<i64>()
-                .fetch_all(&mut *connection)
-                .await?,
-        );
+        query.push(" ON CONFLICT (namespace, caller, request_id) DO NOTHING");
+        let inserted = query.build().execute(&mut *connection).await?.rows_affected();
+        // To be told each row costs more than to store it, and hardly ever is one missing.
+        if usize::try_from(inserted).is_ok_and(|inserted| inserted < chunk.len()) {
+            let free: HashSet<i64> = sqlx::query_scalar(
+                "SELECT accept_order FROM request_ids WHERE accept_order BETWEEN $1 AND $2",
+            )
+            .bind(chunk.first().map_or(0, |item| item.order))
+            .bind(chunk.last().map_or(0, |item| item.order))
+            .fetch_all(&mut *connection)
+            .await?
+            .into_iter()
+            .collect();
+            let orders = chunk.iter().map(|item| item.order);
+            taken.extend(orders.filter(|order| !free.contains(order)));
+        }
     }
-    Ok(fresh)
+    Ok(taken)
 }
 
+/// All rows of some feedback in one go: each statement on its own would be a way to the connection's thread and back.
 async fn insert_chunk(
     connection: &mut feedback_sql::Connection,
     chunk: &[Numbered<'_>],
@@ -241,11 +251,12 @@ async fn insert_chunk(
     lease: Option<Lease>,
 ) -> Result<(), StoreError> {
     let pending = DeliveryState::Pending.number();
-    let mut ledger = QueryBuilder::<Db>::new(
+    let due_at_us = now_us.saturating_add(lease.map_or(0, |lease| rows::micros(lease.duration)));
+    let mut query = QueryBuilder::<Db>::new(
         "INSERT INTO feedback (accept_order, feedback_id, namespace, caller, request_id, kind, scope, correction,
                                traceparent, received_at_us) ",
     );
-    ledger.push_values(chunk, |mut row, Numbered { order, columns }| {
+    query.push_values(chunk, |mut row, Numbered { order, columns }| {
         row.push_bind(*order)
             .push_bind(columns.new.id.0.as_bytes().as_slice())
             .push_bind(columns.new.submission.namespace.as_str())
@@ -257,12 +268,11 @@ async fn insert_chunk(
             .push_bind(columns.new.traceparent.as_str())
             .push_bind(now_us);
     });
-    ledger.build().execute(&mut *connection).await?;
-    let mut personal = QueryBuilder::<Db>::new(
-        "INSERT INTO feedback_personal (accept_order, namespace, reporter_id, session_id, client, client_key, query_id,
-                                        reason, context, retract_reason) ",
+    query.push(
+        "; INSERT INTO feedback_personal (accept_order, namespace, reporter_id, session_id, client, client_key, query_id,
+                                          reason, context, retract_reason) ",
     );
-    personal.push_values(chunk, |mut row, Numbered { order, columns }| {
+    query.push_values(chunk, |mut row, Numbered { order, columns }| {
         let submission = &columns.new.submission;
         row.push_bind(*order)
             .push_bind(submission.namespace.as_str())
@@ -272,26 +282,14 @@ async fn insert_chunk(
             .push_bind(submission.reporter.client_key.as_str())
             .push_bind(submission.query_id.as_str())
             .push_bind(submission.reason.as_str())
-            .push_bind(columns.context.as_str())
-            .push_bind("");
+            .push_bind(columns.context.as_str());
+        row.push("''");
     });
-    personal.build().execute(&mut *connection).await?;
-    let mut status = QueryBuilder::<Db>::new(
-        "INSERT INTO feedback_status (accept_order, namespace, delivery_state, event_count, outcome_of, retracted_by) ",
+    query.push(
+        "; INSERT INTO outbox (event_id, accept_order, feedback_id, namespace, occurred_at_us, payload, state, due_at_us,
+                               lease_token, event_number, attempts, code, error) ",
     );
-    status.push_values(chunk, |mut row, Numbered { order, columns }| {
-        row.push_bind(*order)
-            .push_bind(columns.new.submission.namespace.as_str())
-            .push_bind(pending);
-        row.push("1, 0, ''");
-    });
-    status.build().execute(&mut *connection).await?;
-    let due_at_us = now_us.saturating_add(lease.map_or(0, |lease| rows::micros(lease.duration)));
-    let mut outbox = QueryBuilder::<Db>::new(
-        "INSERT INTO outbox (event_id, accept_order, feedback_id, namespace, occurred_at_us, payload, state, due_at_us,
-                             lease_token, event_number, attempts, code, error) ",
-    );
-    outbox.push_values(chunk, |mut row, Numbered { order, columns }| {
+    query.push_values(chunk, |mut row, Numbered { order, columns }| {
         let new = columns.new;
         row.push_bind(new.event.id.0.as_bytes().as_slice())
             .push_bind(*order)
@@ -304,7 +302,18 @@ async fn insert_chunk(
             .push_bind(lease.map(|lease| lease.token.0.as_bytes().to_vec()));
         row.push("1, 0, 0, ''");
     });
-    outbox.build().execute(connection).await?;
+    // Nobody else's orders lie between them.
+    query
+        .push(
+            "; INSERT INTO feedback_status (accept_order, namespace, delivery_state, event_count, outcome_of, retracted_by)
+             SELECT accept_order, namespace, ",
+        )
+        .push_bind(pending)
+        .push(", 1, 0, '' FROM feedback WHERE accept_order BETWEEN ")
+        .push_bind(chunk.first().map_or(0, |item| item.order))
+        .push(" AND ")
+        .push_bind(chunk.last().map_or(0, |item| item.order));
+    query.build().execute(connection).await?;
     Ok(())
 }
 

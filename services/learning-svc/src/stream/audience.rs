@@ -7,15 +7,16 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
-        atomic::{AtomicBool, AtomicI64, Ordering},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
     },
 };
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
 use super::{
     batches::Batches,
     filter::{Filter, GroupId},
+    listeners::Listeners,
     state::ReplicaState,
 };
 
@@ -31,7 +32,7 @@ pub struct Audience {
     /// What is encoded for them.
     pub batches: Batches,
     /// Woken when something that the filter covers has changed.
-    pub wake: Arc<Notify>,
+    pub listeners: Listeners,
     /// Nothing that the filter covers changed after this revision.
     quiet_since: AtomicI64,
 }
@@ -61,6 +62,8 @@ pub struct Audiences {
     /// In one order, so that a simulated run is the same each time.
     all: Mutex<BTreeMap<Key, Weak<Audience>>>,
     draining: AtomicBool,
+    /// How many states were published.
+    published: AtomicU64,
 }
 
 impl Default for Audiences {
@@ -69,6 +72,7 @@ impl Default for Audiences {
             state: watch::Sender::new(None),
             all: Mutex::default(),
             draining: AtomicBool::new(false),
+            published: AtomicU64::new(0),
         }
     }
 }
@@ -77,6 +81,12 @@ impl Audiences {
     /// The newest state; none before the first is loaded.
     pub fn state(&self) -> Option<Arc<ReplicaState>> {
         self.state.borrow().clone()
+    }
+
+    /// How many states were published: a state read after this is at least as new. To look at this costs less than to look
+    /// at the state, because nobody is kept from looking at the same time.
+    pub fn published(&self) -> u64 {
+        self.published.load(Ordering::SeqCst)
     }
 
     /// Follows the newest state.
@@ -107,9 +117,10 @@ impl Audiences {
                 }
             }
             self.state.send_replace(Some(state));
+            self.published.fetch_add(1, Ordering::SeqCst);
         }
         for audience in concerned {
-            audience.wake.notify_waiters();
+            audience.listeners.wake_all();
         }
     }
 
@@ -118,7 +129,7 @@ impl Audiences {
         self.draining.store(true, Ordering::SeqCst);
         let all: Vec<_> = self.lock().values().filter_map(Weak::upgrade).collect();
         for audience in all {
-            audience.wake.notify_waiters();
+            audience.listeners.wake_all();
         }
     }
 
@@ -134,7 +145,7 @@ impl Audiences {
             filter_hash: key.0.hash(),
             max_batch_bytes,
             batches: Batches::default(),
-            wake: Arc::default(),
+            listeners: Listeners::default(),
             // No state can be published in between: publishing takes the same lock.
             quiet_since: AtomicI64::new(self.state().map_or(0, |state| state.revision())),
         });

@@ -17,6 +17,7 @@ pub mod audience;
 pub mod batches;
 pub mod encode;
 pub mod filter;
+pub mod listeners;
 pub mod nodes;
 pub mod opening;
 pub mod reads;

@@ -20,7 +20,7 @@ use emend_proto::learning::v1::SnapshotReason;
 use emend_runtime::{Entropy, Error, SharedClock};
 use futures::{Stream, future::BoxFuture};
 use tokio::{
-    sync::{OwnedSemaphorePermit, futures::OwnedNotified},
+    sync::OwnedSemaphorePermit,
     time::{Instant, Sleep, sleep_until},
 };
 
@@ -28,6 +28,7 @@ use super::{
     audience::{Audience, Audiences},
     batches::Batch,
     encode::{self, Encoded},
+    listeners::Listener,
     nodes::OpenStream,
     opening::Start,
     state::ReplicaState,
@@ -108,7 +109,9 @@ pub struct Session {
     phase: Phase,
     /// The state up to which a stream that leaves is still served.
     last: Option<(Farewell, Arc<ReplicaState>)>,
-    woken: Pin<Box<OwnedNotified>>,
+    /// Everything is known that had been published when this was counted.
+    seen: u64,
+    listener: Listener,
     timer: Pin<Box<Sleep>>,
     bookmark_interval: Duration,
     bookmark_at: Instant,
@@ -141,7 +144,8 @@ impl Session {
         let now = Instant::now();
         let ends_at = now + common.max_stream_age.mul_f64(common.entropy.jitter(AGE_JITTER));
         let mut session = Self {
-            woken: Box::pin(Arc::clone(&audience.wake).notified_owned()),
+            seen: 0,
+            listener: audience.listeners.join(),
             timer: Box::pin(sleep_until(ends_at)),
             common,
             audience,
@@ -245,6 +249,12 @@ impl Session {
         {
             self.last = self.common.audiences.state().map(|state| (farewell, state));
         }
+        let now = Instant::now();
+        // Before the state is read: so that is at least as new.
+        let published = self.common.audiences.published();
+        if self.last.is_none() && self.seen == published && now < self.bookmark_at {
+            return None;
+        }
         let state = match &self.last {
             Some((_, state)) => Arc::clone(state),
             None => self.common.audiences.state()?,
@@ -270,6 +280,7 @@ impl Session {
                 match &*batch {
                     Batch::Nothing => self.checked = state.revision(),
                     Batch::Parts(_) => {
+                        self.seen = published;
                         self.phase = Phase::Batch(batch, 0, state.revision());
                         return None;
                     }
@@ -280,7 +291,7 @@ impl Session {
                 }
             }
         }
-        let now = Instant::now();
+        self.seen = published;
         if let Some((farewell, _)) = self.last {
             self.phase = Phase::Leaving(farewell);
         } else if now < self.bookmark_at {
@@ -294,14 +305,6 @@ impl Session {
             &self.audience.filter,
             self.common.clock.now(),
         ))
-    }
-
-    /// Waits for a wake-up; ready when it is worth looking again.
-    fn poll_woken(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        ready!(self.woken.as_mut().poll(cx));
-        // Before the state is read again, so that no wake-up in between is lost.
-        self.woken.set(Arc::clone(&self.audience.wake).notified_owned());
-        Poll::Ready(())
     }
 
     /// Waits for the time of the next bookmark or of the farewell.
@@ -328,6 +331,8 @@ impl Stream for Session {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
+        // Before anything is looked at: whatever is published from here on, or asks for a farewell, wakes.
+        this.listener.listen(cx.waker());
         loop {
             match &mut this.phase {
                 Phase::Resuming => {
@@ -341,11 +346,8 @@ impl Stream for Session {
                 }
                 Phase::Waiting(wanted, place) => {
                     let wanted = *wanted;
-                    if let Poll::Ready(permit) = place.as_mut().poll(cx) {
-                        this.begin_transfer(wanted, permit);
-                    } else {
-                        ready!(this.poll_woken(cx));
-                    }
+                    let permit = ready!(place.as_mut().poll(cx));
+                    this.begin_transfer(wanted, permit);
                 }
                 Phase::Sending(placed) => match (placed.state(), placed.next(&this.audience)) {
                     (Ok(_), Ok(Some(message))) => return Poll::Ready(Some(Ok(message))),
@@ -378,7 +380,7 @@ impl Stream for Session {
                     if let Some(message) = this.follow() {
                         return Poll::Ready(Some(Ok(message)));
                     }
-                    if matches!(this.phase, Phase::Following) && this.poll_woken(cx).is_pending() {
+                    if matches!(this.phase, Phase::Following) {
                         ready!(this.poll_timer(cx));
                     }
                 }
