@@ -157,10 +157,11 @@ async fn a_node_that_differs_from_the_server_heals_itself_and_says_so() {
         .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
         .await;
     at(&node, 1).await;
-    // The server lost a revision and wrote another in its place.
+    // The server lost a revision and wrote others in its place.
     let mut other = Ledger::new("epoch");
     other.commit([(verb_key("set up a csa"), Some(verb("Set up a CSA", "create_csa")))]);
-    stream.send([other.bookmark(1)]).await;
+    other.commit([(verb_key("another"), Some(verb("Another", "create_csa")))]);
+    stream.send([other.bookmark(2)]).await;
     stream.closed().await;
 
     let stream = server.stream().await;
@@ -168,12 +169,16 @@ async fn a_node_that_differs_from_the_server_heals_itself_and_says_so() {
     let staleness = node.view().staleness();
     assert!(staleness.in_doubt);
     assert_eq!(
+        staleness.revision.0, 1,
+        "nobody who waits for 2 is told that it is there"
+    );
+    assert_eq!(
         answer(node.view(), "set up a csa").as_deref(),
         Some("create_isda"),
         "what is held stays in use"
     );
-    stream.send(other.snapshot(1, SnapshotReason::NoCursor, 10)).await;
-    stream.send([other.bookmark(1)]).await;
+    stream.send(other.snapshot(2, SnapshotReason::NoCursor, 10)).await;
+    stream.send([other.bookmark(2)]).await;
     let report = server.report(|report| !report.problem.is_empty()).await;
     assert_eq!(report.problem, "DIGEST_MISMATCH");
     event("a sound bookmark", &mut events, |event| match event {

@@ -8,7 +8,7 @@
 //!
 //! * [`schedule`] plays one, or many. [`world`] is what is in it; [`weather`], [`disturbance`], [`network`] and [`chaos`]
 //!   are what goes wrong; [`people`] and [`node`] are who uses it.
-//! * [`witness`] reads every stream, [`node`] every picture that a node shows, [`history`] is what they are held to;
+//! * [`witness`] reads every stream ([`line`] carries them), [`picture`] is what a node shows, [`history`] is what they are held to;
 //!   [`checks`] looks at the rest when the sky is clear again.
 //! * [`sabotage`] breaks things on purpose: the simulation is worth what it notices.
 //!
@@ -19,9 +19,11 @@ mod checks;
 mod clock;
 mod disturbance;
 mod history;
+mod line;
 mod network;
 mod node;
 mod people;
+mod picture;
 mod sabotage;
 mod schedule;
 mod trace;

@@ -3,52 +3,37 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Arc, LazyLock, Mutex,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
-use emend_client::{
-    LearnedView, LookupKey, NodeHandle, Observed, State, SubscriberEvent,
-    simulation::{Messages, Server, builder},
-};
-use emend_core::{Kind, Namespace, NormalizedKey};
-use emend_proto::{
-    frame::Frame,
-    learning::v1::{ReportStatusRequest, SubscribeRequest},
-    wire::{self, Message},
-};
+use emend_client::{LearnedView, NodeHandle, Observed, State, SubscriberEvent, simulation::builder};
+use emend_core::Kind;
 use emend_runtime::{BackoffConfig, Lifecycle};
-use futures::{StreamExt as _, future::BoxFuture};
-use prost::Message as _;
-use tokio::{sync::mpsc, time::sleep};
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::Status;
 
 use crate::{
     clock::SimClock,
-    history::{Filter, Held, Key, key_of},
-    people::{CHOICES, NAMESPACES, PHRASES},
-    sabotage::{Sabotage, encoded},
-    weather::Place,
-    witness::Witness,
-    world::{Running, World, lock},
+    history::{Filter, Key, key_of},
+    line::Uplink,
+    people::NAMESPACES,
+    picture::{Picture, picture, pictured},
+    world::{World, lock},
 };
-
-/// The kinds that are looked up.
-const LOOKED_UP: [Kind; 2] = [Kind::InvocationPhrase, Kind::EntityAlias];
 
 /// A place where a node runs, or does not.
 #[derive(Debug)]
 pub(crate) struct Node {
-    world: Arc<World>,
-    number: usize,
+    pub(crate) world: Arc<World>,
+    pub(crate) number: usize,
     filter: Filter,
     clock: SimClock,
     running: Mutex<Option<(Lifecycle, NodeHandle)>>,
     /// It was sent something else than a replica said: what it shows may be wrong until the digests tell.
-    misled: Arc<AtomicBool>,
+    pub(crate) misled: AtomicBool,
+    /// It was not sent all that a replica said. What it shows is right all the same, and the digests may tell.
+    pub(crate) missed: AtomicBool,
 }
 
 impl Node {
@@ -73,7 +58,8 @@ impl Node {
             filter,
             clock: SimClock::new(),
             running: Mutex::default(),
-            misled: Arc::default(),
+            misled: AtomicBool::default(),
+            missed: AtomicBool::default(),
         })
     }
 
@@ -84,6 +70,7 @@ impl Node {
             .trace
             .note(format_args!("node {} starts, {:?}", self.number, self.filter));
         self.misled.store(false, Ordering::SeqCst);
+        self.missed.store(false, Ordering::SeqCst);
         let lifecycle = Lifecycle::new();
         let uplink = Uplink(Arc::clone(self));
         let mut builder = builder(Arc::new(uplink), &format!("node-{}", self.number))
@@ -178,67 +165,6 @@ impl Node {
     }
 }
 
-/// What a node says to every question: the answer with its revision, and the prohibited choices.
-type Picture = BTreeMap<(usize, usize, i32), (Option<(String, i64)>, Vec<String>)>;
-
-/// Namespaces and phrases, parsed once.
-static ASKED: LazyLock<(Vec<Namespace>, Vec<NormalizedKey>)> = LazyLock::new(|| {
-    let namespaces = NAMESPACES.map(|raw| Namespace::parse(raw).expect("a namespace"));
-    let phrases = PHRASES.map(|raw| NormalizedKey::parse(raw).expect("a phrase"));
-    (namespaces.into(), phrases.into())
-});
-
-fn questions() -> impl Iterator<Item = (usize, usize, Kind)> {
-    (0..NAMESPACES.len()).flat_map(|namespace| {
-        (0..PHRASES.len()).flat_map(move |phrase| LOOKED_UP.map(|kind| (namespace, phrase, kind)))
-    })
-}
-
-fn picture(view: &LearnedView) -> (i64, Picture) {
-    let reading = view.read();
-    let answers = questions().map(|(namespace, phrase, kind)| {
-        let found = reading.lookup(
-            LookupKey {
-                namespace: &ASKED.0[namespace],
-                phrase: &ASKED.1[phrase],
-            },
-            kind,
-            None,
-        );
-        let answer = found
-            .found()
-            .map(|found| (found.value.to_owned(), found.revision.0));
-        let prohibited = CHOICES.iter().filter(|choice| found.is_prohibited(choice));
-        let prohibited = prohibited.map(|choice| (*choice).to_owned()).collect();
-        ((namespace, phrase, kind.number()), (answer, prohibited))
-    });
-    (reading.revision().0, answers.collect())
-}
-
-/// What is to be answered by who holds this.
-fn pictured(held: &Held) -> Picture {
-    let find = |namespace: usize, phrase: usize, kind: Kind, qualifier: &str| {
-        let key: Key = (
-            NAMESPACES[namespace].to_owned(),
-            kind.number(),
-            PHRASES[phrase].to_owned(),
-            qualifier.to_owned(),
-            String::new(),
-        );
-        let (revision, value) = held.get(&key)?;
-        let value = emend_wire::value::decode(value.as_deref()?).expect("a value");
-        Some((value.learned.maps_to().to_owned(), *revision))
-    };
-    let answers = questions().map(|(namespace, phrase, kind)| {
-        let is_prohibited = |choice: &str| find(namespace, phrase, Kind::Prohibition, choice).is_some();
-        let answer = find(namespace, phrase, kind, "").filter(|(value, _)| !is_prohibited(value));
-        let prohibited = CHOICES.iter().filter(|choice| is_prohibited(choice));
-        let prohibited = prohibited.map(|choice| (*choice).to_owned()).collect();
-        ((namespace, phrase, kind.number()), (answer, prohibited))
-    });
-    answers.collect()
-}
-
 /// What a node has made visible so far.
 #[derive(Debug, Default)]
 struct Seen {
@@ -286,7 +212,7 @@ impl Seen {
                 }
             }
             SubscriberEvent::DigestMismatch { differences } => {
-                if !node.is_misled() {
+                if !node.is_misled() && !node.missed.load(Ordering::SeqCst) {
                     return Err(format!("digests differ: {differences:?}"));
                 }
             }
@@ -301,130 +227,5 @@ impl Seen {
             | SubscriberEvent::Saved { .. } => {}
         }
         Ok(())
-    }
-}
-
-/// A node's way to learning-svc: each stream to any replica.
-#[derive(Debug)]
-struct Uplink(Arc<Node>);
-
-impl Server for Uplink {
-    fn subscribe(&self, request: SubscribeRequest) -> BoxFuture<'static, Result<Messages, Status>> {
-        let node = Arc::clone(&self.0);
-        Box::pin(async move {
-            let (world, place) = (Arc::clone(&node.world), Place::Node(node.number));
-            let number = world.dice.below(world.learning.len());
-            let slot = &world.learning[number];
-            let lost = |_| Status::unavailable("the connection is lost");
-            world.travel(place, slot.place).await.map_err(lost)?;
-            let running = slot
-                .running()
-                .ok_or_else(|| Status::unavailable("nobody listens"))?;
-            let name = format!("stream from {:?} to node {}", slot.place, node.number);
-            let witness = Witness::new(&world, name, &request);
-            let opened = World::within(&running, running.replica.subscribe(request)).await;
-            let stream = opened.map_err(lost)??;
-            let (sender, receiver) = mpsc::channel(4);
-            let line = Line {
-                node,
-                witness,
-                to: (slot.place, place),
-                sender,
-            };
-            tokio::spawn(line.carry(running, stream));
-            Ok(ReceiverStream::new(receiver).boxed() as Messages)
-        })
-    }
-
-    fn report(&self, report: ReportStatusRequest) -> BoxFuture<'static, Result<(), Status>> {
-        let node = Arc::clone(&self.0);
-        Box::pin(async move {
-            let world = &node.world;
-            let slot = &world.learning[world.dice.below(world.learning.len())];
-            let lost = |_| Status::unavailable("the connection is lost");
-            world
-                .travel(Place::Node(node.number), slot.place)
-                .await
-                .map_err(lost)?;
-            let running = slot
-                .running()
-                .ok_or_else(|| Status::unavailable("nobody listens"))?;
-            World::within(&running, running.replica.report(report))
-                .await
-                .map_err(lost)?
-        })
-    }
-}
-
-/// One connection, with room for a few messages.
-struct Line {
-    node: Arc<Node>,
-    witness: Witness,
-    to: (Place, Place),
-    sender: mpsc::Sender<Result<Frame, Status>>,
-}
-
-impl Line {
-    async fn carry(mut self, running: Running<learning_svc::simulation::Replica>, mut stream: Messages) {
-        let world = Arc::clone(&self.node.world);
-        while let Ok(Some(next)) = World::within(&running, stream.next()).await {
-            let sent = match next {
-                Ok(frame) => match world.sabotage {
-                    Some(Sabotage::Stream(defect)) => defect.spoil(frame),
-                    _ => vec![frame],
-                },
-                Err(status) => {
-                    // The node may be gone.
-                    let _ = self.sender.send(Err(status)).await;
-                    return;
-                }
-            };
-            for frame in sent {
-                self.witness.observe(&frame);
-                if world.travel(self.to.0, self.to.1).await.is_err() {
-                    return;
-                }
-                for frame in self.tampered(frame) {
-                    if self.sender.send(Ok(frame)).await.is_err() {
-                        return;
-                    }
-                }
-            }
-        }
-        // A connection whose other end is gone may be silent for a while.
-        sleep(world.some_millis(100)).await;
-    }
-
-    /// What arrives of a message: nearly always the message.
-    fn tampered(&self, frame: Frame) -> Vec<Frame> {
-        let world = &self.node.world;
-        if !world.dice.chance(world.weather.rates().tamper) {
-            return vec![frame];
-        }
-        let decoded = wire::SubscribeResponse::decode(frame.0.clone());
-        let mut message = decoded.expect("it was encoded here").message.expect("a message");
-        let number = self.node.number;
-        match &mut message {
-            Message::Update(update) if !update.changes.is_empty() && world.dice.chance(0.5) => {
-                update.changes.pop();
-                world.trace.note(format_args!(
-                    "node {number} gets an update without its last change"
-                ));
-                self.node.misled.store(true, Ordering::SeqCst);
-                vec![encoded(message)]
-            }
-            Message::Update(_) if world.dice.chance(0.5) => {
-                world
-                    .trace
-                    .note(format_args!("node {number} gets an update twice"));
-                vec![frame.clone(), frame]
-            }
-            Message::Update(_) | Message::SnapshotChunk(_) => {
-                world.trace.note(format_args!("node {number} misses a message"));
-                self.node.misled.store(true, Ordering::SeqCst);
-                Vec::new()
-            }
-            _ => vec![frame],
-        }
     }
 }

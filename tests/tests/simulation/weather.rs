@@ -126,7 +126,12 @@ impl Weather {
     /// How long the next call or message takes; one that is `critical` is more often late.
     pub(crate) fn delay(&self, dice: &Dice, critical: bool) -> Duration {
         let rates = self.rates();
-        let stall = if critical { rates.stall * 8.0 } else { rates.stall };
+        let rough = rates.fail + rates.unanswered > 0.0;
+        let stall = match critical {
+            true if rough => rates.stall * 8.0 + 0.08,
+            true => rates.stall * 8.0,
+            false => rates.stall,
+        };
         let millis = if stall > 0.0 && dice.chance(stall) {
             dice.below(8_000)
         } else if dice.chance(rates.slow) {

@@ -30,8 +30,8 @@ use crate::{
 };
 
 /// How long a relay waits for an answer.
-pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
-const LEASE: Duration = Duration::from_secs(6);
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
+const LEASE: Duration = Duration::from_secs(4);
 
 /// One schedule's world.
 #[derive(Debug)]

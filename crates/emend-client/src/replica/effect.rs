@@ -35,9 +35,9 @@ pub enum Effect {
     Installed(Installed),
     /// An update was applied, all of it.
     Applied(Applied),
-    /// Nothing at or below this revision is missing.
+    /// Nothing at or below this revision is missing, unless the digests differ: then nothing has moved on.
     Current {
-        /// Everything up to here is applied.
+        /// Everything up to here is applied, if so.
         revision: Revision,
         /// Whether the server holds the same.
         verdict: Verdict,

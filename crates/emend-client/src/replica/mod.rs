@@ -401,9 +401,13 @@ impl Replica {
             });
         }
         let verdict = verify::all(self.held.digests(), verify::parse(&bookmark.digests)?);
-        self.resumable &= !verdict.differs();
         let revision = Revision(cursor.revision);
-        self.position = Some(cursor);
+        if verdict.differs() {
+            // Something at or below that revision is missing: this is still the state that it was before.
+            self.resumable = false;
+        } else {
+            self.position = Some(cursor);
+        }
         Ok(Effect::Current { revision, verdict })
     }
 

@@ -359,6 +359,16 @@ fn what_differs_from_the_server_is_found_and_not_resumed_from() {
 }
 
 #[test]
+fn a_bookmark_that_finds_something_missing_moves_nothing_on() {
+    let (mut ledger, mut replica) = current();
+    ledger.commit([(verb_key("missed"), Some(verb("missed", "x")))]);
+    let effect = replica.receive(response(ledger.bookmark(4))).unwrap();
+    assert!(matches!(effect, Effect::Current { verdict, .. } if verdict.differs()));
+    assert_eq!(replica.revision(), Revision(3), "of 4 it has not heard");
+    assert_eq!(replica.open(), None, "a snapshot is asked for");
+}
+
+#[test]
 fn a_group_that_only_one_side_has_differs() {
     let (ledger, mut replica) = current();
     let bookmark = |digests| {

@@ -64,7 +64,11 @@ impl Engine {
                 self.publisher
                     .apply(applied.changes.iter().filter_map(fact_of), applied.to);
             }
-            Effect::Current { revision, .. } => self.publisher.advance(*revision),
+            Effect::Current { revision, verdict } => {
+                if !verdict.differs() {
+                    self.publisher.advance(*revision);
+                }
+            }
             Effect::Ignored
             | Effect::Resumed(_)
             | Effect::SnapshotBegun { .. }

@@ -191,16 +191,16 @@ impl Session {
             Effect::Installed(snapshot) => self.installed(snapshot, now),
             Effect::Applied(update) => self.applied(update, now),
             Effect::Current { revision, verdict } => {
-                self.moved_on(now);
-                self.saver.note();
-                self.events.emit(SubscriberEvent::Bookmark { revision });
-                let ended = self.judge(verdict);
-                if ended.is_none() {
-                    self.mismatches = 0;
-                    self.violations = 0;
-                    self.view.set_standing(|standing| standing.in_doubt = false);
+                if let Some(ended) = self.judge(verdict) {
+                    return Some(ended);
                 }
-                ended
+                self.moved_on(Some(now));
+                self.saver.note();
+                self.mismatches = 0;
+                self.violations = 0;
+                self.view.set_standing(|standing| standing.in_doubt = false);
+                self.events.emit(SubscriberEvent::Bookmark { revision });
+                None
             }
             Effect::Drain {
                 reconnect_after,
@@ -213,7 +213,7 @@ impl Session {
     }
 
     fn installed(&mut self, snapshot: Installed, now: Timestamp) -> Option<Ended> {
-        self.moved_on(now);
+        self.moved_on((!snapshot.verdict.differs()).then_some(now));
         self.saver.note();
         if snapshot.rejected > 0 {
             tracing::warn!(
@@ -235,7 +235,7 @@ impl Session {
     }
 
     fn applied(&mut self, update: Applied, now: Timestamp) -> Option<Ended> {
-        self.moved_on(now);
+        self.moved_on((!update.verdict.differs()).then_some(now));
         self.saver.note();
         for change in &update.changes {
             if let Some(committed_at) = change.committed_at {
@@ -254,15 +254,15 @@ impl Session {
         self.judge(verdict)
     }
 
-    /// The view shows a newer state of the server than before.
-    fn moved_on(&mut self, now: Timestamp) {
+    /// The view shows a newer state of the server than before; at `current_at` it was known to be what the server has.
+    fn moved_on(&mut self, current_at: Option<Timestamp>) {
         let position = self.engine().replica.position().cloned();
         let Some(position) = position else { return };
         self.view.set_standing(|standing| {
             standing.revision = emend_core::Revision(position.revision);
             standing.epoch = Some(position.epoch);
             standing.origin = Origin::Stream;
-            standing.current_at = Some(now);
+            standing.current_at = current_at.or(standing.current_at);
         });
         self.reporter.note();
     }

@@ -5,6 +5,7 @@
 //! lose its answer; a connection that is dropped in between has either done all of it or nothing. It must know nothing of
 //! schedules.
 
+mod outbox;
 mod tables;
 
 use std::{

@@ -14,12 +14,12 @@ use emend_runtime::{
 use jiff::Timestamp;
 
 use super::{
-    super::{Claimed, Inserted, Retracted, Settlement},
+    super::{Inserted, Retracted},
     Defect,
 };
 use crate::domain::{
-    Accepted, DeadLetter, DeadLetterQuery, DeliveryState, Feedback, FeedbackQuery, Lease, LeaseToken,
-    NewEvent, NewFeedback, NewRetraction, Redrive, Refusal, RequestHash, Retraction,
+    Accepted, DeliveryState, Feedback, FeedbackQuery, Lease, LeaseToken, NewEvent, NewFeedback,
+    NewRetraction, Refusal, RequestHash, Retraction,
 };
 
 /// A duration as databases count it.
@@ -36,10 +36,10 @@ pub(crate) struct Tables {
     /// The last accept order given.
     last_order: i64,
     /// By accept order.
-    feedback: BTreeMap<i64, Row>,
+    pub(super) feedback: BTreeMap<i64, Row>,
     orders: BTreeMap<FeedbackId, i64>,
     request_ids: BTreeMap<(Namespace, Caller, RequestId), UsedId>,
-    outbox: BTreeMap<EventId, Entry>,
+    pub(super) outbox: BTreeMap<EventId, Entry>,
     /// Nothing can be said of the request ids that are in use.
     pub(crate) request_ids_corrupt: bool,
     pub(crate) defect: Option<Defect>,
@@ -48,12 +48,12 @@ pub(crate) struct Tables {
 }
 
 #[derive(Debug)]
-struct Row {
-    feedback: Feedback,
+pub(super) struct Row {
+    pub(super) feedback: Feedback,
     /// How many events there were so far; the newest has this number.
-    events: u32,
+    pub(super) events: u32,
     /// The number of the event whose outcome it has.
-    outcome_of: u32,
+    pub(super) outcome_of: u32,
 }
 
 #[derive(Debug)]
@@ -66,19 +66,19 @@ struct UsedId {
 
 /// An event on its way.
 #[derive(Debug, Clone, PartialEq)]
-struct Entry {
-    accepted: Accepted,
-    feedback: FeedbackId,
-    namespace: Namespace,
+pub(super) struct Entry {
+    pub(super) accepted: Accepted,
+    pub(super) feedback: FeedbackId,
+    pub(super) namespace: Namespace,
     /// 1 for the first event of a feedback, and so on.
-    number: u32,
-    payload: Bytes,
-    attempts: u32,
-    due_at_us: i64,
-    token: Option<LeaseToken>,
-    refusal: Option<Refusal>,
+    pub(super) number: u32,
+    pub(super) payload: Bytes,
+    pub(super) attempts: u32,
+    pub(super) due_at_us: i64,
+    pub(super) token: Option<LeaseToken>,
+    pub(super) refusal: Option<Refusal>,
     /// When it became a dead letter.
-    dead_at_us: Option<i64>,
+    pub(super) dead_at_us: Option<i64>,
 }
 
 impl Tables {
@@ -87,7 +87,7 @@ impl Tables {
             .map_err(|error| CorruptRow::new("clock", "now_us", self.now_us, error).into())
     }
 
-    fn has(&self, defect: Defect) -> bool {
+    pub(super) fn has(&self, defect: Defect) -> bool {
         self.defect == Some(defect)
     }
 
@@ -281,165 +281,6 @@ impl Tables {
         } = retraction;
         self.send(event, *id, namespace, number, accepted, lease);
         Ok(Retracted::Now(accepted))
-    }
-
-    pub(super) fn claim(&mut self, limit: u32, lease: Lease) -> Vec<Claimed> {
-        let ignores_leases = self.has(Defect::IgnoresLeases);
-        let now_us = self.now_us;
-        let mut due: Vec<_> = self
-            .outbox
-            .iter_mut()
-            .filter(|(_, entry)| {
-                let leased = entry.due_at_us > now_us && !(ignores_leases && entry.token.is_some());
-                entry.dead_at_us.is_none() && !leased
-            })
-            .collect();
-        due.sort_by_key(|(_, entry)| (entry.accepted.order, entry.number));
-        due.truncate(limit as usize);
-        let mut claimed = Vec::with_capacity(due.len());
-        for (event_id, entry) in due {
-            if entry.token.is_some() && entry.due_at_us > now_us {
-                let stolen = format!("event {event_id} was claimed while it was leased to somebody else");
-                self.violations.push(stolen);
-            }
-            entry.token = Some(lease.token);
-            entry.due_at_us = now_us.saturating_add(micros(lease.duration));
-            claimed.push(Claimed {
-                event_id: *event_id,
-                accepted: entry.accepted,
-                attempts: entry.attempts,
-                payload: entry.payload.clone(),
-            });
-        }
-        claimed
-    }
-
-    pub(super) fn settle(&mut self, settlements: &[Settlement]) {
-        for settlement in settlements {
-            let (event_id, token) = match settlement {
-                Settlement::Delivered { event_id, outcome } => {
-                    self.delivered(*event_id, |row| row.feedback.outcome = Some(outcome.clone()));
-                    continue;
-                }
-                Settlement::Failed { event_id, token, .. }
-                | Settlement::Released { event_id, token }
-                | Settlement::Dead { event_id, token, .. } => (*event_id, *token),
-            };
-            let before = self.outbox.get(&event_id).cloned();
-            self.not_delivered(event_id, token, settlement);
-            let held = before.as_ref().and_then(|entry| entry.token);
-            if held != Some(token) && self.outbox.get(&event_id) != before.as_ref() {
-                let stale = format!("event {event_id} was changed by one whose lease it was no more");
-                self.violations.push(stale);
-            }
-        }
-    }
-
-    fn delivered(&mut self, event_id: EventId, note: impl FnOnce(&mut Row)) {
-        let Some(entry) = self.outbox.remove(&event_id) else {
-            return;
-        };
-        if let Some(row) = self.feedback.get_mut(&entry.accepted.order.0) {
-            if entry.number >= row.outcome_of {
-                note(row);
-                row.outcome_of = entry.number;
-            }
-            if entry.number == row.events {
-                row.feedback.delivery = DeliveryState::Delivered;
-            }
-        }
-    }
-
-    fn not_delivered(&mut self, event_id: EventId, token: LeaseToken, settlement: &Settlement) {
-        let now_us = self.now_us;
-        let (ignores_tokens, never_retries) =
-            (self.has(Defect::IgnoresTokens), self.has(Defect::NeverRetries));
-        let Some(entry) = self
-            .outbox
-            .get_mut(&event_id)
-            .filter(|entry| entry.dead_at_us.is_none() && (entry.token == Some(token) || ignores_tokens))
-        else {
-            return;
-        };
-        entry.token = None;
-        match settlement {
-            Settlement::Delivered { .. } => {}
-            Settlement::Failed {
-                retry_in, refusal, ..
-            } => {
-                entry.attempts += 1;
-                entry.refusal = Some(refusal.clone());
-                entry.due_at_us = now_us.saturating_add(if never_retries {
-                    i64::MAX
-                } else {
-                    micros(*retry_in)
-                });
-            }
-            Settlement::Released { .. } => entry.due_at_us = now_us,
-            Settlement::Dead { refusal, .. } => {
-                entry.attempts += 1;
-                entry.refusal = Some(refusal.clone());
-                entry.dead_at_us = Some(now_us);
-                let (order, number) = (entry.accepted.order.0, entry.number);
-                if let Some(row) = self.feedback.get_mut(&order)
-                    && row.events == number
-                {
-                    row.feedback.delivery = DeliveryState::DeadLetter;
-                }
-            }
-        }
-    }
-
-    pub(super) fn dead_letters(&self, query: &DeadLetterQuery) -> Vec<DeadLetter> {
-        let dead = self.outbox.iter().filter_map(|(event_id, entry)| {
-            let letter = DeadLetter {
-                event_id: *event_id,
-                feedback_id: entry.feedback,
-                namespace: entry.namespace.clone(),
-                attempts: entry.attempts,
-                refusal: entry.refusal.clone()?,
-                dead_at_us: entry.dead_at_us?,
-            };
-            let asked = query
-                .namespace
-                .as_ref()
-                .is_none_or(|asked| letter.namespace == *asked);
-            let behind = query.after.is_none_or(|after| {
-                (letter.dead_at_us, letter.event_id) > (after.dead_at_us, after.event_id)
-            });
-            (asked && behind).then_some(letter)
-        });
-        let mut dead: Vec<_> = dead.collect();
-        dead.sort_by_key(|letter| (letter.dead_at_us, letter.event_id));
-        dead.truncate(query.limit as usize);
-        dead
-    }
-
-    pub(super) fn redrive(&mut self, which: &Redrive) -> u64 {
-        let (events, namespace) = match which {
-            Redrive::Namespace(namespace) => (None, Some(namespace)),
-            Redrive::Events(events, namespace) => (Some(events), namespace.as_ref()),
-        };
-        let mut redriven = 0;
-        for (event_id, entry) in &mut self.outbox {
-            if entry.dead_at_us.is_none()
-                || events.is_some_and(|events| !events.contains(event_id))
-                || namespace.is_some_and(|asked| entry.namespace != *asked)
-            {
-                continue;
-            }
-            entry.attempts = 0;
-            entry.token = None;
-            entry.dead_at_us = None;
-            entry.due_at_us = self.now_us;
-            redriven += 1;
-            if let Some(row) = self.feedback.get_mut(&entry.accepted.order.0)
-                && row.events == entry.number
-            {
-                row.feedback.delivery = DeliveryState::Pending;
-            }
-        }
-        redriven
     }
 
     pub(super) fn prune_request_ids(&mut self, retention_us: i64, limit: u32) -> u64 {
