@@ -24,7 +24,7 @@ use self::scene::{Scene, is_long, of_its_own, patient};
 /// for its filter alone, and what allocation rounds that up to.
 const EACH_STALLED: u64 = 1_536 * 1024;
 /// What the same work may take more memory when it is done again: caches of the database, the allocator's pages.
-const AGAIN: u64 = 24 * 1024 * 1024;
+const AGAIN: u64 = 32 * 1024 * 1024;
 /// How many imports are made before, while all read: until what is kept of encoded batches is as much as it gets.
 const BEFORE: u32 = 6;
 /// How many changes pass meanwhile, at least.

@@ -133,12 +133,15 @@ async fn next(
     }
 }
 
-/// The client went away, or sent what is no message.
+/// The client went away, or sent what is no message; or the service stops and nothing more came.
 fn broken(status: &Status) -> Error {
-    if status.code() == tonic::Code::Cancelled {
-        Error::unavailable("CANCELLED", "the import was cancelled by its sender")
-    } else {
-        Error::invalid("message", format!("can't be read: {}", status.message()))
+    match status.code() {
+        tonic::Code::Cancelled => Error::unavailable("CANCELLED", "the import was cancelled by its sender"),
+        tonic::Code::Unavailable => Error::unavailable(
+            "STOPPING",
+            "the service is stopping and the import is not whole, so nothing was imported: send it again",
+        ),
+        _ => Error::invalid("message", format!("can't be read: {}", status.message())),
     }
 }
 
