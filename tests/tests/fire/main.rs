@@ -1,5 +1,6 @@
 //! The loop under fire: what it promises, held against what was received and stored, while things break.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+#![expect(clippy::large_futures, reason = "a run is one future, of which there is one")]
 
 mod disk;
 mod fail_points;

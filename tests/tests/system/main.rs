@@ -7,7 +7,6 @@ mod filters;
 mod health;
 mod import;
 mod intent;
-mod kill;
 mod lagging;
 mod ledger;
 mod lists;
