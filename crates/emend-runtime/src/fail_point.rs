@@ -1,7 +1,7 @@
 //! Places between two steps where a process under test can be made to die, as a power cut would end it there.
 //!
-//! `EMEND_FAIL_POINT=NAME:COUNT` aborts the process when it passes the point for the COUNTth time: nothing is unwound,
-//! flushed or given back. Tests walk all points of a service and look at what is left. Without the feature `fail-points`,
+//! `EMEND_FAIL_POINT=NAME:COUNT` aborts the process when it passes the point that many times: nothing is unwound, flushed or
+//! given back. Tests walk all points of a service and look at what is left. Without the feature `fail-points`,
 //! and in optimised builds always, passing a point is nothing at all: no released program can be armed. It must know
 //! nothing of what the points lie between.
 

@@ -4,6 +4,7 @@
 use std::{
     fs,
     net::SocketAddr,
+    os::unix::fs::{MetadataExt as _, chown},
     path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
@@ -351,7 +352,6 @@ impl Installed {
                     .all(|program| path.join(program).is_file())
             })?;
         // Files that this process makes show whose it is.
-        use std::os::unix::fs::MetadataExt as _;
         let is_root = tempfile::tempfile()
             .and_then(|file| file.metadata())
             .is_ok_and(|file| file.uid() == 0);
@@ -382,7 +382,7 @@ impl Installed {
     fn write(&self, file: &Path, text: &str) {
         fs::write(file, text).expect("a file can be written");
         if let Some((user, group)) = self.account {
-            std::os::unix::fs::chown(file, Some(user), Some(group)).expect("root may give files away");
+            chown(file, Some(user), Some(group)).expect("root may give files away");
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::{
 
 /// How long a run may take.
 const SHORT: Duration = Duration::from_mins(4);
-const LONG: Duration = Duration::from_mins(60);
+const LONG: Duration = Duration::from_hours(1);
 /// Between two faults, calls that are acknowledged: at most so many.
 const BETWEEN: usize = 80;
 

@@ -134,15 +134,14 @@ async fn submit_all(
     assert_eq!(results.len(), requests.len(), "a result for each item");
     let mut all = Vec::new();
     for (request, result) in requests.iter().zip(results) {
-        all.push(match result.feedback {
-            Some(stored) => stored,
-            None => {
-                let refusal = result.status.as_ref().and_then(from_item_status);
-                let refusal = Explained::from(&refusal.expect("an item without feedback says why"));
-                writer.record.refusals.add(&refusal);
-                submit(writer, clients, request).await
-            }
-        });
+        if let Some(stored) = result.feedback {
+            all.push(stored);
+            continue;
+        }
+        let refusal = result.status.as_ref().and_then(from_item_status);
+        let refusal = Explained::from(&refusal.expect("an item without feedback says why"));
+        writer.record.refusals.add(&refusal);
+        all.push(submit(writer, clients, request).await);
     }
     all
 }

@@ -99,10 +99,11 @@ fn is_worth_another_try(failed: &Explained) -> bool {
             );
             true
         }
-        (Some(_), Code::Aborted | Code::DeadlineExceeded | Code::Cancelled) => true,
-        (Some(_), _) => false,
+        (Some(_), code) => matches!(code, Code::Aborted | Code::DeadlineExceeded | Code::Cancelled),
         // What a connection's end looks like to a client.
-        (None, Code::Cancelled | Code::DeadlineExceeded | Code::Unknown | Code::Internal) => true,
-        (None, _) => false,
+        (None, code) => matches!(
+            code,
+            Code::Cancelled | Code::DeadlineExceeded | Code::Unknown | Code::Internal
+        ),
     }
 }

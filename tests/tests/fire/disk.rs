@@ -67,10 +67,12 @@ async fn a_full_disk_is_said_so_and_with_room_again_all_goes_on() {
         );
         run.fleet.feedback_clients()[0].all_delivered(NAMESPACE).await;
         let [feedback, learning] = directories;
-        run.fleet.storage = Storage::Sqlite {
+        // Not dropped before the end: without the directory the process would lose the disk that it sees there.
+        let copies = Storage::Sqlite {
             feedback: copied(&mut run.fleet.feedback[0], &feedback),
             learning: copied(&mut run.fleet.learning[0], &learning),
         };
+        let _mounted = std::mem::replace(&mut run.fleet.storage, copies);
         run.questions().await;
     })
     .await;

@@ -8,7 +8,6 @@ mod filters;
 mod health;
 mod import;
 mod intent;
-mod kill;
 mod lagging;
 mod large;
 mod ledger;
