@@ -26,15 +26,15 @@ fn namespace() -> String {
     "fund-admin".to_owned()
 }
 
-fn at(seconds: i64) -> Option<prost_types::Timestamp> {
-    Some(prost_types::Timestamp { seconds, nanos: 5 })
+fn at(seconds: i64) -> prost_types::Timestamp {
+    prost_types::Timestamp { seconds, nanos: 5 }
 }
 
-fn minutes(minutes: i64) -> Option<prost_types::Duration> {
-    Some(prost_types::Duration {
+fn minutes(minutes: i64) -> prost_types::Duration {
+    prost_types::Duration {
         seconds: 60 * minutes,
         nanos: 0,
-    })
+    }
 }
 
 fn corrections() -> Vec<Option<Correction>> {
@@ -67,20 +67,20 @@ fn corrections() -> Vec<Option<Correction>> {
         .to_vec()
 }
 
-fn reporter() -> Option<Reporter> {
-    Some(Reporter {
+fn reporter() -> Reporter {
+    Reporter {
         id: "jane".into(),
         session_id: "s-1".into(),
         client: "search/2.1".into(),
         client_key: "k".into(),
-    })
+    }
 }
 
 fn submissions() -> Vec<feedback::SubmitFeedbackRequest> {
     let of = |(number, correction): (usize, Option<Correction>)| feedback::SubmitFeedbackRequest {
         request_id: format!("request-{number}"),
         namespace: namespace(),
-        reporter: reporter(),
+        reporter: Some(reporter()),
         query_id: "q-7".into(),
         reason: "I meant the annex; call +49 30 901820 or a@b.cd".into(),
         context: [("topic".to_owned(), "derivatives, mail a@b.cd".to_owned())].into(),
@@ -99,8 +99,8 @@ pub(super) fn feedback() -> Vec<Vec<u8>> {
         reporter_id: "jane".into(),
         kind: 1,
         delivery_state: 2,
-        received_from: at(1_700_000_000),
-        received_before: at(1_800_000_000),
+        received_from: Some(at(1_700_000_000)),
+        received_before: Some(at(1_800_000_000)),
     };
     let hash = QueryHash::of(
         "ListFeedback",
@@ -177,25 +177,25 @@ fn ingested() -> Vec<learning::Event> {
         .into_iter()
         .map(|correction| {
             of(event::Event::Recorded(learning::FeedbackRecorded {
-                reporter: reporter(),
+                reporter: Some(reporter()),
                 caller: "anonymous".into(),
                 query_id: "q".into(),
                 reason: "because".into(),
                 context: [("topic".to_owned(), "x".to_owned())].into(),
                 scope: 2,
                 correction,
-                received_at: at(1_700_000_000),
+                received_at: Some(at(1_700_000_000)),
             }))
         })
         .collect();
     events.push(of(event::Event::Retracted(learning::FeedbackRetracted {
         caller: "anonymous".into(),
         reason: "oops".into(),
-        retracted_at: at(1_700_000_001),
+        retracted_at: Some(at(1_700_000_001)),
     })));
     events.push(of(event::Event::Redacted(learning::FeedbackRedacted {
         caller: "anonymous".into(),
-        redacted_at: at(1_700_000_002),
+        redacted_at: Some(at(1_700_000_002)),
     })));
     events
 }
@@ -227,7 +227,7 @@ pub(super) fn learning() -> Vec<Vec<u8>> {
         risk_level: 2,
         threshold: 3,
         counting: 1,
-        half_life: minutes(600),
+        half_life: Some(minutes(600)),
         max_derived_voters: 1,
         max_resources: 1_000,
         max_value_bytes: 1_000,
@@ -367,7 +367,7 @@ pub(super) fn learning() -> Vec<Vec<u8>> {
                 kinds: vec![1, 3],
                 include_user_scoped: true,
                 cursor: Some(cursor.clone()),
-                bookmark_interval: minutes(1),
+                bookmark_interval: Some(minutes(1)),
                 max_batch_bytes: 100_000,
             },
         ),
@@ -395,7 +395,7 @@ pub(super) fn learning() -> Vec<Vec<u8>> {
             &learning::ListNodesRequest {
                 page_size: 10,
                 page_token: String::new(),
-                seen_within: minutes(60),
+                seen_within: Some(minutes(60)),
             },
         ),
         of(

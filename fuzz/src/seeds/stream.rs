@@ -52,12 +52,12 @@ pub(super) fn values() -> Vec<Vec<u8>> {
         .to_vec()
 }
 
-fn cursor(revision: i64) -> Option<Cursor> {
-    Some(Cursor {
+fn cursor(revision: i64) -> Cursor {
+    Cursor {
         epoch: "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10".into(),
         revision,
         filter_hash: 10,
-    })
+    }
 }
 
 fn resource(phrase: &str, revision: i64) -> Resource {
@@ -113,7 +113,7 @@ fn snapshot(revision: i64, held: &[Resource]) -> Vec<Oneof> {
         })
     }));
     messages.push(Oneof::SnapshotEnd(pb::SnapshotEnd {
-        cursor: cursor(revision),
+        cursor: Some(cursor(revision)),
         digests: digests(held),
     }));
     messages
@@ -138,7 +138,7 @@ fn update(from: i64, held: &[Resource]) -> Vec<Oneof> {
         to_revision: to,
         changes,
         last,
-        cursor: last.then(|| cursor(to)).flatten(),
+        cursor: last.then(|| cursor(to)),
         digests: if last { digests(held) } else { Vec::new() },
     };
     vec![
@@ -159,7 +159,7 @@ fn dialogue() -> Vec<Oneof> {
     let mut messages = snapshot(3, &[a, b, c]);
     messages.extend(update(3, &after));
     messages.push(Oneof::Bookmark(pb::Bookmark {
-        cursor: cursor(6),
+        cursor: Some(cursor(6)),
         digests: digests(&after),
         server_time: Some(prost_types::Timestamp { seconds: 9, nanos: 0 }),
     }));
@@ -178,7 +178,9 @@ fn encoded(message: Oneof) -> Vec<u8> {
 }
 
 pub(super) fn messages() -> Vec<Vec<u8>> {
-    let resumed = Oneof::Resumed(pb::Resumed { cursor: cursor(3) });
+    let resumed = Oneof::Resumed(pb::Resumed {
+        cursor: Some(cursor(3)),
+    });
     dialogue().into_iter().chain([resumed]).map(encoded).collect()
 }
 
@@ -187,7 +189,9 @@ pub(super) fn streams() -> Vec<Vec<u8>> {
     // The stream breaks within an update, and the next one resumes.
     let mut broken: Vec<_> = whole.iter().take(5).cloned().map(encoded).collect();
     broken.push(vec![0xff]);
-    broken.push(encoded(Oneof::Resumed(pb::Resumed { cursor: cursor(3) })));
+    broken.push(encoded(Oneof::Resumed(pb::Resumed {
+        cursor: Some(cursor(3)),
+    })));
     broken.extend(whole.iter().skip(4).cloned().map(encoded));
     // A snapshot amid an update.
     let mut amid: Vec<_> = whole.iter().take(5).cloned().collect();
