@@ -69,6 +69,12 @@ impl Deployment {
         Self::start([Database::sqlite(), Database::sqlite()]).await
     }
 
+    /// On PostgreSQL; `None` where there is no server, after the one line that says so.
+    pub async fn postgres() -> Option<Self> {
+        let databases = [Database::postgres().await?, Database::postgres().await?];
+        Some(Self::start(databases).await)
+    }
+
     async fn start(databases: [Database; 2]) -> Self {
         let mut deployment = Self {
             databases,
