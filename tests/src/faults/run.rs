@@ -11,7 +11,7 @@ use crate::{
         ledger,
         stream::{self, Recorder, RevisionLog, everything},
     },
-    harness::{Dice, Learning, NAMESPACE, answered, node::Node, says::maps_to},
+    harness::{Dice, Learning, NAMESPACE, answered, eventually, node::Node, says::maps_to, wait::holds},
     load::{Load, Plan, Record},
 };
 
@@ -32,9 +32,10 @@ pub struct Run {
     pub load: Option<Load>,
     /// One at each learning-svc, from the beginning on.
     pub nodes: Vec<Node>,
-    /// Subscribers whose every message is held against the log in the end. To be cleared by a run that begins another life
-    /// of it.
-    pub recorders: Vec<Recorder>,
+    /// Subscribers whose every message is held against the log in the end.
+    recorders: Vec<Recorder>,
+    /// The log lost revisions that nodes have seen.
+    lost_its_tail: bool,
     /// What loads that were stopped had acknowledged.
     pub record: Record,
     seed: u64,
@@ -84,6 +85,7 @@ impl Run {
             load: None,
             nodes,
             recorders,
+            lost_its_tail: false,
             record: Record::default(),
             seed,
             loads: 0,
@@ -124,6 +126,14 @@ impl Run {
         self.load.as_ref().expect("the load is on")
     }
 
+    /// The database no longer has revisions that nodes have seen, and of what was acknowledged only `kept`. What subscribers
+    /// were sent is no longer in the log to be held against; and nodes may need a while to find out.
+    pub fn lost_its_tail(&mut self, kept: Record) {
+        self.record = kept;
+        self.recorders.clear();
+        self.lost_its_tail = true;
+    }
+
     /// Waits until some more calls are acknowledged; how many is by chance.
     pub async fn goes_on(&self) {
         self.load().goes_on_by(1 + self.dice.below(BETWEEN)).await;
@@ -148,6 +158,7 @@ impl Run {
             nodes,
             recorders,
             record,
+            lost_its_tail,
             ..
         } = self;
         let feedback = fleet.feedback_clients().remove(0);
@@ -162,6 +173,14 @@ impl Run {
         assert_eq!(record.differences(&stored), [""; 0], "acknowledged and stored");
         assert_acts(&record, &learning[0]).await;
         let holders: Vec<_> = nodes.iter().map(Into::into).collect();
+        if lost_its_tail {
+            // A node that is ahead of the log, or on another way, learns of it with the next digests.
+            eventually("the nodes find out", || async {
+                let found = ledger::check(&fleet, None, &holders).await;
+                holds(found.is_empty(), || format!("{found:?}"))
+            })
+            .await;
+        }
         ledger::expect_sound(&fleet, None, &holders).await;
 
         let log = RevisionLog::read(&fleet.storage.stored()).await;

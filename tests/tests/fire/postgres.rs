@@ -78,8 +78,7 @@ async fn a_standby_that_takes_over_without_the_last_seconds_is_found_out() {
                     .all(|lost| lost.contains("is lost") || lost.contains("taken back")),
                 "{lost:?}"
             );
-            run.record = kept;
-            run.recorders.clear();
+            run.lost_its_tail(kept);
             run.start_load();
         }
         run.goes_on().await;

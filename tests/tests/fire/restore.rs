@@ -58,8 +58,7 @@ async fn yesterday_comes_back(name: &str, care: Care) {
     }
     run.fleet.start_all().await;
     // Today is gone, and nobody can bring it back. What counts is yesterday and what comes now.
-    run.record = yesterday;
-    run.recorders.clear();
+    run.lost_its_tail(yesterday);
     run.start_load();
     run.goes_on().await;
     run.ends_well().await;
