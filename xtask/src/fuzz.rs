@@ -10,10 +10,11 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::process::{self, Workspace};
 
-/// What makes the compiler count which edges are taken and tell libFuzzer what is compared with what.
+/// What makes the compiler count which edges are taken and tell libFuzzer what is compared with what; and the cfg by which
+/// crates know that they are fuzzed.
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
      -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
-     -Cllvm-args=-sanitizer-coverage-trace-compares";
+     -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing";
 
 /// Runs one target, or all of them one after the other, for so many seconds each.
 pub(crate) fn fuzz(workspace: &Workspace, target: Option<&str>, seconds: u32) -> Result<()> {
