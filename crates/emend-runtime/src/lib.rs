@@ -11,7 +11,7 @@
 //!
 //! With `database`: [`database`] (which one), [`sqlite`], [`postgres`], [`store`] (what can go wrong with them, and what
 //! is worth repeating), [`audit`] (looking at what is stored). With `testing`: [`testing`], a fresh PostgreSQL database
-//! for each test. With `simulation`: [`simulation`], what in-memory stores do to whoever calls them.
+//! for each test. With `simulation`: `simulation`, what in-memory stores do to whoever calls them.
 //!
 //! With `fail-points`, in builds for tests: [`fail_point`] can end the process between two steps.
 //!

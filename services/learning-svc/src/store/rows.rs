@@ -1,8 +1,8 @@
 //! Rows as databases give them, and how each becomes a value that the rules know: parsed, never trusted.
 
+pub(crate) mod audited;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
-pub(crate) mod audited;
 mod history;
 
 use bytes::Bytes;
