@@ -21,7 +21,7 @@
 //! * [`Run`] is a run's own time: one index that orders what several recorders and writers saw, never a clock.
 //! * [`Recorder`] is a real subscriber over a real socket; [`Recording`] is what it received, message by message.
 //! * [`RevisionLog`] is the log as the database holds it after the run, with former lives where a run changed the epoch.
-//! * [`validate`] is pure: a recording and a log in, a [`Summary`] or every [`Violation`] out.
+//! * [`validate()`] is pure: a recording and a log in, a [`Summary`] or every [`Violation`] out.
 //!
 //! # What is checked
 //!

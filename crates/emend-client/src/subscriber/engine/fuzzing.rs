@@ -84,9 +84,17 @@ pub fn stream(bytes: &[u8]) {
                 }
                 shown(&engine, &view);
             }
-            (Ok(Effect::Current { revision, .. }), _) => {
-                assert_eq!(engine.replica.revision(), revision);
-                assert!(position.is_some_and(|before| before.revision <= revision.0));
+            (Ok(Effect::Current { revision, verdict }), _) => {
+                assert!(
+                    position
+                        .as_ref()
+                        .is_some_and(|before| before.revision <= revision.0)
+                );
+                if verdict.differs() {
+                    assert_eq!(engine.replica.position(), position.as_ref());
+                } else {
+                    assert_eq!(engine.replica.revision(), revision);
+                }
             }
             (Ok(Effect::Resumed(_) | Effect::Ignored | Effect::Drain { .. }), _) => {}
             (Ok(effect), message) => panic!("{effect:?} of {message:?}"),
