@@ -60,7 +60,8 @@ pub const TARGETS: &[Target] = &[
     target("learning_rows", stored::learning_rows, Shape::Bytes, 60, 64 * KIB),
     target("values", stored::values, MESSAGE, 60, 16 * KIB),
     target("disk_copy", stored::disk_copy, Shape::Bytes, 60, 256 * KIB),
-    target("stream_messages", stream::messages, MESSAGE, 400, 64 * KIB),
+    // Two of each message: as generated, and its twin.
+    target("stream_messages", stream::messages, MESSAGE, 1_000, 64 * KIB),
     target("stream", stream::stream, MESSAGE, 400, 512 * KIB),
     target("normalisation", text::normalisation, Shape::Text, 120, 16 * KIB),
     Target {
