@@ -16,6 +16,9 @@ const PROTOS: &[&str] = &[
     "emend/learning/v1/subscription_service.proto",
 ];
 
+/// Bounds what decoding may hold.
+const CODEC: &str = "crate::codec::BoundedCodec";
+
 fn main() -> Result<(), Box<dyn Error>> {
     let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../proto");
     println!("cargo::rerun-if-changed={}", root.display());
@@ -25,6 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(out.join("emend_descriptor.bin"), descriptors.encode_to_vec())?;
 
     tonic_prost_build::configure()
+        .codec_path(CODEC)
         .bytes(".emend.learning.v1.Digest.hash")
         .compile_fds(descriptors)?;
     manual::Builder::new()
@@ -42,7 +46,7 @@ fn encoded_subscription_service() -> manual::Service {
             .route_name(route)
             .input_type(format!("crate::learning::v1::{route}Request"))
             .output_type(format!("crate::learning::v1::{route}Response"))
-            .codec_path("tonic_prost::ProstCodec")
+            .codec_path(CODEC)
             .build()
     };
     manual::Service::builder()

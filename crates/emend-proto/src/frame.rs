@@ -12,7 +12,7 @@ use tonic::{
     codec::{BufferSettings, Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
 };
 
-use crate::learning::v1::SubscribeRequest;
+use crate::{codec, learning::v1::SubscribeRequest};
 
 /// How many bytes a stream's buffer begins with. Frames reserve what they need; a stream that waits, as most do most of
 /// the time, holds nothing.
@@ -49,7 +49,7 @@ impl Wire for SubscribeRequest {
     }
 
     fn take(buffer: &mut DecodeBuf<'_>) -> Result<Self, Status> {
-        Self::decode(buffer).map_err(|error| Status::invalid_argument(error.to_string()))
+        codec::decode(buffer.copy_to_bytes(buffer.remaining()))
     }
 }
 

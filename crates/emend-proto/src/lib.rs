@@ -55,6 +55,7 @@ pub mod learning {
     }
 }
 
+pub mod codec;
 pub mod frame;
 pub mod wire;
 

@@ -12,7 +12,6 @@ pub mod postgres;
 pub mod proxy;
 pub mod run;
 pub mod runs;
-pub mod seed;
 
 pub use fleet::{Fleet, Member, Storage};
 pub use postgres::Server;

@@ -5,7 +5,7 @@ use std::{future::Future, time::Duration};
 use emend_proto::feedback::v1::ListDeadLettersRequest;
 use tokio::time::timeout;
 
-use super::{fleet::Fleet, seed};
+use super::{fleet::Fleet, runs};
 use crate::{
     audit::{
         ledger,
@@ -48,14 +48,14 @@ pub struct Run {
 /// # Panics
 /// If it takes longer.
 pub async fn bounded<T>(run: impl Future<Output = T>) -> T {
-    let limit = if seed::is_long() { LONG } else { SHORT };
+    let limit = runs::short_or_long(SHORT, LONG);
     let ended = timeout(limit, run).await;
     ended.unwrap_or_else(|_| panic!("the run is not over within {limit:?}"))
 }
 
 /// How many rounds: few, or many where runs are to be long.
 pub fn rounds(short: usize, long: usize) -> usize {
-    if seed::is_long() { long } else { short }
+    runs::short_or_long(short, long)
 }
 
 impl Run {
@@ -66,7 +66,7 @@ impl Run {
 
     /// Begins with that load.
     pub async fn begin_with(name: &str, fleet: Fleet, plan: Plan) -> Self {
-        let seed = seed::chosen(name);
+        let seed = runs::seed(name, runs::number_of(name) % 1_000_000);
         let mut nodes = Vec::new();
         let mut recorders = Vec::new();
         let time = stream::Run::new();

@@ -26,3 +26,10 @@ pub fn seed(of: &str, otherwise: u64) -> u64 {
     eprintln!("{of}: EMEND_TEST_SEED={seed}");
     seed
 }
+
+/// A number that differs where the texts do (FNV-1a).
+pub fn number_of(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

@@ -104,7 +104,7 @@ impl Load {
         let progress = Progress::default();
         let writer = |role: &str, index: usize, pause: u32| Writer {
             name: format!("{name}-{role}{index}"),
-            dice: Dice::seeded(seed ^ crate::faults::seed::of(&format!("{name}-{role}{index}"))),
+            dice: Dice::seeded(seed ^ crate::faults::runs::number_of(&format!("{name}-{role}{index}"))),
             pause: plan.pause * pause,
             stop: stop.clone(),
             progress: progress.clone(),

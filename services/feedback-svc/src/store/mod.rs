@@ -31,6 +31,10 @@ pub(crate) use postgres::PostgresStore;
 pub(crate) use rows::fuzzing;
 pub(crate) use sqlite::SqliteStore;
 
+/// No lease and no back-off is this long. What is due later than that was written under a clock that has gone back since,
+/// and is due now: else it would wait for as long as the clock went back.
+pub(crate) const LONGEST_WAIT: Duration = Duration::from_mins(5);
+
 /// What is stored of feedback and of its way to learning-svc.
 #[async_trait]
 pub(crate) trait Store: Send + Sync + Debug + 'static {

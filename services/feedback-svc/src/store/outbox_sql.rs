@@ -9,7 +9,7 @@ use sqlx::{Database, QueryBuilder};
 
 use super::{
     super::{
-        Settlement, StoreError,
+        LONGEST_WAIT, Settlement, StoreError,
         chunks::chunks,
         rows::{ClaimedRow, DeadLetterRow, micros},
     },
@@ -22,10 +22,6 @@ type Connection = <Db as Database>::Connection;
 const PENDING: i64 = DeliveryState::Pending.number();
 const DELIVERED: i64 = DeliveryState::Delivered.number();
 const DEAD_LETTER: i64 = DeliveryState::DeadLetter.number();
-
-/// No lease and no back-off is this long. What is due later than that was written under a clock that has gone back since,
-/// and is due now: else it would wait for as long as the clock went back.
-const LONGEST_WAIT: Duration = Duration::from_mins(5);
 
 /// Runs a claim; the entries come in accept order.
 pub(super) async fn claim(

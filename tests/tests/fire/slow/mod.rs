@@ -10,6 +10,7 @@ use std::{pin::pin, time::Duration};
 
 use emend_tests::{
     audit::stream::{Guarantee, Recorder, everything},
+    faults::runs::short_or_long,
     harness::{Flow, NAMESPACE, Valve, eventually, wait::holds, within},
 };
 use futures::future::join_all;
@@ -18,7 +19,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use self::scene::{Scene, is_long, of_its_own, patient};
+use self::scene::{Scene, of_its_own, patient};
 
 /// What one subscriber that does not read may cost: what waits in its connection's send buffer, one batch that was encoded
 /// for its filter alone, and what allocation rounds that up to.
@@ -76,7 +77,7 @@ async fn who_does_not_read_costs_the_others_nothing_and_the_server_bounded_memor
         valve.turn(*flow);
         scene.run.stall_begins(recorder.name());
     }
-    let until = Instant::now() + Duration::from_secs(if is_long() { 60 } else { 0 });
+    let until = Instant::now() + Duration::from_secs(short_or_long(0, 60));
     let (mut head, mut round, mut most_stalled) = (0, BEFORE, 0);
     while round < BEFORE + CHANGES / AT_ONCE || Instant::now() < until {
         head = scene.write(AT_ONCE, round).await;
@@ -142,7 +143,7 @@ async fn who_comes_and_goes_leaves_nothing_behind() {
     .await;
     let (files, before) = (scene.open_files(), scene.resident());
 
-    let (rounds, visits) = if is_long() { (60, 50) } else { (5, 20) };
+    let (rounds, visits) = short_or_long((5, 20), (60, 50));
     for round in 1..=rounds {
         let mut writing = pin!(scene.write(AT_ONCE / 4, round));
         let coming_and_going = async {
@@ -193,7 +194,7 @@ async fn two_hundred_that_come_back_at_once_all_get_what_they_missed() {
             scene.subscriber_by_the_gate(request)
         })
         .collect();
-    let rounds = if is_long() { 20 } else { 2 };
+    let rounds = short_or_long(2, 20);
     let mut head = scene.write_short(500, 0).await;
     join_all(crowd.iter().map(|recorder| recorder.reaches(head))).await;
     let bound = scene.resident() + AGAIN + 200 * 256 * 1024;

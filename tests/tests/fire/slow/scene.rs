@@ -1,6 +1,6 @@
 //! learning-svc in a process of its own, so that its memory is its own, with a writer and subscribers that keep up.
 
-use std::{env, net::SocketAddr};
+use std::net::SocketAddr;
 
 use emend_proto::{
     common::v1::ResourceKind,
@@ -10,11 +10,6 @@ use emend_tests::{
     audit::stream::{Habits, Recorder, RevisionLog, Run, everything},
     harness::{Gateway, Learning, NAMESPACE, alias, answered, deployment::Deployment},
 };
-
-/// Whether runs are to last.
-pub(super) fn is_long() -> bool {
-    env::var("EMEND_TEST_LONG").is_ok_and(|long| long == "1")
-}
 
 /// Believes in its connection, however long nothing comes.
 pub(super) fn patient() -> Habits {

@@ -3,7 +3,7 @@
 use emend_core::EventId;
 
 use super::{
-    super::{Claimed, Settlement},
+    super::{Claimed, LONGEST_WAIT, Settlement},
     Defect,
     tables::{Row, Tables, micros},
 };
@@ -13,11 +13,13 @@ impl Tables {
     pub(super) fn claim(&mut self, limit: u32, lease: Lease) -> Vec<Claimed> {
         let ignores_leases = self.has(Defect::IgnoresLeases);
         let now_us = self.now_us;
+        let waits =
+            |due_at_us: i64| due_at_us > now_us && due_at_us <= now_us.saturating_add(micros(LONGEST_WAIT));
         let mut due: Vec<_> = self
             .outbox
             .iter_mut()
             .filter(|(_, entry)| {
-                let leased = entry.due_at_us > now_us && !(ignores_leases && entry.token.is_some());
+                let leased = waits(entry.due_at_us) && !(ignores_leases && entry.token.is_some());
                 entry.dead_at_us.is_none() && !leased
             })
             .collect();
@@ -25,7 +27,7 @@ impl Tables {
         due.truncate(limit as usize);
         let mut claimed = Vec::with_capacity(due.len());
         for (event_id, entry) in due {
-            if entry.token.is_some() && entry.due_at_us > now_us {
+            if entry.token.is_some() && waits(entry.due_at_us) {
                 let stolen = format!("event {event_id} was claimed while it was leased to somebody else");
                 self.violations.push(stolen);
             }
