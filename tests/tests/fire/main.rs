@@ -4,15 +4,16 @@
 #![expect(clippy::large_futures, reason = "a run is one future, of which there is one")]
 
 mod black_hole;
-mod network;
-mod overload;
-mod shutdown;
+mod clock;
 mod disk;
 mod fail_points;
 mod kill;
+mod network;
+mod overload;
 mod postgres;
 mod restore;
 mod rolling;
+mod shutdown;
 mod slow;
 mod spread;
 mod stream_audit;
