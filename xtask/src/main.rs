@@ -3,6 +3,7 @@
 mod bench;
 mod debian;
 mod dependencies;
+mod faketime;
 mod fuzz;
 mod lint;
 mod postgres;

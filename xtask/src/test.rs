@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fs, path::PathBuf, process::ExitCode};
 use anyhow::{Result, bail};
 
 use crate::{
-    lint,
+    faketime, lint,
     postgres::{self, TestServer},
     process::{self, Workspace},
     steps::{Outcome, Steps},
@@ -33,6 +33,7 @@ pub(crate) fn test(workspace: &Workspace, may_install: bool, cargo_test: &[Strin
             Err(error) => Err(error),
         })
         .flatten();
+    steps.run("libfaketime", || faketime::provide(may_install));
     steps.run("build", || {
         // Tests of the binaries run what is built here: `cargo test` builds a binary only for tests of its own package.
         // Together with the tests, because these ask for more features of some dependencies, which would be built twice.

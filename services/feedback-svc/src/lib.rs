@@ -51,7 +51,7 @@ use crate::{
     committer::{CommitWorker, Committer},
     grpc::FeedbackEndpoint,
     relay::{Delivery, hand_over::HandOver, ingest::IngestClient, worker::Relay},
-    store::{PostgresStore, SqliteStore, Store, StoreError},
+    store::{LONGEST_WAIT, PostgresStore, SqliteStore, Store, StoreError},
     upkeep::{DATABASE, Lookout, OrderRaiser, Pruner, RELAY},
     waiters::Waiters,
 };
@@ -111,6 +111,11 @@ pub async fn start(
         clock,
         entropy,
     } = environment;
+    anyhow::ensure!(
+        config.relay.lease.max(config.relay.retry.max) <= LONGEST_WAIT / 2,
+        "relay: lease and retry.max must be at most {:?}",
+        LONGEST_WAIT / 2
+    );
     let lifecycle = lifecycle.child();
     let store = open(&config, &entropy).await?;
     let readiness = Readiness::new();

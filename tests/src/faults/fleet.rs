@@ -290,6 +290,15 @@ impl Member {
         address
     }
 
+    /// Waits until it says that it is ready, as a running process that nobody helps.
+    ///
+    /// # Panics
+    /// If it does not, or does not run.
+    pub async fn is_ready(&mut self) {
+        let (address, service) = (self.front.address(), self.service);
+        self.process().ready(address, service).await;
+    }
+
     /// Whether it was started, and neither stopped nor seen to die since.
     pub fn is_running(&self) -> bool {
         self.process.is_some()

@@ -6,8 +6,10 @@
 //! is what a test does between two calls of [`Run::goes_on`]. Runs are short; `EMEND_TEST_LONG=1` makes them long,
 //! `EMEND_TEST_SEED` repeats one of which the seed was printed.
 
+pub mod clock;
 pub mod disk;
 pub mod fleet;
+pub mod outbox;
 pub mod postgres;
 pub mod proxy;
 pub mod run;

@@ -4,6 +4,7 @@
 #![expect(clippy::large_futures, reason = "a run is one future, of which there is one")]
 
 mod black_hole;
+mod clock;
 mod disk;
 mod fail_points;
 mod kill;

@@ -56,7 +56,8 @@ consistent state, and held against each other: every correction that was stored 
 exactly once, and is counted; the log replayed from nothing gives the resources, byte by byte. Nothing is changed.
 
 On PostgreSQL the services may go on serving: what is under way between them is not mistaken for an error. For as long as
-it takes, the databases keep old versions of rows; run it on a standby to spare the primary. A data directory belongs to
+it takes, the databases keep old versions of rows; run it on a standby that holds both
+schemas to spare the primary. A data directory belongs to
 one process: stop `emend up` first.
 
 What it says: nothing but figures where all is well. A finding has the code of the check, the ids of the rows, and what is

@@ -61,15 +61,23 @@ pub async fn list(
 ) -> Result<(Vec<Revision>, bool)> {
     let client = context.resources().await?;
     let (revisions, more) = pages(limit, 500, |page_size, page_token| {
-        let request = context.request(request(page_size, page_token));
         let mut client = client.clone();
         async move {
-            let page = client.list_revisions(request).await?.into_inner();
-            Ok((page.revisions, page.next_page_token))
+            let first = context.request(request(page_size, page_token));
+            let page = client.list_revisions(first).await?.into_inner();
+            let (mut parts, mut token) = (page.revisions, page.next_page_token);
+            // What is shown is shown whole: whoever reverts it has seen all of it.
+            while parts.last().is_some_and(|last| last.changes_continue) && !token.is_empty() {
+                let rest = context.request(request(1, token));
+                let page = client.list_revisions(rest).await?.into_inner();
+                parts.extend(page.revisions);
+                token = page.next_page_token;
+            }
+            Ok((whole(parts), token))
         }
     })
     .await?;
-    Ok((whole(revisions), more))
+    Ok((revisions, more))
 }
 
 /// Revisions that came in parts, put together.

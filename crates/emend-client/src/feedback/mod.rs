@@ -38,7 +38,7 @@ use crate::{ConfigError, ServerAddress};
 const DEADLINE: Duration = Duration::from_secs(10);
 /// How often a server that is silent while calls are under way is asked whether it still lives, and how long the answer may
 /// take. So who got lost on the way is found out while there is time for another attempt: were that left to the caller, it
-/// would be made with another request id, and might be counted twice.
+/// would be made with another request id, and might be counted twice. A proxy between the two must allow pings as frequent.
 const KEEP_ALIVE: (Duration, Duration) = (Duration::from_secs(3), Duration::from_secs(2));
 
 /// Why a call failed. `Display` gives all of it, a line for each violated field.

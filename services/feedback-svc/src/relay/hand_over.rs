@@ -48,6 +48,8 @@ struct State {
     queue: VecDeque<Leased>,
     reserved: usize,
     claim_due: bool,
+    /// The claim was put off for as long as may be.
+    claim_overdue: bool,
 }
 
 /// Room for some events in the queue, given back when dropped.
@@ -67,7 +69,8 @@ pub(crate) struct BatchLimit {
 }
 
 impl HandOver {
-    /// A queue of at most so many events. What was taken and is put back may exceed that by what was taken.
+    /// A queue of at most so many events. What was taken and is put back may exceed that by what was taken, and what a
+    /// worker claims by that.
     pub(crate) fn new(capacity: usize) -> Self {
         Self(Arc::new(Shared {
             capacity,
@@ -143,9 +146,24 @@ impl HandOver {
         self.0.work.notify_one();
     }
 
-    /// Whether a claim was asked for; asked once, answered once.
-    pub(crate) fn take_claim(&self) -> bool {
-        std::mem::take(&mut self.state().claim_due)
+    /// The timer's way to ask for a claim. One that was asked for before and not taken since is overdue.
+    pub(crate) fn remind_of_claim(&self) {
+        let mut state = self.state();
+        state.claim_overdue = state.claim_due;
+        state.claim_due = true;
+        self.0.work.notify_one();
+    }
+
+    /// Whether a claim is to be made by a taker that has taken something, or nothing: asked once, answered once. Who has
+    /// something to send puts a claim off, but not for ever: a queue that is never empty would keep from being sent what only
+    /// a claim finds. What is claimed may exceed the queue's bound, once.
+    pub(crate) fn take_claim(&self, has_something: bool) -> bool {
+        let mut state = self.state();
+        if has_something && (!state.claim_overdue || state.queue.len() + state.reserved > self.0.capacity) {
+            return false;
+        }
+        state.claim_overdue = false;
+        std::mem::take(&mut state.claim_due)
     }
 
     /// Whether there is anything to be done now.
@@ -240,15 +258,15 @@ mod tests {
     async fn what_expired_is_left_to_a_claim() {
         let hand_over = HandOver::new(10);
         hand_over.reserve(1).unwrap().fill([leased(1, 5)]);
-        assert!(!hand_over.take_claim());
+        assert!(!hand_over.take_claim(false));
         tokio::time::advance(Duration::from_secs(31)).await;
         assert!(
             hand_over
                 .take(BatchLimit { events: 2, bytes: 10 }, Instant::now())
                 .is_empty()
         );
-        assert!(hand_over.take_claim());
-        assert!(!hand_over.take_claim());
+        assert!(hand_over.take_claim(false));
+        assert!(!hand_over.take_claim(false));
     }
 
     #[tokio::test(start_paused = true)]

@@ -452,6 +452,30 @@ async fn workers_send_what_was_handed_over_before_they_end() {
 }
 
 #[tokio::test]
+async fn a_queue_that_is_never_empty_does_not_put_off_a_claim_for_ever() {
+    let one_by_one = RelayConfig {
+        batch_events: 1,
+        ..RelayConfig::default()
+    };
+    let bench = Bench::with(one_by_one).await;
+    let left = feedback("left behind");
+    stored(bench.store(), &left, None).await;
+    bench.submit(3).await;
+    // The timer's first reminder can wait, the second can't; what is claimed then waits its turn.
+    for _ in 0..2 {
+        bench.hand_over.remind_of_claim();
+        bench.submit(1).await;
+        assert_eq!(bench.step().await, Step::Answered(1));
+    }
+    assert_eq!(bench.delivery_of(&left).await, DeliveryState::Pending);
+    for _ in 0..4 {
+        bench.submit(1).await;
+        assert_eq!(bench.step().await, Step::Answered(1));
+    }
+    assert_eq!(bench.delivery_of(&left).await, DeliveryState::Delivered);
+}
+
+#[tokio::test]
 async fn workers_that_end_while_learning_svc_is_away_give_up_their_leases() {
     let bench = Bench::new().await;
     bench.learning.becomes(Mood::Away);

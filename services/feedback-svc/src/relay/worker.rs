@@ -105,12 +105,18 @@ impl Relay {
             < u64::try_from(STALL.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Sends one batch: what was handed over, else what is due in the outbox if somebody asked for a claim.
+    /// Sends one batch: what was handed over, else what is due in the outbox if somebody asked for a claim. One that was put
+    /// off for too long comes first, and what it finds goes to the end of the queue.
     pub(crate) async fn run_once(&self) -> Result<Step, StoreError> {
         let mut batch = self.take();
-        if batch.is_empty() && self.hand_over.take_claim() {
-            self.claim().await?;
-            batch = self.take();
+        if self.hand_over.take_claim(!batch.is_empty()) {
+            if let Err(error) = self.claim().await {
+                self.hand_over.put_back(batch);
+                return Err(error);
+            }
+            if batch.is_empty() {
+                batch = self.take();
+            }
         }
         self.send(batch).await
     }
@@ -179,7 +185,7 @@ impl Relay {
     /// again.
     pub(crate) async fn ask_periodically(self: Arc<Self>, draining: CancellationToken) {
         while !draining.is_cancelled() {
-            self.dispatch.due();
+            self.hand_over.remind_of_claim();
             tokio::select! {
                 () = draining.cancelled() => {}
                 () = sleep(self.config.poll.mul_f64(self.entropy.jitter(0.2))) => {}

@@ -1,6 +1,6 @@
 //! The ingest service: batches in, batches of results out, in order.
 
-use std::pin::Pin;
+use std::{pin::Pin, sync::Arc};
 
 use emend_core::{
     AcceptOrder, Caller, EventId, FeedbackId, Namespace, Violations, correction::scope_user,
@@ -10,6 +10,7 @@ use emend_proto::learning::v1::{self as pb, event, event_result, ingest_service_
 use emend_runtime::{Error, error::to_item_status, trace_context::Traceparent};
 use emend_wire::parse;
 use futures::{Stream, StreamExt as _};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -23,6 +24,8 @@ use crate::app::{
 const BATCH: usize = 256;
 /// Batches of one stream that are under way at once; a sender that has more waits.
 const UNDER_WAY: usize = 8;
+/// Streams at once: one for each replica of feedback-svc, and for a while those of its predecessors.
+const SENDERS: usize = 256;
 
 /// Takes events from feedback-svc.
 #[derive(Debug, Clone)]
@@ -30,12 +33,17 @@ pub struct Ingest {
     queue: IngestQueue,
     /// Streams end when this is cancelled, after the batches that are under way.
     soft: CancellationToken,
+    room: Arc<Semaphore>,
 }
 
 impl Ingest {
     /// Events go to `queue`; streams end when `soft` is cancelled.
     pub fn new(queue: IngestQueue, soft: CancellationToken) -> Self {
-        Self { queue, soft }
+        Self {
+            queue,
+            soft,
+            room: Arc::new(Semaphore::new(SENDERS)),
+        }
     }
 
     /// Applies one batch of a stream.
@@ -90,13 +98,21 @@ impl IngestService for Ingest {
         &self,
         request: Request<Streaming<pb::IngestRequest>>,
     ) -> Result<Response<Self::IngestStream>, Status> {
+        let place = Arc::clone(&self.room).try_acquire_owned().map_err(|_| {
+            Error::unavailable("TOO_MANY_SENDERS", "this replica has as many senders as it may")
+        })?;
         let ingest = self.clone();
         let batches = request
             .into_inner()
             .take_until(self.soft.clone().cancelled_owned());
         let answers = batches
             .map(move |batch| ingest.clone().batch(batch))
-            .buffered(UNDER_WAY);
+            .buffered(UNDER_WAY)
+            .map(move |answer| {
+                // Given back when the stream is dropped.
+                let _held: &OwnedSemaphorePermit = &place;
+                answer
+            });
         Ok(Response::new(Box::pin(answers)))
     }
 }

@@ -1,0 +1,100 @@
+//! A clock of one process's own, which a test sets while the process runs. Only the wall clock: the monotonic one goes on as
+//! ever, as it does on a computer whose time is put right.
+
+use std::{collections::BTreeSet, ffi::OsString, fs, path::PathBuf};
+
+use emend_runtime::testing::skipped;
+use tempfile::TempDir;
+
+use super::fleet::Member;
+
+/// Where Debian's package `libfaketime` puts it, below a directory for each architecture.
+const LIBRARIES: &str = "/usr/lib";
+const LIBRARY: &str = "faketime/libfaketime.so.1";
+/// Where the library keeps what a process shares with its children.
+const SHARED: &str = "/dev/shm";
+
+/// The clock of one process.
+#[derive(Debug)]
+pub struct OwnClock {
+    library: PathBuf,
+    directory: TempDir,
+    ahead: i64,
+    processes: BTreeSet<u32>,
+}
+
+impl OwnClock {
+    /// A clock that is right; `None` where the library is missing, after the one line that says so.
+    ///
+    /// # Panics
+    /// If it can't be set.
+    pub fn right() -> Option<Self> {
+        let Some(library) = library() else {
+            skipped("libfaketime is missing, so no process can have a clock of its own");
+            return None;
+        };
+        let clock = Self {
+            library,
+            directory: tempfile::tempdir().expect("a directory"),
+            ahead: 0,
+            processes: BTreeSet::new(),
+        };
+        clock.write();
+        Some(clock)
+    }
+
+    /// Starts a member by this clock.
+    ///
+    /// # Panics
+    /// If it runs, or does not become ready.
+    pub async fn starts(&mut self, member: &mut Member) {
+        let shown = self.directory.path().join("shown");
+        let variables: [(&str, OsString); 4] = [
+            ("LD_PRELOAD", self.library.clone().into()),
+            ("FAKETIME_TIMESTAMP_FILE", shown.into()),
+            // Each look at the clock is a look at the file.
+            ("FAKETIME_NO_CACHE", "1".into()),
+            ("FAKETIME_DONT_FAKE_MONOTONIC", "1".into()),
+        ];
+        let variables = variables.map(|(name, value)| (name.into(), value));
+        member.environment = variables.into();
+        member.start().await;
+        self.processes.insert(member.process().id());
+    }
+
+    /// Steps to so many seconds ahead of the right time; behind it, where negative.
+    ///
+    /// # Panics
+    /// If the clock can't be set.
+    pub fn steps_to(&mut self, ahead: i64) {
+        self.ahead = ahead;
+        self.write();
+    }
+
+    /// In one go: nobody sees half a number.
+    fn write(&self) {
+        let (next, shown) = (
+            self.directory.path().join("next"),
+            self.directory.path().join("shown"),
+        );
+        fs::write(&next, format!("{:+}\n", self.ahead)).expect("a file");
+        fs::rename(next, shown).expect("the file takes its place");
+    }
+}
+
+impl Drop for OwnClock {
+    /// A process that was killed leaves what it shared.
+    fn drop(&mut self) {
+        for process in &self.processes {
+            for shared in ["faketime_shm", "sem.faketime_sem"] {
+                let _ = fs::remove_file(format!("{SHARED}/{shared}_{process}"));
+            }
+        }
+    }
+}
+
+fn library() -> Option<PathBuf> {
+    let directories = fs::read_dir(LIBRARIES).ok()?.flatten();
+    let mut libraries = directories.map(|directory| directory.path().join(LIBRARY));
+    libraries.find(|library| library.is_file())
+}
