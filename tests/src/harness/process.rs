@@ -221,14 +221,15 @@ impl Process {
         self.signal("TERM").await;
     }
 
-    /// Sends it a signal, by the name that kill(1) knows.
+    /// Sends it a signal, by the name that the shell's `kill` knows.
     ///
     /// # Panics
     /// If it has ended.
     pub async fn signal(&self, name: &str) {
         let id = self.child.id().expect("the process runs");
-        let sent = Command::new("kill")
-            .args([&format!("-{name}"), &id.to_string()])
+        // The shell's own: kill(1) is not everywhere.
+        let sent = Command::new("sh")
+            .args(["-c", &format!("kill -{name} {id}")])
             .status()
             .await;
         assert!(sent.is_ok_and(|status| status.success()), "the signal is sent");

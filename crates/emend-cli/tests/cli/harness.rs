@@ -168,11 +168,12 @@ impl Up {
     /// Asks it to end.
     pub(crate) async fn signal(&self, name: &str) {
         let id = self.child.id().expect("it runs").to_string();
-        let sent = Command::new("kill")
-            .args([name, &id])
+        // The shell's own: kill(1) is not everywhere.
+        let sent = Command::new("sh")
+            .args(["-c", &format!("kill {name} {id}")])
             .status()
             .await
-            .expect("kill can be run");
+            .expect("a shell can be run");
         assert!(sent.success());
     }
 
