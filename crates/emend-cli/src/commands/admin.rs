@@ -50,6 +50,7 @@ enum What {
             long,
             value_name = "DIR",
             default_value = "emend-data",
+            env = "EMEND_DATA_DIR",
             conflicts_with = "database_url"
         )]
         data_dir: PathBuf,

@@ -68,7 +68,7 @@ stored, delivered, evaluated and counted once, and the node must hold what the d
 else the exit code is 1.
 
 Examples:
-  emend replay --dataset data/banking77
+  emend replay --dataset data/banking77             train.csv and test.csv there, with the columns text,category
   emend replay --dataset data/banking77 --days 5 --noise 0.2 --colluders 0.1 --svg flywheel.svg
   emend replay --dataset data/banking77 --json > replay.json
   emend replay --dataset data/banking77 --feedback-addr HOST:7401 --learning-addr HOST:7402
