@@ -98,11 +98,9 @@ impl Tables {
             } => {
                 entry.attempts += 1;
                 entry.refusal = Some(refusal.clone());
-                entry.due_at_us = now_us.saturating_add(if never_retries {
-                    i64::MAX
-                } else {
-                    micros(*retry_in)
-                });
+                // As late as an event may be due; later, its clock would count as one that went back.
+                let wait = if never_retries { LONGEST_WAIT } else { *retry_in };
+                entry.due_at_us = now_us.saturating_add(micros(wait));
             }
             Settlement::Released { .. } => entry.due_at_us = now_us,
             Settlement::Dead { refusal, .. } => {
