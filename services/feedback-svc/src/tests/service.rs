@@ -504,7 +504,9 @@ async fn on_sqlite_nobody_waits_for_the_leases_of_a_process_that_was_killed() {
         stored(&killed, &new, Some(lease())).await;
         killed.close().await;
     }
-    let (service, _learning, lifecycle) = start(&Database::Sqlite(directory)).await;
+    // Kept to the end: with it goes the directory.
+    let database = Database::Sqlite(directory);
+    let (service, _learning, lifecycle) = start(&database).await;
     service.delivered(&new.id.to_string()).await;
     stop(service, lifecycle).await;
 }
