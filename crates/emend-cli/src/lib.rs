@@ -24,7 +24,7 @@ pub mod words;
 use std::{ffi::OsString, io, io::Write, process::ExitCode};
 
 use clap::Parser;
-use emend_runtime::telemetry;
+use emend_runtime::telemetry::{self, Telemetry};
 
 use crate::{
     commands::Command,
@@ -72,12 +72,15 @@ pub fn main() -> ExitCode {
     } else {
         "warn"
     };
-    if let Err(error) = telemetry::init(&cli.global.log, level) {
-        Failure::usage(error.to_string()).report(cli.global.json);
-        return Exit::Usage.into();
-    }
+    let telemetry = match telemetry::init(&cli.global.log, level) {
+        Ok(telemetry) => telemetry,
+        Err(error) => {
+            Failure::usage(error.to_string()).report(cli.global.json);
+            return Exit::Usage.into();
+        }
+    };
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime.block_on(execute(cli, &mut io::stdout())),
+        Ok(runtime) => runtime.block_on(execute(cli, telemetry, &mut io::stdout())),
         Err(error) => {
             Failure::from(error).report(cli.global.json);
             Exit::Failed.into()
@@ -92,16 +95,16 @@ where
     I::Item: Into<OsString> + Clone,
 {
     match Cli::try_parse_from(args) {
-        Ok(cli) => execute(cli, stdout).await,
+        Ok(cli) => execute(cli, Telemetry::default(), stdout).await,
         Err(told) => tell(&told),
     }
 }
 
 /// Runs a parsed command line; results go to `stdout`, failures to standard error.
-pub async fn execute(cli: Cli, stdout: &mut (dyn Write + Send)) -> ExitCode {
+pub async fn execute(cli: Cli, telemetry: Telemetry, stdout: &mut (dyn Write + Send)) -> ExitCode {
     let Cli { global, command } = cli;
     let json = global.json;
-    let context = Context::new(global);
+    let context = Context::new(global, telemetry);
     let mut output = Output::new(stdout, json);
     match command.run(&context, &mut output).await {
         Ok(code) => code,

@@ -45,6 +45,7 @@ use crate::{
     entropy::Entropy,
     health::{self, Readiness},
     lifecycle::Lifecycle,
+    telemetry::metrics::RpcMetrics,
     trace_context::{TraceLayer, Traced},
 };
 
@@ -93,6 +94,7 @@ pub struct Server {
     max_calls: usize,
     keep_alive: KeepAlive,
     readiness: Readiness,
+    metrics: RpcMetrics,
     entropy: Entropy,
 }
 
@@ -106,6 +108,7 @@ impl Server {
             max_calls: MAX_CALLS,
             keep_alive: KeepAlive::default(),
             readiness,
+            metrics: RpcMetrics::default(),
             entropy,
         }
     }
@@ -142,6 +145,13 @@ impl Server {
         self
     }
 
+    /// Where its calls are counted; default: nowhere that anybody sees.
+    #[must_use]
+    pub fn metrics(mut self, metrics: &RpcMetrics) -> Self {
+        self.metrics = metrics.clone();
+        self
+    }
+
     /// How it finds out that a client has gone without a word.
     #[must_use]
     pub fn keep_alive(mut self, keep_alive: KeepAlive) -> Self {
@@ -158,7 +168,8 @@ impl Server {
             .add_service(health::server(self.readiness.clone(), lifecycle.soft().clone()));
         let routes = with_reflection(routes, &self.names)?.prepare();
         let admitted = AdmissionLayer::new(self.max_calls, &self.streams).layer(DeadlineLayer.layer(routes));
-        let stack = AnonymousLayer.layer(TraceLayer::new(self.entropy).layer(admitted));
+        let stack = AnonymousLayer
+            .layer(TraceLayer::new(self.entropy, self.metrics.calls(&self.names)).layer(admitted));
         lifecycle.spawn(
             "accept connections",
             accept(listener, stack, self.keep_alive, lifecycle.clone()),

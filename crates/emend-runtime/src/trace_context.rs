@@ -1,22 +1,20 @@
-//! The edge of every RPC: its request id, the W3C trace context it came with, a span around it, one log line when it ends.
+//! The edge of every RPC: its request id, the W3C trace context it came with, a span around it; when it ends, one log line and
+//! its place in the metrics.
 //!
 //! The span names method, request id, caller, address and trace; never a body. A handler's panic ends its own RPC with
 //! INTERNAL and nothing else. It must know nothing of what the methods do.
 
 use std::{
     convert::Infallible,
-    fmt,
     future::Future,
     panic::AssertUnwindSafe,
     pin::Pin,
-    sync::Arc,
     task::{Context, Poll},
 };
 
 use futures::FutureExt as _;
 use http::{HeaderMap, HeaderValue, Request, Response};
 use http_body::{Body as HttpBody, Frame, SizeHint};
-use tokio::time::Instant;
 use tonic::{Code, Status, body::Body, transport::server::TcpConnectInfo};
 use tower::{Layer, Service};
 use tracing::{Instrument as _, Span};
@@ -28,50 +26,12 @@ use crate::{
     lifecycle::panic_message,
     request_id::{self, RequestId},
     status::code_name,
+    telemetry::metrics::{Call, Calls},
+    traceparent::Traceparent,
 };
 
 const REQUEST_ID: &str = "x-request-id";
 const TRACEPARENT: &str = "traceparent";
-
-/// A valid W3C `traceparent` of version 00: `00-<trace id>-<parent id>-<flags>`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Traceparent(Arc<str>);
-
-impl Traceparent {
-    /// Takes a header's value or a stored one. `None` if it is not valid; later versions are not understood.
-    pub fn parse(text: &str) -> Option<Self> {
-        let mut parts = text.split('-');
-        let (version, trace, parent, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-        let hex = |part: &str, length: usize| {
-            part.len() == length && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-        };
-        let present = |part: &str| part.bytes().any(|byte| byte != b'0');
-        let valid = parts.next().is_none()
-            && version == "00"
-            && hex(trace, 32)
-            && present(trace)
-            && hex(parent, 16)
-            && present(parent)
-            && hex(flags, 2);
-        valid.then(|| Self(text.into()))
-    }
-
-    /// As it travels.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// The id of the whole trace: 32 lower-case hexadecimal digits.
-    pub fn trace_id(&self) -> &str {
-        self.0.get(3..35).unwrap_or_default()
-    }
-}
-
-impl fmt::Display for Traceparent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// The trace context that `request` came with, if it was valid.
 pub fn traceparent_of<T>(request: &tonic::Request<T>) -> Option<Traceparent> {
@@ -87,12 +47,13 @@ pub fn request_id_of<T>(request: &tonic::Request<T>) -> Option<RequestId> {
 #[derive(Debug, Clone)]
 pub struct TraceLayer {
     entropy: Entropy,
+    calls: Calls,
 }
 
 impl TraceLayer {
-    /// Request ids that clients do not bring are drawn from `entropy`.
-    pub fn new(entropy: Entropy) -> Self {
-        Self { entropy }
+    /// Request ids that clients do not bring are drawn from `entropy`; every RPC counts in `calls`.
+    pub fn new(entropy: Entropy, calls: Calls) -> Self {
+        Self { entropy, calls }
     }
 }
 
@@ -102,7 +63,7 @@ impl<S> Layer<S> for TraceLayer {
     fn layer(&self, inner: S) -> Self::Service {
         Traced {
             inner,
-            entropy: self.entropy.clone(),
+            edge: self.clone(),
         }
     }
 }
@@ -111,7 +72,7 @@ impl<S> Layer<S> for TraceLayer {
 #[derive(Debug, Clone)]
 pub struct Traced<S> {
     inner: S,
-    entropy: Entropy,
+    edge: TraceLayer,
 }
 
 impl<S> Service<Request<Body>> for Traced<S>
@@ -131,7 +92,7 @@ where
         let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
         let id = header(REQUEST_ID)
             .and_then(RequestId::parse)
-            .unwrap_or_else(|| RequestId::generate(&self.entropy));
+            .unwrap_or_else(|| RequestId::generate(&self.edge.entropy));
         let traceparent = header(TRACEPARENT).and_then(Traceparent::parse);
         let peer = request
             .extensions()
@@ -148,7 +109,7 @@ where
         );
         let ending = Ending {
             span: span.clone(),
-            started: Instant::now(),
+            call: self.edge.calls.begin(request.uri().path()),
             id: id.clone(),
             code: None,
         };
@@ -185,10 +146,11 @@ fn seal(mut response: Response<Body>, mut ending: Ending) -> Response<Body> {
     response.map(|inner| Body::new(WatchedBody { inner, ending }))
 }
 
-/// Writes the one line about an RPC when it is dropped: at the end of the answer, or when the caller went away.
+/// Writes the one line about an RPC, and counts it, when it is dropped: at the end of the answer, or when the caller went
+/// away.
 struct Ending {
     span: Span,
-    started: Instant,
+    call: Call,
     id: RequestId,
     code: Option<Code>,
 }
@@ -204,7 +166,8 @@ impl Ending {
 impl Drop for Ending {
     fn drop(&mut self) {
         let code = self.code.unwrap_or(Code::Cancelled);
-        let ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let ms = u64::try_from(self.call.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.call.ended(code);
         self.span.in_scope(|| match code {
             Code::Internal | Code::Unknown | Code::DataLoss | Code::Unavailable => {
                 tracing::warn!(grpc_code = code_name(code), duration_ms = ms, "answered");
@@ -257,39 +220,20 @@ mod tests {
     use tower::{ServiceExt as _, service_fn};
 
     use super::*;
-    use crate::status::Explained;
+    use crate::{status::Explained, telemetry::metrics::RpcMetrics};
 
     const VALID: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-
-    #[test]
-    fn only_well_formed_trace_contexts_are_taken() {
-        let parsed = Traceparent::parse(VALID).unwrap();
-        assert_eq!(
-            (parsed.as_str(), parsed.trace_id()),
-            (VALID, "4bf92f3577b34da6a3ce929d0e0e4736")
-        );
-        for bad in [
-            "",
-            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",
-            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-x",
-            "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
-            "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
-            "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
-            "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
-            "00-4bf92f3577b34da6a3ce929d0e0e473-00f067aa0ba902b7-011",
-        ] {
-            assert_eq!(Traceparent::parse(bad), None, "{bad}");
-        }
-    }
 
     async fn answer(
         request: Request<Body>,
         handler: impl Fn(tonic::Request<Body>) -> Status + Clone + Send + 'static,
     ) -> Response<Body> {
-        let service = TraceLayer::new(Entropy::seeded(1)).layer(service_fn(move |request: Request<Body>| {
-            let handler = handler.clone();
-            async move { Ok::<_, Infallible>(handler(tonic::Request::from_http(request)).into_http()) }
-        }));
+        let calls = RpcMetrics::default().calls(&[]);
+        let service =
+            TraceLayer::new(Entropy::seeded(1), calls).layer(service_fn(move |request: Request<Body>| {
+                let handler = handler.clone();
+                async move { Ok::<_, Infallible>(handler(tonic::Request::from_http(request)).into_http()) }
+            }));
         service.oneshot(request).await.unwrap()
     }
 

@@ -8,6 +8,7 @@ use emend_runtime::{
     BackoffConfig,
     database::DatabaseUrl,
     serve::{KeepAlive, MAX_CALLS},
+    telemetry::Metrics,
 };
 use tonic::transport::Endpoint;
 
@@ -30,6 +31,8 @@ pub struct Config {
     pub max_calls: usize,
     /// How it finds out that a client has gone without a word.
     pub keep_alive: KeepAlive,
+    /// Where it counts and measures what it does: the process's own, in which there is one feedback-svc.
+    pub metrics: Metrics,
 }
 
 impl Config {
@@ -44,6 +47,7 @@ impl Config {
             request_id_retention: Duration::from_hours(8 * 24),
             max_calls: MAX_CALLS,
             keep_alive: KeepAlive::default(),
+            metrics: Metrics::new(),
         }
     }
 }

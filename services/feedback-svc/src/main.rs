@@ -10,7 +10,7 @@ use emend_runtime::{
     lifecycle::run_until_signal,
     listen::ListenArgs,
     sqlite::DataDir,
-    telemetry::{self, LogArgs},
+    telemetry::{self, LogArgs, TelemetryArgs},
 };
 use feedback_svc::{Config, Environment, LearningAddress, start};
 
@@ -62,12 +62,14 @@ struct Arguments {
     learning_addr: LearningAddress,
     #[command(flatten)]
     log: LogArgs,
+    #[command(flatten)]
+    telemetry: TelemetryArgs,
 }
 
 #[tokio::main]
 async fn main() -> anyhow::Result<ExitCode> {
     let arguments = Arguments::parse();
-    telemetry::init(&arguments.log, "info")?;
+    let telemetry = telemetry::init(&arguments.log, "info")?;
     // Held until the process ends.
     let (database, _lock) = match arguments.database_url {
         Some(DatabaseUrl::Sqlite(path)) => {
@@ -84,11 +86,13 @@ async fn main() -> anyhow::Result<ExitCode> {
         }
     };
     let listener = arguments.listen.bind("127.0.0.1:7401").await?;
+    let admin = arguments.telemetry.bind().await?;
     let lifecycle = Lifecycle::new();
     let config = Config {
         postgres_connections: arguments.database_connections,
         ..Config::new(database, arguments.learning_addr)
     };
+    let metrics = config.metrics.clone();
     let environment = Environment {
         lifecycle: lifecycle.clone(),
         clock: SystemClock::shared(),
@@ -97,8 +101,10 @@ async fn main() -> anyhow::Result<ExitCode> {
     let handle = start(config, listener, environment)
         .await
         .context("feedback-svc can't start")?;
+    telemetry.serve(admin, &metrics, vec![handle.readiness().clone()], &lifecycle);
     let code = run_until_signal(&lifecycle, GRACE).await;
     handle.shutdown(Duration::ZERO).await;
+    telemetry.finish().await;
     Ok(code)
 }
 

@@ -5,6 +5,7 @@
 use emend_runtime::{
     database::{DatabaseUrl, PostgresUrl},
     serve::{KeepAlive, MAX_CALLS},
+    telemetry::Metrics,
 };
 
 use crate::stream::Settings;
@@ -27,6 +28,8 @@ pub struct Config {
     pub max_calls: usize,
     /// How it finds out that a client has gone without a word.
     pub keep_alive: KeepAlive,
+    /// Where it counts and measures what it does: the process's own, in which there is one learning-svc.
+    pub metrics: Metrics,
 }
 
 impl Config {
@@ -44,6 +47,7 @@ impl Config {
             stream: Settings::default(),
             max_calls: MAX_CALLS,
             keep_alive: KeepAlive::default(),
+            metrics: Metrics::new(),
         }
     }
 }

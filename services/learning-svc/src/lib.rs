@@ -16,6 +16,7 @@ pub mod fail_points;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 pub mod grpc;
+pub mod metrics;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 pub mod store;
@@ -47,9 +48,10 @@ use crate::{
         candidates::Candidates, ingest::Ingest, policies::Policies, resources::Resources,
         subscriptions::SubscriptionServer,
     },
+    metrics::LearningMetrics,
     store::{Store, postgres::CHANNEL},
-    stream::{Stream, Wake},
-    watch::{DATABASE, REEVALUATION, watch_database},
+    stream::{Settings, Stream, Wake},
+    watch::{DATABASE, REEVALUATION, measure, watch_database},
 };
 
 /// The check that state and log are loaded and being followed.
@@ -153,6 +155,7 @@ pub async fn start(
         .await
         .with_context(|| format!("can't open the database {}", config.database))?;
     let readiness = Readiness::new();
+    let metrics = LearningMetrics::register(&config.metrics);
 
     let wake = match &config.database {
         DatabaseUrl::Sqlite(_) => Wake::local(),
@@ -164,19 +167,25 @@ pub async fn start(
     let stream = Stream::start(
         Arc::<dyn Store>::clone(&store),
         wake,
-        config.stream,
+        Settings {
+            metrics: metrics.stream.clone(),
+            ..config.stream
+        },
         Arc::clone(&clock),
         entropy.clone(),
         &lifecycle,
     );
     stream.report_readiness(readiness.clone(), LOG, &lifecycle);
 
-    let app = App::new(
+    metrics.watch(&config.metrics, &stream, &store);
+
+    let mut app = App::new(
         Arc::<dyn Store>::clone(&store),
         Arc::new(stream.clone()),
         clock,
         entropy.clone(),
     );
+    app.promotions = metrics.promotions.clone();
     let queue = IngestQueue::start(&app, config.ingest_workers, &lifecycle);
     let report = readiness.clone();
     lifecycle.spawn(
@@ -189,6 +198,16 @@ pub async fn start(
         watch_database(
             Arc::<dyn Store>::clone(&store),
             readiness.clone(),
+            lifecycle.soft().clone(),
+        ),
+    );
+
+    lifecycle.spawn(
+        "measure what is learned",
+        measure(
+            metrics,
+            Arc::<dyn Store>::clone(&store),
+            stream.settings().clone(),
             lifecycle.soft().clone(),
         ),
     );
@@ -207,6 +226,7 @@ pub async fn start(
         .add_service(PolicyServiceServer::new(Policies::new(app.clone())), NEEDS)
         .streams(&STREAMS)
         .max_calls(config.max_calls)
+        .metrics(config.metrics.rpc())
         .keep_alive(config.keep_alive)
         .serve(listener, &lifecycle)
         .context("can't serve")?;

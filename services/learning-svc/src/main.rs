@@ -10,7 +10,7 @@ use emend_runtime::{
     lifecycle::run_until_signal,
     listen::ListenArgs,
     sqlite::DataDir,
-    telemetry::{self, LogArgs},
+    telemetry::{self, LogArgs, TelemetryArgs},
 };
 use learning_svc::{Config, Environment, start};
 
@@ -64,12 +64,14 @@ struct Arguments {
     database_connections: u32,
     #[command(flatten)]
     log: LogArgs,
+    #[command(flatten)]
+    telemetry: TelemetryArgs,
 }
 
 #[tokio::main]
 async fn main() -> anyhow::Result<ExitCode> {
     let arguments = Arguments::parse();
-    telemetry::init(&arguments.log, "info")?;
+    let telemetry = telemetry::init(&arguments.log, "info")?;
     // Held until the process ends.
     let (database, _lock) = match arguments.database_url {
         Some(DatabaseUrl::Sqlite(path)) => {
@@ -86,12 +88,14 @@ async fn main() -> anyhow::Result<ExitCode> {
         }
     };
     let listener = arguments.listen.bind("127.0.0.1:7402").await?;
+    let admin = arguments.telemetry.bind().await?;
     let lifecycle = Lifecycle::new();
     let mut config = Config::new(database);
     config.listen_database = arguments.listen_database_url;
     if matches!(config.database, DatabaseUrl::Postgres(_)) {
         config.connections = arguments.database_connections;
     }
+    let metrics = config.metrics.clone();
     let environment = Environment {
         lifecycle: lifecycle.clone(),
         clock: SystemClock::shared(),
@@ -100,8 +104,10 @@ async fn main() -> anyhow::Result<ExitCode> {
     let handle = start(config, listener, environment)
         .await
         .context("learning-svc can't start")?;
+    telemetry.serve(admin, &metrics, vec![handle.readiness().clone()], &lifecycle);
     let code = run_until_signal(&lifecycle, GRACE).await;
     handle.shutdown(Duration::ZERO).await;
+    telemetry.finish().await;
     Ok(code)
 }
 

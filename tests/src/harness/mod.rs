@@ -4,6 +4,7 @@ pub mod clients;
 pub mod deployment;
 pub mod dice;
 pub mod held;
+pub mod http;
 pub mod load;
 pub mod node;
 pub mod process;

@@ -22,5 +22,6 @@ mod review;
 mod shutdown;
 mod story;
 mod stream;
+mod telemetry;
 mod validation;
 mod wire_guide;

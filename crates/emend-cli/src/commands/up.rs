@@ -2,12 +2,14 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use emend_runtime::{Lifecycle, database::DatabaseUrl, lifecycle::run_until_signal, listen::Exposure};
+use emend_runtime::{
+    Lifecycle, database::DatabaseUrl, lifecycle::run_until_signal, listen::Exposure, telemetry::TelemetryArgs,
+};
 use serde_json::json;
 
 use crate::{
     context::Context,
-    failure::Result,
+    failure::{Failure, Result},
     output::Output,
     pair::{Databases, GRACE, Pair},
 };
@@ -49,6 +51,9 @@ pub struct Args {
     /// Whether strangers may connect.
     #[command(flatten)]
     exposure: Exposure,
+    /// What operators see of both.
+    #[command(flatten)]
+    telemetry: TelemetryArgs,
 }
 
 /// Runs them until a signal.
@@ -58,6 +63,8 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     } else {
         Databases::open(&args.data_dir, args.database_url)?
     };
+    let admin = args.telemetry.bind().await;
+    let admin = admin.map_err(|error| Failure::usage(error.to_string()))?;
     let lifecycle = Lifecycle::new();
     let pair = Pair::start(
         databases,
@@ -67,6 +74,8 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         context,
     )
     .await?;
+    let telemetry = &context.telemetry;
+    telemetry.serve(admin, pair.metrics(), pair.readiness(), &lifecycle);
     let (feedback, learning) = (pair.feedback(), pair.learning());
     let json = json!({"ready": {"feedback": feedback.to_string(), "learning": learning.to_string()}});
     output.result(&json, || {
@@ -74,5 +83,6 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     })?;
     let code = run_until_signal(&lifecycle, GRACE).await;
     pair.close().await;
+    telemetry.finish().await;
     Ok(code)
 }

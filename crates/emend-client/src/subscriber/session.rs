@@ -241,6 +241,10 @@ impl Session {
             if let Some(committed_at) = change.committed_at {
                 self.reporter.note_delay(now.duration_since(committed_at));
             }
+            if let Some(received_at) = change.feedback_received_at {
+                self.reporter
+                    .note_effect(now.duration_since(received_at), &change.traceparent);
+            }
             if let State::Rejected(why) = &change.state {
                 tracing::warn!(revision = %change.revision, %why, "a resource cannot be used here");
                 self.reporter.note_rejection();
