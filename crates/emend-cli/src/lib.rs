@@ -72,19 +72,32 @@ pub fn main() -> ExitCode {
     } else {
         "warn"
     };
-    let telemetry = match telemetry::init(&cli.global.log, level) {
-        Ok(telemetry) => telemetry,
-        Err(error) => {
-            Failure::usage(error.to_string()).report(cli.global.json);
-            return Exit::Usage.into();
-        }
-    };
-    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime.block_on(execute(cli, telemetry, &mut io::stdout())),
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
         Err(error) => {
             Failure::from(error).report(cli.global.json);
-            Exit::Failed.into()
+            return Exit::Failed.into();
         }
+    };
+    // What exports traces needs the runtime.
+    let _within = runtime.enter();
+    match telemetry(&cli, level) {
+        Ok(telemetry) => runtime.block_on(execute(cli, telemetry, &mut io::stdout())),
+        Err(error) => {
+            error.report(cli.global.json);
+            Exit::Usage.into()
+        }
+    }
+}
+
+/// What can be seen of this process. Commands that end at once are of no interest in traces.
+fn telemetry(cli: &Cli, level: &str) -> failure::Result<Telemetry> {
+    let usage = |error: &dyn std::error::Error| Failure::usage(error.to_string());
+    let telemetry = telemetry::init(&cli.global.log, level).map_err(|error| usage(&error))?;
+    if matches!(cli.command, Command::Up(_) | Command::Watch(_)) {
+        telemetry.export_traces("emend").map_err(|error| usage(&error))
+    } else {
+        Ok(telemetry)
     }
 }
 

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// How long what is under way may take when the pair ends.
-pub const GRACE: Duration = Duration::from_secs(10);
+pub const GRACE: Duration = Duration::from_secs(9);
 
 /// How long the pair may take to be ready.
 const START: Duration = Duration::from_mins(1);

@@ -17,7 +17,7 @@ use http::{HeaderMap, HeaderValue, Request, Response};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use tonic::{Code, Status, body::Body, transport::server::TcpConnectInfo};
 use tower::{Layer, Service};
-use tracing::{Instrument as _, Span};
+use tracing::Instrument as _;
 
 use crate::{
     caller::Caller,
@@ -25,6 +25,7 @@ use crate::{
     error::Error,
     lifecycle::panic_message,
     request_id::{self, RequestId},
+    span::{self, Span},
     status::code_name,
     telemetry::metrics::{Call, Calls},
     traceparent::Traceparent,
@@ -32,6 +33,8 @@ use crate::{
 
 const REQUEST_ID: &str = "x-request-id";
 const TRACEPARENT: &str = "traceparent";
+/// The paths of what every server answers: health checks and reflection.
+const ALWAYS: &str = "/grpc.";
 
 /// The trace context that `request` came with, if it was valid.
 pub fn traceparent_of<T>(request: &tonic::Request<T>) -> Option<Traceparent> {
@@ -94,6 +97,14 @@ where
             .and_then(RequestId::parse)
             .unwrap_or_else(|| RequestId::generate(&self.edge.entropy));
         let traceparent = header(TRACEPARENT).and_then(Traceparent::parse);
+        let call = self.edge.calls.begin(request.uri().path());
+        // Health checks and reflection are of no interest in a trace.
+        let traced = (span::is_exported() && !request.uri().path().starts_with(ALWAYS)).then(|| {
+            let (service, method) = call.names();
+            Span::of_call(service, method, traceparent.as_ref())
+        });
+        // What is done for this call is done under its own span.
+        let traceparent = traced.as_ref().and_then(Span::traceparent).or(traceparent);
         let peer = request
             .extensions()
             .get::<TcpConnectInfo>()
@@ -106,10 +117,12 @@ where
             caller = request.extensions().get::<Caller>().map(Caller::as_str),
             peer = peer.map(tracing::field::display),
             trace_id = traceparent.as_ref().map(Traceparent::trace_id),
+            span_id = traceparent.as_ref().map(Traceparent::parent_id),
         );
         let ending = Ending {
             span: span.clone(),
-            call: self.edge.calls.begin(request.uri().path()),
+            call,
+            traced,
             id: id.clone(),
             code: None,
         };
@@ -149,8 +162,9 @@ fn seal(mut response: Response<Body>, mut ending: Ending) -> Response<Body> {
 /// Writes the one line about an RPC, and counts it, when it is dropped: at the end of the answer, or when the caller went
 /// away.
 struct Ending {
-    span: Span,
+    span: tracing::Span,
     call: Call,
+    traced: Option<Span>,
     id: RequestId,
     code: Option<Code>,
 }
@@ -168,6 +182,12 @@ impl Drop for Ending {
         let code = self.code.unwrap_or(Code::Cancelled);
         let ms = u64::try_from(self.call.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.call.ended(code);
+        if let Some(mut traced) = self.traced.take() {
+            traced.set("rpc.grpc.status_code", i64::from(code as i32));
+            if is_fault(code) {
+                traced.fail(code_name(code));
+            }
+        }
         self.span.in_scope(|| match code {
             Code::Internal | Code::Unknown | Code::DataLoss | Code::Unavailable => {
                 tracing::warn!(grpc_code = code_name(code), duration_ms = ms, "answered");
@@ -175,6 +195,19 @@ impl Drop for Ending {
             _ => tracing::debug!(grpc_code = code_name(code), duration_ms = ms, "answered"),
         });
     }
+}
+
+/// Codes that say that the server failed, as OpenTelemetry's conventions for gRPC have it.
+fn is_fault(code: Code) -> bool {
+    matches!(
+        code,
+        Code::Unknown
+            | Code::DeadlineExceeded
+            | Code::Unimplemented
+            | Code::Internal
+            | Code::Unavailable
+            | Code::DataLoss
+    )
 }
 
 /// An answer's body, watched for the trailers in which gRPC says how it ended.

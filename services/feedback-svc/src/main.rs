@@ -18,8 +18,9 @@ use feedback_svc::{Config, Environment, LearningAddress, start};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long what is under way may take when the service ends.
-const GRACE: Duration = Duration::from_secs(20);
+/// How long what is under way may take when the service ends. Two seconds more until it is cut off, and one for the last
+/// spans.
+const GRACE: Duration = Duration::from_secs(19);
 
 /// Stores corrections durably and brings each to learning-svc.
 #[derive(Debug, Parser)]
@@ -69,7 +70,7 @@ struct Arguments {
 #[tokio::main]
 async fn main() -> anyhow::Result<ExitCode> {
     let arguments = Arguments::parse();
-    let telemetry = telemetry::init(&arguments.log, "info")?;
+    let telemetry = telemetry::init(&arguments.log, "info")?.export_traces("feedback-svc")?;
     // Held until the process ends.
     let (database, _lock) = match arguments.database_url {
         Some(DatabaseUrl::Sqlite(path)) => {

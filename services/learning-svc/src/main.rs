@@ -18,8 +18,9 @@ use learning_svc::{Config, Environment, start};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long what is under way may take when the service ends.
-const GRACE: Duration = Duration::from_secs(20);
+/// How long what is under way may take when the service ends. Two seconds more until it is cut off, and one for the last
+/// spans.
+const GRACE: Duration = Duration::from_secs(19);
 
 /// Decides what may be learned of corrections and streams it to search nodes.
 #[derive(Debug, Parser)]
@@ -71,7 +72,7 @@ struct Arguments {
 #[tokio::main]
 async fn main() -> anyhow::Result<ExitCode> {
     let arguments = Arguments::parse();
-    let telemetry = telemetry::init(&arguments.log, "info")?;
+    let telemetry = telemetry::init(&arguments.log, "info")?.export_traces("learning-svc")?;
     // Held until the process ends.
     let (database, _lock) = match arguments.database_url {
         Some(DatabaseUrl::Sqlite(path)) => {

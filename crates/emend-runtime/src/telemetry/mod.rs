@@ -1,5 +1,5 @@
-//! What can be seen of a process from outside: its log ([`log`]), its metrics ([`metrics`]), and the port at which operators
-//! look at them ([`admin`]).
+//! What can be seen of a process from outside: its log ([`log`]), its metrics ([`metrics`]), the port at which operators look
+//! at them ([`admin`]), and its traces, which are made of [`span`](crate::span)s.
 //!
 //! None of it ever holds what people wrote: no request bodies, no reporters, no free text, no learned values. Methods, codes,
 //! ids, counts and times are what there is. It must know nothing of what the services do.
@@ -8,18 +8,23 @@ pub mod admin;
 pub mod log;
 pub mod metrics;
 pub mod sampler;
+mod traces;
 
 use std::time::Duration;
 
+use self::traces::Traces;
 pub use self::{
     admin::{Admin, AdminListener},
     log::{LogArgs, LogFormat, LogLevel, TelemetryError},
     metrics::Metrics,
+    traces::TracesError,
 };
 use crate::{health::Readiness, lifecycle::Lifecycle};
 
 /// How long closing the admin port may take.
-const CLOSING: Duration = Duration::from_millis(200);
+const CLOSING: Duration = Duration::from_millis(100);
+/// How long the last spans may take on their way.
+const LAST_SPANS: Duration = Duration::from_millis(900);
 
 /// What operators can see. Flattened into the arguments of whatever serves.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
@@ -49,6 +54,7 @@ impl TelemetryArgs {
 #[derive(Debug, Clone)]
 pub struct Telemetry {
     level: Option<LogLevel>,
+    traces: Option<Traces>,
     /// Its own: operators look until the very end.
     lifecycle: Lifecycle,
 }
@@ -57,6 +63,7 @@ impl Default for Telemetry {
     fn default() -> Self {
         Self {
             level: None,
+            traces: None,
             lifecycle: Lifecycle::new(),
         }
     }
@@ -71,6 +78,12 @@ pub fn init(args: &LogArgs, default_level: &str) -> Result<Telemetry, TelemetryE
 }
 
 impl Telemetry {
+    /// Exports traces as `service`, if the OTEL_ variables say where to. To be called within a runtime.
+    pub fn export_traces(mut self, service: &'static str) -> Result<Self, TracesError> {
+        self.traces = traces::export(service)?;
+        Ok(self)
+    }
+
     /// Serves what operators ask for, until [`Telemetry::finish`]. Not ready from the moment when `served` is asked to stop.
     pub fn serve(
         &self,
@@ -90,8 +103,11 @@ impl Telemetry {
         }
     }
 
-    /// Ends it, last of all.
+    /// Ends it, last of all and within a second.
     pub async fn finish(&self) {
+        if let Some(traces) = &self.traces {
+            traces.finish(LAST_SPANS).await;
+        }
         self.lifecycle.shutdown(CLOSING).await;
     }
 }

@@ -18,6 +18,7 @@ pub mod reevaluation;
 pub mod resources;
 pub mod revert;
 pub mod review;
+mod trace;
 
 #[cfg(test)]
 mod tests;

@@ -179,6 +179,7 @@ pub(super) fn event(message: &pb::Event) -> Result<IngestEvent, Violations> {
             traceparent: Traceparent::parse(&message.traceparent)
                 .map(|traceparent| traceparent.as_str().to_owned())
                 .unwrap_or_default(),
+            applied_under: None,
             what: what?,
         })
     })();

@@ -213,6 +213,16 @@ pub(crate) struct Call {
 }
 
 impl Call {
+    /// The service and the method, as in labels.
+    pub(crate) fn names(&self) -> (&str, &str) {
+        let MethodLabels {
+            grpc_service,
+            grpc_method,
+            ..
+        } = &self.method.labels;
+        (grpc_service, grpc_method)
+    }
+
     /// It has ended; to be called once.
     pub(crate) fn ended(&self, code: Code) {
         let Method {

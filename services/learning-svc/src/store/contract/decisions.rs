@@ -202,6 +202,7 @@ fn event(order: i64, phrase: &str) -> IngestEvent {
         namespace: namespace(),
         accept_order: emend_core::AcceptOrder(order),
         traceparent: String::new(),
+        applied_under: None,
         what: What::Recorded(Box::new(Recorded {
             reporter: emend_core::Reporter::parse("ann", "", "", "").unwrap(),
             caller: emend_core::Caller::system(),
