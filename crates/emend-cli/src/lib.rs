@@ -24,7 +24,10 @@ pub mod words;
 use std::{ffi::OsString, io, io::Write, process::ExitCode};
 
 use clap::Parser;
-use emend_runtime::telemetry;
+use emend_runtime::{
+    config::{self, Program},
+    telemetry,
+};
 
 use crate::{
     commands::Command,
@@ -63,9 +66,9 @@ Exit codes:
 
 /// Runs this process's command line.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse_from(std::env::args_os()) {
-        Ok(cli) => cli,
-        Err(told) => return tell(&told),
+    let (cli, notes) = match config::begin::<Cli>(std::env::args_os()) {
+        Ok(begun) => begun,
+        Err(told) => return told.tell(),
     };
     let level = if matches!(cli.command, Command::Up(_)) {
         "info"
@@ -76,6 +79,7 @@ pub fn main() -> ExitCode {
         Failure::usage(error.to_string()).report(cli.global.json);
         return Exit::Usage.into();
     }
+    notes.log();
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime.block_on(execute(cli, &mut io::stdout())),
         Err(error) => {
@@ -91,9 +95,23 @@ where
     I: IntoIterator,
     I::Item: Into<OsString> + Clone,
 {
-    match Cli::try_parse_from(args) {
-        Ok(cli) => execute(cli, stdout).await,
-        Err(told) => tell(&told),
+    match config::begin::<Cli>(args) {
+        Ok((cli, _)) => execute(cli, stdout).await,
+        Err(told) => told.tell(),
+    }
+}
+
+impl Program for Cli {
+    const WITHIN: Option<&'static str> = Some("up");
+
+    fn check(&self) -> Vec<String> {
+        let Command::Up(args) = &self.command else {
+            return Vec::new();
+        };
+        let log = telemetry::check(&self.global.log)
+            .err()
+            .map(|error| error.to_string());
+        log.into_iter().chain(args.check(&self.global)).collect()
     }
 }
 
@@ -109,17 +127,6 @@ pub async fn execute(cli: Cli, stdout: &mut (dyn Write + Send)) -> ExitCode {
             failure.report(json);
             failure.exit().into()
         }
-    }
-}
-
-/// Help and version go to standard output and are no failure; what is wrong with a command line is.
-fn tell(told: &clap::Error) -> ExitCode {
-    // Nobody is left to be told where that fails.
-    let _ = told.print();
-    if told.use_stderr() {
-        Exit::Usage.into()
-    } else {
-        Exit::Ok.into()
     }
 }
 
