@@ -3,6 +3,7 @@
 mod bench;
 mod debian;
 mod dependencies;
+mod docs;
 mod faketime;
 mod fuzz;
 mod lint;
@@ -50,6 +51,8 @@ enum Chore {
         #[arg(long)]
         quick: bool,
     },
+    /// Writes what is generated from the code: docs/configuration.md.
+    Docs,
     /// Formats the protos, lints them and looks for breaking changes against branch main.
     Proto {
         #[command(flatten)]
@@ -102,6 +105,7 @@ fn main() -> ExitCode {
         }
         Chore::Lint { install, quick } => return lint::lint(&workspace, !install.no_install, quick),
         Chore::Proto { install } => proto::proto(&workspace, !install.no_install),
+        Chore::Docs => docs::docs(&workspace),
         Chore::Bench { arguments } => bench::bench(&workspace, &arguments),
         Chore::Fuzz { target, seconds } => fuzz::fuzz(&workspace, target.as_deref(), seconds),
         Chore::Postgres { install } => postgres::keep(!install.no_install),

@@ -27,7 +27,10 @@ use std::{
 };
 
 use clap::Parser;
-use emend_runtime::telemetry;
+use emend_runtime::{
+    config::{self, Program},
+    telemetry,
+};
 
 use crate::{
     commands::Command,
@@ -66,9 +69,9 @@ Exit codes:
 
 /// Runs this process's command line.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse_from(std::env::args_os()) {
-        Ok(cli) => cli,
-        Err(told) => return tell(&told),
+    let (cli, notes) = match config::begin::<Cli>(std::env::args_os()) {
+        Ok(begun) => begun,
+        Err(told) => return told.tell(),
     };
     let level = if matches!(cli.command, Command::Up(_)) {
         "info"
@@ -79,6 +82,7 @@ pub fn main() -> ExitCode {
         Failure::usage(error.to_string()).report(cli.global.json);
         return Exit::Usage.into();
     }
+    notes.log();
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => {
             let mut stdout = io::stdout();
@@ -99,12 +103,26 @@ where
     I: IntoIterator,
     I::Item: Into<OsString> + Clone,
 {
-    match Cli::try_parse_from(args) {
-        Ok(cli) => {
+    match config::begin::<Cli>(args) {
+        Ok((cli, _)) => {
             let output = Output::new(stdout, cli.global.json).whole();
             execute(cli, output).await
         }
-        Err(told) => tell(&told),
+        Err(told) => told.tell(),
+    }
+}
+
+impl Program for Cli {
+    const WITHIN: Option<&'static str> = Some("up");
+
+    fn check(&self) -> Vec<String> {
+        let Command::Up(args) = &self.command else {
+            return Vec::new();
+        };
+        let log = telemetry::check(&self.global.log)
+            .err()
+            .map(|error| error.to_string());
+        log.into_iter().chain(args.check(&self.global)).collect()
     }
 }
 
@@ -119,17 +137,6 @@ pub async fn execute(cli: Cli, mut output: Output<'_>) -> ExitCode {
             failure.report(json);
             failure.exit().into()
         }
-    }
-}
-
-/// Help and version go to standard output and are no failure; what is wrong with a command line is.
-fn tell(told: &clap::Error) -> ExitCode {
-    // Nobody is left to be told where that fails.
-    let _ = told.print();
-    if told.use_stderr() {
-        Exit::Usage.into()
-    } else {
-        Exit::Ok.into()
     }
 }
 
