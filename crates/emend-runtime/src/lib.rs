@@ -48,11 +48,15 @@ pub mod health;
 #[cfg(feature = "server")]
 pub mod listen;
 #[cfg(feature = "server")]
+mod room;
+#[cfg(feature = "server")]
 pub mod serve;
 #[cfg(feature = "server")]
 pub mod telemetry;
 #[cfg(feature = "server")]
 pub mod trace_context;
+#[cfg(feature = "server")]
+mod unread;
 
 #[cfg(feature = "database")]
 pub mod audit;
