@@ -53,6 +53,8 @@ pub mod health;
 #[cfg(feature = "server")]
 pub mod listen;
 #[cfg(feature = "server")]
+mod room;
+#[cfg(feature = "server")]
 pub mod serve;
 #[cfg(feature = "server")]
 pub mod serve_args;
@@ -60,6 +62,8 @@ pub mod serve_args;
 pub mod telemetry;
 #[cfg(feature = "server")]
 pub mod trace_context;
+#[cfg(feature = "server")]
+mod unread;
 
 #[cfg(feature = "database")]
 pub mod audit;
