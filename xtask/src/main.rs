@@ -7,6 +7,7 @@ mod docs;
 mod faketime;
 mod fuzz;
 mod lint;
+mod manifests;
 mod postgres;
 mod process;
 mod proto;
@@ -47,12 +48,17 @@ enum Chore {
     Lint {
         #[command(flatten)]
         install: Install,
-        /// Leave out clippy and the docs, which take compiling.
+        /// Leave out the manifests' checks, which want tools, and clippy and the docs, which take compiling.
         #[arg(long)]
         quick: bool,
     },
     /// Writes what is generated from the code: docs/configuration.md.
     Docs,
+    /// Renders the manifests of deploy/k8s with all their components and checks them; `lint` does so, too.
+    Manifests {
+        #[command(flatten)]
+        install: Install,
+    },
     /// Formats the protos, lints them and looks for breaking changes against branch main.
     Proto {
         #[command(flatten)]
@@ -104,6 +110,7 @@ fn main() -> ExitCode {
             return test::test(&workspace, !install.no_install, &cargo_test);
         }
         Chore::Lint { install, quick } => return lint::lint(&workspace, !install.no_install, quick),
+        Chore::Manifests { install } => return manifests::manifests(&workspace, !install.no_install),
         Chore::Proto { install } => proto::proto(&workspace, !install.no_install),
         Chore::Docs => docs::docs(&workspace),
         Chore::Bench { arguments } => bench::bench(&workspace, &arguments),
