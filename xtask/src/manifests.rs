@@ -198,13 +198,21 @@ fn validate(workspace: &Workspace, program: &Path, directory: &Path) -> Result<(
         .collect::<Result<_>>()?;
     files.sort();
     ensure!(!files.is_empty(), "nothing was rendered");
-    let told = process::output(
-        workspace
-            .command(program)
-            .args(["--strict", "--quiet", "--kubernetes-version", KUBERNETES])
-            .args(&files),
-    )?;
-    let unknown: Vec<&str> = told
+    let told = workspace
+        .command(program)
+        .args(["--strict", "--quiet", "--kubernetes-version", KUBERNETES])
+        .args(&files)
+        .output()?;
+    let (out, err) = (
+        String::from_utf8_lossy(&told.stdout),
+        String::from_utf8_lossy(&told.stderr),
+    );
+    ensure!(
+        told.status.success(),
+        "kubernetes-validate: {}\n{out}{err}",
+        told.status
+    );
+    let unknown: Vec<&str> = out
         .lines()
         .filter(|line| {
             !FOREIGN
