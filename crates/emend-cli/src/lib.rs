@@ -1,8 +1,7 @@
 //! The `emend` command: runs the pair, submits and reviews corrections, watches the stream, imports and exports, plays
 //! the demo and the replay.
 //!
-//! [`main`] is what the binary calls. [`execute`] runs one parsed command line against any writer, which is how tests call
-//! it. Each command is a module of [`commands`]; what they share is [`context`] (where the services are), [`output`] (text
+//! [`main`] is what the binary calls. [`run`] runs one command line against any writer, which is how tests call it. Each command is a module of [`commands`]; what they share is [`context`] (where the services are), [`output`] (text
 //! or JSON lines), [`view`] (messages as JSON), [`words`] (the names of enums on command lines), [`failure`] (exit codes).
 //! [`pair`] runs both services in this process; [`transfer`] is the file formats of import and export; [`demo`] and
 //! [`replay`] are the two shows.
@@ -21,7 +20,11 @@ pub mod transfer;
 pub mod view;
 pub mod words;
 
-use std::{ffi::OsString, io, io::Write, process::ExitCode};
+use std::{
+    ffi::OsString,
+    io::{self, IsTerminal as _, Write},
+    process::ExitCode,
+};
 
 use clap::Parser;
 use emend_runtime::{
@@ -81,7 +84,12 @@ pub fn main() -> ExitCode {
     }
     notes.log();
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime.block_on(execute(cli, &mut io::stdout())),
+        Ok(runtime) => {
+            let mut stdout = io::stdout();
+            let read_by_people = stdout.is_terminal();
+            let output = Output::new(&mut stdout, cli.global.json);
+            runtime.block_on(execute(cli, if read_by_people { output } else { output.whole() }))
+        }
         Err(error) => {
             Failure::from(error).report(cli.global.json);
             Exit::Failed.into()
@@ -96,7 +104,10 @@ where
     I::Item: Into<OsString> + Clone,
 {
     match config::begin::<Cli>(args) {
-        Ok((cli, _)) => execute(cli, stdout).await,
+        Ok((cli, _)) => {
+            let output = Output::new(stdout, cli.global.json).whole();
+            execute(cli, output).await
+        }
         Err(told) => told.tell(),
     }
 }
@@ -115,12 +126,11 @@ impl Program for Cli {
     }
 }
 
-/// Runs a parsed command line; results go to `stdout`, failures to standard error.
-pub async fn execute(cli: Cli, stdout: &mut (dyn Write + Send)) -> ExitCode {
+/// Runs a parsed command line; results go to `output`, failures to standard error.
+pub async fn execute(cli: Cli, mut output: Output<'_>) -> ExitCode {
     let Cli { global, command } = cli;
     let json = global.json;
     let context = Context::new(global);
-    let mut output = Output::new(stdout, json);
     match command.run(&context, &mut output).await {
         Ok(code) => code,
         Err(failure) => {
