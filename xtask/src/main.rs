@@ -3,6 +3,7 @@
 mod bench;
 mod debian;
 mod dependencies;
+mod dist;
 mod docs;
 mod faketime;
 mod fuzz;
@@ -64,6 +65,14 @@ enum Chore {
         #[command(flatten)]
         install: Install,
     },
+    /// Packs the programs with checksums and a description of what they are made of (CycloneDX), into target/dist.
+    Dist {
+        #[command(flatten)]
+        install: Install,
+        /// The profile to build with; `dev` to try the packing.
+        #[arg(long, default_value = "release")]
+        profile: String,
+    },
     /// Runs a benchmark: the arguments go to the `emend-benches` program, built for release.
     #[command(disable_help_flag = true)]
     Bench {
@@ -112,6 +121,7 @@ fn main() -> ExitCode {
         Chore::Lint { install, quick } => return lint::lint(&workspace, !install.no_install, quick),
         Chore::Manifests { install } => return manifests::manifests(&workspace, !install.no_install),
         Chore::Proto { install } => proto::proto(&workspace, !install.no_install),
+        Chore::Dist { install, profile } => dist::dist(&workspace, &profile, !install.no_install),
         Chore::Docs => docs::docs(&workspace),
         Chore::Bench { arguments } => bench::bench(&workspace, &arguments),
         Chore::Fuzz { target, seconds } => fuzz::fuzz(&workspace, target.as_deref(), seconds),

@@ -8,7 +8,7 @@
 //!
 //! With `server`: [`serve`] (a server as a function of its listener and its lifecycle), its layers [`caller`],
 //! [`trace_context`], [`admission`] and [`deadline`], [`health`], [`listen`] and [`telemetry`]; [`config`] (settings from flags,
-//! environment and file), [`serve_args`].
+//! environment and file), [`serve_args`], [`probe`].
 //!
 //! With `database`: [`database`] (which one), [`sqlite`], [`postgres`], [`store`] (what can go wrong with them, and what
 //! is worth repeating), [`audit`] (looking at what is stored). With `testing`: [`testing`], a fresh PostgreSQL database
@@ -52,6 +52,8 @@ pub mod fuzzing;
 pub mod health;
 #[cfg(feature = "server")]
 pub mod listen;
+#[cfg(feature = "server")]
+pub mod probe;
 #[cfg(feature = "server")]
 pub mod serve;
 #[cfg(feature = "server")]

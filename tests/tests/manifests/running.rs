@@ -165,7 +165,7 @@ async fn the_one_pod_of_dev_runs_and_keeps_its_data_on_its_volume() {
         if round == 0 {
             learned.push(
                 feedback
-                    .learn(says::alias("J. Smith", "person-1"))
+                    .learn(says::says("ana", says::alias("J. Smith", "person-1")))
                     .await
                     .feedback_id,
             );
@@ -213,7 +213,9 @@ async fn the_pods_of_prod_run_and_deliver_to_each_other() {
         processes.push((process, pod));
     }
     let feedback = Feedback::at(at[&7401]);
-    feedback.learn(says::alias("J. Smith", "person-1")).await;
+    feedback
+        .learn(says::says("ana", says::alias("J. Smith", "person-1")))
+        .await;
     for (process, _pod) in processes.into_iter().rev() {
         ends_well(process).await;
     }
