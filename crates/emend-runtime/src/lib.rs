@@ -12,11 +12,10 @@
 //!
 //! With `database`: [`database`] (which one), [`sqlite`], [`postgres`], [`store`] (what can go wrong with them, and what
 //! is worth repeating), [`audit`] (looking at what is stored). With `testing`: [`testing`], a fresh PostgreSQL database
-//! for each test. With `simulation`: `simulation`, what in-memory stores do to whoever calls them.
+//! for each test. With `simulation`: `simulation`, what in-memory stores do to whoever calls them. With both
+//! `server` and `database`: [`storage`] (which database a process uses).
 //!
 //! With `fail-points`, in builds for tests: [`fail_point`] can end the process between two steps.
-//!
-//! With both: [`storage`] (which database a process uses).
 //!
 //! A service's `main` is: [`config::begin`], [`telemetry::init`], [`listen::bind`], open the database, start the service in
 //! a [`lifecycle::Lifecycle`], [`lifecycle::run_until_signal`].
@@ -55,6 +54,8 @@ pub mod listen;
 #[cfg(feature = "server")]
 pub mod probe;
 #[cfg(feature = "server")]
+mod room;
+#[cfg(feature = "server")]
 pub mod serve;
 #[cfg(feature = "server")]
 pub mod serve_args;
@@ -62,6 +63,8 @@ pub mod serve_args;
 pub mod telemetry;
 #[cfg(feature = "server")]
 pub mod trace_context;
+#[cfg(feature = "server")]
+mod unread;
 
 #[cfg(feature = "database")]
 pub mod audit;
