@@ -1,13 +1,17 @@
 //! Emend's chores: what a contributor or CI runs. Each subcommand is a module; this one parses the command line.
 
 mod bench;
+mod dashboard;
 mod debian;
 mod dependencies;
+mod docs;
 mod faketime;
 mod fuzz;
 mod lint;
+mod observability;
 mod postgres;
 mod process;
+mod prometheus;
 mod proto;
 mod source_use;
 mod steps;
@@ -42,7 +46,7 @@ enum Chore {
         #[arg(last = true)]
         cargo_test: Vec<String>,
     },
-    /// Format, protos, dependencies, clippy and docs; changes nothing.
+    /// Format, protos, dependencies, documents, alert rules, clippy and rustdoc; changes nothing.
     Lint {
         #[command(flatten)]
         install: Install,
@@ -52,6 +56,11 @@ enum Chore {
     },
     /// Formats the protos, lints them and looks for breaking changes against branch main.
     Proto {
+        #[command(flatten)]
+        install: Install,
+    },
+    /// Writes what is made of something else: the API reference, the dashboard, examples in documents.
+    Docs {
         #[command(flatten)]
         install: Install,
     },
@@ -102,6 +111,7 @@ fn main() -> ExitCode {
         }
         Chore::Lint { install, quick } => return lint::lint(&workspace, !install.no_install, quick),
         Chore::Proto { install } => proto::proto(&workspace, !install.no_install),
+        Chore::Docs { install } => docs::docs(&workspace, !install.no_install),
         Chore::Bench { arguments } => bench::bench(&workspace, &arguments),
         Chore::Fuzz { target, seconds } => fuzz::fuzz(&workspace, target.as_deref(), seconds),
         Chore::Postgres { install } => postgres::keep(!install.no_install),

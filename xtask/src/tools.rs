@@ -1,5 +1,5 @@
-//! Other people's gRPC tools, for the checks that Emend speaks with more than its own client: buf, Python's grpcio,
-//! grpcurl. Kept under target/tools, in the versions named here; an environment variable may name another of each.
+//! Other people's tools, for the checks that Emend speaks with more than its own client: buf, Python's grpcio, grpcurl, Go,
+//! Prometheus. Kept under target/tools, in the versions named here; an environment variable may name another of each.
 
 use std::{
     env, fs,
@@ -11,6 +11,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::{
     debian,
     process::{self, Workspace},
+    prometheus::{self, PROMETHEUS_VARIABLE, PROMTOOL_VARIABLE},
     steps::Outcome,
 };
 
@@ -20,8 +21,10 @@ const PYTHON_PACKAGES: &[&str] = &[
     "grpcio==1.85.1",
     "grpcio-reflection==1.85.1",
     "grpcio-status==1.85.1",
+    "grpcio-tools==1.85.1",
     "protobuf==7.36.2",
     "googleapis-common-protos==1.76.0",
+    "xxhash==4.1.0",
 ];
 
 /// What tests find the tools by; unset where there is none.
@@ -31,6 +34,9 @@ pub(crate) const BUF_VARIABLE: &str = "EMEND_TEST_BUF";
 /// See [`PYTHON_VARIABLE`].
 pub(crate) const GRPCURL_VARIABLE: &str = "EMEND_TEST_GRPCURL";
 
+/// See [`PYTHON_VARIABLE`]. Go itself, for the example in its language.
+pub(crate) const GO_VARIABLE: &str = "EMEND_TEST_GO";
+
 /// The tools that were found or installed: (variable, program).
 #[derive(Default)]
 pub(crate) struct Tools {
@@ -38,7 +44,7 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
-    /// All of them. Not to find one is an error where installing was allowed; grpcurl alone may be missing, where Go is.
+    /// All of them. Not to find one is an error where installing was allowed; only Go, and grpcurl with it, may be missing.
     pub(crate) fn provide(workspace: &Workspace, may_install: bool) -> Result<(Self, Outcome)> {
         let mut tools = Self::default();
         let mut missing = Vec::new();
@@ -46,11 +52,17 @@ impl Tools {
             (BUF_VARIABLE, buf(workspace, may_install)),
             (PYTHON_VARIABLE, python(workspace, may_install)),
             (GRPCURL_VARIABLE, grpcurl(workspace, may_install)),
+            (GO_VARIABLE, go().context("Go is missing")),
+            (PROMTOOL_VARIABLE, prometheus::promtool(workspace, may_install)),
+            (
+                PROMETHEUS_VARIABLE,
+                prometheus::prometheus(workspace, may_install),
+            ),
         ];
         for (variable, program) in found {
             match program {
                 Ok(program) => tools.programs.push((variable, program)),
-                Err(error) if !may_install || (variable == GRPCURL_VARIABLE && go().is_none()) => {
+                Err(error) if !may_install || (needs_go(variable) && go().is_none()) => {
                     missing.push(format!("{error:#}"));
                 }
                 Err(error) => return Err(error),
@@ -63,6 +75,11 @@ impl Tools {
         };
         Ok((tools, outcome))
     }
+}
+
+/// Whether what a variable names, or a line about it, is missing where Go is.
+pub(crate) fn needs_go(told: &str) -> bool {
+    told.contains(GRPCURL_VARIABLE) || told.contains(GO_VARIABLE)
 }
 
 /// Go's command, which builds grpcurl; never installed from here.
