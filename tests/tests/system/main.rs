@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod concurrency;
+mod documents;
 mod epoch;
 mod feedback;
 mod filters;
@@ -23,4 +24,3 @@ mod shutdown;
 mod story;
 mod stream;
 mod validation;
-mod wire_guide;

@@ -223,7 +223,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Candidates",
-                about: "Candidates by status. AWAITING_REVIEW wants a person.",
+                about: "Candidates by status. awaiting_review wants a person.",
                 kind: Lines,
                 unit: "short",
                 width: 8,
@@ -300,7 +300,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Snapshots",
-                about: "Snapshots a second, by why. NO_CURSOR is a new node; others mean that something was lost or made anew.",
+                about: "Snapshots a second, by why. no_cursor is a new node; others mean that something was lost or made anew.",
                 kind: Areas,
                 unit: "cps",
                 width: 8,
