@@ -34,9 +34,10 @@ type Node struct {
 	bookmarkSeconds int64
 
 	// Look-ups read, the stream writes.
-	lock sync.RWMutex
-	held *Holdings
-	how  string
+	lock  sync.RWMutex
+	held  *Holdings
+	how   string
+	saved int64
 
 	current    chan struct{}
 	once       sync.Once
@@ -278,7 +279,13 @@ func (n *Node) save() error {
 	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
 		return err
 	}
-	return os.Rename(n.state+".new", n.state)
+	if err = os.Rename(n.state+".new", n.state); err != nil {
+		return err
+	}
+	n.lock.Lock()
+	n.saved = n.held.cursor.GetRevision()
+	n.lock.Unlock()
+	return nil
 }
 
 func (n *Node) load() error {
@@ -329,5 +336,6 @@ func (n *Node) Status() map[string]any {
 		"connected": n.how,
 		"revision":  n.held.cursor.GetRevision(),
 		"resources": len(n.held.resources),
+		"saved":     n.saved,
 	}
 }

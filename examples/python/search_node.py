@@ -157,6 +157,7 @@ class Node:
         self.delays = [0] * (len(self.BOUNDS) + 1)
         self.delays_sum = 0
         self.reported_at = 0.0
+        self.saved = 0
         self.load()
 
     # [follow]
@@ -298,6 +299,7 @@ class Node:
             file.flush()
             os.fsync(file.fileno())
         os.replace(self.options.state + ".new", self.options.state)
+        self.saved = self.held.cursor.revision
 
     def load(self):
         if not self.options.state or not os.path.exists(self.options.state):
@@ -320,6 +322,7 @@ class Node:
                 "connected": self.how,
                 "revision": cursor.revision if cursor else 0,
                 "resources": len(self.held.resources),
+                "saved": self.saved,
             }
 
 

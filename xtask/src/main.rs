@@ -59,7 +59,7 @@ enum Chore {
         #[command(flatten)]
         install: Install,
     },
-    /// Writes what is made of something else: the API reference, the dashboard, examples in documents.
+    /// Writes what is made of something else: references, the dashboard, examples in documents.
     Docs {
         #[command(flatten)]
         install: Install,

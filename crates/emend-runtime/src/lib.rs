@@ -7,7 +7,8 @@
 //! [`status`] (reading one on the client's side), [`request_id`].
 //!
 //! With `server`: [`serve`] (a server as a function of its listener and its lifecycle), its layers [`caller`],
-//! [`trace_context`], [`admission`] and [`deadline`], [`health`], [`listen`] and [`telemetry`].
+//! [`trace_context`], [`admission`] and [`deadline`], [`health`], [`listen`] and [`telemetry`]; [`config`] (settings from flags,
+//! environment and file), [`serve_args`].
 //!
 //! With `database`: [`database`] (which one), [`sqlite`], [`postgres`], [`store`] (what can go wrong with them, and what
 //! is worth repeating), [`audit`] (looking at what is stored). With `testing`: [`testing`], a fresh PostgreSQL database
@@ -15,7 +16,9 @@
 //!
 //! With `fail-points`, in builds for tests: [`fail_point`] can end the process between two steps.
 //!
-//! A service's `main` is: parse arguments, [`telemetry::init`], [`listen::bind`], open the database, start the service in
+//! With both: [`storage`] (which database a process uses).
+//!
+//! A service's `main` is: [`config::begin`], [`telemetry::init`], [`listen::bind`], open the database, start the service in
 //! a [`lifecycle::Lifecycle`], [`lifecycle::run_until_signal`].
 
 pub mod backoff;
@@ -38,6 +41,8 @@ mod awaited;
 #[cfg(feature = "server")]
 pub mod caller;
 #[cfg(feature = "server")]
+pub mod config;
+#[cfg(feature = "server")]
 mod connection;
 #[cfg(feature = "server")]
 pub mod deadline;
@@ -49,6 +54,8 @@ pub mod health;
 pub mod listen;
 #[cfg(feature = "server")]
 pub mod serve;
+#[cfg(feature = "server")]
+pub mod serve_args;
 #[cfg(feature = "server")]
 pub mod telemetry;
 #[cfg(feature = "server")]
@@ -62,6 +69,8 @@ pub mod database;
 pub mod postgres;
 #[cfg(feature = "database")]
 pub mod sqlite;
+#[cfg(all(feature = "database", feature = "server"))]
+pub mod storage;
 #[cfg(feature = "database")]
 pub mod store;
 

@@ -21,7 +21,7 @@ pub struct Exposure {
 /// Where a service of its own listens.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct ListenArgs {
-    /// Address to listen on, HOST:PORT; port 0 takes a free one [default: loopback, the service's own port]
+    /// Address to listen on; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT")]
     pub listen: Option<String>,
     /// Whether strangers may connect.
@@ -30,6 +30,14 @@ pub struct ListenArgs {
 }
 
 impl ListenArgs {
+    /// What is wrong with these arguments, as far as that is known without listening or asking for names.
+    pub fn check(&self) -> Option<String> {
+        let address: SocketAddr = self.listen.as_deref()?.parse().ok()?;
+        exposed(&[address], self.exposure)
+            .err()
+            .map(|error| error.to_string())
+    }
+
     /// Listens where the arguments say, else at `default`.
     pub async fn bind(&self, default: &str) -> Result<TcpListener, ListenError> {
         bind(self.listen.as_deref().unwrap_or(default), self.exposure).await
@@ -78,18 +86,24 @@ pub async fn bind(address: &str, exposure: Exposure) -> Result<TcpListener, List
             source,
         })?
         .collect();
-    let beyond = resolved
-        .iter()
-        .find(|address| !address.ip().to_canonical().is_loopback());
-    if let (Some(beyond), false) = (beyond, exposure.allow_unauthenticated) {
-        return Err(ListenError::Exposed { address: *beyond });
-    }
+    exposed(&resolved, exposure)?;
     TcpListener::bind(&*resolved)
         .await
         .map_err(|source| ListenError::Bind {
             address: address.to_owned(),
             source,
         })
+}
+
+/// An error where strangers could connect to one of the addresses, and may not.
+fn exposed(addresses: &[SocketAddr], exposure: Exposure) -> Result<(), ListenError> {
+    let beyond = addresses
+        .iter()
+        .find(|address| !address.ip().to_canonical().is_loopback());
+    match beyond {
+        Some(beyond) if !exposure.allow_unauthenticated => Err(ListenError::Exposed { address: *beyond }),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -178,6 +178,8 @@ fn with_reflection(routes: Routes, names: &[&'static str]) -> io::Result<Routes>
         own.with_service_name("grpc.health.v1.Health")
             .register_encoded_file_descriptor_set(emend_proto::DESCRIPTOR_SET)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+            // What the details of errors are made of: so that a client can show them in clear.
+            .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
     };
     Ok(routes
         .add_service(

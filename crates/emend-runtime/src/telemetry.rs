@@ -74,6 +74,13 @@ pub fn init(args: &LogArgs, default_level: &str) -> Result<(), TelemetryError> {
     .map_err(|error| TelemetryError::Twice(error.to_string()))
 }
 
+/// Whether the arguments can be used, without using them.
+pub fn check(args: &LogArgs) -> Result<(), TelemetryError> {
+    args.log_level
+        .as_deref()
+        .map_or(Ok(()), |level| filter(level).map(drop))
+}
+
 fn filter(level: &str) -> Result<EnvFilter, TelemetryError> {
     EnvFilter::try_new(level).map_err(|error| TelemetryError::Level {
         level: level.to_owned(),

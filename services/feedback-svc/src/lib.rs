@@ -9,10 +9,11 @@
 //!                    └── events, in memory ──▶┘
 //! ```
 //!
-//! [`start`] runs one replica; `main` is its command line. Any number of replicas share one PostgreSQL database; a SQLite
+//! [`start`] runs one replica; `main` does so by its command line, [`Arguments`]. Any number of replicas share one PostgreSQL database; a SQLite
 //! file belongs to one process.
 
 mod app;
+pub mod arguments;
 pub mod audit;
 mod committer;
 pub mod config;
@@ -44,6 +45,7 @@ use emend_runtime::{
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+pub use arguments::Arguments;
 pub use config::{CommitConfig, Config, LearningAddress, RelayConfig};
 
 use crate::{

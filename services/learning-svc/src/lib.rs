@@ -6,10 +6,11 @@
 //! * [`audit`]: whether what is stored agrees with itself.
 //! * [`grpc`]: requests in, one use case, responses out.
 //!
-//! [`start`] runs one replica; `main` is its command line. Any number of replicas share one PostgreSQL database; a SQLite
+//! [`start`] runs one replica; `main` does so by its command line, [`Arguments`]. Any number of replicas share one PostgreSQL database; a SQLite
 //! file belongs to one process.
 
 pub mod app;
+pub mod arguments;
 pub mod audit;
 pub mod config;
 pub mod fail_points;
@@ -39,6 +40,7 @@ use emend_runtime::{
 };
 use tokio::net::TcpListener;
 
+pub use arguments::Arguments;
 pub use config::Config;
 
 use crate::{

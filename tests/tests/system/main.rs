@@ -4,6 +4,7 @@
 mod concurrency;
 mod documents;
 mod epoch;
+mod examples;
 mod feedback;
 mod filters;
 mod health;

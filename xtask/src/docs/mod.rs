@@ -1,6 +1,8 @@
 //! What is written from something else, and what documents have to agree with. `cargo xtask docs` writes the API reference
-//! (from the protos), the dashboard (from its table) and the examples in documents (from the programs they are taken from);
-//! lint fails where one of them is out of date, a link leads nowhere, or a metric is named that there is not.
+//! (from the protos), the dashboard (from its table), the examples in documents (from the programs they are taken from), and
+//! has tests write what is generated from the code: docs/configuration.md and the list of environment variables. Lint fails
+//! where one of the former is out of date, a link leads nowhere, or a metric is named that there is not; those tests fail
+//! where one of the latter is.
 
 pub(crate) mod api;
 pub(crate) mod markdown;
@@ -18,6 +20,9 @@ use crate::{
     tools,
 };
 
+/// Tells tests to write what they would compare.
+const UPDATE_VARIABLE: &str = "EMEND_UPDATE_DOCS";
+
 /// `cargo xtask docs`: writes all of it.
 pub(crate) fn docs(workspace: &Workspace, may_install: bool) -> Result<()> {
     let mut written = without_tools(workspace)?;
@@ -30,7 +35,14 @@ pub(crate) fn docs(workspace: &Workspace, may_install: bool) -> Result<()> {
         fs::write(&file, text).with_context(|| path.display().to_string())?;
         eprintln!("wrote {}", path.display());
     }
-    Ok(())
+    let tests = [
+        "test",
+        "--quiet",
+        "--package=emend-cli",
+        "--test=cli",
+        "up_to_date",
+    ];
+    process::run(workspace.cargo(tests).env(UPDATE_VARIABLE, "1"))
 }
 
 /// Looks whether all of it is as it would be written, and whether the documents agree with what they name.

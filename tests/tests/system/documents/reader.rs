@@ -9,6 +9,7 @@ use std::{
     env,
     ffi::OsString,
     fs,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
 };
 
@@ -36,8 +37,20 @@ const FAILS: &str = "# fails: ";
 const STOPPED: &str = "# while nothing of Emend runs";
 const READY: &str = "# emend: ready ";
 const HOLDS: &str = "# holds the terminal";
-/// The README's way to run what is not installed yet: here it is built already.
-const BUILD_AND_RUN: &str = "cargo run -p emend-cli -- ";
+/// The documents' ways to run what is not installed yet, and what it is: here it is built already.
+const BUILD_AND_RUN: [(&str, &str); 2] = [
+    ("cargo run -p emend-cli -- ", "emend "),
+    ("cargo run -p search-node -- ", "search-node "),
+];
+/// What a page asks for, by a word that it has then, and where it is.
+const TOOLS: [(&str, &str); 4] = [
+    ("grpcurl ", "EMEND_TEST_GRPCURL"),
+    ("python ", "EMEND_TEST_PYTHON"),
+    ("buf generate ", "EMEND_TEST_BUF"),
+    ("go build ", "EMEND_TEST_GO"),
+];
+/// What of a checkout the pages name.
+const CHECKOUT: [&str; 2] = ["proto", "examples"];
 /// What runs these tests.
 const THIS: &str = "cargo xtask test\n";
 
@@ -57,11 +70,12 @@ impl Reader {
     pub(super) async fn of(pages: &[&str]) -> Option<Self> {
         let texts: Vec<String> = pages.iter().map(|page| text(page)).collect();
         let asks_for = |word: &str| texts.iter().any(|text| text.contains(word));
-        let grpcurl = if asks_for("grpcurl ") {
-            Some(tool("EMEND_TEST_GRPCURL")?)
-        } else {
-            None
-        };
+        let mut tools = Vec::new();
+        for (word, variable) in TOOLS {
+            if asks_for(word) {
+                tools.push(PathBuf::from(tool(variable)?));
+            }
+        }
         let database = if asks_for(DATABASE_VARIABLE) {
             Some(Database::postgres().await?)
         } else {
@@ -82,6 +96,9 @@ impl Reader {
         }
         let directory = tempfile::tempdir().expect("a directory");
         fs::write(directory.path().join("environment"), "").expect("a file");
+        for name in CHECKOUT {
+            symlink(root().join(name), directory.path().join(name)).expect("a link");
+        }
         Some(Self {
             directory,
             path: env::join_paths(path).expect("directories without colons"),
@@ -116,7 +133,10 @@ impl Reader {
         if block == THIS {
             return;
         }
-        let block = block.replace(BUILD_AND_RUN, "emend ");
+        let mut block = block.to_owned();
+        for (from_source, built) in BUILD_AND_RUN {
+            block = block.replace(from_source, built);
+        }
         if block.starts_with(STOPPED) {
             self.stops().await;
         }
@@ -130,8 +150,17 @@ impl Reader {
             (None, Ok(_)) => {}
             (Some(expected), Err(refusal)) => {
                 let code = expected.lines().next().unwrap_or_default().replace('_', "");
-                let told = refusal.to_uppercase();
-                assert!(told.contains(&code), "{page}:\n{block}\n{refusal}");
+                assert!(
+                    refusal.to_uppercase().contains(&code),
+                    "{page}:\n{block}\n{refusal}"
+                );
+                // The details are shown in clear, because the services describe them too.
+                for told in ["google.rpc.BadRequest", "fieldViolations"] {
+                    assert!(
+                        refusal.contains(told) || code != "INVALIDARGUMENT",
+                        "{page}:\n{block}\n{refusal}"
+                    );
+                }
             }
             (Some(_), Ok(said)) => panic!("{page}:\n{block}\nis not refused:\n{said}"),
             (None, Err(failure)) => {
@@ -199,8 +228,13 @@ impl Reader {
 
 /// A page of the repository.
 pub(super) fn text(page: &str) -> String {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page);
-    fs::read_to_string(file).unwrap_or_else(|error| panic!("{page}: {error}"))
+    fs::read_to_string(root().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"))
+}
+
+/// The checkout.
+fn root() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    root.canonicalize().expect("the checkout is there")
 }
 
 /// Where Debian has PostgreSQL's own programs.
