@@ -120,6 +120,11 @@ impl Context {
         self.global.namespace.clone().unwrap_or_else(|| NAMESPACE.into())
     }
 
+    /// What is said where a list is empty: of which namespace it is, because another one may be meant.
+    pub fn none_of(&self, what: &str) -> String {
+        format!("No {what} in the namespace {:?}.", self.namespace())
+    }
+
     /// feedback-svc's address.
     pub fn feedback_addr(&self) -> &str {
         self.global.feedback_addr.as_deref().unwrap_or(FEEDBACK_ADDR)

@@ -9,10 +9,11 @@
 //!                    └── events, in memory ──▶┘
 //! ```
 //!
-//! [`start`] runs one replica; `main` is its command line. Any number of replicas share one PostgreSQL database; a SQLite
+//! [`start`] runs one replica; `main` does so by its command line, [`Arguments`]. Any number of replicas share one PostgreSQL database; a SQLite
 //! file belongs to one process.
 
 mod app;
+pub mod arguments;
 pub mod audit;
 mod committer;
 pub mod config;
@@ -45,6 +46,7 @@ use emend_runtime::{
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+pub use arguments::Arguments;
 pub use config::{CommitConfig, Config, LearningAddress, RelayConfig};
 
 use crate::{
@@ -146,6 +148,7 @@ pub async fn start(
         .add_service(FeedbackServiceServer::new(endpoint), &[DATABASE, RELAY])
         .max_calls(config.max_calls)
         .metrics(config.metrics.rpc())
+        .patience(config.patience)
         .keep_alive(config.keep_alive)
         .serve(listener, &lifecycle)
         .context("can't serve")?;

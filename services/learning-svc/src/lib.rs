@@ -6,10 +6,11 @@
 //! * [`audit`]: whether what is stored agrees with itself.
 //! * [`grpc`]: requests in, one use case, responses out.
 //!
-//! [`start`] runs one replica; `main` is its command line. Any number of replicas share one PostgreSQL database; a SQLite
+//! [`start`] runs one replica; `main` does so by its command line, [`Arguments`]. Any number of replicas share one PostgreSQL database; a SQLite
 //! file belongs to one process.
 
 pub mod app;
+pub mod arguments;
 pub mod audit;
 pub mod config;
 pub mod fail_points;
@@ -40,6 +41,7 @@ use emend_runtime::{
 };
 use tokio::net::TcpListener;
 
+pub use arguments::Arguments;
 pub use config::Config;
 
 use crate::{
@@ -62,6 +64,11 @@ const NEEDS: &[&str] = &[DATABASE, LOG, REEVALUATION];
 const STREAMS: [&str; 2] = [
     "/emend.learning.v1.SubscriptionService/Subscribe",
     "/emend.learning.v1.IngestService/Ingest",
+];
+/// Whose requests are streams.
+const CLIENT_STREAMS: [&str; 2] = [
+    "/emend.learning.v1.IngestService/Ingest",
+    "/emend.learning.v1.ResourceService/ImportResources",
 ];
 
 /// What the service does not make itself.
@@ -225,8 +232,10 @@ pub async fn start(
         )
         .add_service(PolicyServiceServer::new(Policies::new(app.clone())), NEEDS)
         .streams(&STREAMS)
+        .client_streams(&CLIENT_STREAMS)
         .max_calls(config.max_calls)
         .metrics(config.metrics.rpc())
+        .patience(config.patience)
         .keep_alive(config.keep_alive)
         .serve(listener, &lifecycle)
         .context("can't serve")?;

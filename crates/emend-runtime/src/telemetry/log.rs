@@ -106,6 +106,14 @@ impl LogLevel {
     }
 }
 
+/// Whether the arguments can be used, without using them.
+pub fn check(args: &LogArgs) -> Result<(), TelemetryError> {
+    args.log_level
+        .as_deref()
+        .filter(|level| !level.is_empty())
+        .map_or(Ok(()), |level| filter(level).map(drop))
+}
+
 /// Starts the log, once per process. `default_level` counts where the arguments name none.
 pub(super) fn init(args: &LogArgs, default_level: &str) -> Result<LogLevel, TelemetryError> {
     let asked = args.log_level.as_deref().filter(|level| !level.is_empty());

@@ -15,7 +15,7 @@ use std::time::Duration;
 use self::traces::Traces;
 pub use self::{
     admin::{Admin, AdminListener},
-    log::{LogArgs, LogFormat, LogLevel, TelemetryError},
+    log::{LogArgs, LogFormat, LogLevel, TelemetryError, check},
     metrics::Metrics,
     traces::TracesError,
 };
@@ -28,6 +28,7 @@ const LAST_SPANS: Duration = Duration::from_millis(900);
 
 /// What operators can see. Flattened into the arguments of whatever serves.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+#[command(next_help_heading = "Telemetry")]
 pub struct TelemetryArgs {
     /// Where metrics, liveness and readiness are served over HTTP; port 0 takes a free one, which the log tells; empty for
     /// nowhere

@@ -102,7 +102,7 @@ impl App {
         let written = desk.finish(&mut *tx).await?;
         tx.commit().await?;
         self.promotions.count(&written.promoted);
-        desk.leave_ballots(&self.hot);
+        desk.leave_ballots();
         Ok(written)
     }
 

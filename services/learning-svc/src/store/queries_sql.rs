@@ -43,7 +43,10 @@ impl Backend {
     where
         R: for<'r> FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
     {
-        Ok(query.build_query_as().fetch_all(self.read_pool()).await?)
+        Ok(query
+            .build_query_as()
+            .fetch_all(&mut *self.reader().await?)
+            .await?)
     }
 
     /// Revisions by their numbers, without what they changed.
@@ -271,7 +274,7 @@ impl DecisionStore for Backend {
     async fn count_candidates(&self) -> Result<Vec<(Kind, Status, u64)>> {
         let rows: Vec<(i32, i32, i64)> =
             sqlx::query_as("SELECT kind, status, count(*) FROM candidates GROUP BY kind, status")
-                .fetch_all(self.read_pool())
+                .fetch_all(&mut *self.reader().await?)
                 .await?;
         // What a newer version wrote that this one does not know is not for it to show.
         let known = rows.into_iter().filter_map(|(kind, status, count)| {
@@ -286,7 +289,9 @@ impl DecisionStore for Backend {
     }
 
     async fn ping(&self) -> Result<()> {
-        sqlx::query("SELECT 1").execute(self.read_pool()).await?;
+        sqlx::query("SELECT 1")
+            .execute(&mut *self.reader().await?)
+            .await?;
         Ok(())
     }
 
