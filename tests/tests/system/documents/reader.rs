@@ -83,7 +83,11 @@ impl Reader {
         };
         let programs = binary("emend").await;
         let mut path: Vec<PathBuf> = programs.parent().map(PathBuf::from).into_iter().collect();
-        path.extend(tools.iter().filter_map(|program| Some(program.parent()?.to_owned())));
+        path.extend(
+            tools
+                .iter()
+                .filter_map(|program| Some(program.parent()?.to_owned())),
+        );
         path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
         path.extend(postgres_programs());
         if database.is_some() && !path.iter().any(|directory| directory.join("pg_dump").is_file()) {
