@@ -9,7 +9,7 @@ use emend_runtime::{Entropy, health::Readiness, store::StoreError};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::{relay::worker::Relay, store::Store};
+use crate::{fail_points, relay::worker::Relay, store::Store};
 
 /// The database answers.
 pub(crate) const DATABASE: &str = "database";
@@ -42,6 +42,7 @@ impl Pruner {
         let mut pruned = 0;
         loop {
             let batch = self.store.prune_request_ids(self.retention, PRUNE_BATCH).await?;
+            fail_points::REQUEST_IDS_FORGOTTEN.pass();
             pruned += batch;
             if batch < u64::from(PRUNE_BATCH) {
                 return Ok(pruned);

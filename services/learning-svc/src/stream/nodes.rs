@@ -26,7 +26,10 @@ use jiff::SignedDuration;
 use prost::Message as _;
 use tokio::{sync::Notify, time::Instant};
 
-use crate::store::log::{Connection, Head, LogStore, NodePage, NodeRow, NodeWrite, Opening};
+use crate::{
+    fail_points,
+    store::log::{Connection, Head, LogStore, NodePage, NodeRow, NodeWrite, Opening},
+};
 
 /// How many nodes are written in one transaction.
 const WRITE_PAGE: usize = 500;
@@ -150,6 +153,7 @@ impl Nodes {
             if writes.is_empty() {
                 return Ok(written);
             }
+            fail_points::NODES_TAKEN.pass();
             if let Err(error) = self.store.write_nodes(&self.replica, &writes).await {
                 self.put_back(writes);
                 self.dirty.notify_one();
