@@ -1,6 +1,7 @@
 //! Emend's chores: what a contributor or CI runs. Each subcommand is a module; this one parses the command line.
 
 mod bench;
+mod dashboard;
 mod debian;
 mod dependencies;
 mod dist;
@@ -9,8 +10,10 @@ mod faketime;
 mod fuzz;
 mod lint;
 mod manifests;
+mod observability;
 mod postgres;
 mod process;
+mod prometheus;
 mod proto;
 mod source_use;
 mod steps;
@@ -45,7 +48,7 @@ enum Chore {
         #[arg(last = true)]
         cargo_test: Vec<String>,
     },
-    /// Format, protos, dependencies, clippy and docs; changes nothing.
+    /// Format, protos, dependencies, documents, alert rules, clippy and rustdoc; changes nothing.
     Lint {
         #[command(flatten)]
         install: Install,
@@ -53,8 +56,6 @@ enum Chore {
         #[arg(long)]
         quick: bool,
     },
-    /// Writes what is generated from the code: docs/configuration.md.
-    Docs,
     /// Renders the manifests of deploy/k8s with all their components and checks them; `lint` does so, too.
     Manifests {
         #[command(flatten)]
@@ -72,6 +73,11 @@ enum Chore {
         /// The profile to build with; `dev` to try the packing.
         #[arg(long, default_value = "release")]
         profile: String,
+    },
+    /// Writes what is made of something else: references, the dashboard, examples in documents.
+    Docs {
+        #[command(flatten)]
+        install: Install,
     },
     /// Runs a benchmark: the arguments go to the `emend-benches` program, built for release.
     #[command(disable_help_flag = true)]
@@ -122,7 +128,7 @@ fn main() -> ExitCode {
         Chore::Manifests { install } => return manifests::manifests(&workspace, !install.no_install),
         Chore::Proto { install } => proto::proto(&workspace, !install.no_install),
         Chore::Dist { install, profile } => dist::dist(&workspace, &profile, !install.no_install),
-        Chore::Docs => docs::docs(&workspace),
+        Chore::Docs { install } => docs::docs(&workspace, !install.no_install),
         Chore::Bench { arguments } => bench::bench(&workspace, &arguments),
         Chore::Fuzz { target, seconds } => fuzz::fuzz(&workspace, target.as_deref(), seconds),
         Chore::Postgres { install } => postgres::keep(!install.no_install),

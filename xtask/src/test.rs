@@ -113,13 +113,10 @@ fn read_skipped(text: &str) -> BTreeMap<String, usize> {
 /// Names a data set that the project does not hold and can't fetch.
 const DATA_SET_VARIABLE: &str = "EMEND_BANKING77";
 
-/// In CI a skip is a failure, but for what Go builds where there is no Go, and for what needs a data set that is not
-/// there.
+/// In CI a skip is a failure, but for what needs Go where there is none, and for what needs a data set that is not there.
 fn verdict<'a>(skipped: impl Iterator<Item = &'a str>, has_go: bool, in_ci: bool) -> Result<Outcome> {
-    let (excused, skipped): (Vec<&str>, Vec<&str>) = skipped.partition(|line| {
-        let go_builds = tools::GO_BUILDS.iter().any(|variable| line.contains(variable));
-        !in_ci || (!has_go && go_builds) || line.contains(DATA_SET_VARIABLE)
-    });
+    let (excused, skipped): (Vec<&str>, Vec<&str>) = skipped
+        .partition(|line| !in_ci || (!has_go && tools::needs_go(line)) || line.contains(DATA_SET_VARIABLE));
     if !skipped.is_empty() {
         bail!("CI accepts no skipped test; {}", skipped.join("; "));
     }
@@ -166,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn ci_excuses_grpcurl_only_where_go_is_missing() {
+    fn ci_excuses_what_needs_go_only_where_go_is_missing() {
         assert!(matches!(
             verdict([NO_GRPCURL].into_iter(), false, true),
             Ok(Outcome::NotRun(_))

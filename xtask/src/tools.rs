@@ -1,5 +1,6 @@
-//! Other people's tools: buf, Python's grpcio and grpcurl, for the checks that Emend speaks with more than its own client, and
-//! what renders and checks the manifests. Kept under target/tools, in the versions named here; an environment variable may name another of each.
+//! Other people's tools, for the checks that Emend speaks with more than its own client (buf, Python's grpcio, grpcurl, Go,
+//! Prometheus), and what renders and checks the manifests. Kept under target/tools, in the versions named here; an environment
+//! variable may name another of each.
 
 use std::{
     env, fs,
@@ -11,6 +12,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::{
     debian,
     process::{self, Workspace},
+    prometheus::{self, PROMETHEUS_VARIABLE, PROMTOOL_VARIABLE},
     steps::Outcome,
 };
 
@@ -20,8 +22,10 @@ const PYTHON_PACKAGES: &[&str] = &[
     "grpcio==1.85.1",
     "grpcio-reflection==1.85.1",
     "grpcio-status==1.85.1",
+    "grpcio-tools==1.85.1",
     "protobuf==7.36.2",
     "googleapis-common-protos==1.76.0",
+    "xxhash==4.1.0",
 ];
 
 const COMPOSE_VERSION: &str = "2.16.2";
@@ -37,8 +41,8 @@ pub(crate) const GRPCURL_VARIABLE: &str = "EMEND_TEST_GRPCURL";
 /// See [`PYTHON_VARIABLE`].
 pub(crate) const KUSTOMIZE_VARIABLE: &str = "EMEND_TEST_KUSTOMIZE";
 
-/// What can't be installed where Go is missing.
-pub(crate) const GO_BUILDS: [&str; 2] = [GRPCURL_VARIABLE, KUSTOMIZE_VARIABLE];
+/// See [`PYTHON_VARIABLE`]. Go itself, for the example in its language.
+pub(crate) const GO_VARIABLE: &str = "EMEND_TEST_GO";
 
 /// The tools that were found or installed: (variable, program).
 #[derive(Default)]
@@ -47,7 +51,7 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
-    /// All of them. Not to find one is an error where installing was allowed; only what Go builds may be missing where Go is.
+    /// All of them. Not to find one is an error where installing was allowed; only Go, and what it builds, may be missing.
     pub(crate) fn provide(workspace: &Workspace, may_install: bool) -> Result<(Self, Outcome)> {
         let mut tools = Self::default();
         let mut missing = Vec::new();
@@ -56,11 +60,17 @@ impl Tools {
             (PYTHON_VARIABLE, python(workspace, may_install)),
             (GRPCURL_VARIABLE, grpcurl(workspace, may_install)),
             (KUSTOMIZE_VARIABLE, kustomize(workspace, may_install)),
+            (GO_VARIABLE, go().context("Go is missing")),
+            (PROMTOOL_VARIABLE, prometheus::promtool(workspace, may_install)),
+            (
+                PROMETHEUS_VARIABLE,
+                prometheus::prometheus(workspace, may_install),
+            ),
         ];
         for (variable, program) in found {
             match program {
                 Ok(program) => tools.programs.push((variable, program)),
-                Err(error) if !may_install || (go().is_none() && GO_BUILDS.contains(&variable)) => {
+                Err(error) if !may_install || (needs_go(variable) && go().is_none()) => {
                     missing.push(format!("{error:#}"));
                 }
                 Err(error) => return Err(error),
@@ -75,7 +85,14 @@ impl Tools {
     }
 }
 
-/// Go's command, which builds grpcurl; never installed from here.
+/// Whether what a variable names, or a line about it, is missing where Go is.
+pub(crate) fn needs_go(told: &str) -> bool {
+    [GO_VARIABLE, GRPCURL_VARIABLE, KUSTOMIZE_VARIABLE]
+        .iter()
+        .any(|variable| told.contains(variable))
+}
+
+/// Go's command, which builds grpcurl and kustomize; never installed from here.
 pub(crate) fn go() -> Option<PathBuf> {
     process::find_program("go")
         .or_else(|| Some(PathBuf::from("/usr/local/go/bin/go")).filter(|go| go.is_file()))

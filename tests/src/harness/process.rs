@@ -25,7 +25,13 @@ use super::{
 };
 
 /// The packages whose programs are run here, and this one, so that they are built with the features that it asks for.
-const PACKAGES: [&str; 4] = ["emend-cli", "emend-tests", "feedback-svc", "learning-svc"];
+const PACKAGES: [&str; 5] = [
+    "emend-cli",
+    "emend-tests",
+    "feedback-svc",
+    "learning-svc",
+    "search-node",
+];
 
 /// A running program. It is killed with its value.
 #[derive(Debug)]

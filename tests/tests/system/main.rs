@@ -2,7 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod concurrency;
+mod documents;
 mod epoch;
+mod examples;
 mod feedback;
 mod filters;
 mod health;
@@ -23,4 +25,3 @@ mod shutdown;
 mod story;
 mod stream;
 mod validation;
-mod wire_guide;
