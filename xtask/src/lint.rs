@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 
 use crate::{
-    dependencies, docs, observability,
+    dependencies, docs, manifests, observability,
     process::{self, Workspace},
     proto, source_use,
     steps::{Outcome, Steps},
@@ -16,6 +16,7 @@ pub(crate) fn lint(workspace: &Workspace, may_install: bool, quick: bool) -> Exi
     let mut steps = Steps::default();
     check_texts(workspace, may_install, &mut steps);
     if !quick {
+        manifests::check(workspace, may_install, &mut steps);
         check_code(workspace, &mut steps);
     }
     steps.finish()

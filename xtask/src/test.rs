@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fs, path::PathBuf, process::ExitCode};
 use anyhow::{Result, bail};
 
 use crate::{
-    faketime, lint,
+    faketime, lint, manifests,
     postgres::{self, TestServer},
     process::{self, Workspace},
     steps::{Outcome, Steps},
@@ -21,6 +21,7 @@ pub(crate) fn test(workspace: &Workspace, may_install: bool, cargo_test: &[Strin
     let mut steps = Steps::default();
     if cargo_test.is_empty() {
         lint::check_texts(workspace, may_install, &mut steps);
+        manifests::check(workspace, may_install, &mut steps);
         lint::check_code(workspace, &mut steps);
     }
     let tools = steps

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use emend_runtime::{
     Lifecycle,
     database::DatabaseUrl,
-    listen::{self, Exposure},
+    listen::{self, Exposure, reachable},
     sqlite::DataDir,
 };
 use tempfile::TempDir;
@@ -174,17 +174,6 @@ impl Pair {
     }
 }
 
-/// An address to connect to, for one to listen on: whoever listens everywhere is also on loopback.
-fn reachable(mut listening: SocketAddr) -> SocketAddr {
-    if listening.ip().is_unspecified() {
-        listening.set_ip(match listening {
-            SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
-            SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
-        });
-    }
-    listening
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,13 +204,5 @@ mod tests {
     fn sqlite_files_live_in_a_data_directory() {
         let refused = Databases::open(Path::new("."), Some(DatabaseUrl::sqlite("x.db"))).unwrap_err();
         assert_eq!(refused.exit(), crate::failure::Exit::Usage);
-    }
-
-    #[test]
-    fn who_listens_everywhere_is_reached_on_loopback() {
-        let reached = |address: &str| reachable(address.parse().unwrap()).to_string();
-        assert_eq!(reached("0.0.0.0:7402"), "127.0.0.1:7402");
-        assert_eq!(reached("[::]:7402"), "[::1]:7402");
-        assert_eq!(reached("10.0.0.7:7402"), "10.0.0.7:7402");
     }
 }

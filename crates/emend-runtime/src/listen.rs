@@ -3,7 +3,10 @@
 //! Authentication is off. Whoever can connect can read and write everything, so an address beyond loopback is refused
 //! unless a flag allows it in as many words. It must know nothing of what is served.
 
-use std::{io, net::SocketAddr};
+use std::{
+    io,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+};
 
 use tokio::net::{TcpListener, lookup_host};
 
@@ -42,6 +45,17 @@ impl ListenArgs {
     pub async fn bind(&self, default: &str) -> Result<TcpListener, ListenError> {
         bind(self.listen.as_deref().unwrap_or(default), self.exposure).await
     }
+}
+
+/// An address to connect to, for one to listen on: whoever listens everywhere is also on loopback.
+pub fn reachable(mut listening: SocketAddr) -> SocketAddr {
+    if listening.ip().is_unspecified() {
+        listening.set_ip(match listening {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    listening
 }
 
 /// Why it does not listen.
@@ -157,6 +171,14 @@ mod tests {
         let program = Program::parse_from(["service"]);
         assert!(program.listen.bind("127.0.0.1:0").await.is_ok());
         assert!(program.listen.bind("0.0.0.0:0").await.is_err());
+    }
+
+    #[test]
+    fn who_listens_everywhere_is_reached_on_loopback() {
+        let reached = |address: &str| reachable(address.parse().unwrap()).to_string();
+        assert_eq!(reached("0.0.0.0:7402"), "127.0.0.1:7402");
+        assert_eq!(reached("[::]:7402"), "[::1]:7402");
+        assert_eq!(reached("10.0.0.7:7402"), "10.0.0.7:7402");
     }
 
     #[tokio::test]

@@ -64,7 +64,8 @@ pub async fn open_postgres(config: &PostgresConfig, migrations: &Migrator) -> Re
         .acquire_timeout(ACQUIRE_TIMEOUT)
         .after_connect(move |connection, _| Box::pin(async move { prepare(connection, schema).await }))
         .connect_with(options)
-        .await?;
+        .await
+        .map_err(StoreError::connecting)?;
     Ok(pool)
 }
 
@@ -120,7 +121,7 @@ async fn migrate(
     schema: &'static str,
     migrations: &Migrator,
 ) -> Result<(), StoreError> {
-    let mut connection = options.connect().await?;
+    let mut connection = options.connect().await.map_err(StoreError::connecting)?;
     let mut creating = connection.begin().await?;
     // IF NOT EXISTS alone is no protection: two at once would both find it missing, and one fail on the catalogue.
     sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended('emend schema ' || $1, 0))")

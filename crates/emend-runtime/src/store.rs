@@ -94,6 +94,15 @@ impl From<sqlx::Error> for StoreError {
 }
 
 impl StoreError {
+    /// Why there is no connection to the database, or no transaction on one. What breaks sqlx's protocol here is a server
+    /// that went away while the connection was made; anywhere else it is a defect, which no repetition mends.
+    pub fn connecting(error: sqlx::Error) -> Self {
+        match error {
+            sqlx::Error::Protocol(_) => Self::Unavailable(error),
+            error => error.into(),
+        }
+    }
+
     /// Whether a unique index refused the row.
     pub fn is_unique_violation(&self) -> bool {
         matches!(self, Self::Sqlx(error) if is_unique_violation(error))
@@ -118,10 +127,8 @@ fn fate(error: &sqlx::Error) -> Fate {
                 Fate::Defect
             }
         }
-        // A protocol error is what a connection's end in the middle of its set-up looks like.
         sqlx::Error::Io(_)
         | sqlx::Error::Tls(_)
-        | sqlx::Error::Protocol(_)
         | sqlx::Error::PoolTimedOut
         | sqlx::Error::PoolClosed
         | sqlx::Error::WorkerCrashed
@@ -265,7 +272,26 @@ mod tests {
     #[test]
     fn a_connection_that_breaks_while_it_is_made_is_a_database_that_is_away() {
         let broken = sqlx::Error::Protocol("unexpected response from SSLRequest: 0x00".into());
-        assert!(matches!(StoreError::from(broken), StoreError::Unavailable(_)));
+        assert!(matches!(
+            StoreError::connecting(broken),
+            StoreError::Unavailable(_)
+        ));
+        let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        let refused = StoreError::connecting(sqlx::Error::Io(refused));
+        assert!(matches!(refused, StoreError::Unavailable(_)));
+    }
+
+    #[tokio::test]
+    async fn a_statement_that_sqlx_can_never_send_is_a_defect() {
+        use sqlx::Connection as _;
+
+        let mut connection = sqlx::SqliteConnection::connect("sqlite::memory:").await.unwrap();
+        let unsent = sqlx::query("SELECT :by_name")
+            .execute(&mut connection)
+            .await
+            .unwrap_err();
+        assert!(matches!(unsent, sqlx::Error::Protocol(_)), "{unsent:?}");
+        assert!(matches!(StoreError::from(unsent), StoreError::Sqlx(_)));
     }
 
     #[tokio::test(start_paused = true)]

@@ -6,6 +6,7 @@ use std::{fmt, str::FromStr, time::Duration};
 
 use emend_runtime::{
     BackoffConfig,
+    admission::Patience,
     database::DatabaseUrl,
     serve::{KeepAlive, MAX_CALLS},
 };
@@ -28,6 +29,8 @@ pub struct Config {
     pub request_id_retention: Duration,
     /// How many calls may be under way at once; one more is refused with `RESOURCE_EXHAUSTED`.
     pub max_calls: usize,
+    /// How long a client is waited for in the middle of a call; then the call is given up.
+    pub patience: Patience,
     /// How it finds out that a client has gone without a word.
     pub keep_alive: KeepAlive,
 }
@@ -43,6 +46,7 @@ impl Config {
             relay: RelayConfig::default(),
             request_id_retention: Duration::from_hours(8 * 24),
             max_calls: MAX_CALLS,
+            patience: Patience::default(),
             keep_alive: KeepAlive::default(),
         }
     }

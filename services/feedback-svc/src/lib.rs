@@ -143,6 +143,7 @@ pub async fn start(
     let address = Server::new(readiness.clone(), entropy.clone())
         .add_service(FeedbackServiceServer::new(endpoint), &[DATABASE, RELAY])
         .max_calls(config.max_calls)
+        .patience(config.patience)
         .keep_alive(config.keep_alive)
         .serve(listener, &lifecycle)
         .context("can't serve")?;

@@ -3,12 +3,16 @@
 use std::{env, process::ExitCode, time::Duration};
 
 use anyhow::Context as _;
-use emend_runtime::{Entropy, Lifecycle, SystemClock, config, lifecycle::run_until_signal, telemetry};
+use emend_proto::feedback::v1::feedback_service_server::SERVICE_NAME;
+use emend_runtime::{Entropy, Lifecycle, SystemClock, config, lifecycle::run_until_signal, probe, telemetry};
 use feedback_svc::{Arguments, Environment, start};
 
 /// Keeps idle connections a little smaller than the system's.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Where it listens unless it is said.
+const ADDRESS: &str = "127.0.0.1:7401";
 
 #[tokio::main]
 async fn main() -> anyhow::Result<ExitCode> {
@@ -16,11 +20,15 @@ async fn main() -> anyhow::Result<ExitCode> {
         Ok(begun) => begun,
         Err(told) => return Ok(told.tell()),
     };
+    if arguments.config.probe {
+        let address = arguments.listen.listen.as_deref().unwrap_or(ADDRESS);
+        return Ok(probe::probe(&[(address, SERVICE_NAME)]).await);
+    }
     telemetry::init(&arguments.log, "info")?;
     notes.log();
     // Held until the process ends.
     let (database, _lock) = arguments.database()?;
-    let listener = arguments.listen.bind("127.0.0.1:7401").await?;
+    let listener = arguments.listen.bind(ADDRESS).await?;
     let lifecycle = Lifecycle::new();
     let environment = Environment {
         lifecycle: lifecycle.clone(),

@@ -3,6 +3,7 @@
 //! It must know nothing of command lines.
 
 use emend_runtime::{
+    admission::Patience,
     database::{DatabaseUrl, PostgresUrl},
     serve::{KeepAlive, MAX_CALLS},
 };
@@ -25,6 +26,8 @@ pub struct Config {
     pub stream: Settings,
     /// How many calls may be under way at once, streams not counted; one more is refused with `RESOURCE_EXHAUSTED`.
     pub max_calls: usize,
+    /// How long a client is waited for in the middle of a call; then the call is given up.
+    pub patience: Patience,
     /// How it finds out that a client has gone without a word.
     pub keep_alive: KeepAlive,
 }
@@ -43,6 +46,7 @@ impl Config {
             ingest_workers,
             stream: Settings::default(),
             max_calls: MAX_CALLS,
+            patience: Patience::default(),
             keep_alive: KeepAlive::default(),
         }
     }

@@ -63,6 +63,11 @@ const STREAMS: [&str; 2] = [
     "/emend.learning.v1.SubscriptionService/Subscribe",
     "/emend.learning.v1.IngestService/Ingest",
 ];
+/// Whose requests are streams.
+const CLIENT_STREAMS: [&str; 2] = [
+    "/emend.learning.v1.IngestService/Ingest",
+    "/emend.learning.v1.ResourceService/ImportResources",
+];
 
 /// What the service does not make itself.
 #[derive(Debug, Clone)]
@@ -208,7 +213,9 @@ pub async fn start(
         )
         .add_service(PolicyServiceServer::new(Policies::new(app.clone())), NEEDS)
         .streams(&STREAMS)
+        .client_streams(&CLIENT_STREAMS)
         .max_calls(config.max_calls)
+        .patience(config.patience)
         .keep_alive(config.keep_alive)
         .serve(listener, &lifecycle)
         .context("can't serve")?;

@@ -9,8 +9,10 @@ use emend_proto::{
     learning::v1::{
         ImportAs, ImportHeader, ImportMode, ImportResourcesRequest, ImportRow, ImportRows,
         ListResourcesRequest, ListResourcesResponse, ResolveRequest, import_resources_request::Message,
+        resource_service_client::ResourceServiceClient,
     },
 };
+use emend_runtime::admission::Patience;
 use emend_tests::{
     faults::{
         proxy::{Fault, Gateway},
@@ -19,8 +21,11 @@ use emend_tests::{
     harness::{
         Feedback, Heard, Learning, NAMESPACE, Subscriber, System, alias, answered, eventually,
         process::{Process, free_port, serving},
-        refused, says,
+        refused,
+        rpc::begin_and_never_send,
+        says,
         says::{alias_key, entity_value},
+        start,
         system::{Database, Service, Settings},
         within,
     },
@@ -31,12 +36,12 @@ use emend_tests::{
 };
 use futures::{StreamExt as _, future::join_all, stream::FuturesUnordered};
 use tokio_util::sync::CancellationToken;
-use tonic::{Code, Request, Response, Status};
+use tonic::{Code, Request, Response, Status, transport::Endpoint};
 use tonic_health::pb::{health_check_response::ServingStatus, health_client::HealthClient};
 
 const MIB: u64 = 1024 * 1024;
-/// How long callers wait, as the SDK's do.
-const DEADLINE: Duration = Duration::from_secs(10);
+/// How long callers wait: longer than a service may take that keeps to its bounds, also where the machine has other things to do.
+const DEADLINE: Duration = Duration::from_secs(30);
 
 fn timed<T>(message: T, deadline: Duration) -> Request<T> {
     let mut request = Request::new(message);
@@ -257,6 +262,65 @@ async fn more_calls_than_a_replica_takes_on_are_refused_at_once() {
     assert!(list_from(learning.clone(), first.revision).await.is_ok());
     drop(streams);
     system.stop().await;
+}
+
+/// Calls that are begun and never ended, by one client from many connections: others are served all the while, and so is
+/// that client as soon as it has gone on for too long.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_client_that_ends_no_call_keeps_nobody_out() {
+    const PLACES: usize = 64;
+    let patience = Duration::from_secs(2);
+    let settings = Settings {
+        max_calls: Some(PLACES),
+        patience: Some(Patience {
+            request: patience,
+            response: patience,
+        }),
+        ..Settings::default()
+    };
+    let database = Database::sqlite();
+    let running = start::learning(&database.url(Service::Learning, None), &settings).await;
+    let address = running.address();
+    let hog = || {
+        Endpoint::from_shared(format!("http://{address}"))
+            .unwrap()
+            .local_address(Some([127, 0, 0, 2].into()))
+            .connect_lazy()
+    };
+    let path = "/emend.learning.v1.ResourceService/Resolve";
+    let mut calls: FuturesUnordered<_> = (0..4)
+        .map(|_| hog())
+        .flat_map(|channel| {
+            (0..PLACES).map(move |_| tokio::spawn(begin_and_never_send(channel.clone(), path)))
+        })
+        .collect();
+    let mut ended = Vec::new();
+    let mut next = async |calls: &mut FuturesUnordered<_>| {
+        let call: Result<Result<(), Status>, _> = within("a call ends", calls.next()).await.unwrap();
+        let status = call.unwrap().unwrap_err();
+        ended.push(status.code());
+        status.code()
+    };
+    // It has all that it gets.
+    assert_eq!(next(&mut calls).await, Code::ResourceExhausted);
+    for _ in 0..20 {
+        assert!(list_from(Learning::at(address), 0).await.is_ok());
+    }
+    while !calls.is_empty() {
+        next(&mut calls).await;
+    }
+    let stalled = ended.iter().filter(|code| **code == Code::Aborted).count();
+    assert!((1..PLACES).contains(&stalled), "{stalled} took places: {ended:?}");
+    let mut resources = ResourceServiceClient::new(hog());
+    answered(
+        resources
+            .list_resources(ListResourcesRequest {
+                namespace: NAMESPACE.into(),
+                ..ListResourcesRequest::default()
+            })
+            .await,
+    );
+    running.stop().await;
 }
 
 async fn list_from(learning: Learning, min_revision: i64) -> Result<ListResourcesResponse, Status> {

@@ -2,13 +2,17 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
+use emend_proto::{
+    feedback::v1::feedback_service_server::SERVICE_NAME as FEEDBACK,
+    learning::v1::subscription_service_server::SERVICE_NAME as LEARNING,
+};
 use emend_runtime::{
     Lifecycle,
     config::ConfigArgs,
     database::DatabaseUrl,
     lifecycle::run_until_signal,
     listen::{Exposure, ListenArgs},
-    storage,
+    probe, storage,
 };
 use serde_json::json;
 
@@ -108,6 +112,13 @@ impl Args {
 
 /// Runs them until a signal.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result<ExitCode> {
+    if args.config.probe {
+        let services = [
+            (context.feedback_addr(), FEEDBACK),
+            (context.learning_addr(), LEARNING),
+        ];
+        return Ok(probe::probe(&services).await);
+    }
     let databases = if args.ephemeral {
         Databases::ephemeral()?
     } else {

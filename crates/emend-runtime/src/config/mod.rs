@@ -26,7 +26,7 @@ pub use reference::{reference, variables};
 pub use resolve::Setting;
 pub use told::Told;
 
-/// The file, and the two questions about settings. Flattened into the arguments of what can be configured by a file.
+/// The file, and the questions about settings and those who run with them. Flattened into the arguments of what can be configured by a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
 #[command(next_help_heading = "Configuration")]
 pub struct ConfigArgs {
@@ -39,10 +39,14 @@ pub struct ConfigArgs {
     /// Parse all settings and the files that they name, say whether they are fit, and end: exit code 0 or 2
     #[arg(long)]
     pub check_config: bool,
+    /// Ask the services that run with these settings on this machine whether they are ready, without TLS, and end: exit code 0
+    /// or 1
+    #[arg(long, conflicts_with_all = ["print_config", "check_config"])]
+    pub probe: bool,
 }
 
 /// The arguments that are no settings.
-const ABOUT_CONFIG: [&str; 3] = ["config", "print-config", "check-config"];
+const ABOUT_CONFIG: [&str; 4] = ["config", "print-config", "check-config", "probe"];
 
 /// A program whose settings come from flags, environment and file.
 pub trait Program: clap::Parser {

@@ -186,7 +186,14 @@ fn what_is_no_toml_and_what_is_not_there_is_told_without_what_it_says() {
 
 #[test]
 fn about_the_file_itself_the_file_says_nothing() {
-    for key in ["config", "print-config", "check-config", "help", "version"] {
+    for key in [
+        "config",
+        "print-config",
+        "check-config",
+        "probe",
+        "help",
+        "version",
+    ] {
         let wrong = Scene::with(&format!("{key} = 'x'")).wrong(&[]);
         assert!(wrong.contains(&format!("there is no setting {key}")), "{wrong}");
     }

@@ -154,7 +154,7 @@ impl PostgresStore {
         if !behind {
             return Ok(());
         }
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = self.pool.begin().await.map_err(StoreError::connecting)?;
         sqlx::query("ALTER SEQUENCE accept_order CACHE 1")
             .execute(&mut *transaction)
             .await?;
@@ -221,7 +221,7 @@ impl PostgresStore {
         retraction: &NewRetraction,
         lease: Option<Lease>,
     ) -> Result<Retracted, StoreError> {
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = self.pool.begin().await.map_err(StoreError::connecting)?;
         let retracted = feedback_sql::retract(&mut transaction, retraction, lease).await?;
         fail_points::RETRACTION_WRITTEN.pass();
         transaction.commit().await?;
@@ -229,21 +229,21 @@ impl PostgresStore {
     }
 
     async fn settle_once(&self, settlements: &[Settlement]) -> Result<(), StoreError> {
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = self.pool.begin().await.map_err(StoreError::connecting)?;
         outbox_sql::settle(&mut transaction, settlements).await?;
         fail_points::BATCH_WRITTEN.pass();
         Ok(transaction.commit().await?)
     }
 
     async fn redrive_once(&self, which: &Redrive) -> Result<u64, StoreError> {
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = self.pool.begin().await.map_err(StoreError::connecting)?;
         let redriven = outbox_sql::redrive(&mut transaction, which).await?;
         transaction.commit().await?;
         Ok(redriven)
     }
 
     async fn connection(&self) -> Result<sqlx::pool::PoolConnection<Db>, StoreError> {
-        Ok(self.pool.acquire().await?)
+        self.pool.acquire().await.map_err(StoreError::connecting)
     }
 
     /// Runs a statement of a test.

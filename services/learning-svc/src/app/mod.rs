@@ -96,7 +96,7 @@ impl App {
     async fn commit(&self, mut tx: Box<dyn Tx>, desk: &mut Desk) -> Result<Written, StoreError> {
         let written = desk.finish(&mut *tx).await?;
         tx.commit().await?;
-        desk.leave_ballots(&self.hot);
+        desk.leave_ballots();
         Ok(written)
     }
 

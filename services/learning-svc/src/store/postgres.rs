@@ -9,7 +9,7 @@ use emend_runtime::{
     postgres::{BEGIN_LONG_READ as BEGIN_LEDGER, PostgresConfig, open_postgres, open_postgres_to_read},
     store::StoreError,
 };
-use sqlx::{Pool, Transaction, migrate::Migrator};
+use sqlx::{Pool, Transaction, migrate::Migrator, pool::PoolConnection};
 
 use crate::store::ledger::LedgerRead;
 
@@ -80,9 +80,9 @@ impl PostgresStore {
         Ok(Box::new(ledger_sql::Reading::begin(pool).await?))
     }
 
-    /// Connections that only read.
-    pub(super) fn read_pool(&self) -> &Pool<Db> {
-        &self.pool
+    /// A connection to read by.
+    pub(super) async fn reader(&self) -> Result<PoolConnection<Db>, StoreError> {
+        self.pool.acquire().await.map_err(StoreError::connecting)
     }
 
     /// Begins a transaction that may write, READ COMMITTED.
@@ -90,18 +90,18 @@ impl PostgresStore {
     /// All it looks up, it looks up by an index. The planner is told so, because while a table grows faster than its
     /// statistics (within one large import they do not change at all) it would scan the table for every statement.
     pub(super) async fn begin_write(&self) -> Result<Transaction<'static, Db>, StoreError> {
-        Ok(self
-            .pool
+        self.pool
             .begin_with("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL enable_seqscan = off")
-            .await?)
+            .await
+            .map_err(StoreError::connecting)
     }
 
     /// Begins a transaction that reads one consistent state.
     pub(super) async fn begin_read(&self) -> Result<Transaction<'static, Db>, StoreError> {
-        Ok(self
-            .pool
+        self.pool
             .begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            .await?)
+            .await
+            .map_err(StoreError::connecting)
     }
 
     /// Runs statements of a test.

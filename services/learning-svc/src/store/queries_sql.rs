@@ -41,7 +41,10 @@ impl Backend {
     where
         R: for<'r> FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
     {
-        Ok(query.build_query_as().fetch_all(self.read_pool()).await?)
+        Ok(query
+            .build_query_as()
+            .fetch_all(&mut *self.reader().await?)
+            .await?)
     }
 
     /// Revisions by their numbers, without what they changed.
@@ -267,7 +270,9 @@ impl DecisionStore for Backend {
     }
 
     async fn ping(&self) -> Result<()> {
-        sqlx::query("SELECT 1").execute(self.read_pool()).await?;
+        sqlx::query("SELECT 1")
+            .execute(&mut *self.reader().await?)
+            .await?;
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use emend_runtime::{
     sqlite::{SqlitePools, open_sqlite, open_sqlite_to_read},
     store::StoreError,
 };
-use sqlx::{Pool, Transaction, migrate::Migrator};
+use sqlx::{Transaction, migrate::Migrator, pool::PoolConnection};
 
 use crate::store::ledger::LedgerRead;
 
@@ -67,9 +67,9 @@ impl SqliteStore {
         Ok(Box::new(ledger_sql::Reading::begin(pool).await?))
     }
 
-    /// Connections that only read.
-    pub(super) fn read_pool(&self) -> &Pool<Db> {
-        &self.pools.read
+    /// A connection that only reads.
+    pub(super) async fn reader(&self) -> Result<PoolConnection<Db>, StoreError> {
+        Ok(self.pools.read.acquire().await?)
     }
 
     /// Begins a transaction that may write; everybody else's waits.

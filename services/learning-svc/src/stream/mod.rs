@@ -4,7 +4,8 @@
 //!
 //! * [`tailer`] follows the log and publishes one [`state`] after another to the [`audience`]s; it waits for nobody.
 //! * [`session`] is one subscriber: woken, it reads from its own cursor. [`opening`] says where it begins, [`batches`] and
-//!   [`transfer`] what it sends, [`encode`] how that looks on the wire, [`filter`] what it sees at all.
+//!   [`transfer`] what it sends, [`budget`] how much of that is held, [`encode`] how it looks on the wire, [`filter`] what
+//!   it sees at all.
 //! * [`reads`] answers from the newest state; [`nodes`] knows the fleet; [`retention`] forgets.
 //!
 //! # Invariants
@@ -15,6 +16,7 @@
 
 pub mod audience;
 pub mod batches;
+pub mod budget;
 pub mod encode;
 pub mod filter;
 pub mod listeners;
@@ -41,7 +43,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use self::{audience::Audiences, filter::Filter, session::Common, transfer::Places};
+use self::{audience::Audiences, budget::Budget, filter::Filter, session::Common, transfer::Places};
 pub use self::{
     nodes::Nodes, opening::Cursor, retention::Retention, session::Session, settings::Settings,
     state::ReplicaState, tailer::Tailer,
@@ -125,7 +127,7 @@ impl Stream {
         let replica = entropy.uuid_v4().to_string();
         let nodes = Nodes::new(Arc::clone(&store), &replica, settings.node_connected_within);
         let common = Common {
-            audiences: Arc::new(Audiences::default()),
+            audiences: Arc::new(Audiences::new(Budget::of(settings.encoded_bytes))),
             places: Places::new(settings.transfers, settings.transfer_stalls_after),
             clock,
             entropy,

@@ -276,6 +276,7 @@ impl Session {
                     batches,
                     ..
                 } = &*self.audience;
+                self.common.audiences.make_room();
                 let batch = batches.batch(&state, filter, self.cursor, *max_batch_bytes);
                 match &*batch {
                     Batch::Nothing => self.checked = state.revision(),
@@ -365,16 +366,19 @@ impl Stream for Session {
                     }
                 },
                 Phase::Batch(batch, next, to) => {
-                    let part = match &**batch {
-                        Batch::Parts(parts) => parts.get(*next).cloned(),
-                        Batch::Nothing | Batch::Long => None,
+                    let (part, is_last) = match &**batch {
+                        Batch::Parts(parts) => (parts.get(*next).cloned(), *next + 1 >= parts.len()),
+                        Batch::Nothing | Batch::Long => (None, true),
                     };
                     *next += 1;
+                    if is_last {
+                        // At once: who does not read is not asked for more, and holds no batch meanwhile.
+                        let to = *to;
+                        this.arrived(this.epoch, to);
+                    }
                     if let Some(part) = part {
                         return Poll::Ready(Some(Ok(part)));
                     }
-                    let to = *to;
-                    this.arrived(this.epoch, to);
                 }
                 Phase::Following => {
                     if let Some(message) = this.follow() {

@@ -19,6 +19,9 @@ pub struct Settings {
     pub max_reconnect_delay: Duration,
     /// How many streams one replica holds; one more is refused with UNAVAILABLE, and another replica may have room.
     pub max_streams: usize,
+    /// How many bytes of encoded messages may be held, kept for other streams or unread by clients, before nothing more is
+    /// kept and messages are cut to 64 KiB.
+    pub encoded_bytes: usize,
     /// How many snapshots and long updates are sent at once.
     pub transfers: usize,
     /// A transfer that did not get on for so long may be taken away when another waits.
@@ -48,6 +51,7 @@ impl Default for Settings {
             max_stream_age: Duration::from_hours(1),
             max_reconnect_delay: Duration::from_secs(5),
             max_streams: 20_000,
+            encoded_bytes: 64 * 1024 * 1024,
             transfers: 16,
             transfer_stalls_after: Duration::from_secs(10),
             tombstone_age: SignedDuration::from_hours(7 * 24),
