@@ -148,13 +148,7 @@ async fn one_trace_leads_from_a_submission_to_the_node_that_applies_it_also_afte
     let others: Vec<_> = traced.receiver.spans();
     let known: Vec<_> = (1..=3).map(trace).collect();
     for seen in &others {
-        let id: String = seen
-            .span
-            .trace_id
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        assert!(known.contains(&id), "{seen:?}");
+        assert!(known.contains(&seen.trace()), "{seen:?}");
     }
 
     // The node tells which traces took how long; the number of a request is in the log with its trace.
