@@ -318,8 +318,9 @@ async fn python_code(python: &OsString) -> TempDir {
         .args([format!("--python_out={out}"), format!("--grpc_python_out={out}")])
         .current_dir(root());
     for package in ["common", "feedback", "learning"] {
-        let files = fs::read_dir(root().join(format!("proto/emend/{package}/v1"))).unwrap();
-        command.args(files.map(|file| file.unwrap().path()));
+        let package = format!("proto/emend/{package}/v1");
+        let files = fs::read_dir(root().join(&package)).unwrap();
+        command.args(files.map(|file| Path::new(&package).join(file.unwrap().file_name())));
     }
     make("grpc_tools.protoc", command).await;
     let program = "search_node.py";

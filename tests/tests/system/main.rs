@@ -24,4 +24,5 @@ mod review;
 mod shutdown;
 mod story;
 mod stream;
+mod telemetry;
 mod validation;

@@ -108,7 +108,7 @@ pub(crate) fn json() -> String {
             "name": "Alerts", "enable": true, "iconColor": "red",
             "datasource": {"type": "prometheus", "uid": "${datasource}"},
             "expr": "ALERTS{alertname=~\"Emend.+\", alertstate=\"firing\", namespace=~\"$namespace|\"}",
-            "titleFormat": "{{alertname}}", "textFormat": "{{severity}} {{job}}",
+            "titleFormat": "{{alertname}}", "textFormat": "{{severity}} {{service}}",
         }]},
         "panels": panels,
     });

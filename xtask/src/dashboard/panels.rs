@@ -36,7 +36,7 @@ pub(super) const ROWS: &[Row] = &[
                 unit: "percentunit",
                 width: 4,
                 queries: &[q(
-                    r#"min by (job) (namespace_job:emend_calls_budget:left{namespace=~"$namespace"})"#,
+                    r#"min by (service) (namespace_service:emend_calls_budget:left{namespace=~"$namespace"})"#,
                     "{{job}}",
                 )],
             },
@@ -58,8 +58,8 @@ pub(super) const ROWS: &[Row] = &[
                 unit: "short",
                 width: 4,
                 queries: &[q(
-                    r#"sum by (job) (up{job=~"feedback-svc|learning-svc", namespace=~"$namespace"})"#,
-                    "{{job}}",
+                    r#"count by (service) (emend_build_info{namespace=~"$namespace"})"#,
+                    "{{service}}",
                 )],
             },
             Panel {
@@ -82,8 +82,8 @@ pub(super) const ROWS: &[Row] = &[
                 unit: "reqps",
                 width: 8,
                 queries: &[q(
-                    r#"sum by (job, grpc_method) (rate(grpc_server_handled_total{grpc_service=~"emend[.].+", grpc_type="unary", namespace=~"$namespace"}[$__rate_interval]))"#,
-                    "{{job}} {{grpc_method}}",
+                    r#"sum by (grpc_service, grpc_method) (rate(grpc_server_handled_total{grpc_service=~"emend[.].+", grpc_type="unary", namespace=~"$namespace"}[$__rate_interval]))"#,
+                    "{{grpc_method}}",
                 )],
             },
             Panel {
@@ -93,8 +93,8 @@ pub(super) const ROWS: &[Row] = &[
                 unit: "reqps",
                 width: 8,
                 queries: &[q(
-                    r#"sum by (job, grpc_method, grpc_code) (rate(grpc_server_handled_total{grpc_service=~"emend[.].+", grpc_code!="OK", namespace=~"$namespace"}[$__rate_interval]))"#,
-                    "{{job}} {{grpc_method}} {{grpc_code}}",
+                    r#"sum by (grpc_service, grpc_method, grpc_code) (rate(grpc_server_handled_total{grpc_service=~"emend[.].+", grpc_code!="OK", namespace=~"$namespace"}[$__rate_interval]))"#,
+                    "{{grpc_method}} {{grpc_code}}",
                 )],
             },
             Panel {
@@ -104,8 +104,8 @@ pub(super) const ROWS: &[Row] = &[
                 unit: "s",
                 width: 8,
                 queries: &[q(
-                    r#"histogram_quantile(0.99, sum by (le, job, grpc_method) (rate(grpc_server_handling_seconds_bucket{grpc_service=~"emend[.].+", grpc_type="unary", namespace=~"$namespace"}[$__rate_interval])))"#,
-                    "{{job}} {{grpc_method}}",
+                    r#"histogram_quantile(0.99, sum by (le, grpc_service, grpc_method) (rate(grpc_server_handling_seconds_bucket{grpc_service=~"emend[.].+", grpc_type="unary", namespace=~"$namespace"}[$__rate_interval])))"#,
+                    "{{grpc_method}}",
                 )],
             },
             Panel {
@@ -116,20 +116,20 @@ pub(super) const ROWS: &[Row] = &[
                 width: 8,
                 queries: &[
                     q(
-                        r#"namespace_job:emend_calls_failed:ratio_rate5m{namespace=~"$namespace"}"#,
-                        "{{job}} 5 min",
+                        r#"namespace_service:emend_calls_failed:ratio_rate5m{namespace=~"$namespace"}"#,
+                        "{{service}} 5 min",
                     ),
                     q(
-                        r#"namespace_job:emend_calls_failed:ratio_rate1h{namespace=~"$namespace"}"#,
-                        "{{job}} 1 h",
+                        r#"namespace_service:emend_calls_failed:ratio_rate1h{namespace=~"$namespace"}"#,
+                        "{{service}} 1 h",
                     ),
                     q(
-                        r#"namespace_job:emend_calls_failed:ratio_rate6h{namespace=~"$namespace"}"#,
-                        "{{job}} 6 h",
+                        r#"namespace_service:emend_calls_failed:ratio_rate6h{namespace=~"$namespace"}"#,
+                        "{{service}} 6 h",
                     ),
                     q(
-                        r#"namespace_job:emend_calls_failed:ratio_rate3d{namespace=~"$namespace"}"#,
-                        "{{job}} 3 d",
+                        r#"namespace_service:emend_calls_failed:ratio_rate3d{namespace=~"$namespace"}"#,
+                        "{{service}} 3 d",
                     ),
                 ],
             },
@@ -140,8 +140,8 @@ pub(super) const ROWS: &[Row] = &[
                 unit: "short",
                 width: 8,
                 queries: &[q(
-                    r#"sum by (job, grpc_method) (grpc_server_in_flight{namespace=~"$namespace"})"#,
-                    "{{job}} {{grpc_method}}",
+                    r#"sum by (grpc_service, grpc_method) (grpc_server_in_flight{grpc_service=~"emend[.].+", namespace=~"$namespace"})"#,
+                    "{{grpc_method}}",
                 )],
             },
             Panel {
@@ -152,12 +152,12 @@ pub(super) const ROWS: &[Row] = &[
                 width: 8,
                 queries: &[
                     q(
-                        r#"histogram_quantile(0.5, sum by (le, job) (rate(grpc_server_handling_seconds_bucket{grpc_service=~"emend[.].+", grpc_type="unary", namespace=~"$namespace"}[$__rate_interval])))"#,
-                        "{{job}} 50 %",
+                        r#"histogram_quantile(0.5, sum by (le, grpc_service) (rate(grpc_server_handling_seconds_bucket{grpc_service=~"emend[.].+", grpc_type="unary", namespace=~"$namespace"}[$__rate_interval])))"#,
+                        "{{grpc_service}} 50 %",
                     ),
                     q(
-                        r#"histogram_quantile(0.99, sum by (le, job) (rate(grpc_server_handling_seconds_bucket{grpc_service=~"emend[.].+", grpc_type="unary", namespace=~"$namespace"}[$__rate_interval])))"#,
-                        "{{job}} 99 %",
+                        r#"histogram_quantile(0.99, sum by (le, grpc_service) (rate(grpc_server_handling_seconds_bucket{grpc_service=~"emend[.].+", grpc_type="unary", namespace=~"$namespace"}[$__rate_interval])))"#,
+                        "{{grpc_service}} 99 %",
                     ),
                 ],
             },
@@ -379,8 +379,8 @@ pub(super) const ROWS: &[Row] = &[
                 unit: "percentunit",
                 width: 8,
                 queries: &[q(
-                    r#"max by (job, instance) (instance:emend_db_pool_used:ratio_avg5m{namespace=~"$namespace"})"#,
-                    "{{job}} {{instance}}",
+                    r#"max by (service, instance) (instance:emend_db_pool_used:ratio_avg5m{namespace=~"$namespace"})"#,
+                    "{{service}} {{instance}}",
                 )],
             },
             Panel {
@@ -391,12 +391,12 @@ pub(super) const ROWS: &[Row] = &[
                 width: 8,
                 queries: &[
                     q(
-                        r#"sum by (job, state) (emend_db_pool_connections{namespace=~"$namespace"})"#,
-                        "{{job}} {{state}}",
+                        r#"sum by (service, state) (emend_db_pool_connections{namespace=~"$namespace"})"#,
+                        "{{service}} {{state}}",
                     ),
                     q(
-                        r#"sum by (job) (emend_db_pool_connections_max{namespace=~"$namespace"})"#,
-                        "{{job}} at most",
+                        r#"sum by (service) (emend_db_pool_connections_max{namespace=~"$namespace"})"#,
+                        "{{service}} at most",
                     ),
                 ],
             },
@@ -407,8 +407,8 @@ pub(super) const ROWS: &[Row] = &[
                 unit: "cps",
                 width: 8,
                 queries: &[q(
-                    r#"sum by (job, reason) (rate(emend_db_errors_total{namespace=~"$namespace"}[$__rate_interval]))"#,
-                    "{{job}} {{reason}}",
+                    r#"sum by (instance, reason) (rate(emend_db_errors_total{namespace=~"$namespace"}[$__rate_interval]))"#,
+                    "{{instance}} {{reason}}",
                 )],
             },
         ],
@@ -423,8 +423,8 @@ pub(super) const ROWS: &[Row] = &[
                 unit: "bytes",
                 width: 6,
                 queries: &[q(
-                    r#"process_resident_memory_bytes{job=~"feedback-svc|learning-svc", namespace=~"$namespace"}"#,
-                    "{{job}} {{instance}}",
+                    r#"process_resident_memory_bytes{job=~".*emend.*", namespace=~"$namespace"}"#,
+                    "{{instance}}",
                 )],
             },
             Panel {
@@ -434,8 +434,8 @@ pub(super) const ROWS: &[Row] = &[
                 unit: "short",
                 width: 6,
                 queries: &[q(
-                    r#"rate(process_cpu_seconds_total{job=~"feedback-svc|learning-svc", namespace=~"$namespace"}[$__rate_interval])"#,
-                    "{{job}} {{instance}}",
+                    r#"rate(process_cpu_seconds_total{job=~".*emend.*", namespace=~"$namespace"}[$__rate_interval])"#,
+                    "{{instance}}",
                 )],
             },
             Panel {
@@ -445,8 +445,8 @@ pub(super) const ROWS: &[Row] = &[
                 unit: "short",
                 width: 6,
                 queries: &[q(
-                    r#"process_open_fds{job=~"feedback-svc|learning-svc", namespace=~"$namespace"}"#,
-                    "{{job}} {{instance}}",
+                    r#"process_open_fds{job=~".*emend.*", namespace=~"$namespace"}"#,
+                    "{{instance}}",
                 )],
             },
             Panel {
@@ -456,8 +456,8 @@ pub(super) const ROWS: &[Row] = &[
                 unit: "short",
                 width: 6,
                 queries: &[q(
-                    r#"changes(process_start_time_seconds{job=~"feedback-svc|learning-svc", namespace=~"$namespace"}[1h])"#,
-                    "{{job}} {{instance}}",
+                    r#"changes(process_start_time_seconds{job=~".*emend.*", namespace=~"$namespace"}[1h])"#,
+                    "{{instance}}",
                 )],
             },
             Panel {

@@ -84,9 +84,9 @@ impl Reader {
         let programs = binary("emend").await;
         let mut path: Vec<PathBuf> = programs.parent().map(PathBuf::from).into_iter().collect();
         path.extend(
-            grpcurl
+            tools
                 .iter()
-                .filter_map(|program| Some(Path::new(program).parent()?.to_owned())),
+                .filter_map(|program| Some(program.parent()?.to_owned())),
         );
         path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
         path.extend(postgres_programs());
