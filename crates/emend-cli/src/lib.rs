@@ -29,7 +29,7 @@ use std::{
 use clap::Parser;
 use emend_runtime::{
     config::{self, Program},
-    telemetry,
+    telemetry::{self, Telemetry},
 };
 
 use crate::{
@@ -78,22 +78,38 @@ pub fn main() -> ExitCode {
     } else {
         "warn"
     };
-    if let Err(error) = telemetry::init(&cli.global.log, level) {
-        Failure::usage(error.to_string()).report(cli.global.json);
-        return Exit::Usage.into();
-    }
-    notes.log();
-    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => {
-            let mut stdout = io::stdout();
-            let read_by_people = stdout.is_terminal();
-            let output = Output::new(&mut stdout, cli.global.json);
-            runtime.block_on(execute(cli, if read_by_people { output } else { output.whole() }))
-        }
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
         Err(error) => {
             Failure::from(error).report(cli.global.json);
-            Exit::Failed.into()
+            return Exit::Failed.into();
         }
+    };
+    // What exports traces needs the runtime.
+    let _within = runtime.enter();
+    let telemetry = match telemetry(&cli, level) {
+        Ok(telemetry) => telemetry,
+        Err(error) => {
+            error.report(cli.global.json);
+            return Exit::Usage.into();
+        }
+    };
+    notes.log();
+    let mut stdout = io::stdout();
+    let read_by_people = stdout.is_terminal();
+    let output = Output::new(&mut stdout, cli.global.json);
+    let output = if read_by_people { output } else { output.whole() };
+    runtime.block_on(execute(cli, telemetry, output))
+}
+
+/// What can be seen of this process. Commands that end at once are of no interest in traces.
+fn telemetry(cli: &Cli, level: &str) -> failure::Result<Telemetry> {
+    let usage = |error: &dyn std::error::Error| Failure::usage(error.to_string());
+    let telemetry = telemetry::init(&cli.global.log, level).map_err(|error| usage(&error))?;
+    if matches!(cli.command, Command::Up(_) | Command::Watch(_)) {
+        telemetry.export_traces("emend").map_err(|error| usage(&error))
+    } else {
+        Ok(telemetry)
     }
 }
 
@@ -106,7 +122,7 @@ where
     match config::begin::<Cli>(args) {
         Ok((cli, _)) => {
             let output = Output::new(stdout, cli.global.json).whole();
-            execute(cli, output).await
+            execute(cli, Telemetry::default(), output).await
         }
         Err(told) => told.tell(),
     }
@@ -127,10 +143,10 @@ impl Program for Cli {
 }
 
 /// Runs a parsed command line; results go to `output`, failures to standard error.
-pub async fn execute(cli: Cli, mut output: Output<'_>) -> ExitCode {
+pub async fn execute(cli: Cli, telemetry: Telemetry, mut output: Output<'_>) -> ExitCode {
     let Cli { global, command } = cli;
     let json = global.json;
-    let context = Context::new(global);
+    let context = Context::new(global, telemetry);
     match command.run(&context, &mut output).await {
         Ok(code) => code,
         Err(failure) => {

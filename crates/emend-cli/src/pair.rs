@@ -8,8 +8,10 @@ use anyhow::Context as _;
 use emend_runtime::{
     Lifecycle,
     database::DatabaseUrl,
+    health::Readiness,
     listen::{self, Exposure, reachable},
     sqlite::DataDir,
+    telemetry::Metrics,
 };
 use tempfile::TempDir;
 
@@ -76,6 +78,7 @@ impl Databases {
 pub struct Pair {
     feedback: feedback_svc::Handle,
     learning: learning_svc::Handle,
+    metrics: Metrics,
     // Last: the databases' place is given back once nothing uses it.
     _databases: Databases,
 }
@@ -95,8 +98,11 @@ impl Pair {
                 .map_err(|error| Failure::usage(error.to_string()))
         };
         let (feedback_listener, learning_listener) = (bind(addresses.0).await?, bind(addresses.1).await?);
+        let metrics = Metrics::new();
+        let mut config = learning_svc::Config::new(databases.learning.clone());
+        config.metrics = metrics.clone();
         let learning = learning_svc::start(
-            learning_svc::Config::new(databases.learning.clone()),
+            config,
             learning_listener,
             learning_svc::Environment {
                 lifecycle: lifecycle.clone(),
@@ -108,8 +114,10 @@ impl Pair {
         .context("learning-svc can't start")?;
         let peer = reachable(learning.address()).to_string();
         let peer = peer.parse().context("learning-svc's address")?;
+        let mut config = feedback_svc::Config::new(databases.feedback.clone(), peer);
+        config.metrics = metrics.clone();
         let feedback = feedback_svc::start(
-            feedback_svc::Config::new(databases.feedback.clone(), peer),
+            config,
             feedback_listener,
             feedback_svc::Environment {
                 lifecycle: lifecycle.clone(),
@@ -135,6 +143,7 @@ impl Pair {
         Ok(Self {
             feedback,
             learning,
+            metrics,
             _databases: databases,
         })
     }
@@ -160,6 +169,19 @@ impl Pair {
     /// Where learning-svc listens.
     pub fn learning(&self) -> SocketAddr {
         self.learning.address()
+    }
+
+    /// What both count and measure.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// What the readiness of both hangs on.
+    pub fn readiness(&self) -> Vec<Readiness> {
+        vec![
+            self.feedback.readiness().clone(),
+            self.learning.readiness().clone(),
+        ]
     }
 
     /// The same context, but with this pair as the services.

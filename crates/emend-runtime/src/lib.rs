@@ -1,7 +1,8 @@
 //! What Emend's processes share, and nothing of what they are for.
 //!
 //! Always there, also in search nodes: [`clock`] and [`entropy`] (time and randomness, injected; the only place where the
-//! ambient ones enter), [`backoff`], [`lifecycle`] (how everything ends within a bounded time).
+//! ambient ones enter), [`backoff`], [`lifecycle`] (how everything ends within a bounded time), [`traceparent`] and [`span`]
+//! (distributed traces, with the feature `traces`; else spans are nothing).
 //!
 //! With the feature `status`: [`error`] (the one taxonomy of errors and the one place that makes a gRPC status of them),
 //! [`status`] (reading one on the client's side), [`request_id`].
@@ -25,6 +26,8 @@ pub mod clock;
 pub mod entropy;
 pub mod fail_point;
 pub mod lifecycle;
+pub mod span;
+pub mod traceparent;
 
 #[cfg(feature = "status")]
 pub mod error;

@@ -46,6 +46,7 @@ use crate::{
     entropy::Entropy,
     health::{self, Readiness},
     lifecycle::Lifecycle,
+    telemetry::metrics::RpcMetrics,
     trace_context::{TraceLayer, Traced},
 };
 
@@ -98,6 +99,7 @@ pub struct Server {
     patience: Patience,
     keep_alive: KeepAlive,
     readiness: Readiness,
+    metrics: RpcMetrics,
     entropy: Entropy,
 }
 
@@ -113,6 +115,7 @@ impl Server {
             patience: Patience::default(),
             keep_alive: KeepAlive::default(),
             readiness,
+            metrics: RpcMetrics::default(),
             entropy,
         }
     }
@@ -163,6 +166,13 @@ impl Server {
         self
     }
 
+    /// Where its calls are counted; default: nowhere that anybody sees.
+    #[must_use]
+    pub fn metrics(mut self, metrics: &RpcMetrics) -> Self {
+        self.metrics = metrics.clone();
+        self
+    }
+
     /// How it finds out that a client has gone without a word.
     #[must_use]
     pub fn keep_alive(mut self, keep_alive: KeepAlive) -> Self {
@@ -180,7 +190,8 @@ impl Server {
         let routes = with_reflection(routes, &self.names)?.prepare();
         let admission = AdmissionLayer::new(self.max_calls, &self.streams, self.patience);
         let admitted = admission.layer(DeadlineLayer.layer(routes));
-        let stack = AnonymousLayer.layer(TraceLayer::new(self.entropy).layer(admitted));
+        let stack = AnonymousLayer
+            .layer(TraceLayer::new(self.entropy, self.metrics.calls(&self.names)).layer(admitted));
         let requests = Requests {
             time: self.patience.request,
             streams: self.client_streams.into(),

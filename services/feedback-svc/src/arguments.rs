@@ -13,7 +13,7 @@ use emend_runtime::{
     serve_args::ServeArgs,
     sqlite::DataDir,
     storage::{self, StorageError},
-    telemetry::{self, LogArgs},
+    telemetry::{self, LogArgs, TelemetryArgs},
 };
 
 use crate::{CommitConfig, Config, LearningAddress, RelayConfig};
@@ -55,6 +55,9 @@ pub struct Arguments {
     /// How the log looks.
     #[command(flatten, next_help_heading = "Log")]
     pub log: LogArgs,
+    /// What operators see.
+    #[command(flatten)]
+    pub telemetry: TelemetryArgs,
     /// The file, and questions about all of these.
     #[command(flatten)]
     pub config: ConfigArgs,

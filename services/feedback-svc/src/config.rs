@@ -9,6 +9,7 @@ use emend_runtime::{
     admission::Patience,
     database::DatabaseUrl,
     serve::{KeepAlive, MAX_CALLS},
+    telemetry::Metrics,
 };
 use tonic::transport::Endpoint;
 
@@ -33,6 +34,8 @@ pub struct Config {
     pub patience: Patience,
     /// How it finds out that a client has gone without a word.
     pub keep_alive: KeepAlive,
+    /// Where it counts and measures what it does: the process's own, in which there is one feedback-svc.
+    pub metrics: Metrics,
 }
 
 impl Config {
@@ -48,6 +51,7 @@ impl Config {
             max_calls: MAX_CALLS,
             patience: Patience::default(),
             keep_alive: KeepAlive::default(),
+            metrics: Metrics::new(),
         }
     }
 }

@@ -17,6 +17,7 @@ pub mod fail_points;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 pub mod grpc;
+pub mod metrics;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 pub mod store;
@@ -49,9 +50,10 @@ use crate::{
         candidates::Candidates, ingest::Ingest, policies::Policies, resources::Resources,
         subscriptions::SubscriptionServer,
     },
+    metrics::LearningMetrics,
     store::{Store, postgres::CHANNEL},
-    stream::{Stream, Wake},
-    watch::{DATABASE, REEVALUATION, watch_database},
+    stream::{Settings, Stream, Wake},
+    watch::{DATABASE, REEVALUATION, measure, watch_database},
 };
 
 /// The check that state and log are loaded and being followed.
@@ -160,6 +162,7 @@ pub async fn start(
         .await
         .with_context(|| format!("can't open the database {}", config.database))?;
     let readiness = Readiness::new();
+    let metrics = LearningMetrics::register(&config.metrics);
 
     let wake = match &config.database {
         DatabaseUrl::Sqlite(_) => Wake::local(),
@@ -171,19 +174,25 @@ pub async fn start(
     let stream = Stream::start(
         Arc::<dyn Store>::clone(&store),
         wake,
-        config.stream,
+        Settings {
+            metrics: metrics.stream.clone(),
+            ..config.stream
+        },
         Arc::clone(&clock),
         entropy.clone(),
         &lifecycle,
     );
     stream.report_readiness(readiness.clone(), LOG, &lifecycle);
 
-    let app = App::new(
+    metrics.watch(&config.metrics, &stream, &store);
+
+    let mut app = App::new(
         Arc::<dyn Store>::clone(&store),
         Arc::new(stream.clone()),
         clock,
         entropy.clone(),
     );
+    app.promotions = metrics.promotions.clone();
     let queue = IngestQueue::start(&app, config.ingest_workers, &lifecycle);
     let report = readiness.clone();
     lifecycle.spawn(
@@ -196,6 +205,16 @@ pub async fn start(
         watch_database(
             Arc::<dyn Store>::clone(&store),
             readiness.clone(),
+            lifecycle.soft().clone(),
+        ),
+    );
+
+    lifecycle.spawn(
+        "measure what is learned",
+        measure(
+            metrics,
+            Arc::<dyn Store>::clone(&store),
+            stream.settings().clone(),
             lifecycle.soft().clone(),
         ),
     );
@@ -215,6 +234,7 @@ pub async fn start(
         .streams(&STREAMS)
         .client_streams(&CLIENT_STREAMS)
         .max_calls(config.max_calls)
+        .metrics(config.metrics.rpc())
         .patience(config.patience)
         .keep_alive(config.keep_alive)
         .serve(listener, &lifecycle)

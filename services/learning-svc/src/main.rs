@@ -24,21 +24,26 @@ async fn main() -> anyhow::Result<ExitCode> {
         let address = arguments.listen.listen.as_deref().unwrap_or(ADDRESS);
         return Ok(probe::probe(&[(address, SERVICE_NAME)]).await);
     }
-    telemetry::init(&arguments.log, "info")?;
+    let telemetry = telemetry::init(&arguments.log, "info")?.export_traces("learning-svc")?;
     notes.log();
     // Held until the process ends.
     let (database, _lock) = arguments.database()?;
     let listener = arguments.listen.bind(ADDRESS).await?;
+    let admin = arguments.telemetry.bind().await?;
     let lifecycle = Lifecycle::new();
     let environment = Environment {
         lifecycle: lifecycle.clone(),
         clock: SystemClock::shared(),
         entropy: Entropy::system(),
     };
-    let handle = start(arguments.configuration(database)?, listener, environment)
+    let config = arguments.configuration(database)?;
+    let metrics = config.metrics.clone();
+    let handle = start(config, listener, environment)
         .await
         .context("learning-svc can't start")?;
+    telemetry.serve(admin, &metrics, vec![handle.readiness().clone()], &lifecycle);
     let code = run_until_signal(&lifecycle, arguments.serve.shutdown_grace).await;
     handle.shutdown(Duration::ZERO).await;
+    telemetry.finish().await;
     Ok(code)
 }

@@ -13,6 +13,7 @@ use emend_runtime::{
     lifecycle::run_until_signal,
     listen::{Exposure, ListenArgs},
     probe, storage,
+    telemetry::TelemetryArgs,
 };
 use serde_json::json;
 
@@ -69,6 +70,9 @@ pub struct Args {
     /// Whether strangers may connect.
     #[command(flatten)]
     exposure: Exposure,
+    /// What operators see of both.
+    #[command(flatten)]
+    telemetry: TelemetryArgs,
     /// The file, and questions about all of these.
     #[command(flatten)]
     config: ConfigArgs,
@@ -124,6 +128,8 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     } else {
         Databases::open(&args.data_dir, args.url()?)?
     };
+    let admin = args.telemetry.bind().await;
+    let admin = admin.map_err(|error| Failure::usage(error.to_string()))?;
     let lifecycle = Lifecycle::new();
     let pair = Pair::start(
         databases,
@@ -133,6 +139,8 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         context,
     )
     .await?;
+    let telemetry = &context.telemetry;
+    telemetry.serve(admin, pair.metrics(), pair.readiness(), &lifecycle);
     let (feedback, learning) = (pair.feedback(), pair.learning());
     let json = json!({"ready": {"feedback": feedback.to_string(), "learning": learning.to_string()}});
     output.result(&json, || {
@@ -140,5 +148,6 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     })?;
     let code = run_until_signal(&lifecycle, GRACE).await;
     pair.close().await;
+    telemetry.finish().await;
     Ok(code)
 }

@@ -11,12 +11,17 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use emend_core::EventId;
-use emend_proto::learning::v1::{Event, EventResult};
-use emend_runtime::{Backoff, Entropy, backoff::delay_for_attempt};
+use emend_proto::learning::v1::{Event, EventResult, event_result};
+use emend_runtime::{
+    Backoff, Entropy,
+    backoff::delay_for_attempt,
+    span::{self, Item, Kind, Span},
+    status::code_name,
+};
 use prost::Message as _;
 use tokio::{
     sync::RwLock,
@@ -50,6 +55,21 @@ pub(crate) enum Step {
     Answered(usize),
     /// learning-svc does not answer.
     Away(String),
+}
+
+/// Tells in the trace of each event that it was delivered, since `began`. Of attempts without an answer nothing is told: there
+/// are many while learning-svc is away.
+fn trace(batch: &[Leased], results: &[EventResult], began: Option<SystemTime>) {
+    let items = batch.iter().map(|leased| Item {
+        traceparent: &leased.event.traceparent,
+        id: &leased.event.event_id,
+    });
+    let spans = Span::of_batch("deliver feedback", Kind::Producer, items, began);
+    for (span, EventResult { result, .. }) in spans.into_iter().zip(results) {
+        if let (Some(mut span), Some(event_result::Result::Error(error))) = (span, result) {
+            span.fail(code_name(error.code.into()));
+        }
+    }
 }
 
 /// Brings events to learning-svc.
@@ -314,6 +334,7 @@ impl Relay {
 
     /// Results, one per event, or none at all.
     async fn deliver(&self, batch: &[Leased]) -> Result<Vec<EventResult>, DeliveryError> {
+        let began = span::now();
         let results = self
             .delivery
             .deliver(batch.iter().map(|leased| leased.event.clone()).collect())
@@ -324,6 +345,7 @@ impl Relay {
                 .zip(batch)
                 .all(|(result, leased)| result.event_id == leased.event.event_id);
         if match_up {
+            trace(batch, &results, began);
             Ok(results)
         } else {
             Err(DeliveryError::Unavailable(

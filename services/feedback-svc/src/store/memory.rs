@@ -26,7 +26,7 @@ use emend_runtime::{
 use jiff::SignedDuration;
 
 use self::tables::{Tables, micros};
-use super::{Claimed, Inserted, Retracted, Settlement, Store, StoreError};
+use super::{Backlog, Claimed, Connections, Inserted, Retracted, Settlement, Store, StoreError};
 use crate::domain::{
     DeadLetter, DeadLetterQuery, Feedback, FeedbackQuery, Lease, NewFeedback, NewRetraction, Redrive,
 };
@@ -168,11 +168,19 @@ impl Store for MemoryStore {
         self.call("redrive", |tables| Ok(tables.redrive(which))).await
     }
 
+    async fn backlog(&self) -> Result<Backlog, StoreError> {
+        self.call("backlog", |tables| Ok(tables.backlog())).await
+    }
+
     async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64, StoreError> {
         self.call("prune_request_ids", |tables| {
             Ok(tables.prune_request_ids(micros(retention), limit))
         })
         .await
+    }
+
+    fn connections(&self) -> Connections {
+        Connections::default()
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

@@ -19,7 +19,7 @@ use std::{fmt::Debug, time::Duration};
 use async_trait::async_trait;
 use bytes::Bytes;
 use emend_core::{EventId, FeedbackId, Namespace};
-pub(crate) use emend_runtime::store::StoreError;
+pub(crate) use emend_runtime::store::{Connections, StoreError};
 
 use crate::domain::{
     Accepted, DeadLetter, DeadLetterQuery, EncodedOutcome, Feedback, FeedbackQuery, Lease, LeaseToken,
@@ -78,14 +78,31 @@ pub(crate) trait Store: Send + Sync + Debug + 'static {
     /// Makes dead letters due now, as if they had never been tried; answers with how many.
     async fn redrive(&self, which: &Redrive) -> Result<u64, StoreError>;
 
+    /// What has not been delivered, for who watches over it.
+    async fn backlog(&self) -> Result<Backlog, StoreError>;
+
     /// Forgets up to `limit` request ids older than `retention`; answers with how many.
     async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64, StoreError>;
+
+    /// The connections to the database, as they are now.
+    fn connections(&self) -> Connections;
 
     /// Whether the database answers.
     async fn ping(&self) -> Result<(), StoreError>;
 
     /// Closes all connections.
     async fn close(&self);
+}
+
+/// What has not been delivered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Backlog {
+    /// Events that wait for their delivery, those under way included.
+    pub(crate) pending: u64,
+    /// How long the oldest of them has waited; zero where there is none, or the clock went back.
+    pub(crate) oldest_age: Duration,
+    /// Dead letters.
+    pub(crate) dead_letters: u64,
 }
 
 /// What became of one item of a group.

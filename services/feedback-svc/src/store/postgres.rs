@@ -16,7 +16,9 @@ use emend_runtime::{
 };
 use sqlx::{PgPool, Postgres as Db, migrate::Migrator};
 
-use super::{Claimed, Inserted, Retracted, Settlement, Store, StoreError, audit::AuditRead, rows};
+use super::{
+    Backlog, Claimed, Connections, Inserted, Retracted, Settlement, Store, StoreError, audit::AuditRead, rows,
+};
 use crate::{
     domain::{
         DeadLetter, DeadLetterQuery, DeliveryState, Feedback, FeedbackQuery, Lease, NewFeedback,
@@ -334,11 +336,19 @@ impl Store for PostgresStore {
         retry_conflicts(&self.entropy, || self.redrive_once(which)).await
     }
 
+    async fn backlog(&self) -> Result<Backlog, StoreError> {
+        outbox_sql::backlog(&mut *self.connection().await?).await
+    }
+
     async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64, StoreError> {
         retry_conflicts(&self.entropy, async || {
             feedback_sql::prune_request_ids(&mut *self.connection().await?, retention, limit).await
         })
         .await
+    }
+
+    fn connections(&self) -> Connections {
+        Connections::of(&[&self.pool])
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

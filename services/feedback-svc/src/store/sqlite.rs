@@ -15,7 +15,8 @@ use emend_runtime::{
 use sqlx::{QueryBuilder, Sqlite as Db, migrate::Migrator};
 
 use super::{
-    Claimed, Inserted, Retracted, Settlement, Store, StoreError, audit::AuditRead, chunks::chunks, rows,
+    Backlog, Claimed, Connections, Inserted, Retracted, Settlement, Store, StoreError, audit::AuditRead,
+    chunks::chunks, rows,
 };
 use crate::{
     domain::{
@@ -381,11 +382,19 @@ impl Store for SqliteStore {
         retry_conflicts(&self.entropy, || self.redrive_once(which)).await
     }
 
+    async fn backlog(&self) -> Result<Backlog, StoreError> {
+        outbox_sql::backlog(&mut *self.reader().await?).await
+    }
+
     async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64, StoreError> {
         retry_conflicts(&self.entropy, async || {
             feedback_sql::prune_request_ids(&mut *self.writer().await?, retention, limit).await
         })
         .await
+    }
+
+    fn connections(&self) -> Connections {
+        Connections::of(&[&self.pools.write, &self.pools.read])
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

@@ -12,8 +12,8 @@ use std::{
 
 use bytes::Bytes;
 use emend_core::{
-    AcceptOrder, Ballots, ContestId, ContestState, Event, EventId, FeedbackId, OperationId, Outcome, Policy,
-    Refusal, ResourceChange, ResourceKey, ResourceValue, Revision, decide,
+    AcceptOrder, Ballots, ContestId, ContestState, Event, EventId, FeedbackId, Kind, OperationId, Outcome,
+    Policy, Refusal, ResourceChange, ResourceKey, ResourceValue, Revision, decide, decide::Cause,
 };
 use emend_proto::common::v1 as pb;
 use emend_runtime::store::StoreError;
@@ -80,6 +80,8 @@ pub struct Written {
     count: i64,
     /// What each answered event is told, in the order of [`Desk::answer`].
     pub outcomes: Vec<pb::Outcome>,
+    /// What came to apply, by kind and why.
+    pub promoted: Vec<(Kind, Cause)>,
     /// When it was committed, in microseconds since 1970 by the database's clock; 0 where no revision was written.
     pub committed_at: i64,
 }
@@ -128,6 +130,7 @@ pub struct Desk {
     changes: Vec<ChangeWrite>,
     transitions: Vec<TransitionWrite>,
     answers: Vec<(EventId, FeedbackId, pb::Outcome)>,
+    promoted: Vec<(Kind, Cause)>,
 }
 
 impl Desk {
@@ -177,6 +180,7 @@ impl Desk {
             changes: Vec::new(),
             transitions: Vec::new(),
             answers: Vec::new(),
+            promoted: Vec::new(),
         };
         desk.read_ballots(tx, leaving).await?;
         Ok(desk)
@@ -331,6 +335,9 @@ impl Desk {
                 policy_version: if person { 0 } else { decision.policy_version },
             });
             working.resource_changed = true;
+            if matches!(change, ResourceChange::Put { .. }) {
+                self.promoted.push((decision.after.key.kind, decision.cause));
+            }
         }
         if let Some(revision) = revision {
             decision.stamp(revision);
@@ -373,6 +380,7 @@ impl Desk {
             base: 0,
             count: signed(self.revisions.len()),
             outcomes: Vec::with_capacity(self.answers.len()),
+            promoted: std::mem::take(&mut self.promoted),
             committed_at: 0,
         };
         if !self.revisions.is_empty() {

@@ -13,8 +13,8 @@ use sqlx::{AssertSqlSafe, Database, Row as _, Transaction};
 
 use super::{Backend, Db, NOW_MICROS};
 use crate::store::log::{
-    Connection, Head, Loaded, LogPage, LogStore, LoggedChange, LoggedRevision, NodePage, NodeRow, NodeWrite,
-    Sink,
+    Connection, Head, Loaded, LogPage, LogStore, LoggedChange, LoggedRevision, NodeCounts, NodePage, NodeRow,
+    NodeWrite, Sink,
 };
 
 #[cfg(test)]
@@ -236,6 +236,25 @@ impl LogStore for Backend {
             nodes: rows.iter().map(parse_node).collect::<Result<_, _>>()?,
             head,
             now,
+        })
+    }
+
+    async fn count_nodes(
+        &self,
+        connected_within: SignedDuration,
+        seen_within: SignedDuration,
+    ) -> Result<NodeCounts, StoreError> {
+        let (all, connected): (i64, i64) = sqlx::query_as(AssertSqlSafe(format!(
+            "SELECT count(*), count(CASE WHEN connected = 1 AND seen_at >= {NOW_MICROS} - $1 THEN 1 END)
+             FROM nodes WHERE seen_at >= {NOW_MICROS} - $2"
+        )))
+        .bind(micros(connected_within))
+        .bind(micros(seen_within))
+        .fetch_one(&mut *self.reader().await?)
+        .await?;
+        Ok(NodeCounts {
+            connected: connected.unsigned_abs(),
+            disconnected: (all - connected).unsigned_abs(),
         })
     }
 

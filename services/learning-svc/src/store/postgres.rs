@@ -7,7 +7,7 @@ use emend_runtime::{
     audit::OpenError,
     database::PostgresUrl,
     postgres::{BEGIN_LONG_READ as BEGIN_LEDGER, PostgresConfig, open_postgres, open_postgres_to_read},
-    store::StoreError,
+    store::{Connections, StoreError},
 };
 use sqlx::{Pool, Transaction, migrate::Migrator, pool::PoolConnection};
 
@@ -110,6 +110,11 @@ impl PostgresStore {
         sqlx::raw_sql(sql).execute(&self.pool).await?;
         self.close_pools().await;
         Ok(())
+    }
+
+    /// All connections, as they are now.
+    pub(super) fn pool_connections(&self) -> Connections {
+        Connections::of(&[&self.pool])
     }
 
     /// Closes all connections.

@@ -8,7 +8,7 @@ use emend_core::FeedbackId;
 use emend_runtime::{
     audit::OpenError,
     sqlite::{SqlitePools, open_sqlite, open_sqlite_to_read},
-    store::StoreError,
+    store::{Connections, StoreError},
 };
 use sqlx::{Transaction, migrate::Migrator, pool::PoolConnection};
 
@@ -88,6 +88,11 @@ impl SqliteStore {
         sqlx::raw_sql(sql).execute(&self.pools.write).await?;
         self.close_pools().await;
         Ok(())
+    }
+
+    /// All connections, as they are now.
+    pub(super) fn pool_connections(&self) -> Connections {
+        Connections::of(&[&self.pools.write, &self.pools.read])
     }
 
     /// Closes all connections.

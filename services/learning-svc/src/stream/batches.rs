@@ -7,7 +7,8 @@
 //! by part. It must know nothing of subscribers.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeSet, VecDeque},
+    ops::ControlFlow,
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
         atomic::{AtomicU64, Ordering},
@@ -15,6 +16,7 @@ use std::{
 };
 
 use emend_core::Epoch;
+use emend_runtime::span::{self, Kind, Span};
 
 use super::{
     budget::{Budget, Kept as KeptBytes},
@@ -187,6 +189,35 @@ impl Batches {
     }
 }
 
+/// Spans of an update at most: so what is encoded once costs little more where all of it is traced.
+const TRACED: usize = 32;
+/// How many changes are looked at for their traces.
+const LOOKED_AT: usize = 256;
+
+/// A span for each trace in which something changed that a batch brings, while it is made.
+fn spans(state: &ReplicaState, filter: &Filter, from: i64) -> Vec<Span> {
+    let (mut spans, mut seen, mut looked_at) = (Vec::new(), BTreeSet::new(), 0);
+    if !span::is_exported() {
+        return spans;
+    }
+    state.changes_since(filter, from, None, |entry| {
+        looked_at += 1;
+        if seen.insert(entry.traceparent.clone())
+            && let Some(mut span) = Span::under("publish update", Kind::Producer, &entry.traceparent)
+        {
+            span.set("messaging.system", "emend");
+            span.set("emend.revision", state.revision());
+            spans.push(span);
+        }
+        if spans.len() >= TRACED || looked_at >= LOOKED_AT {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    });
+    spans
+}
+
 impl Batch {
     fn wire_len(&self) -> usize {
         match self {
@@ -203,6 +234,8 @@ fn encode_batch(
     max_bytes: usize,
     budget: &Budget,
 ) -> Batch {
+    // They end when it is encoded.
+    let _spans = spans(state, filter, from);
     let whole = if budget.is_spent() { 0 } else { SHARED_BYTES };
     let max_bytes = budget.part_bytes(max_bytes);
     let (mut parts, mut bytes, mut after) = (Vec::new(), 0, None);

@@ -38,6 +38,7 @@ use std::{sync::Arc, time::Duration};
 use emend_core::{Caller, NodeId};
 use emend_proto::learning::v1 as pb;
 use emend_runtime::{Entropy, Error, Lifecycle, SharedClock, health::Readiness, postgres::PgWake};
+use jiff::SignedDuration;
 use tokio::{
     sync::{Notify, Semaphore, watch},
     time::{Instant, timeout_at},
@@ -49,6 +50,9 @@ pub use self::{
     state::ReplicaState, tailer::Tailer,
 };
 use crate::store::log::LogStore;
+
+/// Nodes of which nothing was heard within this time are not counted among the fleet.
+pub const NODES_SEEN_WITHIN: SignedDuration = SignedDuration::from_hours(24);
 
 /// What wakes the tailer, beside commits in this process and the clock.
 #[derive(Debug, Clone, Default)]
@@ -125,8 +129,9 @@ impl Stream {
     /// One whose workers are stepped by hand.
     pub fn new(store: Arc<dyn LogStore>, settings: Settings, clock: SharedClock, entropy: Entropy) -> Self {
         let replica = entropy.uuid_v4().to_string();
-        let nodes = Nodes::new(Arc::clone(&store), &replica, settings.node_connected_within);
+        let nodes = Nodes::new(Arc::clone(&store), &replica, &settings);
         let common = Common {
+            metrics: settings.metrics.clone(),
             audiences: Arc::new(Audiences::new(Budget::of(settings.encoded_bytes))),
             places: Places::new(settings.transfers, settings.transfer_stalls_after),
             clock,
@@ -165,6 +170,18 @@ impl Stream {
     /// The fleet.
     pub fn nodes(&self) -> &Nodes {
         &self.0.nodes
+    }
+
+    /// How many streams are open here.
+    pub fn subscribers(&self) -> usize {
+        let Inner { settings, room, .. } = &*self.0;
+        let all = settings.max_streams.clamp(1, Semaphore::MAX_PERMITS);
+        all.saturating_sub(room.available_permits())
+    }
+
+    /// How it behaves.
+    pub fn settings(&self) -> &Settings {
+        &self.0.settings
     }
 
     /// Tells that something was committed. Cheap, never waits.

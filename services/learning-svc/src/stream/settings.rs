@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
+use crate::metrics::StreamMetrics;
+
 /// How the stream behaves.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -40,6 +42,8 @@ pub struct Settings {
     pub node_connected_within: SignedDuration,
     /// Nodes of which nothing was heard for so long are forgotten.
     pub node_forgotten_after: SignedDuration,
+    /// Where the stream counts what it does; by default nowhere that anybody sees.
+    pub metrics: StreamMetrics,
 }
 
 impl Default for Settings {
@@ -61,6 +65,7 @@ impl Default for Settings {
             node_heartbeat_interval: Duration::from_secs(15),
             node_connected_within: SignedDuration::from_secs(60),
             node_forgotten_after: SignedDuration::from_hours(30 * 24),
+            metrics: StreamMetrics::default(),
         }
     }
 }
