@@ -1,5 +1,6 @@
-//! The manifests of deploy/k8s: every overlay is rendered with every set of components that goes with it, and what comes out
-//! is held against Kubernetes' schemas and checkov's rules. Whether it is true of the programs is what
+//! What deploy/ holds. Its manifests for Kubernetes: every overlay is rendered with every set of components that goes with it, and what comes out
+//! is held against Kubernetes' schemas and checkov's rules. Its Dockerfile and compose file, as far as that is possible without
+//! a container engine. Whether it is true of the programs is what
 //! `tests/tests/manifests` asks.
 
 use std::{
@@ -86,6 +87,46 @@ pub(crate) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps)
                     "-d",
                 ])
                 .arg(&directory),
+        )?;
+        Ok(Outcome::Done)
+    });
+    check_containers(workspace, may_install, steps);
+}
+
+/// The Dockerfile by checkov, compose.yaml by the specification's own parser.
+fn check_containers(workspace: &Workspace, may_install: bool, steps: &mut Steps) {
+    steps.run("Dockerfile", || {
+        let Ok(python) = tools::venv(workspace, "manifests", PACKAGES, false) else {
+            return Ok(Outcome::NotRun("checkov is missing".to_owned()));
+        };
+        process::run(
+            workspace
+                .command(python.with_file_name("checkov"))
+                .args([
+                    "--framework",
+                    "dockerfile",
+                    "--skip-download",
+                    "--compact",
+                    "--quiet",
+                    "-f",
+                ])
+                .arg(workspace.path("deploy/docker/Dockerfile")),
+        )?;
+        Ok(Outcome::Done)
+    });
+    steps.run("compose.yaml", || {
+        let program = match tools::compose_spec(workspace, may_install) {
+            Ok(program) => program,
+            Err(error) if tools::go().is_none() || !may_install => {
+                return Ok(Outcome::NotRun(format!("{error:#}")));
+            }
+            Err(error) => return Err(error),
+        };
+        // Its answer is the model with all defaults, which nobody wants to see.
+        process::output(
+            workspace
+                .command(program)
+                .arg(workspace.path("deploy/docker/compose.yaml")),
         )?;
         Ok(Outcome::Done)
     });

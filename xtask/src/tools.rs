@@ -28,6 +28,7 @@ const PYTHON_PACKAGES: &[&str] = &[
     "xxhash==4.1.0",
 ];
 
+const COMPOSE_VERSION: &str = "2.16.2";
 const KUSTOMIZE_VERSION: &str = "5.5.0";
 
 /// What tests find the tools by; unset where there is none.
@@ -195,6 +196,29 @@ pub(crate) fn kustomize(workspace: &Workspace, may_install: bool) -> Result<Path
             .command(go)
             .arg("install")
             .arg(format!("sigs.k8s.io/kustomize/kustomize/v5@v{KUSTOMIZE_VERSION}"))
+            .env("GOBIN", &directory),
+    )?;
+    Ok(program)
+}
+
+/// The Compose Specification's own parser, which says whether a file conforms to it.
+pub(crate) fn compose_spec(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
+    let directory = workspace.target(format!("tools/compose-go-{COMPOSE_VERSION}"));
+    // By the name of the directory that its `main` is in.
+    let program = directory.join("cmd");
+    if program.is_file() {
+        return Ok(program);
+    }
+    let go = go()
+        .filter(|_| may_install)
+        .context("what checks compose files is missing, and Go builds it")?;
+    process::run(
+        workspace
+            .command(go)
+            .arg("install")
+            .arg(format!(
+                "github.com/compose-spec/compose-go/v2/cmd@v{COMPOSE_VERSION}"
+            ))
             .env("GOBIN", &directory),
     )?;
     Ok(program)

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use crate::{
+    admission::Patience,
     config::units::{count, span},
     serve::{KeepAlive, MAX_CALLS},
 };
@@ -24,6 +25,14 @@ pub struct ServeArgs {
     #[arg(long, value_name = "SPAN", default_value = "20s",
           value_parser = span(Duration::from_secs(1)..=Duration::from_mins(10)))]
     pub keep_alive_timeout: Duration,
+    /// How long a request may take until all of it has come, 1s to 10m
+    #[arg(long, value_name = "SPAN", default_value = "30s",
+          value_parser = span(Duration::from_secs(1)..=Duration::from_mins(10)))]
+    pub request_patience: Duration,
+    /// How long a client may leave an answer unread, 1s to 1h, long-lived streams apart
+    #[arg(long, value_name = "SPAN", default_value = "1m",
+          value_parser = span(Duration::from_secs(1)..=Duration::from_hours(1)))]
+    pub response_patience: Duration,
     /// How long what is under way may take when the service ends, 0s to 1h; two seconds later the process is gone
     #[arg(long, value_name = "SPAN", default_value = "20s",
           value_parser = span(Duration::ZERO..=Duration::from_hours(1)))]
@@ -31,6 +40,14 @@ pub struct ServeArgs {
 }
 
 impl ServeArgs {
+    /// How long it waits for a client in the middle of a call.
+    pub fn patience(&self) -> Patience {
+        Patience {
+            request: self.request_patience,
+            response: self.response_patience,
+        }
+    }
+
     /// How it finds out that a client has gone without a word.
     pub fn keep_alive(&self) -> KeepAlive {
         KeepAlive {

@@ -166,6 +166,7 @@ impl Arguments {
             request_id_retention: self.commit.request_id_retention,
             max_calls: self.serve.max_calls,
             keep_alive: self.serve.keep_alive(),
+            patience: self.serve.patience(),
             ..defaults
         }
     }
@@ -224,6 +225,8 @@ mod tests {
             "--max-calls=11",
             "--keep-alive-interval=7s",
             "--keep-alive-timeout=6s",
+            "--request-patience=5s",
+            "--response-patience=4s",
         ]);
         let config = arguments.configuration(DatabaseUrl::sqlite("x.db"));
         assert_eq!((config.postgres_connections, config.max_calls), (9, 11));
@@ -235,7 +238,13 @@ mod tests {
         assert_eq!((config.relay.workers, config.relay.queue_events), (3, 512));
         let spans = [config.relay.lease, config.relay.poll, config.relay.retry.max];
         assert_eq!(spans.map(|span| span.as_secs()), [20, 2, 10]);
-        let keep_alive = [config.keep_alive.interval, config.keep_alive.timeout];
-        assert_eq!(keep_alive.map(|span| span.as_secs()), [7, 6]);
+        let (keep_alive, patience) = (config.keep_alive, config.patience);
+        let spans = [
+            keep_alive.interval,
+            keep_alive.timeout,
+            patience.request,
+            patience.response,
+        ];
+        assert_eq!(spans.map(|span| span.as_secs()), [7, 6, 5, 4]);
     }
 }

@@ -97,6 +97,9 @@ pub struct RelayConfig {
     pub batch_bytes: usize,
     /// How many events may wait in memory.
     pub queue_events: usize,
+    /// How long an event may wait in memory before it is looked for in the outbox again when it is sent; shorter than any
+    /// failover of a database takes.
+    pub trusted: Duration,
     /// How long learning-svc may take to answer a batch; well below the lease.
     pub answer_timeout: Duration,
     /// How it finds out that learning-svc has gone without a word.
@@ -116,6 +119,7 @@ impl Default for RelayConfig {
             batch_events: 256,
             batch_bytes: 1024 * 1024,
             queue_events: 4096,
+            trusted: Duration::from_millis(250),
             answer_timeout: Duration::from_secs(10),
             keep_alive: KeepAlive {
                 interval: Duration::from_secs(10),

@@ -14,7 +14,7 @@ use emend_runtime::{
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::{metrics::FeedbackMetrics, relay::worker::Relay, store::Store};
+use crate::{fail_points, metrics::FeedbackMetrics, relay::worker::Relay, store::Store};
 
 /// The database answers.
 pub(crate) const DATABASE: &str = "database";
@@ -47,6 +47,7 @@ impl Pruner {
         let mut pruned = 0;
         loop {
             let batch = self.store.prune_request_ids(self.retention, PRUNE_BATCH).await?;
+            fail_points::REQUEST_IDS_FORGOTTEN.pass();
             pruned += batch;
             if batch < u64::from(PRUNE_BATCH) {
                 return Ok(pruned);

@@ -6,7 +6,7 @@ use clap::Parser;
 use emend_runtime::{
     config::{
         ConfigArgs, Program,
-        units::{count, span},
+        units::{bytes, count, span},
     },
     database::{DatabaseUrl, PostgresUrl},
     listen::ListenArgs,
@@ -130,6 +130,10 @@ pub struct StreamArgs {
     /// How many snapshots and long updates are sent at once, 1 to 1024
     #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = count(1..=1_024))]
     pub max_transfers: usize,
+    /// How many bytes of encoded messages all streams together may hold, 1MiB to 16GiB; beyond it none is kept for others, and
+    /// messages are cut to 64KiB
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = bytes(1 << 20..=16 << 30))]
+    pub stream_buffer_size: usize,
     /// How long deletions are remembered, 1h to 3650d; a node that was away for longer takes a snapshot
     #[arg(long, value_name = "SPAN", default_value = "7d", value_parser = long_span)]
     pub tombstone_age: SignedDuration,
@@ -167,6 +171,7 @@ impl Arguments {
             max_stream_age: self.stream.max_stream_age,
             max_reconnect_delay: self.stream.max_reconnect_delay,
             transfers: self.stream.max_transfers,
+            encoded_bytes: self.stream.stream_buffer_size,
             tombstone_age: self.stream.tombstone_age,
             max_tombstones: self.stream.max_tombstones,
             node_forgotten_after: self.stream.node_forgotten_after,
@@ -174,6 +179,7 @@ impl Arguments {
         };
         config.max_calls = self.serve.max_calls;
         config.keep_alive = self.serve.keep_alive();
+        config.patience = self.serve.patience();
         Ok(config)
     }
 
@@ -249,6 +255,9 @@ mod tests {
             "--max-calls=11",
             "--keep-alive-interval=7s",
             "--keep-alive-timeout=6s",
+            "--request-patience=5s",
+            "--response-patience=4s",
+            "--stream-buffer-size=2MiB",
         ]);
         let (database, _) = arguments.database().unwrap();
         let config = arguments.configuration(database).unwrap();
@@ -266,8 +275,15 @@ mod tests {
         assert_eq!(config.stream.tombstone_age, SignedDuration::from_hours(48));
         assert_eq!(config.stream.max_tombstones, 5_000);
         assert_eq!(config.stream.node_forgotten_after, SignedDuration::from_hours(72));
-        let keep_alive = [config.keep_alive.interval, config.keep_alive.timeout];
-        assert_eq!(keep_alive.map(|span| span.as_secs()), [7, 6]);
+        assert_eq!(config.stream.encoded_bytes, 2 << 20);
+        let (keep_alive, patience) = (config.keep_alive, config.patience);
+        let spans = [
+            keep_alive.interval,
+            keep_alive.timeout,
+            patience.request,
+            patience.response,
+        ];
+        assert_eq!(spans.map(|span| span.as_secs()), [7, 6, 5, 4]);
     }
 
     #[test]

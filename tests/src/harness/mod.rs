@@ -7,6 +7,7 @@ pub mod held;
 pub mod http;
 pub mod load;
 pub mod node;
+pub mod otlp;
 pub mod process;
 pub mod prometheus;
 pub mod refusing;

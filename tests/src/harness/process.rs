@@ -133,6 +133,14 @@ impl Process {
         log.find_map(|(_, line)| found(line))
     }
 
+    /// All of its log so far.
+    pub fn log(&self) -> String {
+        let lines = self.output.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let log = lines.iter().filter(|(stream, _)| *stream == Stream::Err);
+        let lines: Vec<&str> = log.map(|(_, line)| line.as_str()).collect();
+        lines.join("\n")
+    }
+
     /// What in its log is no mere information, the last of it.
     pub fn complaints(&self) -> String {
         let lines = self.output.0.lock().unwrap_or_else(PoisonError::into_inner);

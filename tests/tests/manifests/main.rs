@@ -1,6 +1,7 @@
-//! Whether the manifests of deploy/k8s are true: of each other, and of the programs. No cluster is needed; that they are
+//! Whether what deploy/ holds is true: of itself, and of the programs. Neither cluster nor container engine is needed; that they are
 //! valid by Kubernetes' schemas is what `cargo xtask manifests` sees to.
 
+mod compose;
 mod objects;
 mod pod;
 mod references;

@@ -188,7 +188,7 @@ impl Workload {
     /// The number of a port that is given by number or name.
     pub(crate) fn port(&self, port: &str) -> Option<u16> {
         let ports = self.ports();
-        match port.parse() {
+        match port.parse::<u16>() {
             Ok(number) => ports.values().copied().find(|known| *known == number),
             Err(_) => ports.get(port).copied(),
         }

@@ -104,8 +104,10 @@ impl Pod {
     fn put(&self, from: &Path, to: &str) {
         let to = self.at(to);
         fs::create_dir_all(to.parent().expect("below the root")).expect("a directory");
-        if fs::hard_link(from, &to).is_err() {
-            fs::copy(from, &to).expect("it can be copied");
+        // A link to a link would lead nowhere.
+        let from = from.canonicalize().expect("it is there");
+        if fs::hard_link(&from, &to).is_err() {
+            fs::copy(&from, &to).expect("it can be copied");
         }
     }
 

@@ -20,7 +20,7 @@ use emend_proto::{
     },
 };
 use emend_runtime::{
-    Backoff, BackoffConfig, Entropy,
+    Backoff, BackoffConfig, Entropy, span,
     status::{Explained, from_item_status},
 };
 use tokio::time::{Instant, sleep_until};
@@ -325,6 +325,11 @@ impl FeedbackClient {
     fn request<T>(&self, left: Duration, message: T) -> tonic::Request<T> {
         let mut request = tonic::Request::new(message);
         *request.metadata_mut() = self.headers.clone();
+        // What a trace context is made of is fit for a header.
+        let traceparent = span::current().and_then(|current| current.as_str().parse().ok());
+        if let Some(traceparent) = traceparent {
+            request.metadata_mut().insert("traceparent", traceparent);
+        }
         // The server answers before it.
         request.set_timeout(left);
         request

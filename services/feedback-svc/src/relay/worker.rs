@@ -7,6 +7,7 @@
 //! for it. It must know nothing of gRPC streams.
 
 use std::{
+    collections::HashSet,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -235,6 +236,7 @@ impl Relay {
         if claimed.len() >= self.config.batch_events {
             self.dispatch.due();
         }
+        let seen = Instant::now();
         let mut leased = Vec::with_capacity(claimed.len());
         let mut unreadable = Vec::new();
         for entry in claimed {
@@ -246,6 +248,7 @@ impl Relay {
                     attempts: entry.attempts,
                     token: lease.token,
                     expires,
+                    seen,
                 }),
                 Err(error) => unreadable.push(Settlement::Dead {
                     event_id: entry.event_id,
@@ -268,7 +271,48 @@ impl Relay {
         Ok(())
     }
 
+    /// Of a batch what is still in the outbox. What has waited here for a while may not be: it was leased to another since,
+    /// or the database lost it, as one does that fails over to a standby. What is lost must not be delivered: learning-svc
+    /// would count feedback that nobody has.
+    async fn confirm(&self, mut batch: Vec<Leased>) -> Result<Vec<Leased>, StoreError> {
+        let now = Instant::now();
+        let waited: Vec<_> = batch
+            .iter()
+            .filter(|leased| now.duration_since(leased.seen) > self.config.trusted)
+            .map(|leased| (leased.event_id, leased.token))
+            .collect();
+        if waited.is_empty() {
+            return Ok(batch);
+        }
+        let there: HashSet<EventId> = match self.store.still_leased(&waited).await {
+            Ok(there) => there.into_iter().collect(),
+            Err(error) => {
+                self.hand_over.put_back(batch);
+                return Err(error);
+            }
+        };
+        let gone: HashSet<EventId> = waited
+            .into_iter()
+            .map(|(event_id, _)| event_id)
+            .filter(|event_id| !there.contains(event_id))
+            .collect();
+        batch.retain(|leased| !gone.contains(&leased.event_id));
+        for leased in &mut batch {
+            if there.contains(&leased.event_id) {
+                leased.seen = now;
+            }
+        }
+        if !gone.is_empty() {
+            tracing::warn!(
+                events = gone.len(),
+                "events that were to be delivered are no longer in the outbox under their leases: not sent"
+            );
+        }
+        Ok(batch)
+    }
+
     async fn send(&self, batch: Vec<Leased>) -> Result<Step, StoreError> {
+        let batch = self.confirm(batch).await?;
         if batch.is_empty() {
             return Ok(Step::Idle);
         }

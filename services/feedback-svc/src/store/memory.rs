@@ -18,7 +18,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use emend_core::{FeedbackId, Namespace};
+use emend_core::{EventId, FeedbackId, Namespace};
 use emend_runtime::{
     SharedClock,
     simulation::{Interference, unavailable},
@@ -28,7 +28,8 @@ use jiff::SignedDuration;
 use self::tables::{Tables, micros};
 use super::{Backlog, Claimed, Connections, Inserted, Retracted, Settlement, Store, StoreError};
 use crate::domain::{
-    DeadLetter, DeadLetterQuery, Feedback, FeedbackQuery, Lease, NewFeedback, NewRetraction, Redrive,
+    DeadLetter, DeadLetterQuery, Feedback, FeedbackQuery, Lease, LeaseToken, NewFeedback, NewRetraction,
+    Redrive,
 };
 
 /// Something wrong with the store, on purpose: so that it can be seen that the simulation notices.
@@ -149,6 +150,11 @@ impl Store for MemoryStore {
 
     async fn claim(&self, limit: u32, lease: Lease) -> Result<Vec<Claimed>, StoreError> {
         self.call("claim", |tables| Ok(tables.claim(limit, lease))).await
+    }
+
+    async fn still_leased(&self, leases: &[(EventId, LeaseToken)]) -> Result<Vec<EventId>, StoreError> {
+        self.call("still_leased", |tables| Ok(tables.still_leased(leases)))
+            .await
     }
 
     async fn settle(&self, settlements: &[Settlement]) -> Result<(), StoreError> {

@@ -68,6 +68,10 @@ pub(crate) trait Store: Send + Sync + Debug + 'static {
     /// Leases up to `limit` pending events that are due, in accept order. Two callers never get the same one.
     async fn claim(&self, limit: u32, lease: Lease) -> Result<Vec<Claimed>, StoreError>;
 
+    /// Those of these events that are pending and leased under these tokens. What was stored may be gone: a database that
+    /// fails over to a standby loses what that had not yet.
+    async fn still_leased(&self, leases: &[(EventId, LeaseToken)]) -> Result<Vec<EventId>, StoreError>;
+
     /// Notes what became of deliveries, all in one transaction. That an event was delivered counts always; that it was
     /// not counts only where the token is still that of its lease.
     async fn settle(&self, settlements: &[Settlement]) -> Result<(), StoreError>;

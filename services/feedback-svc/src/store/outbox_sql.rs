@@ -41,6 +41,29 @@ pub(super) async fn claim(
     Ok(claimed)
 }
 
+/// Those of these events that are leased under these tokens.
+pub(super) async fn still_leased(
+    connection: &mut Connection,
+    leases: &[(EventId, LeaseToken)],
+) -> Result<Vec<EventId>, StoreError> {
+    let mut found = Vec::with_capacity(leases.len());
+    for chunk in chunks(leases) {
+        let mut query = QueryBuilder::<Db>::new("WITH l (event_id, lease_token) AS (");
+        query.push_values(chunk, |mut row, (event_id, token)| {
+            row.push_bind(event_id.0.as_bytes().as_slice())
+                .push_bind(token.0.as_bytes().as_slice());
+        });
+        query.push(
+            ") SELECT o.event_id FROM l JOIN outbox AS o ON o.event_id = l.event_id AND o.lease_token = l.lease_token
+             WHERE o.state = 1",
+        );
+        let ids: Vec<Vec<u8>> = query.build_query_scalar().fetch_all(&mut *connection).await?;
+        let is_found = |event_id: &EventId| ids.iter().any(|id| id == event_id.0.as_bytes());
+        found.extend(chunk.iter().map(|(event_id, _)| *event_id).filter(is_found));
+    }
+    Ok(found)
+}
+
 /// Notes what became of deliveries. To be run in a transaction.
 pub(super) async fn settle(
     connection: &mut Connection,

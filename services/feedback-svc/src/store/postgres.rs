@@ -6,7 +6,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use async_trait::async_trait;
-use emend_core::{FeedbackId, Namespace};
+use emend_core::{EventId, FeedbackId, Namespace};
 use emend_runtime::{
     Entropy,
     audit::OpenError,
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     domain::{
-        DeadLetter, DeadLetterQuery, DeliveryState, Feedback, FeedbackQuery, Lease, NewFeedback,
+        DeadLetter, DeadLetterQuery, DeliveryState, Feedback, FeedbackQuery, Lease, LeaseToken, NewFeedback,
         NewRetraction, Redrive,
     },
     fail_points,
@@ -318,6 +318,10 @@ impl Store for PostgresStore {
             .into_iter()
             .map(Claimed::try_from)
             .collect::<Result<_, _>>()?)
+    }
+
+    async fn still_leased(&self, leases: &[(EventId, LeaseToken)]) -> Result<Vec<EventId>, StoreError> {
+        outbox_sql::still_leased(&mut *self.connection().await?, leases).await
     }
 
     async fn settle(&self, settlements: &[Settlement]) -> Result<(), StoreError> {

@@ -5,7 +5,7 @@
 use std::{collections::HashSet, path::Path, time::Duration};
 
 use async_trait::async_trait;
-use emend_core::{FeedbackId, Namespace};
+use emend_core::{EventId, FeedbackId, Namespace};
 use emend_runtime::{
     Entropy,
     audit::OpenError,
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     domain::{
-        DeadLetter, DeadLetterQuery, DeliveryState, Feedback, FeedbackQuery, Lease, NewFeedback,
+        DeadLetter, DeadLetterQuery, DeliveryState, Feedback, FeedbackQuery, Lease, LeaseToken, NewFeedback,
         NewRetraction, Redrive,
     },
     fail_points,
@@ -364,6 +364,10 @@ impl Store for SqliteStore {
             .into_iter()
             .map(Claimed::try_from)
             .collect::<Result<_, _>>()?)
+    }
+
+    async fn still_leased(&self, leases: &[(EventId, LeaseToken)]) -> Result<Vec<EventId>, StoreError> {
+        outbox_sql::still_leased(&mut *self.reader().await?, leases).await
     }
 
     async fn settle(&self, settlements: &[Settlement]) -> Result<(), StoreError> {

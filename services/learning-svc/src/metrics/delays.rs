@@ -5,7 +5,7 @@
 use emend_proto::learning::v1::{DelayHistogram, EffectTrace};
 
 /// How many delays of one report are counted at most, in proportion: so no report keeps a replica busy for long.
-const MAX_COUNTED: u64 = 100_000;
+const MAX_COUNTED: u128 = 100_000;
 
 /// One bucket of a node's histogram: more than `from`, at most `to`, in milliseconds.
 struct Bucket {
@@ -38,7 +38,9 @@ pub(super) fn each(
             observe(delay / 1_000.0, Some(trace_id));
         }
     }
-    let total: u64 = buckets.iter().map(|bucket| bucket.count).sum();
+    let total = buckets
+        .iter()
+        .fold(0_u128, |sum, bucket| sum + u128::from(bucket.count));
     if total == 0 {
         return;
     }
@@ -55,9 +57,9 @@ pub(super) fn each(
     for Bucket { from, to, count } in buckets {
         let seconds = (from + place * (to - from)) / 1_000.0;
         let counted = if total > MAX_COUNTED {
-            (u128::from(count) * u128::from(MAX_COUNTED) / u128::from(total)) as u64
+            u128::from(count) * MAX_COUNTED / total
         } else {
-            count
+            count.into()
         };
         for _ in 0..counted {
             observe(seconds, None);
@@ -151,7 +153,7 @@ mod tests {
         let all = observed(&histogram([3_000_000, 1_000_000, 0, 0], 1), &[]);
         let small = all.iter().filter(|(seconds, _)| *seconds <= 0.01).count();
         assert_eq!((small, all.len()), (75_000, 100_000));
-        let absurd = observed(&histogram([i64::MAX, i64::MAX, 0, 0], i64::MAX), &[]);
+        let absurd = observed(&histogram([i64::MAX; 4], i64::MAX), &[]);
         assert!(absurd.len() <= 100_000);
     }
 }

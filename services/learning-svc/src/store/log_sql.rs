@@ -12,9 +12,12 @@ use jiff::SignedDuration;
 use sqlx::{AssertSqlSafe, Database, Row as _, Transaction};
 
 use super::{Backend, Db, NOW_MICROS};
-use crate::store::log::{
-    Connection, Head, Loaded, LogPage, LogStore, LoggedChange, LoggedRevision, NodeCounts, NodePage, NodeRow,
-    NodeWrite, Sink,
+use crate::{
+    fail_points,
+    store::log::{
+        Connection, Head, Loaded, LogPage, LogStore, LoggedChange, LoggedRevision, NodeCounts, NodePage,
+        NodeRow, NodeWrite, Sink,
+    },
 };
 
 #[cfg(test)]
@@ -188,6 +191,7 @@ impl LogStore for Backend {
         for write in writes {
             write_node(&mut transaction, replica, write).await?;
         }
+        fail_points::NODES_WRITTEN.pass();
         Ok(transaction.commit().await?)
     }
 

@@ -28,6 +28,7 @@ use tokio::{sync::Notify, time::Instant};
 
 use super::{Settings, state::ReplicaState};
 use crate::{
+    fail_points,
     metrics::StreamMetrics,
     store::log::{Connection, Head, LogStore, NodePage, NodeRow, NodeWrite, Opening},
 };
@@ -186,6 +187,7 @@ impl Nodes {
             if writes.is_empty() {
                 return Ok(written);
             }
+            fail_points::NODES_TAKEN.pass();
             if let Err(error) = self.store.write_nodes(&self.replica, &writes).await {
                 self.put_back(writes);
                 self.dirty.notify_one();

@@ -1,7 +1,7 @@
 //! Metrics: each that is described is shown by a running pair, under the name, of the type and with the labels by which it is
 //! described, and moves when it should.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{collections::BTreeSet, net::SocketAddr, path::Path, time::Duration};
 
 use emend_client::Subscriber;
 use emend_core::Revision;
@@ -76,6 +76,30 @@ fn rows() -> Vec<(String, String, Vec<String>)> {
         (cells[0].to_owned(), cells[1].to_owned(), labels.collect())
     })
     .collect()
+}
+
+/// The metrics that dashboards, rules and runbooks name; what has a colon is a recording rule's.
+fn names_in_use() -> BTreeSet<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut names = BTreeSet::new();
+    let mut directories = vec![root.join("deploy/observability"), root.join("docs/runbooks")];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == ':'));
+            let ours = words.filter(|word| {
+                let ours = ["emend_", "grpc_server_", "process_"];
+                ours.iter().any(|prefix| word.starts_with(prefix)) && !word.contains(':')
+            });
+            names.extend(ours.map(str::to_owned));
+        }
+    }
+    names
 }
 
 /// `emend up` with its metrics at a known port.
@@ -198,6 +222,13 @@ async fn each_metric_of_the_reference_is_shown_by_a_running_pair_and_moves() {
 
     for (name, kind, labels) in rows() {
         expect_shown(&scraped, &name, &kind, &labels);
+    }
+    for name in names_in_use() {
+        let is_shown = scraped.0.lines().any(|line| {
+            let series = line.split(['{', ' ']).next().unwrap();
+            series == name
+        });
+        assert!(is_shown, "{name} is named by a dashboard, a rule or a runbook");
     }
     lifecycle.shutdown(Duration::from_secs(5)).await;
 }

@@ -110,7 +110,7 @@ fn stat() -> Option<Vec<u64>> {
     )
 }
 
-/// By man proc_pid_stat: utime is field 14, stime 15.
+/// By the manual of /proc: `utime` is field 14, `stime` 15.
 fn cpu_ticks() -> Option<u64> {
     let stat = stat()?;
     Some(stat.get(11)? + stat.get(12)?)

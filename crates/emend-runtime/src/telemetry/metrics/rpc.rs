@@ -62,6 +62,7 @@ const IN_FLIGHT: Description = Description {
 };
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+#[expect(clippy::struct_field_names, reason = "labels are named as fields are")]
 struct MethodLabels {
     grpc_type: &'static str,
     grpc_service: Arc<str>,
@@ -69,6 +70,7 @@ struct MethodLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+#[expect(clippy::struct_field_names, reason = "labels are named as fields are")]
 struct HandledLabels {
     grpc_type: &'static str,
     grpc_service: Arc<str>,

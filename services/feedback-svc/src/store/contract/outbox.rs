@@ -12,7 +12,8 @@ use super::{
 };
 use crate::{
     domain::{
-        DeadLetterPosition, DeadLetterQuery, DeliveryState, FeedbackQuery, NewFeedback, Redrive, Submission,
+        DeadLetterPosition, DeadLetterQuery, DeliveryState, FeedbackQuery, LeaseToken, NewFeedback, Redrive,
+        Submission,
     },
     testing::{
         LEASE, TestStore, feedback, inserted, lease, namespace, of, outcome, retraction, stored, submission,
@@ -26,6 +27,7 @@ contract! {
     claims_come_in_accept_order_and_two_replicas_share_nothing
     a_failure_counts_only_under_its_own_lease
     a_delivery_counts_whoever_holds_the_lease
+    what_is_still_leased_is_pending_and_under_the_same_token
     dead_letters_are_listed_oldest_first_and_made_due_again
     the_outcome_of_a_retraction_is_not_replaced_by_an_older_one
     both_events_of_a_feedback_are_settled_at_once
@@ -407,4 +409,32 @@ async fn the_backlog_is_what_waits_with_the_age_of_the_oldest_and_what_is_dead(d
         (found.pending, found.oldest_age.as_secs(), found.dead_letters),
         (0, 0, 1)
     );
+}
+
+async fn what_is_still_leased_is_pending_and_under_the_same_token(database: &TestStore) {
+    let names = ["held", "delivered", "dead", "claimed", "unknown"];
+    let [held, gone, dead_one, claimed, unknown] = names.map(feedback);
+    let own = lease();
+    for feedback in [&held, &gone, &dead_one, &claimed] {
+        stored(&*database.store, feedback, Some(own)).await;
+    }
+    delivered(database, gone.event.id, "learned").await;
+    database
+        .store
+        .settle(&[dead(dead_one.event.id, own.token)])
+        .await
+        .unwrap();
+    let other = LeaseToken(Uuid::from_u128(7));
+    let asked = [
+        (unknown.event.id, own.token),
+        (held.event.id, own.token),
+        (gone.event.id, own.token),
+        (dead_one.event.id, own.token),
+        (claimed.event.id, other),
+    ];
+    assert_eq!(
+        database.store.still_leased(&asked).await.unwrap(),
+        [held.event.id]
+    );
+    assert_eq!(database.store.still_leased(&[]).await.unwrap(), []);
 }

@@ -45,6 +45,14 @@ impl Tables {
         claimed
     }
 
+    pub(super) fn still_leased(&self, leases: &[(EventId, LeaseToken)]) -> Vec<EventId> {
+        let held = leases.iter().filter(|(event_id, token)| {
+            let entry = self.outbox.get(event_id);
+            entry.is_some_and(|entry| entry.dead_at_us.is_none() && entry.token == Some(*token))
+        });
+        held.map(|(event_id, _)| *event_id).collect()
+    }
+
     pub(super) fn settle(&mut self, settlements: &[Settlement]) {
         for settlement in settlements {
             let (event_id, token) = match settlement {
