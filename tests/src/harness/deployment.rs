@@ -4,11 +4,12 @@ use std::{net::SocketAddr, path::Path};
 
 use emend_audit::Databases;
 use tempfile::TempDir;
+use tokio::process::Command;
 
 use super::{
     clients::{Feedback, Learning},
     gateway::Gateway,
-    process::{Process, free_port},
+    process::{Process, binary, free_port},
     stored::Stored,
     system::{Database, Service},
 };
@@ -163,6 +164,14 @@ impl Up {
     /// # Panics
     /// If there can be no directory, or the line is another.
     pub async fn start_with(arguments: &[&str]) -> Self {
+        Self::start_under(&[], arguments).await
+    }
+
+    /// The same under these environment variables.
+    ///
+    /// # Panics
+    /// If there can be no directory, or the line is another.
+    pub async fn start_under(variables: &[(&str, &str)], arguments: &[&str]) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let data = directory.path().to_string_lossy().into_owned();
         let mut all = vec![
@@ -176,7 +185,9 @@ impl Up {
             all.extend(["--data-dir", &data]);
         }
         all.extend_from_slice(arguments);
-        let mut process = Process::start("emend", all).await;
+        let mut command = Command::new(binary("emend").await);
+        command.args(all).envs(variables.iter().copied());
+        let mut process = Process::spawn("emend", command);
         let (feedback, learning) = process.says("that it is ready", ready_addresses).await;
         Self {
             process,

@@ -111,3 +111,11 @@ pub async fn until_shown(address: SocketAddr, series: &str, is_right: impl Fn(f6
     })
     .await;
 }
+
+/// Waits until a series shows that whole number.
+pub async fn until_counted(address: SocketAddr, series: &str, expected: u32) {
+    until_shown(address, series, |found| {
+        (found - f64::from(expected)).abs() < 1e-9
+    })
+    .await;
+}

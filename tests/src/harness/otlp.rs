@@ -1,4 +1,4 @@
-//! A receiver of traces, as a collector is one: OpenTelemetry's TraceService over gRPC.
+//! A receiver of traces, as a collector is one: OpenTelemetry's `TraceService` over gRPC.
 
 use std::{
     fmt::Write as _,
@@ -68,7 +68,7 @@ impl Receiver {
     /// All spans of a trace so far, by its id in hexadecimal.
     pub fn trace(&self, id: &str) -> Vec<Seen> {
         let mut spans = self.spans();
-        spans.retain(|seen| hex(&seen.span.trace_id) == id);
+        spans.retain(|seen| seen.trace() == id);
         spans
     }
 
@@ -103,6 +103,11 @@ impl Seen {
     /// An attribute, as text.
     pub fn attribute(&self, name: &str) -> Option<String> {
         text(&self.span.attributes, name)
+    }
+
+    /// The trace's id, in hexadecimal.
+    pub fn trace(&self) -> String {
+        hex(&self.span.trace_id)
     }
 
     /// Its id, in hexadecimal.

@@ -51,6 +51,8 @@ async fn dies_at_each(name: &str, fleet: Fleet, victim: Victim, points: Vec<Fail
             }
             if ONCE_AFTER_A_START.contains(point) {
                 passing = 1;
+            } else if EVERY_FEW_SECONDS.contains(point) {
+                passing = passing.min(3);
             }
             let member = victim.of(&mut run);
             if member.is_running() {
@@ -80,6 +82,12 @@ async fn dies_at_each(name: &str, fleet: Fleet, victim: Victim, points: Vec<Fail
 const ONCE_AFTER_A_START: [FailPoint; 2] = [
     feedback_svc::fail_points::REQUEST_IDS_FORGOTTEN,
     learning_svc::fail_points::HORIZON_RAISED,
+];
+
+/// Points that a process passes when nodes come, and then whenever one reports.
+const EVERY_FEW_SECONDS: [FailPoint; 2] = [
+    learning_svc::fail_points::NODES_TAKEN,
+    learning_svc::fail_points::NODES_WRITTEN,
 ];
 
 /// Gives the policy of phrases a new version again and again, so that all that waits is evaluated anew. Of more ballots than

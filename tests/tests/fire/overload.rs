@@ -43,6 +43,8 @@ use tonic_health::pb::{health_check_response::ServingStatus, health_client::Heal
 const MIB: u64 = 1024 * 1024;
 /// How long callers wait: longer than a service may take that keeps to its bounds, also where the machine has other things to do.
 const DEADLINE: Duration = Duration::from_secs(30);
+/// How long more submissions come than can be stored, in short runs.
+const SHORT: Duration = Duration::from_secs(6);
 
 fn timed<T>(message: T, deadline: Duration) -> Request<T> {
     let mut request = Request::new(message);
@@ -99,18 +101,20 @@ async fn three_times_the_submissions_that_can_be_stored() {
     let road = database.road().await.unwrap();
     let served = Served::feedback(&database, Some(&road)).await;
     road.suffer([Fault::Delay(Duration::from_millis(100))], 1);
-    let before_healing = three_times_the_submissions(&served, "submissions on PostgreSQL").await;
+    let lasting = short_or_long(SHORT, Duration::from_mins(1));
+    let before_healing = three_times_the_submissions(&served, "submissions on PostgreSQL", lasting).await;
     road.heal();
     assert_eq!(served.stored().await, before_healing);
 }
 
-/// On SQLite there is no road to slow down: the service gets only a part of the time.
+/// On SQLite there is no road to slow down: the service gets only a part of the time. Not for a minute: a process that has
+/// no time even to refuse answers later and later, until callers give up. What it has not taken up waits in connections.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_times_the_submissions_that_can_be_stored_on_sqlite() {
     let database = Database::sqlite();
     let served = Served::feedback(&database, None).await;
     let drowsy = Drowsy::begin(served.process.id());
-    let stored = three_times_the_submissions(&served, "submissions on SQLite").await;
+    let stored = three_times_the_submissions(&served, "submissions on SQLite", SHORT).await;
     drop(drowsy);
     assert_eq!(served.stored().await, stored);
 }
@@ -159,7 +163,7 @@ async fn signal(process: u32, name: &str) {
 }
 
 /// Presses, and answers with how many submissions are stored in the end.
-async fn three_times_the_submissions(served: &Served, what: &str) -> usize {
+async fn three_times_the_submissions(served: &Served, what: &str, lasting: Duration) -> usize {
     const CALLERS: usize = 256;
     // More connections than one: each takes a thousand calls at once, and no more.
     let clients: Vec<Feedback> = (0..8).map(|_| Feedback::at(served.address)).collect();
@@ -174,7 +178,6 @@ async fn three_times_the_submissions(served: &Served, what: &str) -> usize {
     let calibrating = short_or_long(1_000, 5_000);
     let rate = capacity(CALLERS, calibrating, &submit).await;
     let before = resident(served.process.id());
-    let lasting = short_or_long(Duration::from_secs(6), Duration::from_mins(1));
     let pressed = press(3.0 * rate, lasting, submit.clone());
     let (answers, peak) = peak_during(served.process.id(), pressed).await;
 

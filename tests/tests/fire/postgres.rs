@@ -1,5 +1,6 @@
 //! PostgreSQL restarted and killed under load, and a standby that takes over without the last seconds.
 
+use emend_proto::feedback::v1::{SubmitFeedbackRequest, Wait};
 use emend_tests::{
     faults::{Fleet, Run, Server, Storage, bounded, rounds},
     harness::{Gateway, NAMESPACE, alias, says},
@@ -110,9 +111,11 @@ async fn what_a_failover_lost_is_not_delivered_from_memory() {
             run.fleet.learning[0].kill().await;
             for number in 0..30 {
                 let reporter = format!("lost-{round}-{number}");
-                feedback
-                    .submit(says(&reporter, alias(&reporter, "person-1")))
-                    .await;
+                let request = SubmitFeedbackRequest {
+                    wait: Wait::Recorded.into(),
+                    ..says(&reporter, alias(&reporter, "person-1"))
+                };
+                feedback.submit(request).await;
             }
             server.kill().await;
             server.promote(standby).await;

@@ -127,9 +127,9 @@ mod tests {
         let mut later = Effects::default();
         later.add(SignedDuration::from_millis(950), &traced('e', "01"));
         later.merge(effects);
-        let (delays, traces) = later.to_message();
+        let (delays, told) = later.to_message();
         assert_eq!(delays.counts.iter().sum::<i64>(), 6);
-        let told: Vec<_> = traces
+        let told: Vec<_> = told
             .iter()
             .map(|trace| (trace.delay_ms, &trace.trace_id[..1]))
             .collect();

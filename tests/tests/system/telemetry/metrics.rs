@@ -14,7 +14,7 @@ use emend_tests::harness::{
     Feedback, Learning, NAMESPACE, alias,
     deployment::Up,
     eventually,
-    http::{Scraped, ask, until_shown},
+    http::{Scraped, ask, until_counted, until_shown},
     phrase,
     process::free_port,
     says,
@@ -35,7 +35,10 @@ fn described() -> String {
     let mut shown = 0;
     let mut section = |title: &str| {
         let all = metrics.descriptions();
-        text.push_str(&format!("\n## {title}\n\n{}", Metrics::table(&all[shown..])));
+        text.push_str("\n## ");
+        text.push_str(title);
+        text.push_str("\n\n");
+        text.push_str(&Metrics::table(&all[shown..]));
         shown = all.len();
     };
     section("Every process");
@@ -123,11 +126,8 @@ async fn each_metric_of_the_reference_is_shown_by_a_running_pair_and_moves() {
         .spawn(&lifecycle)
         .await
         .unwrap();
-    until_shown(address, "emend_subscribers", |streams| streams == 1.0).await;
-    until_shown(address, "emend_snapshots_total{reason=\"no_cursor\"}", |count| {
-        count == 1.0
-    })
-    .await;
+    until_counted(address, "emend_subscribers", 1).await;
+    until_counted(address, "emend_snapshots_total{reason=\"no_cursor\"}", 1).await;
 
     // An alias applies at once, a phrase waits for more votes.
     let learned = feedback.learn(says("jane", alias("jd", "jane-doe"))).await;
@@ -141,27 +141,27 @@ async fn each_metric_of_the_reference_is_shown_by_a_running_pair_and_moves() {
     )
     .await;
     for (series, expected) in [
-        ("emend_feedback_stored_total{correction=\"entity\"}", 1.0),
-        ("emend_feedback_stored_total{correction=\"phrase_mapping\"}", 1.0),
+        ("emend_feedback_stored_total{correction=\"entity\"}", 1),
+        ("emend_feedback_stored_total{correction=\"phrase_mapping\"}", 1),
         (
             "emend_promotions_total{kind=\"entity_alias\",reason=\"votes\"}",
-            1.0,
+            1,
         ),
-        ("emend_candidates{kind=\"entity_alias\",status=\"applied\"}", 1.0),
+        ("emend_candidates{kind=\"entity_alias\",status=\"applied\"}", 1),
         (
             "emend_candidates{kind=\"invocation_phrase\",status=\"pending\"}",
-            1.0,
+            1,
         ),
-        ("emend_head_revision", 1.0),
-        ("emend_applied_lag_seconds_count", 1.0),
-        ("emend_time_to_effect_seconds_count", 1.0),
-        ("emend_nodes{state=\"connected\"}", 1.0),
-        ("emend_node_revisions_behind_max", 0.0),
-        ("emend_outbox_entries", 0.0),
-        ("emend_outbox_oldest_age_seconds", 0.0),
-        ("emend_dead_letters", 0.0),
+        ("emend_head_revision", 1),
+        ("emend_applied_lag_seconds_count", 1),
+        ("emend_time_to_effect_seconds_count", 1),
+        ("emend_nodes{state=\"connected\"}", 1),
+        ("emend_node_revisions_behind_max", 0),
+        ("emend_outbox_entries", 0),
+        ("emend_outbox_oldest_age_seconds", 0),
+        ("emend_dead_letters", 0),
     ] {
-        until_shown(address, series, |found| found == expected).await;
+        until_counted(address, series, expected).await;
     }
 
     // Every code where it is told: in the head alone, in trailers after a head, and nowhere because the caller went away.
@@ -200,12 +200,7 @@ async fn each_metric_of_the_reference_is_shown_by_a_running_pair_and_moves() {
         let series = format!("grpc_server_handled_total{{{labels},grpc_code=\"{code}\"}}");
         until_shown(address, &series, |count| count >= 1.0).await;
     }
-    until_shown(
-        address,
-        "emend_streams_ended_total{reason=\"client_gone\"}",
-        |count| count == 1.0,
-    )
-    .await;
+    until_counted(address, "emend_streams_ended_total{reason=\"client_gone\"}", 1).await;
     let subscribe = of("learning.v1.SubscriptionService", "Subscribe", "server_stream");
     let scraped = Scraped::from(address).await;
     assert_eq!(

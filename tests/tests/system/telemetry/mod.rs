@@ -1,5 +1,6 @@
 //! What can be seen of a running pair from outside: metrics, logs, traces; and what must not be.
 
+mod export;
 mod metrics;
 mod pair;
 mod privacy;

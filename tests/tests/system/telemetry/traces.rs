@@ -10,6 +10,9 @@ use super::pair::Traced;
 /// The backend's span.
 const BACKEND: &str = "00f067aa0ba902b7";
 
+/// The name of the call's span.
+const CALL: &str = "emend.feedback.v1.FeedbackService/SubmitFeedback";
+
 fn trace(number: u8) -> String {
     format!("4bf92f3577b34da6a3ce929d0e0e47{number:02x}")
 }
@@ -45,6 +48,7 @@ async fn whole(traced: &Traced, id: &str) -> Vec<Seen> {
         one(&spans, "learning-svc", "publish update")?;
         one(&spans, "learning-svc", "apply feedback")?;
         one(&spans, "feedback-svc", "deliver feedback")?;
+        one(&spans, "feedback-svc", CALL)?;
         Ok(spans)
     })
     .await
@@ -52,7 +56,7 @@ async fn whole(traced: &Traced, id: &str) -> Vec<Seen> {
 
 fn expect_joined(spans: &[Seen]) {
     let of = |service: &str, name: &str| one(spans, service, name).unwrap_or_else(|error| panic!("{error}"));
-    let call = of("feedback-svc", "emend.feedback.v1.FeedbackService/SubmitFeedback");
+    let call = of("feedback-svc", CALL);
     let (delivered, applied) = (
         of("feedback-svc", "deliver feedback"),
         of("learning-svc", "apply feedback"),
@@ -148,13 +152,7 @@ async fn one_trace_leads_from_a_submission_to_the_node_that_applies_it_also_afte
     let others: Vec<_> = traced.receiver.spans();
     let known: Vec<_> = (1..=3).map(trace).collect();
     for seen in &others {
-        let id: String = seen
-            .span
-            .trace_id
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        assert!(known.contains(&id), "{seen:?}");
+        assert!(known.contains(&seen.trace()), "{seen:?}");
     }
 
     // The node tells which traces took how long; the number of a request is in the log with its trace.

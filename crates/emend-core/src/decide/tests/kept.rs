@@ -1,5 +1,7 @@
 //! A contest that is carried along from event to event decides as one whose ballots are counted from nothing each time.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::ballots::Ballots;
 

@@ -1,0 +1,70 @@
+//! The committer, step by step, on a real store.
+
+mod groups;
+mod queue;
+
+use std::future::Future;
+
+use emend_runtime::Entropy;
+use futures::{FutureExt as _, future::join_all};
+use tonic::Code;
+
+use super::*;
+use crate::{
+    config::RelayConfig,
+    domain::{DeadLetterQuery, FeedbackQuery},
+    relay::hand_over::HandOver,
+    testing::{Backend, TestStore, feedback, lease, namespace, stored, with_request_id},
+};
+
+struct Bench {
+    database: TestStore,
+    hand_over: HandOver,
+    committer: Committer,
+    worker: CommitWorker,
+}
+
+impl Bench {
+    async fn new(config: CommitConfig) -> Self {
+        Self::on(TestStore::sqlite().await, config)
+    }
+
+    fn on(database: TestStore, config: CommitConfig) -> Self {
+        let hand_over = HandOver::new(1_000);
+        let dispatch = Dispatch::new(hand_over.clone(), Entropy::seeded(1), RelayConfig::default());
+        let (committer, worker) = Committer::new(Arc::clone(&database.store), dispatch, config);
+        Self {
+            database,
+            hand_over,
+            committer,
+            worker,
+        }
+    }
+
+    async fn stored(&self) -> usize {
+        let all = FeedbackQuery {
+            namespace: namespace(),
+            reporter: None,
+            kind: None,
+            delivery: None,
+            from: None,
+            before: None,
+            after: None,
+            limit: 1_000,
+        };
+        self.database.store.list(&all).await.unwrap().len()
+    }
+
+    /// Begins to store items, and answers once they wait.
+    fn begin(&self, items: Vec<NewFeedback>) -> impl Future<Output = Result<Results, Error>> + use<> {
+        let committer = self.committer.clone();
+        let mut waiting = Box::pin(async move { committer.store(items).await });
+        let now = (&mut waiting).now_or_never();
+        async move {
+            match now {
+                Some(answer) => answer,
+                None => waiting.await,
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What waits: for how long, how much of it, and whose it is.
+
+use super::*;
+
+#[tokio::test]
+async fn what_a_caller_wanted_who_went_away_while_it_waited_is_not_begun() {
+    let mut bench = Bench::new(CommitConfig {
+        group_items: 2,
+        queue_bytes: 3 * MIN_COST,
+        ..CommitConfig::default()
+    })
+    .await;
+    let gone = ["a", "b", "c"].map(|phrase| bench.begin(vec![feedback(phrase)]));
+    assert!(bench.begin(vec![feedback("no room")]).await.is_err());
+    drop(gone);
+    // They still have their room, and give it back without a group of their own.
+    let idle = bench.worker.run_once().now_or_never();
+    assert_eq!(idle, None, "there is nothing to store");
+    let staying = [
+        bench.begin(vec![feedback("here")]),
+        bench.begin(vec![feedback("here too")]),
+    ];
+    assert!(bench.worker.run_once().await);
+    for answer in join_all(staying).await {
+        assert!(answer.is_ok());
+    }
+    assert_eq!((bench.stored().await, bench.hand_over.len()), (2, 2));
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_away_once_its_group_has_begun_takes_nothing_back() {
+    let Bench {
+        database,
+        hand_over,
+        committer,
+        mut worker,
+    } = Bench::new(CommitConfig::default()).await;
+    let mut leaving = Box::pin(committer.store(vec![feedback("a")]));
+    assert!((&mut leaving).now_or_never().is_none());
+    let mut step = Box::pin(worker.run_once());
+    assert!((&mut step).now_or_never().is_none(), "it is being stored");
+    drop(leaving);
+    assert!(step.await);
+    assert_eq!(hand_over.len(), 1);
+    database.close().await;
+}
+
+#[tokio::test]
+async fn what_waits_too_long_is_refused_and_not_begun() {
+    let mut bench = Bench::new(CommitConfig::default()).await;
+    tokio::time::pause();
+    let late = bench.begin(vec![feedback("late")]);
+    tokio::time::advance(CommitConfig::default().queue_time + Duration::from_millis(1)).await;
+    let refused = late.now_or_never().expect("it is refused").unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            Error::ResourceExhausted {
+                retry_after: Some(_),
+                ..
+            }
+        ),
+        "{refused}"
+    );
+    tokio::time::resume();
+    let next = bench.begin(vec![feedback("next")]);
+    assert!(bench.worker.run_once().await);
+    assert!(next.await.is_ok());
+    assert_eq!((bench.stored().await, bench.hand_over.len()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_full_queue_refuses_at_once_and_has_room_again_later() {
+    let mut bench = Bench::new(CommitConfig {
+        queue_bytes: 8 * 1024,
+        ..CommitConfig::default()
+    })
+    .await;
+    let waiting = [bench.begin(vec![feedback("a")]), bench.begin(vec![feedback("b")])];
+    let refused = bench.begin(vec![feedback("c")]).await.unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            Error::ResourceExhausted {
+                retry_after: Some(_),
+                ..
+            }
+        ),
+        "{refused}"
+    );
+    assert!(bench.worker.run_once().await);
+    join_all(waiting).await;
+    let later = bench.begin(vec![feedback("d")]);
+    assert!(bench.worker.run_once().await);
+    assert!(later.await.is_ok());
+}
+
+#[tokio::test]
+async fn it_ends_when_nobody_can_ask_any_more_and_stores_what_was_asked() {
+    let bench = Bench::new(CommitConfig::default()).await;
+    let asked = bench.begin(vec![feedback("a")]);
+    let Bench {
+        database,
+        committer,
+        mut worker,
+        ..
+    } = bench;
+    drop(committer);
+    assert!(worker.run_once().await);
+    assert!(asked.await.is_ok());
+    assert!(!worker.run_once().await);
+    database.advance(3_600).await;
+    assert_eq!(database.store.claim(9, lease()).await.unwrap().len(), 1);
+    let none = DeadLetterQuery {
+        namespace: None,
+        after: None,
+        limit: 1,
+    };
+    assert!(database.store.dead_letters(&none).await.unwrap().is_empty());
+}
