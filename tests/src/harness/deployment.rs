@@ -119,6 +119,11 @@ impl Deployment {
         Learning::at(self.learning.front.address())
     }
 
+    /// The database of feedback-svc, as it takes it.
+    pub fn feedback_url(&self) -> String {
+        self.databases[0].url(Service::Feedback, None)
+    }
+
     /// Both services' databases, for an audit.
     pub fn databases(&self) -> Databases {
         Databases {

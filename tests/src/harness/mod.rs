@@ -9,6 +9,7 @@ pub mod load;
 pub mod node;
 pub mod otlp;
 pub mod process;
+pub mod prometheus;
 pub mod refusing;
 pub mod rpc;
 pub mod says;

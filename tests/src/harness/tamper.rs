@@ -1,6 +1,6 @@
 //! What a pair stored, frozen, and copies of it that are changed past the services: for auditors, which have to notice.
 
-use std::{path::Path, str::FromStr as _};
+use std::{path::Path, str::FromStr as _, time::Duration};
 
 use emend_audit::Databases;
 use emend_runtime::{Entropy, database::DatabaseUrl};
@@ -215,4 +215,26 @@ fn touched(sql: &str, by: impl Fn(&str) -> String) -> String {
         replaced.push_str(rest);
     }
     replaced
+}
+
+/// Makes what waits in the outbox of a feedback-svc older, as if nobody had taken it for so long. `url`: its database, as
+/// the service takes it.
+///
+/// # Panics
+/// If its database can't be written.
+pub async fn age_outbox(url: &str, by: Duration) {
+    const AGE: &str = "UPDATE outbox SET occurred_at_us = occurred_at_us - $1";
+    let by = i64::try_from(by.as_micros()).expect("less than an eternity");
+    if let Some(path) = url.strip_prefix("sqlite:") {
+        let options = SqliteConnectOptions::new().filename(path);
+        let mut connection = options.connect().await.expect("the database can be opened");
+        let aged = sqlx::query(AGE).bind(by).execute(&mut connection).await;
+        aged.expect("the outbox can be written");
+    } else {
+        let options = PgConnectOptions::from_str(url).expect("a PostgreSQL URL");
+        let options = options.options([("search_path", "emend_feedback")]);
+        let mut connection = options.connect().await.expect("the database can be opened");
+        let aged = sqlx::query(AGE).bind(by).execute(&mut connection).await;
+        aged.expect("the outbox can be written");
+    }
 }

@@ -1,6 +1,7 @@
 //! The whole of Emend over the wire, on both databases. One test binary, so that it is linked once.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
+mod alerts;
 mod concurrency;
 mod documents;
 mod epoch;

@@ -6,6 +6,7 @@
 
 pub(crate) mod api;
 pub(crate) mod markdown;
+mod metrics;
 mod snippets;
 
 use std::{fs, path::PathBuf};
@@ -50,6 +51,7 @@ pub(crate) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps)
     steps.run("documents", || {
         let pages = markdown::pages(workspace)?;
         let mut findings = markdown::link_findings(workspace, &pages);
+        findings.extend(metrics::findings(workspace, &pages)?);
         findings.extend(stale(workspace, without_tools(workspace)?));
         told(&findings)?;
         Ok(Outcome::Done)

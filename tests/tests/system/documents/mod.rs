@@ -38,6 +38,9 @@ const TYPED: &[&str] = &[
 ];
 /// The page with a file of settings.
 const CONFIGURATION: &str = "docs/configuration.md";
+/// The page of what takes a container engine or a cluster to run. What it names is held to the programs by the tests of the
+/// manifests; here, to what there is.
+const DEPLOY: &str = "docs/deploy.md";
 /// The directory of pages that are run together.
 const RUNBOOKS: &str = "docs/runbooks";
 
@@ -161,6 +164,20 @@ fn the_readmes_dependencies_are_those_its_example_uses() {
 }
 
 #[test]
+fn what_the_page_on_deploying_names_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut named = 0;
+    for block in blocks(&text(DEPLOY)) {
+        let words = block.text.split(|c: char| c.is_whitespace() || c == '?');
+        for path in words.filter_map(|word| Some(&word[word.find("deploy/")?..])) {
+            assert!(root.join(path).exists(), "there is no {path}");
+            named += 1;
+        }
+    }
+    assert!(named > 2, "it names files of the repository");
+}
+
+#[test]
 fn every_block_of_every_page_is_held_to_something() {
     let mut unheld = Vec::new();
     for page in pages() {
@@ -168,7 +185,8 @@ fn every_block_of_every_page_is_held_to_something() {
             let is_part =
                 block.before.starts_with("<!-- part of ") || block.before.starts_with("<!-- all of ");
             let held = match block.language.as_str() {
-                "sh" => TYPED.contains(&page.as_str()) || page.starts_with(RUNBOOKS),
+                "sh" => TYPED.contains(&page.as_str()) || page.starts_with(RUNBOOKS) || page == DEPLOY,
+                "yaml" => page == DEPLOY,
                 // Pictures; and queries, which `cargo xtask lint` has promtool check, and the names in them.
                 "text" | "promql" => true,
                 // A documentation test of emend-client.

@@ -1,0 +1,216 @@
+//! Alerts and queries on a running pair, by a real Prometheus: the alert on the oldest outbox entry fires while learning-svc
+//! is away and ends when it is back; every query of the dashboard, the rules and the documents is answered; every metric of
+//! the reference is there.
+
+use std::{fs, net::SocketAddr, path::PathBuf, time::Duration};
+
+use emend_tests::harness::{
+    alias,
+    deployment::{Deployment, Program},
+    node::Node,
+    prometheus::Prometheus,
+    says,
+    tamper::age_outbox,
+    wait::{eventually, holds},
+};
+use serde_json::Value;
+
+use crate::real_clients::tool;
+
+const RULES: &str = "deploy/observability/rules/emend.rules.yaml";
+const DASHBOARD: &str = "deploy/observability/dashboards/emend.json";
+const REFERENCE: &str = "docs/metrics.md";
+const RUNBOOKS: &str = "docs/runbooks";
+
+/// The alert that is looked at, by severity.
+const OLDEST: [&str; 2] = ["critical", "warning"];
+
+fn path(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..").join(name)
+}
+
+fn text(name: &str) -> String {
+    fs::read_to_string(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// The rules without the times for which a condition has to hold: what is looked at here is the conditions.
+fn rules_at_once() -> String {
+    let rules = text(RULES);
+    let lines = rules
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("for: "));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+/// Where a program shows its metrics, as its log tells.
+async fn metrics_of(program: &Program) -> SocketAddr {
+    let process = program.process.as_ref().expect("it runs");
+    eventually("the log tells where metrics are", || async {
+        let address = process.logged(|line| {
+            let (_, told) = line.split_once("metrics and readiness are served over HTTP")?;
+            told.split("address=")
+                .nth(1)?
+                .split_whitespace()
+                .next()?
+                .parse()
+                .ok()
+        });
+        address.ok_or_else(|| process.output())
+    })
+    .await
+}
+
+async fn prometheus_of(program: &std::ffi::OsStr, pair: &Deployment) -> Prometheus {
+    let targets = [metrics_of(&pair.feedback).await, metrics_of(&pair.learning).await];
+    Prometheus::start(program, &rules_at_once(), &targets).await
+}
+
+/// Waits until the alert fires in both severities, or in none.
+async fn until_oldest(prometheus: &Prometheus, fires: bool) {
+    eventually("the alert on the oldest entry", || async {
+        let firing = prometheus.firing().await;
+        let right = OLDEST.iter().all(|severity| {
+            firing.contains(&("EmendOutboxOldestEntry".to_owned(), (*severity).to_owned())) == fires
+        });
+        holds(right, || format!("{firing:?}"))
+    })
+    .await;
+}
+
+async fn fires_while_learning_svc_is_away(mut pair: Deployment) {
+    let Some(program) = tool("EMEND_TEST_PROMETHEUS") else {
+        return;
+    };
+    let prometheus = prometheus_of(&program, &pair).await;
+    pair.feedback().learn(says("jane", alias("jd", "jane-doe"))).await;
+    until_oldest(&prometheus, false).await;
+
+    pair.learning.kill().await;
+    let waiting = pair
+        .feedback()
+        .submit(says("joe", alias("js", "joe-smith")))
+        .await;
+    age_outbox(&pair.feedback_url(), Duration::from_hours(1)).await;
+    until_oldest(&prometheus, true).await;
+    let oldest = prometheus.query("max(emend_outbox_oldest_age_seconds)").await;
+    let age: f64 = oldest[0].1.parse().expect("a number");
+    assert!((3_600.0..4_000.0).contains(&age), "{oldest:?}");
+    // Who is away is told as well.
+    eventually("the alert on the service", || async {
+        let down = prometheus
+            .query(r#"ALERTS{alertname="EmendServiceDown", alertstate="firing"}"#)
+            .await;
+        holds(
+            down.iter().any(|(labels, _)| labels["service"] == "learning-svc"),
+            || format!("{down:?}"),
+        )
+    })
+    .await;
+
+    pair.start_learning().await;
+    until_oldest(&prometheus, false).await;
+    let delivered = pair
+        .feedback()
+        .delivered(&waiting.namespace, &waiting.feedback_id)
+        .await;
+    assert!(delivered.outcome.is_some_and(|outcome| outcome.revision > 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_alert_on_the_oldest_entry_fires_while_learning_svc_is_away_on_sqlite() {
+    fires_while_learning_svc_is_away(Deployment::sqlite().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_alert_on_the_oldest_entry_fires_while_learning_svc_is_away_on_postgres() {
+    let Some(pair) = Deployment::postgres().await else {
+        return;
+    };
+    fires_while_learning_svc_is_away(pair).await;
+}
+
+/// The queries of the dashboard and the runbooks, as Prometheus takes them.
+fn queries() -> Vec<String> {
+    let dashboard: Value = serde_json::from_str(&text(DASHBOARD)).expect("JSON");
+    let panels = dashboard["panels"].as_array().expect("panels");
+    let targets = panels
+        .iter()
+        .filter_map(|panel| panel["targets"].as_array())
+        .flatten();
+    let mut queries: Vec<String> = targets
+        .map(|target| target["expr"].as_str().expect("a query"))
+        .map(|query| {
+            query
+                .replace("$namespace", ".*")
+                .replace("$__rate_interval", "1m")
+        })
+        .collect();
+    for entry in fs::read_dir(path(RUNBOOKS)).expect("runbooks") {
+        let page = fs::read_to_string(entry.expect("an entry").path()).expect("a page");
+        let mut parts = page.split("```promql\n").skip(1);
+        queries.extend(
+            parts
+                .by_ref()
+                .filter_map(|part| Some(part.split("```").next()?.trim().to_owned())),
+        );
+    }
+    queries
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_query_is_answered_and_every_metric_is_there() {
+    let Some(program) = tool("EMEND_TEST_PROMETHEUS") else {
+        return;
+    };
+    let pair = Deployment::sqlite().await;
+    let node = Node::start(pair.learning.front.address(), "search-1").await;
+    let learned = pair.feedback().learn(says("jane", alias("jd", "jane-doe"))).await;
+    node.until(learned.outcome.expect("evaluated").revision).await;
+    let prometheus = prometheus_of(&program, &pair).await;
+
+    let rows = text(REFERENCE);
+    let rows = rows.lines().filter_map(|line| line.strip_prefix("| `"));
+    let metrics: Vec<String> = rows
+        .filter_map(|row| {
+            let (name, rest) = row.split_once('`')?;
+            let series = if rest.starts_with(" | histogram") {
+                "_bucket"
+            } else {
+                ""
+            };
+            Some(format!("{name}{series}"))
+        })
+        .collect();
+    assert!(metrics.len() > 20, "{metrics:?}");
+    eventually("every metric is there", || async {
+        let names = prometheus.names().await;
+        let missing: Vec<&String> = metrics.iter().filter(|name| !names.contains(*name)).collect();
+        holds(missing.is_empty(), || format!("{missing:?}"))
+    })
+    .await;
+
+    let queries = queries();
+    assert!(queries.len() > 50, "{queries:?}");
+    for query in queries {
+        // It fails where Prometheus does not understand it, or matches series that do not go together.
+        prometheus.query(&query).await;
+    }
+    // What a fresh pair already has something to say to.
+    for query in [
+        "max by (namespace) (emend_outbox_oldest_age_seconds)",
+        "count by (service) (emend_build_info)",
+        "instance:emend_db_pool_used:ratio_avg5m",
+    ] {
+        eventually(query, || async {
+            holds(!prometheus.query(query).await.is_empty(), || {
+                "no answer".to_owned()
+            })
+        })
+        .await;
+    }
+    eventually("no alert fires where all is well", || async {
+        let firing = prometheus.query(r#"ALERTS{alertstate="firing"}"#).await;
+        holds(firing.is_empty(), || format!("{firing:?}"))
+    })
+    .await;
+}
