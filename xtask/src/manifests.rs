@@ -28,8 +28,11 @@ const PACKAGES: &[&str] = &["checkov==3.3.30", "kubernetes-validate==1.37.0"];
 /// What goes together: an overlay, of each row of components at most one. `dev` is `open-network` by itself, and one pod, which
 /// nothing scales.
 const TABLE: &[(&str, &[&[&str]])] = &[
-    ("dev", &[&["pod-monitor"]]),
-    ("prod", &[&["open-network"], &["pod-monitor"], &["autoscaling"]]),
+    ("dev", &[&["pod-monitor"], &["traces"]]),
+    (
+        "prod",
+        &[&["open-network"], &["pod-monitor"], &["traces"], &["autoscaling"]],
+    ),
 ];
 
 /// Kinds that are no part of Kubernetes itself, for which there is no schema to check against.

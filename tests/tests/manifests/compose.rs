@@ -87,6 +87,7 @@ async fn the_programs_are_set_up_for_each_other() {
             format!("127.0.0.1:{own}:{own}"),
             "on this machine alone"
         );
+        assert_eq!(settings["metrics-addr"], "0.0.0.0:9464", "where Prometheus looks");
         let url = &settings["database-url-file"];
         let mounted = list(service, "/configs")
             .iter()

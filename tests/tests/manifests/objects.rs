@@ -17,7 +17,7 @@ const PROGRAM: &str = "EMEND_TEST_KUSTOMIZE";
 #[derive(Debug)]
 pub(crate) struct Objects(Vec<Value>);
 
-/// What runs as pods: a Deployment or StatefulSet, of one container.
+/// What runs as pods: one container and the pod around it.
 #[derive(Debug, Clone)]
 pub(crate) struct Workload {
     pub(crate) name: String,

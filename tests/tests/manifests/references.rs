@@ -137,10 +137,10 @@ fn expect_ports(
 fn what_manifests_say_of_each_other_is_there() {
     for (overlay, components) in [
         ("dev", &[][..]),
-        ("dev", &["pod-monitor"]),
+        ("dev", &["pod-monitor", "traces"]),
         ("prod", &[]),
         ("prod", &["open-network"]),
-        ("prod", &["open-network", "pod-monitor", "autoscaling"]),
+        ("prod", &["open-network", "pod-monitor", "traces", "autoscaling"]),
     ] {
         let Some(objects) = render(overlay, components) else {
             return;

@@ -11,6 +11,10 @@ use emend_tests::harness::{
     wait::holds,
 };
 use serde_json::Value;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
 use tonic_health::pb::{health_check_response::ServingStatus, health_client::HealthClient};
 
 use crate::{
@@ -53,17 +57,34 @@ async fn probe(workload: &Workload, name: &str, what: &Value, at: &Addresses) {
     .await;
 }
 
-/// `"address":"HOST:PORT"` in the line that says that it serves.
-fn listens_at(line: &str) -> Option<SocketAddr> {
+/// Of what a line says that it listens at an address.
+const METRICS: &str = "metrics";
+
+/// `"address":"HOST:PORT"` in the line that says that it serves metrics, or calls.
+fn listens_at(line: &str, metrics: bool) -> Option<SocketAddr> {
     let line: Value = serde_json::from_str(line).ok()?;
-    line.get("address")?.as_str()?.parse().ok()
+    let about_metrics = text(&line, "/message").starts_with(METRICS);
+    let address = line.get("address")?.as_str()?;
+    (about_metrics == metrics).then(|| address.parse().ok())?
 }
 
-async fn address_of(process: &Process) -> SocketAddr {
+async fn address_of(process: &Process, metrics: bool) -> SocketAddr {
     eventually("it says where it listens", || async {
-        process.logged(listens_at).ok_or_else(|| process.output())
+        process
+            .logged(|line| listens_at(line, metrics))
+            .ok_or_else(|| process.output())
     })
     .await
+}
+
+/// The answer to a GET, as HTTP/1.1 has it.
+async fn get(address: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.expect("it listens");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("it answers");
+    answer
 }
 
 fn secrets(database: &Database) -> BTreeMap<(&'static str, &'static str), String> {
@@ -206,7 +227,7 @@ async fn the_pods_of_prod_run_and_deliver_to_each_other() {
             ("EMEND_LEARNING_ADDR", &learning),
         ]);
         let own = workload.ports()[&format!("grpc-{}", workload.name.trim_start_matches("emend-"))];
-        at.insert(own, address_of(&process).await);
+        at.insert(own, address_of(&process, false).await);
         for (name, what) in workload.probes() {
             probe(&workload, name, &what, &at).await;
         }
@@ -219,6 +240,32 @@ async fn the_pods_of_prod_run_and_deliver_to_each_other() {
     for (process, _pod) in processes.into_iter().rev() {
         ends_well(process).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn metrics_are_served_where_the_pod_monitor_looks() {
+    let Some(objects) = render("dev", &["pod-monitor", "traces"]) else {
+        return;
+    };
+    let workload = objects.workloads().remove(0);
+    let Some(pod) = Pod::make(&objects, &workload, &BTreeMap::new()).await else {
+        return;
+    };
+    is_true(&objects, &pod).await;
+    let process = pod.start(&[
+        ("EMEND_FEEDBACK_ADDR", "127.0.0.1:0"),
+        ("EMEND_LEARNING_ADDR", "127.0.0.1:0"),
+        ("EMEND_METRICS_ADDR", "127.0.0.1:0"),
+    ]);
+    let address = address_of(&process, true).await;
+    let monitor = objects.of("PodMonitor").next().unwrap();
+    let path = text(monitor, "/spec/podMetricsEndpoints/0/path");
+    let served = get(address, &path).await;
+    assert!(
+        served.starts_with("HTTP/1.1 200") && served.contains("emend_build_info"),
+        "{served}"
+    );
+    ends_well(process).await;
 }
 
 #[tokio::test]
