@@ -39,7 +39,7 @@ fn rules_at_once() -> String {
     let lines = rules
         .lines()
         .filter(|line| !line.trim_start().starts_with("for: "));
-    lines.map(|line| format!("{line}\n")).collect()
+    lines.flat_map(|line| [line, "\n"]).collect()
 }
 
 /// Where a program shows its metrics, as its log tells.
