@@ -37,9 +37,9 @@ pub const REEVALUATION_BEGUN: FailPoint = FailPoint::named("reevaluation.begun")
 /// A batch is evaluated anew and committed; nobody is told. Passed only after a policy has changed.
 pub const REEVALUATION_COMMITTED: FailPoint = FailPoint::named("reevaluation.committed");
 /// What nodes do was taken from memory; nothing of it is written.
-pub const NODES_TAKEN: FailPoint = FailPoint::named("nodes.taken");
+pub(crate) const NODES_TAKEN: FailPoint = FailPoint::named("nodes.taken");
 /// What nodes do is written, in a transaction that is not committed.
-pub const NODES_WRITTEN: FailPoint = FailPoint::named("nodes.written");
+pub(crate) const NODES_WRITTEN: FailPoint = FailPoint::named("nodes.written");
 /// The horizon of deletions is raised, as far as need be; nodes long gone are not forgotten. Passed once soon after a start.
 pub const HORIZON_RAISED: FailPoint = FailPoint::named("retention.horizon-raised");
 
