@@ -227,6 +227,7 @@ fn event(number: u32) -> Result<IngestEvent> {
         namespace: proposal.key.namespace.clone(),
         accept_order: AcceptOrder(i64::from(number) + 1),
         traceparent: String::new(),
+        applied_under: None,
         what: What::Recorded(Box::new(Recorded {
             reporter: reporter(number)?,
             caller: Caller::anonymous(),

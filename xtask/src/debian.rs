@@ -1,8 +1,9 @@
-//! Debian packages: installed where this runs as root and may, else named for the reader to install.
+//! Debian packages: installed where this runs as root and may, else named for the reader to install; or unpacked without
+//! being installed.
 
-use std::process::Command;
+use std::{fs, path::Path, process::Command};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
 use crate::process;
 
@@ -38,4 +39,42 @@ pub(crate) fn install(packages: &[&str], may_install: bool) -> Result<()> {
         process::run(Command::new("apt-get").args(["update", "--quiet"]))?;
         install()
     })
+}
+
+/// Unpacks a package into a directory, and installs nothing: what it would start, it does not start. Takes no root where
+/// the package lists are there.
+pub(crate) fn unpack(package: &str, directory: &Path) -> Result<()> {
+    if process::find_program("apt-get").is_none() {
+        bail!("{package} comes as a Debian package, and apt-get is missing");
+    }
+    fs::create_dir_all(directory)?;
+    let download = || {
+        process::run(
+            Command::new("apt-get")
+                .args(["download", "--quiet", package])
+                .current_dir(directory)
+                .stdin(std::process::Stdio::null()),
+        )
+    };
+    download().or_else(|error| {
+        if !is_root() {
+            return Err(error);
+        }
+        process::run(Command::new("apt-get").args(["update", "--quiet"]))?;
+        download()
+    })?;
+    for entry in fs::read_dir(directory)? {
+        let file = entry?.path();
+        if file.extension().is_some_and(|extension| extension == "deb") {
+            process::run(
+                Command::new("dpkg-deb")
+                    .arg("--extract")
+                    .arg(&file)
+                    .arg(directory),
+            )
+            .with_context(|| format!("cannot unpack {}", file.display()))?;
+            fs::remove_file(&file)?;
+        }
+    }
+    Ok(())
 }

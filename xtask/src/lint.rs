@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 
 use crate::{
-    dependencies,
+    dependencies, docs, manifests, observability,
     process::{self, Workspace},
     proto, source_use,
     steps::{Outcome, Steps},
@@ -16,6 +16,7 @@ pub(crate) fn lint(workspace: &Workspace, may_install: bool, quick: bool) -> Exi
     let mut steps = Steps::default();
     check_texts(workspace, may_install, &mut steps);
     if !quick {
+        manifests::check(workspace, may_install, &mut steps);
         check_code(workspace, &mut steps);
     }
     steps.finish()
@@ -32,6 +33,8 @@ pub(crate) fn check_texts(workspace: &Workspace, may_install: bool, steps: &mut 
     proto::check(workspace, may_install, steps);
     steps.run("dependencies", || dependencies::check(workspace));
     steps.run("unused dependencies", || source_use::check(workspace));
+    docs::check(workspace, may_install, steps);
+    observability::check(workspace, may_install, steps);
 }
 
 /// What the compiler's front end and rustdoc have to say.

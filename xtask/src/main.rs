@@ -1,13 +1,19 @@
 //! Emend's chores: what a contributor or CI runs. Each subcommand is a module; this one parses the command line.
 
 mod bench;
+mod dashboard;
 mod debian;
 mod dependencies;
+mod dist;
+mod docs;
 mod faketime;
 mod fuzz;
 mod lint;
+mod manifests;
+mod observability;
 mod postgres;
 mod process;
+mod prometheus;
 mod proto;
 mod source_use;
 mod steps;
@@ -42,16 +48,34 @@ enum Chore {
         #[arg(last = true)]
         cargo_test: Vec<String>,
     },
-    /// Format, protos, dependencies, clippy and docs; changes nothing.
+    /// Format, protos, dependencies, documents, alert rules, clippy and rustdoc; changes nothing.
     Lint {
         #[command(flatten)]
         install: Install,
-        /// Leave out clippy and the docs, which take compiling.
+        /// Leave out the manifests' checks, which want tools, and clippy and the docs, which take compiling.
         #[arg(long)]
         quick: bool,
     },
+    /// Renders the manifests of deploy/k8s with all their components and checks them; `lint` does so, too.
+    Manifests {
+        #[command(flatten)]
+        install: Install,
+    },
     /// Formats the protos, lints them and looks for breaking changes against branch main.
     Proto {
+        #[command(flatten)]
+        install: Install,
+    },
+    /// Packs the programs with checksums and a description of what they are made of (CycloneDX), into target/dist.
+    Dist {
+        #[command(flatten)]
+        install: Install,
+        /// The profile to build with; `dev` to try the packing.
+        #[arg(long, default_value = "release")]
+        profile: String,
+    },
+    /// Writes what is made of something else: references, the dashboard, examples in documents.
+    Docs {
         #[command(flatten)]
         install: Install,
     },
@@ -101,7 +125,10 @@ fn main() -> ExitCode {
             return test::test(&workspace, !install.no_install, &cargo_test);
         }
         Chore::Lint { install, quick } => return lint::lint(&workspace, !install.no_install, quick),
+        Chore::Manifests { install } => return manifests::manifests(&workspace, !install.no_install),
         Chore::Proto { install } => proto::proto(&workspace, !install.no_install),
+        Chore::Dist { install, profile } => dist::dist(&workspace, &profile, !install.no_install),
+        Chore::Docs { install } => docs::docs(&workspace, !install.no_install),
         Chore::Bench { arguments } => bench::bench(&workspace, &arguments),
         Chore::Fuzz { target, seconds } => fuzz::fuzz(&workspace, target.as_deref(), seconds),
         Chore::Postgres { install } => postgres::keep(!install.no_install),

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fs, path::PathBuf, process::ExitCode};
 use anyhow::{Result, bail};
 
 use crate::{
-    faketime, lint,
+    faketime, lint, manifests,
     postgres::{self, TestServer},
     process::{self, Workspace},
     steps::{Outcome, Steps},
@@ -21,6 +21,7 @@ pub(crate) fn test(workspace: &Workspace, may_install: bool, cargo_test: &[Strin
     let mut steps = Steps::default();
     if cargo_test.is_empty() {
         lint::check_texts(workspace, may_install, &mut steps);
+        manifests::check(workspace, may_install, &mut steps);
         lint::check_code(workspace, &mut steps);
     }
     let tools = steps
@@ -112,12 +113,10 @@ fn read_skipped(text: &str) -> BTreeMap<String, usize> {
 /// Names a data set that the project does not hold and can't fetch.
 const DATA_SET_VARIABLE: &str = "EMEND_BANKING77";
 
-/// In CI a skip is a failure, but for grpcurl where there is no Go to build it, and for what needs a data set that is not
-/// there.
+/// In CI a skip is a failure, but for what needs Go where there is none, and for what needs a data set that is not there.
 fn verdict<'a>(skipped: impl Iterator<Item = &'a str>, has_go: bool, in_ci: bool) -> Result<Outcome> {
-    let (excused, skipped): (Vec<&str>, Vec<&str>) = skipped.partition(|line| {
-        !in_ci || (!has_go && line.contains(tools::GRPCURL_VARIABLE)) || line.contains(DATA_SET_VARIABLE)
-    });
+    let (excused, skipped): (Vec<&str>, Vec<&str>) = skipped
+        .partition(|line| !in_ci || (!has_go && tools::needs_go(line)) || line.contains(DATA_SET_VARIABLE));
     if !skipped.is_empty() {
         bail!("CI accepts no skipped test; {}", skipped.join("; "));
     }
@@ -164,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn ci_excuses_grpcurl_only_where_go_is_missing() {
+    fn ci_excuses_what_needs_go_only_where_go_is_missing() {
         assert!(matches!(
             verdict([NO_GRPCURL].into_iter(), false, true),
             Ok(Outcome::NotRun(_))

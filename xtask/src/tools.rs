@@ -1,5 +1,6 @@
-//! Other people's gRPC tools, for the checks that Emend speaks with more than its own client: buf, Python's grpcio,
-//! grpcurl. Kept under target/tools, in the versions named here; an environment variable may name another of each.
+//! Other people's tools, for the checks that Emend speaks with more than its own client (buf, Python's grpcio, grpcurl, Go,
+//! Prometheus), and what renders and checks the manifests. Kept under target/tools, in the versions named here; an environment
+//! variable may name another of each.
 
 use std::{
     env, fs,
@@ -11,6 +12,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::{
     debian,
     process::{self, Workspace},
+    prometheus::{self, PROMETHEUS_VARIABLE, PROMTOOL_VARIABLE},
     steps::Outcome,
 };
 
@@ -20,9 +22,14 @@ const PYTHON_PACKAGES: &[&str] = &[
     "grpcio==1.85.1",
     "grpcio-reflection==1.85.1",
     "grpcio-status==1.85.1",
+    "grpcio-tools==1.85.1",
     "protobuf==7.36.2",
     "googleapis-common-protos==1.76.0",
+    "xxhash==4.1.0",
 ];
+
+const COMPOSE_VERSION: &str = "2.16.2";
+const KUSTOMIZE_VERSION: &str = "5.5.0";
 
 /// What tests find the tools by; unset where there is none.
 pub(crate) const PYTHON_VARIABLE: &str = "EMEND_TEST_PYTHON";
@@ -31,6 +38,12 @@ pub(crate) const BUF_VARIABLE: &str = "EMEND_TEST_BUF";
 /// See [`PYTHON_VARIABLE`].
 pub(crate) const GRPCURL_VARIABLE: &str = "EMEND_TEST_GRPCURL";
 
+/// See [`PYTHON_VARIABLE`].
+pub(crate) const KUSTOMIZE_VARIABLE: &str = "EMEND_TEST_KUSTOMIZE";
+
+/// See [`PYTHON_VARIABLE`]. Go itself, for the example in its language.
+pub(crate) const GO_VARIABLE: &str = "EMEND_TEST_GO";
+
 /// The tools that were found or installed: (variable, program).
 #[derive(Default)]
 pub(crate) struct Tools {
@@ -38,7 +51,7 @@ pub(crate) struct Tools {
 }
 
 impl Tools {
-    /// All of them. Not to find one is an error where installing was allowed; grpcurl alone may be missing, where Go is.
+    /// All of them. Not to find one is an error where installing was allowed; only Go, and what it builds, may be missing.
     pub(crate) fn provide(workspace: &Workspace, may_install: bool) -> Result<(Self, Outcome)> {
         let mut tools = Self::default();
         let mut missing = Vec::new();
@@ -46,11 +59,18 @@ impl Tools {
             (BUF_VARIABLE, buf(workspace, may_install)),
             (PYTHON_VARIABLE, python(workspace, may_install)),
             (GRPCURL_VARIABLE, grpcurl(workspace, may_install)),
+            (KUSTOMIZE_VARIABLE, kustomize(workspace, may_install)),
+            (GO_VARIABLE, go().context("Go is missing")),
+            (PROMTOOL_VARIABLE, prometheus::promtool(workspace, may_install)),
+            (
+                PROMETHEUS_VARIABLE,
+                prometheus::prometheus(workspace, may_install),
+            ),
         ];
         for (variable, program) in found {
             match program {
                 Ok(program) => tools.programs.push((variable, program)),
-                Err(error) if !may_install || (variable == GRPCURL_VARIABLE && go().is_none()) => {
+                Err(error) if !may_install || (needs_go(variable) && go().is_none()) => {
                     missing.push(format!("{error:#}"));
                 }
                 Err(error) => return Err(error),
@@ -65,7 +85,14 @@ impl Tools {
     }
 }
 
-/// Go's command, which builds grpcurl; never installed from here.
+/// Whether what a variable names, or a line about it, is missing where Go is.
+pub(crate) fn needs_go(told: &str) -> bool {
+    [GO_VARIABLE, GRPCURL_VARIABLE, KUSTOMIZE_VARIABLE]
+        .iter()
+        .any(|variable| told.contains(variable))
+}
+
+/// Go's command, which builds grpcurl and kustomize; never installed from here.
 pub(crate) fn go() -> Option<PathBuf> {
     process::find_program("go")
         .or_else(|| Some(PathBuf::from("/usr/local/go/bin/go")).filter(|go| go.is_file()))
@@ -99,19 +126,30 @@ pub(crate) fn buf(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
 
 /// A Python that has grpcio.
 fn python(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
-    let directory = workspace.target("tools/venv");
+    match env::var_os(PYTHON_VARIABLE) {
+        Some(named) => Ok(named.into()),
+        None => venv(workspace, "venv", PYTHON_PACKAGES, may_install)
+            .with_context(|| format!("Python's grpcio is missing; or set {PYTHON_VARIABLE}")),
+    }
+}
+
+/// The Python of an environment of its own under target/tools, with these packages in it.
+pub(crate) fn venv(
+    workspace: &Workspace,
+    name: &str,
+    packages: &[&str],
+    may_install: bool,
+) -> Result<PathBuf> {
+    let directory = workspace.target("tools").join(name);
     let program = directory.join("bin/python");
     // Written when all of it is there: pip may have been interrupted, and versions change.
     let stamp = directory.join("emend-packages");
-    let wanted = PYTHON_PACKAGES.join("\n");
-    if let Some(named) = env::var_os(PYTHON_VARIABLE) {
-        return Ok(named.into());
-    }
+    let wanted = packages.join("\n");
     if program.is_file() && fs::read_to_string(&stamp).is_ok_and(|is| is == wanted) {
         return Ok(program);
     }
     if !may_install {
-        bail!("Python's grpcio is missing: run without --no-install, or set {PYTHON_VARIABLE}");
+        bail!("{} is missing: run without --no-install", packages[0]);
     }
     let make = |python: &str| {
         process::run(
@@ -128,11 +166,68 @@ fn python(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
     process::run(
         workspace
             .command(&program)
-            .args(["-m", "pip", "install", "--quiet"])
-            .args(PYTHON_PACKAGES),
+            .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
+            .args(packages),
     )?;
     fs::write(stamp, wanted)?;
     Ok(program)
+}
+
+/// What renders the manifests: a kubectl whose kustomize knows components, else kustomize itself, which Go builds.
+pub(crate) fn kustomize(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
+    if let Some(named) = env::var_os(KUSTOMIZE_VARIABLE) {
+        return Ok(named.into());
+    }
+    if let Some(kubectl) = process::find_program("kubectl")
+        && knows_components(workspace, &kubectl)
+    {
+        return Ok(kubectl);
+    }
+    let directory = workspace.target(format!("tools/kustomize-{KUSTOMIZE_VERSION}"));
+    let program = directory.join("kustomize");
+    if program.is_file() {
+        return Ok(program);
+    }
+    let go = go().filter(|_| may_install).with_context(|| {
+        format!("kubectl 1.27 or newer is missing, and so is kustomize: install one of them, or set {KUSTOMIZE_VARIABLE}")
+    })?;
+    process::run(
+        workspace
+            .command(go)
+            .arg("install")
+            .arg(format!("sigs.k8s.io/kustomize/kustomize/v5@v{KUSTOMIZE_VERSION}"))
+            .env("GOBIN", &directory),
+    )?;
+    Ok(program)
+}
+
+/// The Compose Specification's own parser, which says whether a file conforms to it.
+pub(crate) fn compose_spec(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
+    let directory = workspace.target(format!("tools/compose-go-{COMPOSE_VERSION}"));
+    // By the name of the directory that its `main` is in.
+    let program = directory.join("cmd");
+    if program.is_file() {
+        return Ok(program);
+    }
+    let go = go()
+        .filter(|_| may_install)
+        .context("what checks compose files is missing, and Go builds it")?;
+    process::run(
+        workspace
+            .command(go)
+            .arg("install")
+            .arg(format!(
+                "github.com/compose-spec/compose-go/v2/cmd@v{COMPOSE_VERSION}"
+            ))
+            .env("GOBIN", &directory),
+    )?;
+    Ok(program)
+}
+
+/// Debian's is of a time before them.
+fn knows_components(workspace: &Workspace, kubectl: &Path) -> bool {
+    let version = process::output(workspace.command(kubectl).args(["version", "--client"]));
+    version.is_ok_and(|told| told.contains("Kustomize Version: v5"))
 }
 
 /// The gRPC client most people know.

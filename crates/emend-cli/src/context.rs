@@ -13,7 +13,10 @@ use emend_proto::{
         subscription_service_client::SubscriptionServiceClient,
     },
 };
-use emend_runtime::{Entropy, SharedClock, SystemClock, telemetry::LogArgs};
+use emend_runtime::{
+    Entropy, SharedClock, SystemClock,
+    telemetry::{LogArgs, Telemetry},
+};
 use tonic::{
     Request,
     transport::{Channel, Endpoint},
@@ -88,13 +91,16 @@ pub struct Context {
     pub entropy: Entropy,
     /// What time it is.
     pub clock: SharedClock,
+    /// What can be seen of this process.
+    pub telemetry: Telemetry,
 }
 
 impl Context {
     /// With the computer's clock and randomness.
-    pub fn new(global: Global) -> Self {
+    pub fn new(global: Global, telemetry: Telemetry) -> Self {
         Self {
             global,
+            telemetry,
             entropy: Entropy::system(),
             clock: SystemClock::shared(),
         }
@@ -112,6 +118,11 @@ impl Context {
     /// The namespace that is meant.
     pub fn namespace(&self) -> String {
         self.global.namespace.clone().unwrap_or_else(|| NAMESPACE.into())
+    }
+
+    /// What is said where a list is empty: of which namespace it is, because another one may be meant.
+    pub fn none_of(&self, what: &str) -> String {
+        format!("No {what} in the namespace {:?}.", self.namespace())
     }
 
     /// feedback-svc's address.

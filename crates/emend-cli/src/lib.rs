@@ -1,8 +1,7 @@
 //! The `emend` command: runs the pair, submits and reviews corrections, watches the stream, imports and exports, plays
 //! the demo and the replay.
 //!
-//! [`main`] is what the binary calls. [`execute`] runs one parsed command line against any writer, which is how tests call
-//! it. Each command is a module of [`commands`]; what they share is [`context`] (where the services are), [`output`] (text
+//! [`main`] is what the binary calls. [`run`] runs one command line against any writer, which is how tests call it. Each command is a module of [`commands`]; what they share is [`context`] (where the services are), [`output`] (text
 //! or JSON lines), [`view`] (messages as JSON), [`words`] (the names of enums on command lines), [`failure`] (exit codes).
 //! [`pair`] runs both services in this process; [`transfer`] is the file formats of import and export; [`demo`] and
 //! [`replay`] are the two shows.
@@ -21,10 +20,17 @@ pub mod transfer;
 pub mod view;
 pub mod words;
 
-use std::{ffi::OsString, io, io::Write, process::ExitCode};
+use std::{
+    ffi::OsString,
+    io::{self, IsTerminal as _, Write},
+    process::ExitCode,
+};
 
 use clap::Parser;
-use emend_runtime::telemetry;
+use emend_runtime::{
+    config::{self, Program},
+    telemetry::{self, Telemetry},
+};
 
 use crate::{
     commands::Command,
@@ -63,25 +69,47 @@ Exit codes:
 
 /// Runs this process's command line.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse_from(std::env::args_os()) {
-        Ok(cli) => cli,
-        Err(told) => return tell(&told),
+    let (cli, notes) = match config::begin::<Cli>(std::env::args_os()) {
+        Ok(begun) => begun,
+        Err(told) => return told.tell(),
     };
     let level = if matches!(cli.command, Command::Up(_)) {
         "info"
     } else {
         "warn"
     };
-    if let Err(error) = telemetry::init(&cli.global.log, level) {
-        Failure::usage(error.to_string()).report(cli.global.json);
-        return Exit::Usage.into();
-    }
-    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime.block_on(execute(cli, &mut io::stdout())),
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
         Err(error) => {
             Failure::from(error).report(cli.global.json);
-            Exit::Failed.into()
+            return Exit::Failed.into();
         }
+    };
+    // What exports traces needs the runtime.
+    let _within = runtime.enter();
+    let telemetry = match telemetry(&cli, level) {
+        Ok(telemetry) => telemetry,
+        Err(error) => {
+            error.report(cli.global.json);
+            return Exit::Usage.into();
+        }
+    };
+    notes.log();
+    let mut stdout = io::stdout();
+    let read_by_people = stdout.is_terminal();
+    let output = Output::new(&mut stdout, cli.global.json);
+    let output = if read_by_people { output } else { output.whole() };
+    runtime.block_on(execute(cli, telemetry, output))
+}
+
+/// What can be seen of this process. Commands that end at once are of no interest in traces.
+fn telemetry(cli: &Cli, level: &str) -> failure::Result<Telemetry> {
+    let usage = |error: &dyn std::error::Error| Failure::usage(error.to_string());
+    let telemetry = telemetry::init(&cli.global.log, level).map_err(|error| usage(&error))?;
+    if matches!(cli.command, Command::Up(_) | Command::Watch(_)) {
+        telemetry.export_traces("emend").map_err(|error| usage(&error))
+    } else {
+        Ok(telemetry)
     }
 }
 
@@ -91,35 +119,40 @@ where
     I: IntoIterator,
     I::Item: Into<OsString> + Clone,
 {
-    match Cli::try_parse_from(args) {
-        Ok(cli) => execute(cli, stdout).await,
-        Err(told) => tell(&told),
+    match config::begin::<Cli>(args) {
+        Ok((cli, _)) => {
+            let output = Output::new(stdout, cli.global.json).whole();
+            execute(cli, Telemetry::default(), output).await
+        }
+        Err(told) => told.tell(),
     }
 }
 
-/// Runs a parsed command line; results go to `stdout`, failures to standard error.
-pub async fn execute(cli: Cli, stdout: &mut (dyn Write + Send)) -> ExitCode {
+impl Program for Cli {
+    const WITHIN: Option<&'static str> = Some("up");
+
+    fn check(&self) -> Vec<String> {
+        let Command::Up(args) = &self.command else {
+            return Vec::new();
+        };
+        let log = telemetry::check(&self.global.log)
+            .err()
+            .map(|error| error.to_string());
+        log.into_iter().chain(args.check(&self.global)).collect()
+    }
+}
+
+/// Runs a parsed command line; results go to `output`, failures to standard error.
+pub async fn execute(cli: Cli, telemetry: Telemetry, mut output: Output<'_>) -> ExitCode {
     let Cli { global, command } = cli;
     let json = global.json;
-    let context = Context::new(global);
-    let mut output = Output::new(stdout, json);
+    let context = Context::new(global, telemetry);
     match command.run(&context, &mut output).await {
         Ok(code) => code,
         Err(failure) => {
             failure.report(json);
             failure.exit().into()
         }
-    }
-}
-
-/// Help and version go to standard output and are no failure; what is wrong with a command line is.
-fn tell(told: &clap::Error) -> ExitCode {
-    // Nobody is left to be told where that fails.
-    let _ = told.print();
-    if told.use_stderr() {
-        Exit::Usage.into()
-    } else {
-        Exit::Ok.into()
     }
 }
 

@@ -8,19 +8,36 @@ use serde_json::Value;
 
 use crate::failure::Result;
 
-/// The widest line of a table.
-pub const WIDTH: usize = 100;
+/// The widest line of a table that people read.
+const WIDTH: usize = 100;
 
 /// Where results go, and in which form.
 pub struct Output<'a> {
     to: &'a mut (dyn Write + Send),
     json: bool,
+    width: usize,
 }
 
 impl<'a> Output<'a> {
     /// Writes to `to`: JSON lines, or text.
     pub fn new(to: &'a mut (dyn Write + Send), json: bool) -> Self {
-        Self { to, json }
+        Self {
+            to,
+            json,
+            width: WIDTH,
+        }
+    }
+
+    /// Shortens nothing: what goes on to a program or a file is searched there, not read at a glance.
+    #[must_use]
+    pub fn whole(mut self) -> Self {
+        self.width = usize::MAX;
+        self
+    }
+
+    /// The widest line of a table.
+    pub fn width(&self) -> usize {
+        self.width
     }
 
     /// Whether JSON was asked for.
@@ -52,7 +69,7 @@ impl<'a> Output<'a> {
         } else if items.is_empty() {
             self.line(nothing)
         } else {
-            self.line(&table(items).render(WIDTH))
+            self.line(&table(items).render(self.width))
         }
     }
 
@@ -238,6 +255,24 @@ mod tests {
         let text = table().render(40);
         assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
         assert!(text.contains("0192d3c5-7a0e") && text.contains('…'));
+    }
+
+    #[test]
+    fn what_goes_on_to_a_program_is_not_shortened() {
+        let print = |whole: bool| {
+            let mut written = Vec::new();
+            let output = Output::new(&mut written, false);
+            let mut output = if whole { output.whole() } else { output };
+            let prose = "a phrase of many words ".repeat(9);
+            let table =
+                |_: &[String]| Table::new([("PHRASE", Column::Prose)]).of(&[()], |()| [prose.clone()]);
+            output
+                .results(std::slice::from_ref(&prose), |_| Value::Null, table, "")
+                .unwrap();
+            String::from_utf8(written).unwrap()
+        };
+        assert!(print(true).contains(&"a phrase of many words ".repeat(9).trim_end().to_owned()));
+        assert!(print(false).contains('…'));
     }
 
     #[test]

@@ -8,8 +8,10 @@ use anyhow::Context as _;
 use emend_runtime::{
     Lifecycle,
     database::DatabaseUrl,
-    listen::{self, Exposure},
+    health::Readiness,
+    listen::{self, Exposure, reachable},
     sqlite::DataDir,
+    telemetry::Metrics,
 };
 use tempfile::TempDir;
 
@@ -76,6 +78,7 @@ impl Databases {
 pub struct Pair {
     feedback: feedback_svc::Handle,
     learning: learning_svc::Handle,
+    metrics: Metrics,
     // Last: the databases' place is given back once nothing uses it.
     _databases: Databases,
 }
@@ -95,8 +98,11 @@ impl Pair {
                 .map_err(|error| Failure::usage(error.to_string()))
         };
         let (feedback_listener, learning_listener) = (bind(addresses.0).await?, bind(addresses.1).await?);
+        let metrics = Metrics::new();
+        let mut config = learning_svc::Config::new(databases.learning.clone());
+        config.metrics = metrics.clone();
         let learning = learning_svc::start(
-            learning_svc::Config::new(databases.learning.clone()),
+            config,
             learning_listener,
             learning_svc::Environment {
                 lifecycle: lifecycle.clone(),
@@ -108,8 +114,10 @@ impl Pair {
         .context("learning-svc can't start")?;
         let peer = reachable(learning.address()).to_string();
         let peer = peer.parse().context("learning-svc's address")?;
+        let mut config = feedback_svc::Config::new(databases.feedback.clone(), peer);
+        config.metrics = metrics.clone();
         let feedback = feedback_svc::start(
-            feedback_svc::Config::new(databases.feedback.clone(), peer),
+            config,
             feedback_listener,
             feedback_svc::Environment {
                 lifecycle: lifecycle.clone(),
@@ -135,6 +143,7 @@ impl Pair {
         Ok(Self {
             feedback,
             learning,
+            metrics,
             _databases: databases,
         })
     }
@@ -162,6 +171,19 @@ impl Pair {
         self.learning.address()
     }
 
+    /// What both count and measure.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// What the readiness of both hangs on.
+    pub fn readiness(&self) -> Vec<Readiness> {
+        vec![
+            self.feedback.readiness().clone(),
+            self.learning.readiness().clone(),
+        ]
+    }
+
     /// The same context, but with this pair as the services.
     pub fn context(&self, context: &Context) -> Context {
         context.at(reachable(self.feedback()), reachable(self.learning()))
@@ -172,17 +194,6 @@ impl Pair {
         self.feedback.shutdown(GRACE).await;
         self.learning.shutdown(GRACE).await;
     }
-}
-
-/// An address to connect to, for one to listen on: whoever listens everywhere is also on loopback.
-fn reachable(mut listening: SocketAddr) -> SocketAddr {
-    if listening.ip().is_unspecified() {
-        listening.set_ip(match listening {
-            SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
-            SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
-        });
-    }
-    listening
 }
 
 #[cfg(test)]
@@ -215,13 +226,5 @@ mod tests {
     fn sqlite_files_live_in_a_data_directory() {
         let refused = Databases::open(Path::new("."), Some(DatabaseUrl::sqlite("x.db"))).unwrap_err();
         assert_eq!(refused.exit(), crate::failure::Exit::Usage);
-    }
-
-    #[test]
-    fn who_listens_everywhere_is_reached_on_loopback() {
-        let reached = |address: &str| reachable(address.parse().unwrap()).to_string();
-        assert_eq!(reached("0.0.0.0:7402"), "127.0.0.1:7402");
-        assert_eq!(reached("[::]:7402"), "[::1]:7402");
-        assert_eq!(reached("10.0.0.7:7402"), "10.0.0.7:7402");
     }
 }

@@ -2,8 +2,6 @@
 //!
 //! It must know nothing of any command.
 
-use std::time::Duration;
-
 use clap::ValueEnum;
 use emend_proto::{
     common::v1::{self as common, ResourceKind, RiskLevel, Scope},
@@ -260,26 +258,7 @@ pub fn outcome_name(number: i32) -> String {
     )
 }
 
-/// Parses a time span: a number and one of ms, s, m, h, d, for example `1500ms`, `30s`, `90d`.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let millis: u64 = match unit {
-        "ms" => 1,
-        "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        _ => return Err("expected a number and a unit: ms, s, m, h or d, for example 30s".into()),
-    };
-    let number: u64 = number
-        .parse()
-        .map_err(|_| format!("{number:?} is not a whole number"))?;
-    number
-        .checked_mul(millis)
-        .map(Duration::from_millis)
-        .ok_or_else(|| "is too long".into())
-}
+pub use emend_runtime::config::units::duration;
 
 /// Parses `KEY=VALUE`.
 pub fn key_value(text: &str) -> Result<(String, String), String> {
@@ -292,24 +271,6 @@ pub fn key_value(text: &str) -> Result<(String, String), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn spans_of_time_have_a_unit() {
-        assert_eq!(duration("1500ms"), Ok(Duration::from_millis(1_500)));
-        assert_eq!(duration("2d"), Ok(Duration::from_hours(48)));
-        for bad in [
-            "",
-            "5",
-            "s",
-            "1.5h",
-            "-1s",
-            "5y",
-            "99999999999999999999d",
-            "18446744073709551615d",
-        ] {
-            assert!(duration(bad).is_err(), "{bad}");
-        }
-    }
 
     #[test]
     fn context_is_keys_and_values() {

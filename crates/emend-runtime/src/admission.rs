@@ -1,47 +1,95 @@
 //! How many calls a server takes on at once. One more is refused at once, with the time after which to try again: so what
-//! waits inside, for whatever it waits, is bounded, and so is the memory that it takes.
+//! waits inside, for whatever it waits, is bounded, and so is the memory that it takes. No one client gets all of it
+//! ([`room`](crate::room)).
 //!
-//! A call counts until its response has been handed to the connection, so also while a client does not read it. A call that
-//! answers with a long-lived stream counts until the stream has begun; those bound themselves. Health checks and reflection
-//! are always answered. It must know nothing of what the calls do.
+//! A call counts until its response has been handed to the connection, so also while a client does not read it; but not
+//! for longer than [`Patience::response`] without reading any. A call that answers with a long-lived stream counts until the
+//! stream has begun; those bound themselves. Health checks are always answered; who watches health, or asks for reflection,
+//! is counted apart from calls, for as long as he does. It must know nothing of what the calls do.
 
 use std::{
     convert::Infallible,
     future::Future,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
-use http::{Request, Response};
+use http::{Extensions, Request, Response};
 use http_body::{Body as HttpBody, Frame, SizeHint};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tonic::{Status, body::Body};
+use tonic::{Status, body::Body, transport::server::TcpConnectInfo};
 use tower::{Layer, Service};
 
-use crate::error::Error;
+use crate::{
+    caller::Caller,
+    error::Error,
+    room::{Holder, Place, Room},
+    serve::SEND_BUFFER,
+    unread::Reading,
+};
 
-/// The paths of what every server answers: health checks and reflection.
-const ALWAYS: &str = "/grpc.";
+/// Always answered.
+const HEALTH_CHECK: &str = "/grpc.health.v1.Health/Check";
+/// The paths of what every server has beside its services: health checks and reflection.
+const BESIDE: &str = "/grpc.";
+/// How many may watch health or ask for reflection at once.
+pub(crate) const MAX_WATCHES: usize = 4_096;
 /// After which time it may be worth trying again.
 const RETRY_AFTER: Duration = Duration::from_millis(250);
+/// In pieces of at most so many bytes is a response handed to the connection: so the call is not over while a client that
+/// does not read has more than two of them to read.
+const PIECE: usize = SEND_BUFFER;
+
+/// How long a server waits for a client in the middle of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Patience {
+    /// For the whole of a request, from its headers on. Calls whose request is a stream bound its silence themselves.
+    pub request: Duration,
+    /// For the client to read some more of a response, unless that is a long-lived stream.
+    pub response: Duration,
+}
+
+impl Default for Patience {
+    /// A message of 4 MiB has to come at 140 KB a second, and 64 KiB of a response have to be read within a minute.
+    fn default() -> Self {
+        Self {
+            request: Duration::from_secs(30),
+            response: Duration::from_mins(1),
+        }
+    }
+}
 
 /// Bounds the calls that are under way. Clones, and the services they make, share the bound.
 #[derive(Debug, Clone)]
 pub struct AdmissionLayer {
-    room: Arc<Semaphore>,
+    calls: Room,
+    watches: Room,
     streams: Arc<[&'static str]>,
+    patience: Duration,
 }
 
 impl AdmissionLayer {
-    /// At most so many calls; `streams` are the paths of those that answer with a long-lived stream.
-    pub fn new(calls: usize, streams: &[&'static str]) -> Self {
+    /// At most so many calls; `streams` are the paths of those that answer with a long-lived stream. Others are given up
+    /// when their client reads nothing of the response for [`Patience::response`].
+    pub fn new(calls: usize, streams: &[&'static str], patience: Patience) -> Self {
         Self {
-            room: Arc::new(Semaphore::new(calls.clamp(1, Semaphore::MAX_PERMITS))),
+            calls: Room::of(calls),
+            watches: Room::of(MAX_WATCHES),
             streams: streams.into(),
+            patience: patience.response,
         }
     }
+}
+
+type Data = <Body as HttpBody>::Data;
+
+/// Who calls, as far as the layers before this one found out.
+fn holder(extensions: &Extensions) -> Holder {
+    let address = extensions
+        .get::<TcpConnectInfo>()
+        .and_then(|info| info.remote_addr);
+    Holder::of(extensions.get::<Caller>(), address.map(|address| address.ip()))
 }
 
 impl<S> Layer<S> for AdmissionLayer {
@@ -77,54 +125,98 @@ where
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let path = request.uri().path();
-        if path.starts_with(ALWAYS) {
-            return Box::pin(self.inner.call(request));
-        }
-        let is_stream = self.bound.streams.contains(&path);
-        let Ok(place) = Arc::clone(&self.bound.room).try_acquire_owned() else {
-            let refusal = Error::ResourceExhausted {
-                reason: "TOO_MANY_REQUESTS",
-                message: "more requests are under way than this replica takes on at once".to_owned(),
-                retry_after: Some(RETRY_AFTER),
-            };
-            return Box::pin(async move { Ok(Status::from(refusal).into_http()) });
+        let (room, lasts) = match path {
+            HEALTH_CHECK => (None, false),
+            path if path.starts_with(BESIDE) => (Some(&self.bound.watches), true),
+            path => (Some(&self.bound.calls), self.bound.streams.contains(&path)),
         };
+        let is_watch = lasts && path.starts_with(BESIDE);
+        let place = match room.map(|room| room.enter(holder(request.extensions()))) {
+            None => None,
+            Some(Some(place)) => Some(place),
+            Some(None) => return Box::pin(async { Ok(Status::from(too_many()).into_http()) }),
+        };
+        let patience = self.bound.patience;
         let response = self.inner.call(request);
         Box::pin(async move {
             let response = response.await?;
-            Ok(if is_stream {
-                drop(place);
-                response
-            } else {
-                response.map(|inner| Body::new(Counted { inner, _place: place }))
-            })
+            // A stream bounds itself.
+            let place = place.filter(|_| is_watch || !lasts);
+            let reading = if lasts { None } else { Reading::begins(patience) };
+            if place.is_none() && reading.is_none() {
+                return Ok(response);
+            }
+            Ok(response.map(|inner| {
+                Body::new(Counted {
+                    inner,
+                    rest: Data::new(),
+                    reading,
+                    _place: place,
+                })
+            }))
         })
+    }
+}
+
+fn too_many() -> Error {
+    Error::ResourceExhausted {
+        reason: "TOO_MANY_REQUESTS",
+        message: "more requests are under way than this replica takes on at once, of all or of one client"
+            .to_owned(),
+        retry_after: Some(RETRY_AFTER),
     }
 }
 
 /// A response that keeps its place until it is sent or given up.
 struct Counted {
     inner: Body,
-    _place: OwnedSemaphorePermit,
+    /// Of the last data, what is not handed over yet.
+    rest: Data,
+    reading: Option<Reading>,
+    _place: Option<Place>,
 }
 
 impl HttpBody for Counted {
-    type Data = <Body as HttpBody>::Data;
+    type Data = Data;
     type Error = Status;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Self::Data>, Status>>> {
-        Pin::new(&mut self.inner).poll_frame(cx)
+    ) -> Poll<Option<Result<Frame<Data>, Status>>> {
+        // Whoever asks for more has handed over what there was.
+        if let Some(reading) = &self.reading {
+            reading.gets_on();
+        }
+        if self.rest.is_empty() {
+            let next = Pin::new(&mut self.inner).poll_frame(cx);
+            if let (Poll::Pending, Some(reading)) = (&next, &self.reading) {
+                reading.has_nothing_to_read();
+            }
+            match ready!(next).transpose()? {
+                None => return Poll::Ready(None),
+                Some(frame) => match frame.into_data() {
+                    Ok(data) => self.rest = data,
+                    Err(frame) => return Poll::Ready(Some(Ok(frame))),
+                },
+            }
+        }
+        let piece = self.rest.len().min(PIECE);
+        Poll::Ready(Some(Ok(Frame::data(self.rest.split_to(piece)))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
+        self.rest.is_empty() && self.inner.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
+        let (rest, inner) = (self.rest.len() as u64, self.inner.size_hint());
+        let mut hint = SizeHint::new();
+        hint.set_lower(rest + inner.lower());
+        if let Some(upper) = inner.upper() {
+            hint.set_upper(rest + upper);
+        }
+        hint
     }
 }
 
@@ -164,7 +256,7 @@ mod tests {
         > + Clone,
     > {
         let answering = service_fn(|_: Request<Body>| async { Ok(Response::new(Body::new(Unread))) });
-        AdmissionLayer::new(1, &[STREAM]).layer(answering)
+        AdmissionLayer::new(1, &[STREAM], Patience::default()).layer(answering)
     }
 
     async fn call<S>(server: &S, path: &str) -> Result<Response<Body>, Explained>
@@ -211,11 +303,98 @@ mod tests {
     async fn a_caller_that_goes_away_gives_its_place_back() {
         let hanging =
             service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, Infallible>>());
-        let server = AdmissionLayer::new(1, &[]).layer(hanging);
+        let server = AdmissionLayer::new(1, &[], Patience::default()).layer(hanging);
         let mut gone = Box::pin(call(&server, "/emend.Test/Call"));
         assert!((&mut gone).now_or_never().is_none());
         assert!(call(&server, "/emend.Test/Call").await.is_err());
         drop(gone);
         assert!(call(&server, "/emend.Test/Call").now_or_never().is_none());
+    }
+
+    /// A response whose data is all there at once.
+    struct Whole(Option<Data>);
+
+    impl HttpBody for Whole {
+        type Data = Data;
+        type Error = Status;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Data>, Status>>> {
+            Poll::Ready(self.0.take().map(|data| Ok(Frame::data(data))))
+        }
+
+        fn is_end_stream(&self) -> bool {
+            self.0.is_none()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_response_is_handed_over_in_pieces_and_keeps_its_place_until_the_last() {
+        let bytes: Vec<u8> = (0..=3 * PIECE).map(|n| n.to_le_bytes()[0]).collect();
+        let sent = Data::from(bytes);
+        let answer = sent.clone();
+        let answering = service_fn(move |_: Request<Body>| {
+            let answer = answer.clone();
+            async { Ok(Response::new(Body::new(Whole(Some(answer))))) }
+        });
+        let server = AdmissionLayer::new(1, &[], Patience::default()).layer(answering);
+        let mut response = call(&server, "/emend.Test/Call").await.unwrap().into_body();
+        let mut came = Vec::new();
+        let mut pieces = Vec::new();
+        while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut response).poll_frame(cx)).await {
+            assert!(
+                call(&server, "/emend.Test/Call").await.is_err(),
+                "it has its place"
+            );
+            let data = frame.unwrap().into_data().unwrap();
+            pieces.push(data.len());
+            came.extend_from_slice(&data);
+        }
+        assert_eq!(pieces, [PIECE, PIECE, PIECE, 1]);
+        assert!(sent == came && response.is_end_stream());
+        drop(response);
+        assert!(call(&server, "/emend.Test/Call").await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn one_client_leaves_places_to_others() {
+        let unread = service_fn(|_: Request<Body>| async { Ok(Response::new(Body::new(Unread))) });
+        let server = AdmissionLayer::new(64, &[], Patience::default()).layer(unread);
+        let call_of = async |caller: &str| {
+            let request = Request::builder()
+                .uri("/emend.Test/Call")
+                .extension(Caller::parse(caller).unwrap())
+                .body(Body::empty())
+                .unwrap();
+            let response = server.clone().oneshot(request).await.unwrap();
+            Status::from_header_map(response.headers()).map_or(Ok(response), Err)
+        };
+        let mut held = Vec::new();
+        while let Ok(response) = call_of("hog").await {
+            held.push(response);
+        }
+        assert_eq!(held.len(), 48);
+        assert!(call_of("another").await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn who_watches_is_counted_apart_and_bounded() {
+        let server = server();
+        let watch = async || call(&server, "/grpc.health.v1.Health/Watch").await;
+        let mut watching = Vec::new();
+        let refused = loop {
+            match watch().await {
+                Ok(response) => watching.push(response),
+                Err(refused) => break refused,
+            }
+        };
+        assert_eq!(refused.reason.as_deref(), Some("TOO_MANY_REQUESTS"));
+        assert!(watching.len() <= MAX_WATCHES, "{}", watching.len());
+        assert!(call(&server, HEALTH_CHECK).await.is_ok());
+        assert!(call(&server, "/emend.Test/Call").await.is_ok());
+        watching.pop();
+        assert!(watch().await.is_ok());
     }
 }

@@ -1,18 +1,18 @@
-//! A request's body that does not keep a stopping service waiting: a client that begins a call and never sends the rest of
-//! it would hold the call, its connection and all that waits for the call, until the hard deadline.
+//! A request's body that keeps nobody waiting for ever: a client that begins a call and never sends the rest of it would hold
+//! the call and its place without end, and of a stopping service also its connection, until the hard deadline.
 //!
 //! It must know nothing of what is sent.
 
 use std::{
     error::Error as StdError,
-    future::Future,
+    future::{Future, pending},
     pin::Pin,
     task::{Context, Poll, ready},
     time::Duration,
 };
 
 use http_body::{Body, Frame, SizeHint};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
@@ -21,21 +21,50 @@ use crate::error::Error;
 /// How long a client may say nothing in the middle of a request while the service stops.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Ends with UNAVAILABLE once the service stops and nothing has come for [`PATIENCE`].
+/// Ends with UNAVAILABLE once the service stops and nothing has come for [`PATIENCE`], and with ABORTED if it is not whole
+/// in time.
 pub(crate) struct Awaited<B> {
     body: B,
     soft: CancellationToken,
-    /// While it waits for more: most requests are whole when they are looked at first.
-    waiting: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// The time that all of it has; none where a request is a stream.
+    time: Option<Duration>,
+    /// When that is over, once it had to be waited for: most requests are whole when they are looked at first.
+    due: Option<Instant>,
+    /// While it waits for more.
+    waiting: Option<Pin<Box<dyn Future<Output = Error> + Send>>>,
 }
 
 impl<B> Awaited<B> {
-    pub(crate) fn new(body: B, soft: CancellationToken) -> Self {
+    /// A body that has to be whole within `time`, if any is given.
+    pub(crate) fn new(body: B, soft: CancellationToken, time: Option<Duration>) -> Self {
         Self {
             body,
             soft,
+            time,
+            due: None,
             waiting: None,
         }
+    }
+}
+
+/// Why nothing more is waited for, when it is no longer.
+async fn given_up(soft: CancellationToken, due: Option<Instant>) -> Error {
+    let stopping = async {
+        soft.cancelled().await;
+        sleep(PATIENCE).await;
+    };
+    let late = async {
+        match due {
+            Some(due) => sleep_until(due).await,
+            None => pending().await,
+        }
+    };
+    tokio::select! {
+        () = stopping => Error::unavailable("STOPPING", "the service is stopping and the request is not whole"),
+        () = late => Error::Aborted {
+            reason: "REQUEST_STALLED",
+            message: "the request did not come in time and was not begun: send it again".to_owned(),
+        },
     }
 }
 
@@ -51,21 +80,23 @@ where
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        let Self { body, soft, waiting } = &mut *self;
+        let Self {
+            body,
+            soft,
+            time,
+            due,
+            waiting,
+        } = &mut *self;
         if let Poll::Ready(next) = Pin::new(body).poll_frame(cx) {
             *waiting = None;
             return Poll::Ready(next.map(|frame| frame.map_err(Into::into)));
         }
-        let waiting = waiting.get_or_insert_with(|| {
-            let soft = soft.clone();
-            Box::pin(async move {
-                soft.cancelled().await;
-                sleep(PATIENCE).await;
-            })
-        });
-        ready!(waiting.as_mut().poll(cx));
-        let stopping = Error::unavailable("STOPPING", "the service is stopping and the request is not whole");
-        Poll::Ready(Some(Err(Status::from(stopping).into())))
+        if due.is_none() {
+            *due = time.map(|time| Instant::now() + time);
+        }
+        let waiting = waiting.get_or_insert_with(|| Box::pin(given_up(soft.clone(), *due)));
+        let error = ready!(waiting.as_mut().poll(cx));
+        Poll::Ready(Some(Err(Status::from(error).into())))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -114,7 +145,7 @@ mod tests {
     async fn a_request_that_is_never_whole_ends_soon_after_the_service_stops() {
         let (_sender, sent) = mpsc::unbounded_channel();
         let soft = CancellationToken::new();
-        let mut body = Awaited::new(Sent(sent), soft.clone());
+        let mut body = Awaited::new(Sent(sent), soft.clone(), None);
         let stopping = async {
             sleep(Duration::from_hours(1)).await;
             soft.cancel();
@@ -130,7 +161,7 @@ mod tests {
         let (sender, sent) = mpsc::unbounded_channel();
         let soft = CancellationToken::new();
         soft.cancel();
-        let mut body = Awaited::new(Sent(sent), soft);
+        let mut body = Awaited::new(Sent(sent), soft, None);
         tokio::spawn(async move {
             for _ in 0..5 {
                 sleep(PATIENCE.mul_f64(0.9)).await;
@@ -141,5 +172,38 @@ mod tests {
             assert_eq!(next(&mut body).await, Some(Ok(4)));
         }
         assert_eq!(next(&mut body).await, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_trickles_in_is_given_up_when_its_time_is_over() {
+        let time = Duration::from_secs(30);
+        let (sender, sent) = mpsc::unbounded_channel();
+        let mut body = Awaited::new(Sent(sent), CancellationToken::new(), Some(time));
+        let started = Instant::now();
+        tokio::spawn(async move {
+            while sender.send(b"a").is_ok() {
+                sleep(Duration::from_secs(7)).await;
+            }
+        });
+        let mut came = Vec::new();
+        let ended = loop {
+            match next(&mut body).await.expect("it never ends by itself") {
+                Ok(bytes) => came.push(bytes),
+                Err(code) => break code,
+            }
+        };
+        assert_eq!((came.len(), ended), (5, Code::Aborted));
+        assert_eq!(started.elapsed(), time);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_is_a_stream_may_be_silent() {
+        let (sender, sent) = mpsc::unbounded_channel();
+        let mut body = Awaited::new(Sent(sent), CancellationToken::new(), None);
+        tokio::spawn(async move {
+            sleep(Duration::from_hours(1)).await;
+            sender.send(b"more").unwrap();
+        });
+        assert_eq!(next(&mut body).await, Some(Ok(4)));
     }
 }

@@ -18,7 +18,7 @@ use std::{
 
 use futures::{FutureExt as _, future::BoxFuture, task::AtomicWaker};
 
-use crate::lifecycle::Lifecycle;
+use crate::{lifecycle::Lifecycle, unread::given_up_if_unread};
 
 /// How often the parts may wake each other before other tasks get their turn.
 const ROUNDS: usize = 8;
@@ -185,6 +185,7 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     fn execute(&self, stream: F) {
+        let stream = given_up_if_unread(stream);
         let seat = self.seat.upgrade();
         let free = seat.as_deref().and_then(|seat| match seat.try_lock() {
             Ok(seat) => Some(seat),

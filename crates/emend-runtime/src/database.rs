@@ -8,7 +8,21 @@ use std::{
     str::FromStr,
 };
 
-use sqlx::postgres::PgConnectOptions;
+use sqlx::{migrate::Migrator, postgres::PgConnectOptions};
+
+/// The same migrations, to be applied to a database that a newer release may have migrated further. In a rolling upgrade the
+/// first new replica migrates while old ones serve, and any of those may be started again before its turn, or after a
+/// rollback. Migrations leave the release before them working (see CONTRIBUTING.md), so that it is right to serve.
+pub(crate) fn also_of_newer(migrations: &Migrator) -> Migrator {
+    Migrator {
+        migrations: migrations.migrations.clone(),
+        ignore_missing: true,
+        locking: migrations.locking,
+        no_tx: migrations.no_tx,
+        table_name: migrations.table_name.clone(),
+        create_schemas: migrations.create_schemas.clone(),
+    }
+}
 
 /// Where a service keeps what it knows. `Display` and `Debug` leave the password out.
 #[derive(Clone)]

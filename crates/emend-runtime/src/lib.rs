@@ -1,21 +1,24 @@
 //! What Emend's processes share, and nothing of what they are for.
 //!
 //! Always there, also in search nodes: [`clock`] and [`entropy`] (time and randomness, injected; the only place where the
-//! ambient ones enter), [`backoff`], [`lifecycle`] (how everything ends within a bounded time).
+//! ambient ones enter), [`backoff`], [`lifecycle`] (how everything ends within a bounded time), [`traceparent`] and [`span`]
+//! (distributed traces, with the feature `traces`; else spans are nothing).
 //!
 //! With the feature `status`: [`error`] (the one taxonomy of errors and the one place that makes a gRPC status of them),
 //! [`status`] (reading one on the client's side), [`request_id`].
 //!
 //! With `server`: [`serve`] (a server as a function of its listener and its lifecycle), its layers [`caller`],
-//! [`trace_context`], [`admission`] and [`deadline`], [`health`], [`listen`] and [`telemetry`].
+//! [`trace_context`], [`admission`] and [`deadline`], [`health`], [`listen`] and [`telemetry`]; [`config`] (settings from flags,
+//! environment and file), [`serve_args`], [`probe`].
 //!
 //! With `database`: [`database`] (which one), [`sqlite`], [`postgres`], [`store`] (what can go wrong with them, and what
 //! is worth repeating), [`audit`] (looking at what is stored). With `testing`: [`testing`], a fresh PostgreSQL database
-//! for each test. With `simulation`: `simulation`, what in-memory stores do to whoever calls them.
+//! for each test. With `simulation`: `simulation`, what in-memory stores do to whoever calls them. With both
+//! `server` and `database`: [`storage`] (which database a process uses).
 //!
 //! With `fail-points`, in builds for tests: [`fail_point`] can end the process between two steps.
 //!
-//! A service's `main` is: parse arguments, [`telemetry::init`], [`listen::bind`], open the database, start the service in
+//! A service's `main` is: [`config::begin`], [`telemetry::init`], [`listen::bind`], open the database, start the service in
 //! a [`lifecycle::Lifecycle`], [`lifecycle::run_until_signal`].
 
 pub mod backoff;
@@ -23,6 +26,8 @@ pub mod clock;
 pub mod entropy;
 pub mod fail_point;
 pub mod lifecycle;
+pub mod span;
+pub mod traceparent;
 
 #[cfg(feature = "status")]
 pub mod error;
@@ -38,6 +43,8 @@ mod awaited;
 #[cfg(feature = "server")]
 pub mod caller;
 #[cfg(feature = "server")]
+pub mod config;
+#[cfg(feature = "server")]
 mod connection;
 #[cfg(feature = "server")]
 pub mod deadline;
@@ -48,11 +55,19 @@ pub mod health;
 #[cfg(feature = "server")]
 pub mod listen;
 #[cfg(feature = "server")]
+pub mod probe;
+#[cfg(feature = "server")]
+mod room;
+#[cfg(feature = "server")]
 pub mod serve;
+#[cfg(feature = "server")]
+pub mod serve_args;
 #[cfg(feature = "server")]
 pub mod telemetry;
 #[cfg(feature = "server")]
 pub mod trace_context;
+#[cfg(feature = "server")]
+mod unread;
 
 #[cfg(feature = "database")]
 pub mod audit;
@@ -62,6 +77,8 @@ pub mod database;
 pub mod postgres;
 #[cfg(feature = "database")]
 pub mod sqlite;
+#[cfg(all(feature = "database", feature = "server"))]
+pub mod storage;
 #[cfg(feature = "database")]
 pub mod store;
 

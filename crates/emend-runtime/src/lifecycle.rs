@@ -31,7 +31,7 @@ use tokio_util::{
 };
 
 /// How long tasks get to be dropped once the hard token is cancelled.
-const HARD_STOP: Duration = Duration::from_secs(2);
+const HARD_STOP: Duration = Duration::from_secs(1);
 
 /// A scope that owns tasks and ends them. Clones are the same scope.
 #[derive(Debug, Clone)]

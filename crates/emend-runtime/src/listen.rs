@@ -3,7 +3,10 @@
 //! Authentication is off. Whoever can connect can read and write everything, so an address beyond loopback is refused
 //! unless a flag allows it in as many words. It must know nothing of what is served.
 
-use std::{io, net::SocketAddr};
+use std::{
+    io,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+};
 
 use tokio::net::{TcpListener, lookup_host};
 
@@ -21,7 +24,7 @@ pub struct Exposure {
 /// Where a service of its own listens.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct ListenArgs {
-    /// Address to listen on, HOST:PORT; port 0 takes a free one [default: loopback, the service's own port]
+    /// Address to listen on; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT")]
     pub listen: Option<String>,
     /// Whether strangers may connect.
@@ -30,10 +33,29 @@ pub struct ListenArgs {
 }
 
 impl ListenArgs {
+    /// What is wrong with these arguments, as far as that is known without listening or asking for names.
+    pub fn check(&self) -> Option<String> {
+        let address: SocketAddr = self.listen.as_deref()?.parse().ok()?;
+        exposed(&[address], self.exposure)
+            .err()
+            .map(|error| error.to_string())
+    }
+
     /// Listens where the arguments say, else at `default`.
     pub async fn bind(&self, default: &str) -> Result<TcpListener, ListenError> {
         bind(self.listen.as_deref().unwrap_or(default), self.exposure).await
     }
+}
+
+/// An address to connect to, for one to listen on: whoever listens everywhere is also on loopback.
+pub fn reachable(mut listening: SocketAddr) -> SocketAddr {
+    if listening.ip().is_unspecified() {
+        listening.set_ip(match listening {
+            SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    listening
 }
 
 /// Why it does not listen.
@@ -78,18 +100,24 @@ pub async fn bind(address: &str, exposure: Exposure) -> Result<TcpListener, List
             source,
         })?
         .collect();
-    let beyond = resolved
-        .iter()
-        .find(|address| !address.ip().to_canonical().is_loopback());
-    if let (Some(beyond), false) = (beyond, exposure.allow_unauthenticated) {
-        return Err(ListenError::Exposed { address: *beyond });
-    }
+    exposed(&resolved, exposure)?;
     TcpListener::bind(&*resolved)
         .await
         .map_err(|source| ListenError::Bind {
             address: address.to_owned(),
             source,
         })
+}
+
+/// An error where strangers could connect to one of the addresses, and may not.
+fn exposed(addresses: &[SocketAddr], exposure: Exposure) -> Result<(), ListenError> {
+    let beyond = addresses
+        .iter()
+        .find(|address| !address.ip().to_canonical().is_loopback());
+    match beyond {
+        Some(beyond) if !exposure.allow_unauthenticated => Err(ListenError::Exposed { address: *beyond }),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -143,6 +171,14 @@ mod tests {
         let program = Program::parse_from(["service"]);
         assert!(program.listen.bind("127.0.0.1:0").await.is_ok());
         assert!(program.listen.bind("0.0.0.0:0").await.is_err());
+    }
+
+    #[test]
+    fn who_listens_everywhere_is_reached_on_loopback() {
+        let reached = |address: &str| reachable(address.parse().unwrap()).to_string();
+        assert_eq!(reached("0.0.0.0:7402"), "127.0.0.1:7402");
+        assert_eq!(reached("[::]:7402"), "[::1]:7402");
+        assert_eq!(reached("10.0.0.7:7402"), "10.0.0.7:7402");
     }
 
     #[tokio::test]

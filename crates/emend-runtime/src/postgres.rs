@@ -14,7 +14,7 @@ use tokio::{sync::watch, time::sleep};
 use crate::{
     audit::{APPLIED, OpenError, same_schema},
     backoff::{Backoff, BackoffConfig},
-    database::PostgresUrl,
+    database::{PostgresUrl, also_of_newer},
     entropy::Entropy,
     lifecycle::Lifecycle,
     store::StoreError,
@@ -64,7 +64,8 @@ pub async fn open_postgres(config: &PostgresConfig, migrations: &Migrator) -> Re
         .acquire_timeout(ACQUIRE_TIMEOUT)
         .after_connect(move |connection, _| Box::pin(async move { prepare(connection, schema).await }))
         .connect_with(options)
-        .await?;
+        .await
+        .map_err(StoreError::connecting)?;
     Ok(pool)
 }
 
@@ -120,7 +121,7 @@ async fn migrate(
     schema: &'static str,
     migrations: &Migrator,
 ) -> Result<(), StoreError> {
-    let mut connection = options.connect().await?;
+    let mut connection = options.connect().await.map_err(StoreError::connecting)?;
     let mut creating = connection.begin().await?;
     // IF NOT EXISTS alone is no protection: two at once would both find it missing, and one fail on the catalogue.
     sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended('emend schema ' || $1, 0))")
@@ -139,7 +140,7 @@ async fn migrate(
         .execute(&mut connection)
         .await?;
     // sqlx holds an advisory lock of the database while it looks and migrates.
-    migrations
+    also_of_newer(migrations)
         .run_direct(None, &mut connection, false)
         .await
         .map_err(sqlx::Error::from)?;
@@ -308,6 +309,30 @@ mod tests {
             .await
             .unwrap();
         assert_eq!(notes, 4, "each schema has its own");
+        pool.close().await;
+        database.close().await;
+    }
+
+    #[tokio::test]
+    async fn a_database_that_a_newer_release_migrated_is_served_too() {
+        let Some(database) = TestPostgres::create().await else {
+            return;
+        };
+        let config = config(database.url(), "emend_feedback");
+        let mut newer = migrations();
+        newer.migrations.to_mut().push(Migration::new(
+            2,
+            "author".into(),
+            MigrationType::Simple,
+            sqlx::SqlStr::from_static("ALTER TABLE note ADD COLUMN author TEXT"),
+            false,
+        ));
+        open_postgres(&config, &newer).await.unwrap().close().await;
+        let pool = open_postgres(&config, &migrations()).await.unwrap();
+        sqlx::query("INSERT INTO note (text) VALUES ('x')")
+            .execute(&pool)
+            .await
+            .unwrap();
         pool.close().await;
         database.close().await;
     }

@@ -16,6 +16,7 @@ use std::{
     io,
     net::SocketAddr,
     pin::{Pin, pin},
+    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -30,14 +31,14 @@ use hyper_util::{
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpListener, TcpStream},
-    time::{Sleep, sleep},
+    time::{Instant, Sleep, sleep},
 };
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::{body::Body, server::NamedService, service::Routes, transport::server::TcpConnectInfo};
 use tower::{Layer as _, Service, ServiceExt as _};
 
 use crate::{
-    admission::{Admission, AdmissionLayer},
+    admission::{Admission, AdmissionLayer, Patience},
     awaited::Awaited,
     caller::{Anonymous, AnonymousLayer},
     connection::{Part, Parts, Streams},
@@ -45,6 +46,7 @@ use crate::{
     entropy::Entropy,
     health::{self, Readiness},
     lifecycle::Lifecycle,
+    telemetry::metrics::RpcMetrics,
     trace_context::{TraceLayer, Traced},
 };
 
@@ -61,6 +63,8 @@ const MAX_STREAMS: u32 = 1_024;
 pub const MAX_CALLS: usize = 16_384;
 /// How many bytes may wait for one stream before the next message is asked for.
 pub const SEND_BUFFER: usize = 64 * 1024;
+/// The paths of reflection, whose requests are streams.
+const REFLECTION: &str = "/grpc.reflection.";
 /// How long to wait when the system has no more file descriptors, or the like.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -90,9 +94,12 @@ pub struct Server {
     routes: Routes,
     names: Vec<&'static str>,
     streams: Vec<&'static str>,
+    client_streams: Vec<&'static str>,
     max_calls: usize,
+    patience: Patience,
     keep_alive: KeepAlive,
     readiness: Readiness,
+    metrics: RpcMetrics,
     entropy: Entropy,
 }
 
@@ -103,9 +110,12 @@ impl Server {
             routes: Routes::default(),
             names: Vec::new(),
             streams: Vec::new(),
+            client_streams: Vec::new(),
             max_calls: MAX_CALLS,
+            patience: Patience::default(),
             keep_alive: KeepAlive::default(),
             readiness,
+            metrics: RpcMetrics::default(),
             entropy,
         }
     }
@@ -135,10 +145,31 @@ impl Server {
         self
     }
 
+    /// Says of which RPCs, by path, the request is a stream: those bound themselves how long its sender may be silent.
+    #[must_use]
+    pub fn client_streams(mut self, paths: &[&'static str]) -> Self {
+        self.client_streams.extend_from_slice(paths);
+        self
+    }
+
+    /// How long a client is waited for in the middle of a call.
+    #[must_use]
+    pub fn patience(mut self, patience: Patience) -> Self {
+        self.patience = patience;
+        self
+    }
+
     /// How many RPCs may be under way at once; default [`MAX_CALLS`]. One more is refused with `RESOURCE_EXHAUSTED`.
     #[must_use]
     pub fn max_calls(mut self, calls: usize) -> Self {
         self.max_calls = calls;
+        self
+    }
+
+    /// Where its calls are counted; default: nowhere that anybody sees.
+    #[must_use]
+    pub fn metrics(mut self, metrics: &RpcMetrics) -> Self {
+        self.metrics = metrics.clone();
         self
     }
 
@@ -157,11 +188,17 @@ impl Server {
             .routes
             .add_service(health::server(self.readiness.clone(), lifecycle.soft().clone()));
         let routes = with_reflection(routes, &self.names)?.prepare();
-        let admitted = AdmissionLayer::new(self.max_calls, &self.streams).layer(DeadlineLayer.layer(routes));
-        let stack = AnonymousLayer.layer(TraceLayer::new(self.entropy).layer(admitted));
+        let admission = AdmissionLayer::new(self.max_calls, &self.streams, self.patience);
+        let admitted = admission.layer(DeadlineLayer.layer(routes));
+        let stack = AnonymousLayer
+            .layer(TraceLayer::new(self.entropy, self.metrics.calls(&self.names)).layer(admitted));
+        let requests = Requests {
+            time: self.patience.request,
+            streams: self.client_streams.into(),
+        };
         lifecycle.spawn(
             "accept connections",
-            accept(listener, stack, self.keep_alive, lifecycle.clone()),
+            accept(listener, stack, self.keep_alive, requests, lifecycle.clone()),
         );
         Ok(address)
     }
@@ -178,6 +215,8 @@ fn with_reflection(routes: Routes, names: &[&'static str]) -> io::Result<Routes>
         own.with_service_name("grpc.health.v1.Health")
             .register_encoded_file_descriptor_set(emend_proto::DESCRIPTOR_SET)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+            // What the details of errors are made of: so that a client can show them in clear.
+            .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
     };
     Ok(routes
         .add_service(
@@ -194,7 +233,29 @@ fn with_reflection(routes: Routes, names: &[&'static str]) -> io::Result<Routes>
         ))
 }
 
-async fn accept(listener: TcpListener, stack: Stack, keep_alive: KeepAlive, lifecycle: Lifecycle) {
+/// How long the messages of requests are waited for.
+#[derive(Debug, Clone)]
+struct Requests {
+    time: Duration,
+    /// Those that are streams.
+    streams: Arc<[&'static str]>,
+}
+
+impl Requests {
+    /// The time that all of a request to `path` has; none for one that is a stream.
+    fn time(&self, path: &str) -> Option<Duration> {
+        let is_stream = path.starts_with(REFLECTION) || self.streams.contains(&path);
+        (!is_stream).then_some(self.time)
+    }
+}
+
+async fn accept(
+    listener: TcpListener,
+    stack: Stack,
+    keep_alive: KeepAlive,
+    requests: Requests,
+    lifecycle: Lifecycle,
+) {
     loop {
         let accepted = tokio::select! {
             biased;
@@ -211,6 +272,7 @@ async fn accept(listener: TcpListener, stack: Stack, keep_alive: KeepAlive, life
                     peer,
                     stack.clone(),
                     keep_alive,
+                    requests.clone(),
                     lifecycle.clone(),
                 ));
             }
@@ -247,6 +309,7 @@ async fn connection(
     peer: SocketAddr,
     stack: Stack,
     keep_alive: KeepAlive,
+    requests: Requests,
     lifecycle: Lifecycle,
 ) {
     let info = TcpConnectInfo {
@@ -256,7 +319,8 @@ async fn connection(
     let soft = lifecycle.soft().clone();
     let service = stack.map_request(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(info.clone());
-        request.map(|body| Body::new(Awaited::new(body, soft.clone())))
+        let time = requests.time(request.uri().path());
+        request.map(|body| Body::new(Awaited::new(body, soft.clone(), time)))
     });
     let io = TokioIo::new(Prefaced::new(stream, lifecycle.soft()));
     let parts = Parts::new();
@@ -334,8 +398,9 @@ impl Prefaced {
         }
     }
 
-    /// Ready when the client has not answered in time. Asked whenever there is nothing to read; the connection is woken to
-    /// say farewell, so that nobody has to wait here for the token.
+    /// Ready when the client has not answered in time. Asked whenever there is nothing to read, or no room to write: a client
+    /// that reads nothing is not read from either. The connection is woken to say farewell, so that nobody has to wait here
+    /// for the token.
     fn poll_unanswered(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if matches!(self.farewell, Farewell::NotYet) && self.soft.is_cancelled() {
             self.farewell = Farewell::Said(Box::pin(sleep(ANSWER)));
@@ -345,6 +410,26 @@ impl Prefaced {
             Farewell::NotYet | Farewell::Answered => Poll::Pending,
         }
     }
+
+    /// What a write came to. Who takes something has its time for the answer from then on: that comes after what was sent
+    /// before.
+    fn written(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if written.is_pending() {
+            ready!(self.poll_unanswered(cx));
+            return Poll::Ready(Err(unanswered()));
+        }
+        if let Farewell::Said(time) = &mut self.farewell {
+            time.as_mut().reset(Instant::now() + ANSWER);
+        }
+        written
+    }
+}
+
+fn unanswered() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::TimedOut,
+        "the client does not answer that the connection ends",
+    )
 }
 
 impl AsyncRead for Prefaced {
@@ -375,10 +460,7 @@ impl AsyncRead for Prefaced {
         }
         let Some(handshake) = pending else {
             ready!(self.poll_unanswered(cx));
-            return Poll::Ready(Err(io::Error::new(
-                io::ErrorKind::TimedOut,
-                "the client does not answer that the connection ends",
-            )));
+            return Poll::Ready(Err(unanswered()));
         };
         if handshake.soft.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
@@ -393,7 +475,8 @@ impl AsyncRead for Prefaced {
 
 impl AsyncWrite for Prefaced {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.written(cx, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -409,7 +492,8 @@ impl AsyncWrite for Prefaced {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        self.written(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {

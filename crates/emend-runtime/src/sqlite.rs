@@ -17,6 +17,7 @@ use sqlx::{
 
 use crate::{
     audit::{APPLIED, OpenError, same_schema},
+    database::also_of_newer,
     store::StoreError,
 };
 
@@ -68,7 +69,7 @@ pub async fn open_sqlite(
     };
     let write = pool(1).connect_with(options.clone()).await?;
     let mut connection = write.acquire().await?;
-    migrations
+    also_of_newer(migrations)
         .run_direct(None, &mut *connection, false)
         .await
         .map_err(sqlx::Error::from)?;
@@ -316,6 +317,18 @@ mod tests {
         pools.close().await;
         let path = directory.path().join("new/notes.db");
         assert!(open_sqlite(&path, 1, &migrations()).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_database_that_a_newer_release_migrated_is_served_too() {
+        let (directory, pools) = open().await;
+        pools.close().await;
+        let path = directory.path().join("new/notes.db");
+        let pools = open_sqlite(&path, 1, &Migrator::DEFAULT).await.unwrap();
+        sqlx::query("INSERT INTO note (text) VALUES ('x')")
+            .execute(&pools.write)
+            .await
+            .unwrap();
     }
 
     #[tokio::test]

@@ -2,9 +2,14 @@
 //!
 //! It must know nothing of any schema. sqlx's errors end here; above the stores only [`StoreError`] is seen.
 
-use std::{fmt, future::Future, time::Duration};
+use std::{
+    fmt,
+    future::Future,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
-use sqlx::{error::DatabaseError, postgres::PgDatabaseError, sqlite::SqliteError};
+use sqlx::{Pool, error::DatabaseError, postgres::PgDatabaseError, sqlite::SqliteError};
 
 use crate::{
     backoff::{BackoffConfig, delay_for_attempt},
@@ -34,7 +39,7 @@ pub enum StoreError {
     Full(#[source] sqlx::Error),
     /// A stored row is not valid.
     #[error(transparent)]
-    Corrupt(#[from] CorruptRow),
+    Corrupt(CorruptRow),
     /// Everything else, which is a defect.
     #[error("unexpected database error: {0}")]
     Sqlx(#[source] sqlx::Error),
@@ -85,15 +90,123 @@ impl fmt::Display for CorruptRow {
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
         match fate(&error) {
-            Fate::Conflict => Self::Conflict(error),
-            Fate::Unavailable => Self::Unavailable(error),
-            Fate::Full => Self::Full(error),
-            Fate::Defect => Self::Sqlx(error),
+            Fate::Conflict => {
+                Reason::Conflict.count();
+                Self::Conflict(error)
+            }
+            Fate::Unavailable => {
+                Reason::Unavailable.count();
+                Self::Unavailable(error)
+            }
+            Fate::Full => {
+                Reason::Full.count();
+                Self::Full(error)
+            }
+            Fate::Defect => {
+                // Which of two was first is often left to a unique index; that one was second is no error of the database's.
+                if !is_unique_violation(&error) {
+                    Reason::Unexpected.count();
+                }
+                Self::Sqlx(error)
+            }
         }
     }
 }
 
+impl From<CorruptRow> for StoreError {
+    fn from(row: CorruptRow) -> Self {
+        Reason::Corrupt.count();
+        Self::Corrupt(row)
+    }
+}
+
+/// Why a statement or a row was no good, for who counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// [`StoreError::Conflict`]: begun anew.
+    Conflict,
+    /// [`StoreError::Unavailable`].
+    Unavailable,
+    /// [`StoreError::Full`].
+    Full,
+    /// [`StoreError::Corrupt`].
+    Corrupt,
+    /// [`StoreError::Sqlx`], unless a unique index refused a row.
+    Unexpected,
+}
+
+/// What this process has seen of each reason since it started.
+static SEEN: [AtomicU64; Reason::ALL.len()] = [const { AtomicU64::new(0) }; Reason::ALL.len()];
+
+impl Reason {
+    /// All reasons.
+    pub const ALL: [Self; 5] = [
+        Self::Conflict,
+        Self::Unavailable,
+        Self::Full,
+        Self::Corrupt,
+        Self::Unexpected,
+    ];
+
+    /// Its name in metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Conflict => "conflict",
+            Self::Unavailable => "unavailable",
+            Self::Full => "full",
+            Self::Corrupt => "corrupt",
+            Self::Unexpected => "unexpected",
+        }
+    }
+
+    /// How often it was seen in this process since it started: errors end here for all of its stores.
+    pub fn seen(self) -> u64 {
+        SEEN[self as usize].load(Ordering::Relaxed)
+    }
+
+    fn count(self) {
+        SEEN[self as usize].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The connections to a database, as they are at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Connections {
+    /// In use.
+    pub used: usize,
+    /// Open and not in use.
+    pub idle: usize,
+    /// How many there may be.
+    pub max: usize,
+}
+
+impl Connections {
+    /// Of all of some pools.
+    pub fn of<Db: sqlx::Database>(pools: &[&Pool<Db>]) -> Self {
+        let mut sum = Self::default();
+        for pool in pools {
+            let (open, idle) = (pool.size() as usize, pool.num_idle());
+            sum.used += open.saturating_sub(idle);
+            sum.idle += idle.min(open);
+            sum.max += pool.options().get_max_connections() as usize;
+        }
+        sum
+    }
+}
+
 impl StoreError {
+    /// Why there is no connection to the database, or no transaction on one. What breaks sqlx's protocol here is a server
+    /// that went away while the connection was made; anywhere else it is a defect, which no repetition mends.
+    pub fn connecting(error: sqlx::Error) -> Self {
+        match error {
+            sqlx::Error::Protocol(_) => {
+                Reason::Unavailable.count();
+                Self::Unavailable(error)
+            }
+            error => error.into(),
+        }
+    }
+
     /// Whether a unique index refused the row.
     pub fn is_unique_violation(&self) -> bool {
         matches!(self, Self::Sqlx(error) if is_unique_violation(error))
@@ -118,10 +231,8 @@ fn fate(error: &sqlx::Error) -> Fate {
                 Fate::Defect
             }
         }
-        // A protocol error is what a connection's end in the middle of its set-up looks like.
         sqlx::Error::Io(_)
         | sqlx::Error::Tls(_)
-        | sqlx::Error::Protocol(_)
         | sqlx::Error::PoolTimedOut
         | sqlx::Error::PoolClosed
         | sqlx::Error::WorkerCrashed
@@ -265,7 +376,26 @@ mod tests {
     #[test]
     fn a_connection_that_breaks_while_it_is_made_is_a_database_that_is_away() {
         let broken = sqlx::Error::Protocol("unexpected response from SSLRequest: 0x00".into());
-        assert!(matches!(StoreError::from(broken), StoreError::Unavailable(_)));
+        assert!(matches!(
+            StoreError::connecting(broken),
+            StoreError::Unavailable(_)
+        ));
+        let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        let refused = StoreError::connecting(sqlx::Error::Io(refused));
+        assert!(matches!(refused, StoreError::Unavailable(_)));
+    }
+
+    #[tokio::test]
+    async fn a_statement_that_sqlx_can_never_send_is_a_defect() {
+        use sqlx::Connection as _;
+
+        let mut connection = sqlx::SqliteConnection::connect("sqlite::memory:").await.unwrap();
+        let unsent = sqlx::query("SELECT :by_name")
+            .execute(&mut connection)
+            .await
+            .unwrap_err();
+        assert!(matches!(unsent, sqlx::Error::Protocol(_)), "{unsent:?}");
+        assert!(matches!(StoreError::from(unsent), StoreError::Sqlx(_)));
     }
 
     #[tokio::test(start_paused = true)]
@@ -304,6 +434,16 @@ mod tests {
         .await;
         assert!(matches!(result, Err(StoreError::Unavailable(_))));
         assert_eq!(runs.into_inner(), 1);
+    }
+
+    #[test]
+    fn errors_are_counted_by_their_reasons() {
+        let seen = |reason: Reason| reason.seen();
+        let (corrupt, away) = (seen(Reason::Corrupt), seen(Reason::Unavailable));
+        let _ = StoreError::from(CorruptRow::new("resource", "kind", 17, "no kind 99"));
+        let _ = StoreError::from(sqlx::Error::PoolTimedOut);
+        // Others in this process may have seen some meanwhile.
+        assert!(seen(Reason::Corrupt) > corrupt && seen(Reason::Unavailable) > away);
     }
 
     #[test]

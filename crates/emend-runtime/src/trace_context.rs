@@ -1,25 +1,23 @@
-//! The edge of every RPC: its request id, the W3C trace context it came with, a span around it, one log line when it ends.
+//! The edge of every RPC: its request id, the W3C trace context it came with, a span around it; when it ends, one log line and
+//! its place in the metrics.
 //!
 //! The span names method, request id, caller, address and trace; never a body. A handler's panic ends its own RPC with
 //! INTERNAL and nothing else. It must know nothing of what the methods do.
 
 use std::{
     convert::Infallible,
-    fmt,
     future::Future,
     panic::AssertUnwindSafe,
     pin::Pin,
-    sync::Arc,
     task::{Context, Poll},
 };
 
 use futures::FutureExt as _;
 use http::{HeaderMap, HeaderValue, Request, Response};
 use http_body::{Body as HttpBody, Frame, SizeHint};
-use tokio::time::Instant;
 use tonic::{Code, Status, body::Body, transport::server::TcpConnectInfo};
 use tower::{Layer, Service};
-use tracing::{Instrument as _, Span};
+use tracing::Instrument as _;
 
 use crate::{
     caller::Caller,
@@ -27,51 +25,16 @@ use crate::{
     error::Error,
     lifecycle::panic_message,
     request_id::{self, RequestId},
+    span::{self, Span},
     status::code_name,
+    telemetry::metrics::{Call, Calls},
+    traceparent::Traceparent,
 };
 
 const REQUEST_ID: &str = "x-request-id";
 const TRACEPARENT: &str = "traceparent";
-
-/// A valid W3C `traceparent` of version 00: `00-<trace id>-<parent id>-<flags>`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Traceparent(Arc<str>);
-
-impl Traceparent {
-    /// Takes a header's value or a stored one. `None` if it is not valid; later versions are not understood.
-    pub fn parse(text: &str) -> Option<Self> {
-        let mut parts = text.split('-');
-        let (version, trace, parent, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-        let hex = |part: &str, length: usize| {
-            part.len() == length && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-        };
-        let present = |part: &str| part.bytes().any(|byte| byte != b'0');
-        let valid = parts.next().is_none()
-            && version == "00"
-            && hex(trace, 32)
-            && present(trace)
-            && hex(parent, 16)
-            && present(parent)
-            && hex(flags, 2);
-        valid.then(|| Self(text.into()))
-    }
-
-    /// As it travels.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// The id of the whole trace: 32 lower-case hexadecimal digits.
-    pub fn trace_id(&self) -> &str {
-        self.0.get(3..35).unwrap_or_default()
-    }
-}
-
-impl fmt::Display for Traceparent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+/// The paths of what every server answers: health checks and reflection.
+const ALWAYS: &str = "/grpc.";
 
 /// The trace context that `request` came with, if it was valid.
 pub fn traceparent_of<T>(request: &tonic::Request<T>) -> Option<Traceparent> {
@@ -87,12 +50,13 @@ pub fn request_id_of<T>(request: &tonic::Request<T>) -> Option<RequestId> {
 #[derive(Debug, Clone)]
 pub struct TraceLayer {
     entropy: Entropy,
+    calls: Calls,
 }
 
 impl TraceLayer {
-    /// Request ids that clients do not bring are drawn from `entropy`.
-    pub fn new(entropy: Entropy) -> Self {
-        Self { entropy }
+    /// Request ids that clients do not bring are drawn from `entropy`; every RPC counts in `calls`.
+    pub fn new(entropy: Entropy, calls: Calls) -> Self {
+        Self { entropy, calls }
     }
 }
 
@@ -102,7 +66,7 @@ impl<S> Layer<S> for TraceLayer {
     fn layer(&self, inner: S) -> Self::Service {
         Traced {
             inner,
-            entropy: self.entropy.clone(),
+            edge: self.clone(),
         }
     }
 }
@@ -111,7 +75,7 @@ impl<S> Layer<S> for TraceLayer {
 #[derive(Debug, Clone)]
 pub struct Traced<S> {
     inner: S,
-    entropy: Entropy,
+    edge: TraceLayer,
 }
 
 impl<S> Service<Request<Body>> for Traced<S>
@@ -131,8 +95,16 @@ where
         let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
         let id = header(REQUEST_ID)
             .and_then(RequestId::parse)
-            .unwrap_or_else(|| RequestId::generate(&self.entropy));
+            .unwrap_or_else(|| RequestId::generate(&self.edge.entropy));
         let traceparent = header(TRACEPARENT).and_then(Traceparent::parse);
+        let call = self.edge.calls.begin(request.uri().path());
+        // Health checks and reflection are of no interest in a trace.
+        let traced = (span::is_exported() && !request.uri().path().starts_with(ALWAYS)).then(|| {
+            let (service, method) = call.names();
+            Span::of_call(service, method, traceparent.as_ref())
+        });
+        // What is done for this call is done under its own span.
+        let traceparent = traced.as_ref().and_then(Span::traceparent).or(traceparent);
         let peer = request
             .extensions()
             .get::<TcpConnectInfo>()
@@ -145,10 +117,12 @@ where
             caller = request.extensions().get::<Caller>().map(Caller::as_str),
             peer = peer.map(tracing::field::display),
             trace_id = traceparent.as_ref().map(Traceparent::trace_id),
+            span_id = traceparent.as_ref().map(Traceparent::parent_id),
         );
         let ending = Ending {
             span: span.clone(),
-            started: Instant::now(),
+            call,
+            traced,
             id: id.clone(),
             code: None,
         };
@@ -185,10 +159,12 @@ fn seal(mut response: Response<Body>, mut ending: Ending) -> Response<Body> {
     response.map(|inner| Body::new(WatchedBody { inner, ending }))
 }
 
-/// Writes the one line about an RPC when it is dropped: at the end of the answer, or when the caller went away.
+/// Writes the one line about an RPC, and counts it, when it is dropped: at the end of the answer, or when the caller went
+/// away.
 struct Ending {
-    span: Span,
-    started: Instant,
+    span: tracing::Span,
+    call: Call,
+    traced: Option<Span>,
     id: RequestId,
     code: Option<Code>,
 }
@@ -204,7 +180,14 @@ impl Ending {
 impl Drop for Ending {
     fn drop(&mut self) {
         let code = self.code.unwrap_or(Code::Cancelled);
-        let ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let ms = u64::try_from(self.call.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.call.ended(code);
+        if let Some(mut traced) = self.traced.take() {
+            traced.set("rpc.grpc.status_code", i64::from(code as i32));
+            if is_fault(code) {
+                traced.fail(code_name(code));
+            }
+        }
         self.span.in_scope(|| match code {
             Code::Internal | Code::Unknown | Code::DataLoss | Code::Unavailable => {
                 tracing::warn!(grpc_code = code_name(code), duration_ms = ms, "answered");
@@ -212,6 +195,19 @@ impl Drop for Ending {
             _ => tracing::debug!(grpc_code = code_name(code), duration_ms = ms, "answered"),
         });
     }
+}
+
+/// Codes that say that the server failed, as OpenTelemetry's conventions for gRPC have it.
+fn is_fault(code: Code) -> bool {
+    matches!(
+        code,
+        Code::Unknown
+            | Code::DeadlineExceeded
+            | Code::Unimplemented
+            | Code::Internal
+            | Code::Unavailable
+            | Code::DataLoss
+    )
 }
 
 /// An answer's body, watched for the trailers in which gRPC says how it ended.
@@ -257,39 +253,20 @@ mod tests {
     use tower::{ServiceExt as _, service_fn};
 
     use super::*;
-    use crate::status::Explained;
+    use crate::{status::Explained, telemetry::metrics::RpcMetrics};
 
     const VALID: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-
-    #[test]
-    fn only_well_formed_trace_contexts_are_taken() {
-        let parsed = Traceparent::parse(VALID).unwrap();
-        assert_eq!(
-            (parsed.as_str(), parsed.trace_id()),
-            (VALID, "4bf92f3577b34da6a3ce929d0e0e4736")
-        );
-        for bad in [
-            "",
-            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",
-            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-x",
-            "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
-            "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
-            "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
-            "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
-            "00-4bf92f3577b34da6a3ce929d0e0e473-00f067aa0ba902b7-011",
-        ] {
-            assert_eq!(Traceparent::parse(bad), None, "{bad}");
-        }
-    }
 
     async fn answer(
         request: Request<Body>,
         handler: impl Fn(tonic::Request<Body>) -> Status + Clone + Send + 'static,
     ) -> Response<Body> {
-        let service = TraceLayer::new(Entropy::seeded(1)).layer(service_fn(move |request: Request<Body>| {
-            let handler = handler.clone();
-            async move { Ok::<_, Infallible>(handler(tonic::Request::from_http(request)).into_http()) }
-        }));
+        let calls = RpcMetrics::default().calls(&[]);
+        let service =
+            TraceLayer::new(Entropy::seeded(1), calls).layer(service_fn(move |request: Request<Body>| {
+                let handler = handler.clone();
+                async move { Ok::<_, Infallible>(handler(tonic::Request::from_http(request)).into_http()) }
+            }));
         service.oneshot(request).await.unwrap()
     }
 

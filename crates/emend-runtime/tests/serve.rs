@@ -2,16 +2,29 @@
 
 #![expect(clippy::unwrap_used, reason = "a test's helper fails like the test")]
 
-use std::{future::pending, net::SocketAddr, pin::Pin, time::Duration};
+use std::{
+    future::pending,
+    net::SocketAddr,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
-use emend_proto::learning::v1::{
-    ListNodesRequest, ListNodesResponse, ReportStatusRequest, ReportStatusResponse, SubscribeRequest,
-    SubscribeResponse,
-    subscription_service_client::SubscriptionServiceClient,
-    subscription_service_server::{SubscriptionService, SubscriptionServiceServer},
+use emend_proto::{
+    frame::{Frame, FrameCodec},
+    learning::v1::{
+        Drain, ListNodesRequest, ListNodesResponse, NodeInfo, ReportStatusRequest, ReportStatusResponse,
+        SubscribeRequest, SubscribeResponse, subscribe_response,
+        subscription_service_client::SubscriptionServiceClient,
+        subscription_service_server::{SubscriptionService, SubscriptionServiceServer},
+    },
 };
 use emend_runtime::{
     Entropy, Error, Lifecycle,
+    admission::Patience,
     caller::{Caller, caller_of},
     deadline::deadline_of,
     health::{LIVENESS, Readiness},
@@ -21,12 +34,16 @@ use emend_runtime::{
     trace_context::traceparent_of,
 };
 use futures::{Stream, StreamExt as _, stream};
+use prost::Message as _;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
+    sync::watch,
     time::{Instant, timeout},
 };
-use tonic::{Code, Request, Response, Status, transport::Channel};
+use tonic::{
+    Code, Request, Response, Status, client::Grpc, codegen::http::uri::PathAndQuery, transport::Channel,
+};
 use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
@@ -36,8 +53,18 @@ const TRACEPARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-
 /// Longer than anything here takes.
 const SOON: Duration = Duration::from_secs(30);
 
+/// More than a client's window and all that is written ahead.
+const LARGE: usize = 1024 * 1024;
+
 /// A service whose streams never end by themselves, not even when asked to.
-struct Stubborn;
+#[derive(Default)]
+struct Stubborn {
+    /// How often the talkative stream was asked for more.
+    said: Arc<AtomicUsize>,
+}
+
+/// A stream that says more than any socket takes, if it is asked by that node.
+const TALKATIVE: &str = "talkative";
 
 type Updates = Pin<Box<dyn Stream<Item = Result<SubscribeResponse, Status>> + Send>>;
 
@@ -45,7 +72,27 @@ type Updates = Pin<Box<dyn Stream<Item = Result<SubscribeResponse, Status>> + Se
 impl SubscriptionService for Stubborn {
     type SubscribeStream = Updates;
 
-    async fn subscribe(&self, _: Request<SubscribeRequest>) -> Result<Response<Updates>, Status> {
+    async fn subscribe(&self, request: Request<SubscribeRequest>) -> Result<Response<Updates>, Status> {
+        if request
+            .get_ref()
+            .node
+            .as_ref()
+            .is_some_and(|node| node.id == TALKATIVE)
+        {
+            let drain = Drain {
+                reason: "x".repeat(LARGE),
+                ..Drain::default()
+            };
+            let message = SubscribeResponse {
+                message: Some(subscribe_response::Message::Drain(drain)),
+            };
+            let said = Arc::clone(&self.said);
+            let talk = stream::repeat_with(move || {
+                said.fetch_add(1, Ordering::SeqCst);
+                Ok(message.clone())
+            });
+            return Ok(Response::new(Box::pin(talk)));
+        }
         Ok(Response::new(Box::pin(
             stream::iter([Ok(SubscribeResponse::default())]).chain(stream::pending()),
         )))
@@ -65,9 +112,18 @@ impl SubscriptionService for Stubborn {
         Err(Error::internal("the secret detail").into())
     }
 
-    /// Never answers.
-    async fn list_nodes(&self, _: Request<ListNodesRequest>) -> Result<Response<ListNodesResponse>, Status> {
-        pending().await
+    /// Never answers; asked for a page, answers with a large one.
+    async fn list_nodes(
+        &self,
+        request: Request<ListNodesRequest>,
+    ) -> Result<Response<ListNodesResponse>, Status> {
+        if request.get_ref().page_size == 0 {
+            pending::<()>().await;
+        }
+        Ok(Response::new(ListNodesResponse {
+            next_page_token: "x".repeat(LARGE),
+            ..ListNodesResponse::default()
+        }))
     }
 }
 
@@ -75,20 +131,27 @@ struct Running {
     address: SocketAddr,
     lifecycle: Lifecycle,
     readiness: Readiness,
+    said: Arc<AtomicUsize>,
 }
 
 impl Running {
     async fn start() -> Self {
+        Self::with(|server| server).await
+    }
+
+    async fn with(set_up: impl FnOnce(Server) -> Server) -> Self {
         let (lifecycle, readiness) = (Lifecycle::new(), Readiness::new());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = Server::new(readiness.clone(), Entropy::seeded(1))
-            .add_service(SubscriptionServiceServer::new(Stubborn), &["database", "tailer"])
-            .serve(listener, &lifecycle)
-            .unwrap();
+        let stubborn = Stubborn::default();
+        let said = Arc::clone(&stubborn.said);
+        let server = Server::new(readiness.clone(), Entropy::seeded(1))
+            .add_service(SubscriptionServiceServer::new(stubborn), &["database", "tailer"]);
+        let address = set_up(server).serve(listener, &lifecycle).unwrap();
         Self {
             address,
             lifecycle,
             readiness,
+            said,
         }
     }
 
@@ -251,6 +314,154 @@ async fn a_client_that_does_not_answer_the_farewell_is_not_waited_for() {
         .unwrap();
     assert!(timeout(SOON, silent.read_u8()).await.unwrap().is_ok());
     assert_eq!(server.lifecycle.shutdown(SOON).await, Shutdown::Graceful);
+}
+
+/// A client whose windows have no end, and a road to it that is not read from while it is held up.
+async fn held_up(server: &Running) -> (Channel, watch::Sender<bool>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (road, target) = (listener.local_addr().unwrap(), server.address);
+    let (hold, mut paused) = watch::channel(false);
+    tokio::spawn(async move {
+        let (client, _) = listener.accept().await.unwrap();
+        let (mut requests, mut answers) = client.into_split();
+        let (mut said, mut heard) = TcpStream::connect(target).await.unwrap().into_split();
+        tokio::spawn(async move { tokio::io::copy(&mut requests, &mut heard).await });
+        let mut buffer = vec![0; LARGE];
+        loop {
+            paused.wait_for(|paused| !paused).await.unwrap();
+            let count = said.read(&mut buffer).await.unwrap_or(0);
+            if count == 0 || answers.write_all(&buffer[..count]).await.is_err() {
+                return;
+            }
+        }
+    });
+    let channel = Channel::from_shared(format!("http://{road}"))
+        .unwrap()
+        .initial_stream_window_size(i32::MAX.cast_unsigned())
+        .initial_connection_window_size(i32::MAX.cast_unsigned())
+        .connect()
+        .await
+        .unwrap();
+    (channel, hold)
+}
+
+#[tokio::test]
+async fn a_client_that_reads_nothing_is_not_waited_for_either() {
+    let server = Running::start().await;
+    let (channel, hold) = held_up(&server).await;
+    let request = SubscribeRequest {
+        node: Some(NodeInfo {
+            id: TALKATIVE.into(),
+            ..NodeInfo::default()
+        }),
+        ..SubscribeRequest::default()
+    };
+    let mut updates = SubscriptionServiceClient::new(channel)
+        .subscribe(request)
+        .await
+        .unwrap()
+        .into_inner();
+    updates.message().await.unwrap().expect("a message");
+    hold.send_replace(true);
+    // Until no more fits into any socket: then the server writes, and does not read.
+    let full = async {
+        loop {
+            let before = server.said.load(Ordering::SeqCst);
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            if server.said.load(Ordering::SeqCst) == before {
+                return;
+            }
+        }
+    };
+    timeout(SOON, full).await.unwrap();
+    assert_eq!(server.lifecycle.shutdown(SOON).await, Shutdown::Graceful);
+}
+
+fn impatient(server: Server) -> Server {
+    server.max_calls(4).patience(Patience {
+        request: Duration::from_millis(300),
+        response: Duration::from_millis(300),
+    })
+}
+
+#[tokio::test]
+async fn calls_that_are_never_finished_give_their_places_back() {
+    let server = Running::with(impatient).await;
+    let channel = server.channel().await;
+    let stalled: Vec<_> = (0..8)
+        .map(|_| {
+            let mut grpc = Grpc::new(channel.clone());
+            tokio::spawn(async move {
+                grpc.ready().await.unwrap();
+                let path = PathAndQuery::from_static("/emend.learning.v1.SubscriptionService/ListNodes");
+                let codec = FrameCodec::<Frame, Frame>::default();
+                let request = Request::new(stream::pending::<Frame>());
+                let answer = grpc.streaming(request, path, codec).await?;
+                answer.into_inner().message().await.map(drop)
+            })
+        })
+        .collect();
+    let mut codes = Vec::new();
+    for stalled in stalled {
+        codes.push(timeout(SOON, stalled).await.unwrap().unwrap().unwrap_err().code());
+    }
+    codes.sort_by_key(|code| i32::from(*code));
+    let refused = codes.partition_point(|code| *code == Code::ResourceExhausted);
+    // One of the four places is for somebody else.
+    assert!(codes.len() - refused >= 3, "{codes:?}");
+    assert!(
+        codes[refused..].iter().all(|code| *code == Code::Aborted),
+        "{codes:?}"
+    );
+    let page = ListNodesRequest {
+        page_size: 1,
+        ..ListNodesRequest::default()
+    };
+    assert!(
+        SubscriptionServiceClient::new(channel)
+            .list_nodes(page)
+            .await
+            .is_ok()
+    );
+    server.lifecycle.shutdown(SOON).await;
+}
+
+#[tokio::test]
+async fn responses_that_are_never_read_give_their_places_back() {
+    let server = Running::with(impatient).await;
+    let page = ListNodesRequest {
+        page_size: 1,
+        ..ListNodesRequest::default()
+    };
+    let narrow = Channel::from_shared(format!("http://{}", server.address))
+        .unwrap()
+        .initial_stream_window_size(32 * 1024)
+        .connect()
+        .await
+        .unwrap();
+    let mut grpc = Grpc::new(narrow);
+    let mut unread = Vec::new();
+    for _ in 0..3 {
+        grpc.ready().await.unwrap();
+        let path = PathAndQuery::from_static("/emend.learning.v1.SubscriptionService/ListNodes");
+        let codec = FrameCodec::<Frame, Frame>::default();
+        let request = Request::new(stream::iter([Frame(page.encode_to_vec().into())]));
+        unread.push(grpc.streaming(request, path, codec).await.unwrap().into_inner());
+    }
+    // From another connection, but the same address: of the four places one is for somebody else.
+    let mut other = SubscriptionServiceClient::new(server.channel().await);
+    let answered = async {
+        while other.list_nodes(page.clone()).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(SOON, answered).await.unwrap();
+    // They were told so, and what waited for them is gone.
+    for mut unread in unread {
+        let ended = unread.message().await.map(drop).unwrap_err();
+        assert_eq!(ended.code(), Code::Cancelled);
+    }
+    server.lifecycle.shutdown(SOON).await;
 }
 
 #[tokio::test]

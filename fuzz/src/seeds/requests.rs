@@ -388,6 +388,15 @@ pub(super) fn learning() -> Vec<Vec<u8>> {
                     sum_ms: 99,
                 }),
                 problem: "DIGEST_MISMATCH".into(),
+                effect_delays: Some(learning::DelayHistogram {
+                    bounds_ms: vec![100],
+                    counts: vec![1, 0],
+                    sum_ms: 7,
+                }),
+                effect_traces: vec![learning::EffectTrace {
+                    delay_ms: 7,
+                    trace_id: "4bf92f3577b34da6a3ce929d0e0e4736".into(),
+                }],
             },
         ),
         of(

@@ -3,7 +3,7 @@
 use emend_proto::common::v1::ResourceKey;
 use emend_runtime::{
     database::DatabaseUrl, fuzzing::grpc_timeout, request_id::RequestId, status::Explained,
-    trace_context::Traceparent,
+    traceparent::Traceparent,
 };
 use prost::Message as _;
 use tonic::{Code, Status};

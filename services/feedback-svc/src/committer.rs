@@ -21,6 +21,7 @@ use crate::{
     config::CommitConfig,
     domain::{NewEvent, NewFeedback},
     fail_points,
+    metrics::Stored,
     relay::dispatch::{Dispatch, Reserved},
     store::{Inserted, Store},
 };
@@ -62,6 +63,7 @@ pub(crate) struct CommitWorker {
     store: Arc<dyn Store>,
     dispatch: Dispatch,
     config: CommitConfig,
+    counted: Stored,
 }
 
 impl Committer {
@@ -87,6 +89,7 @@ impl Committer {
                 store,
                 dispatch,
                 config,
+                counted: Stored::default(),
             },
         )
     }
@@ -137,6 +140,12 @@ fn stopped() -> Error {
 }
 
 impl CommitWorker {
+    /// Counts there what is stored.
+    pub(crate) fn counting(mut self, counted: Stored) -> Self {
+        self.counted = counted;
+        self
+    }
+
     /// Stores groups until all handles are gone and everything they gave is stored.
     pub(crate) async fn run(mut self) {
         while self.run_once().await {}
@@ -256,6 +265,7 @@ impl CommitWorker {
             .zip(&inserted)
             .filter_map(|(item, inserted)| match inserted {
                 Ok(Inserted::Stored(accepted)) => {
+                    self.counted.count(item.submission.correction.form);
                     let NewEvent { id, message, payload } = &mut item.event;
                     Some((
                         NewEvent {

@@ -6,8 +6,10 @@ use std::{fmt, str::FromStr, time::Duration};
 
 use emend_runtime::{
     BackoffConfig,
+    admission::Patience,
     database::DatabaseUrl,
     serve::{KeepAlive, MAX_CALLS},
+    telemetry::Metrics,
 };
 use tonic::transport::Endpoint;
 
@@ -28,8 +30,12 @@ pub struct Config {
     pub request_id_retention: Duration,
     /// How many calls may be under way at once; one more is refused with `RESOURCE_EXHAUSTED`.
     pub max_calls: usize,
+    /// How long a client is waited for in the middle of a call; then the call is given up.
+    pub patience: Patience,
     /// How it finds out that a client has gone without a word.
     pub keep_alive: KeepAlive,
+    /// Where it counts and measures what it does: the process's own, in which there is one feedback-svc.
+    pub metrics: Metrics,
 }
 
 impl Config {
@@ -43,7 +49,9 @@ impl Config {
             relay: RelayConfig::default(),
             request_id_retention: Duration::from_hours(8 * 24),
             max_calls: MAX_CALLS,
+            patience: Patience::default(),
             keep_alive: KeepAlive::default(),
+            metrics: Metrics::new(),
         }
     }
 }
@@ -89,6 +97,9 @@ pub struct RelayConfig {
     pub batch_bytes: usize,
     /// How many events may wait in memory.
     pub queue_events: usize,
+    /// How long an event may wait in memory before it is looked for in the outbox again when it is sent; shorter than any
+    /// failover of a database takes.
+    pub trusted: Duration,
     /// How long learning-svc may take to answer a batch; well below the lease.
     pub answer_timeout: Duration,
     /// How it finds out that learning-svc has gone without a word.
@@ -108,6 +119,7 @@ impl Default for RelayConfig {
             batch_events: 256,
             batch_bytes: 1024 * 1024,
             queue_events: 4096,
+            trusted: Duration::from_millis(250),
             answer_timeout: Duration::from_secs(10),
             keep_alive: KeepAlive {
                 interval: Duration::from_secs(10),

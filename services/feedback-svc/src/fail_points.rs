@@ -1,4 +1,4 @@
-//! Where tests end this service between two steps of storing a correction and bringing its event to learning-svc.
+//! Where tests end this service between two steps of storing a correction and bringing its event to learning-svc, and of its upkeep.
 
 use emend_runtime::fail_point::FailPoint;
 
@@ -26,9 +26,11 @@ pub(crate) const BATCH_ANSWERED: FailPoint = FailPoint::named("outbox.answered")
 pub(crate) const BATCH_WRITTEN: FailPoint = FailPoint::named("outbox.written");
 /// What was answered is noted; nobody who waits for it was told.
 pub(crate) const BATCH_SETTLED: FailPoint = FailPoint::named("outbox.settled");
+/// A batch of old request ids is forgotten; there may be more. Passed once soon after a start.
+pub const REQUEST_IDS_FORGOTTEN: FailPoint = FailPoint::named("upkeep.request-ids-forgotten");
 
 /// All of them.
-pub const ALL: [FailPoint; 12] = [
+pub const ALL: [FailPoint; 13] = [
     GROUP_TAKEN,
     GROUP_WRITTEN,
     GROUP_COMMITTED,
@@ -41,6 +43,7 @@ pub const ALL: [FailPoint; 12] = [
     BATCH_ANSWERED,
     BATCH_WRITTEN,
     BATCH_SETTLED,
+    REQUEST_IDS_FORGOTTEN,
 ];
 
 /// Those that a service on PostgreSQL never passes.

@@ -9,10 +9,11 @@
 //!                    └── events, in memory ──▶┘
 //! ```
 //!
-//! [`start`] runs one replica; `main` is its command line. Any number of replicas share one PostgreSQL database; a SQLite
+//! [`start`] runs one replica; `main` does so by its command line, [`Arguments`]. Any number of replicas share one PostgreSQL database; a SQLite
 //! file belongs to one process.
 
 mod app;
+pub mod arguments;
 pub mod audit;
 mod committer;
 pub mod config;
@@ -22,6 +23,7 @@ pub mod fail_points;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod grpc;
+mod metrics;
 mod relay;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
@@ -39,20 +41,22 @@ use anyhow::Context as _;
 use emend_proto::feedback::v1::feedback_service_server::{FeedbackServiceServer, SERVICE_NAME};
 use emend_runtime::{
     Entropy, Lifecycle, SharedClock, database::DatabaseUrl, health::Readiness, lifecycle::Shutdown,
-    serve::Server,
+    serve::Server, telemetry::Metrics,
 };
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+pub use arguments::Arguments;
 pub use config::{CommitConfig, Config, LearningAddress, RelayConfig};
 
 use crate::{
     app::UseCases,
     committer::{CommitWorker, Committer},
     grpc::FeedbackEndpoint,
+    metrics::FeedbackMetrics,
     relay::{Delivery, hand_over::HandOver, ingest::IngestClient, worker::Relay},
     store::{LONGEST_WAIT, PostgresStore, SqliteStore, Store, StoreError},
-    upkeep::{DATABASE, Lookout, OrderRaiser, Pruner, RELAY},
+    upkeep::{DATABASE, Lookout, OrderRaiser, Pruner, RELAY, Sampler},
     waiters::Waiters,
 };
 
@@ -119,6 +123,8 @@ pub async fn start(
     let lifecycle = lifecycle.child();
     let store = open(&config, &entropy).await?;
     let readiness = Readiness::new();
+    let metrics = FeedbackMetrics::register(&config.metrics);
+    FeedbackMetrics::watch(&config.metrics, &store);
 
     let delivery = IngestClient::new(
         config.learning.endpoint(),
@@ -141,12 +147,20 @@ pub async fn start(
     let address = Server::new(readiness.clone(), entropy.clone())
         .add_service(FeedbackServiceServer::new(endpoint), &[DATABASE, RELAY])
         .max_calls(config.max_calls)
+        .metrics(config.metrics.rpc())
+        .patience(config.patience)
         .keep_alive(config.keep_alive)
         .serve(listener, &lifecycle)
         .context("can't serve")?;
 
+    let commits = commits.counting(metrics.stored.clone());
     spawn_delivery(commits, &relay, config.relay, &lifecycle);
     let soft = lifecycle.soft();
+    let sampler = Sampler {
+        store: Arc::clone(&store),
+        metrics,
+    };
+    lifecycle.spawn("measure the outbox", sampler.run(soft.clone()));
     let pruner = Pruner {
         store: Arc::clone(&store),
         retention: config.request_id_retention,
@@ -172,6 +186,11 @@ pub async fn start(
         lifecycle,
         store,
     })
+}
+
+/// Describes in `metrics` what this service counts, as [`start`] does, for whoever shows that.
+pub fn describe_metrics(metrics: &Metrics) {
+    FeedbackMetrics::register(metrics);
 }
 
 /// What takes feedback in and brings it to learning-svc, whatever it is stored in and however it gets there.

@@ -1,115 +1,49 @@
-//! The command line of feedback-svc.
+//! feedback-svc as a program.
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{env, process::ExitCode, time::Duration};
 
 use anyhow::Context as _;
-use clap::Parser;
-use emend_runtime::{
-    Entropy, Lifecycle, SystemClock,
-    database::DatabaseUrl,
-    lifecycle::run_until_signal,
-    listen::ListenArgs,
-    sqlite::DataDir,
-    telemetry::{self, LogArgs},
-};
-use feedback_svc::{Config, Environment, LearningAddress, start};
+use emend_proto::feedback::v1::feedback_service_server::SERVICE_NAME;
+use emend_runtime::{Entropy, Lifecycle, SystemClock, config, lifecycle::run_until_signal, probe, telemetry};
+use feedback_svc::{Arguments, Environment, start};
 
 /// Keeps idle connections a little smaller than the system's.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long what is under way may take when the service ends.
-const GRACE: Duration = Duration::from_secs(20);
-
-/// Stores corrections durably and brings each to learning-svc.
-#[derive(Debug, Parser)]
-#[command(
-    name = "feedback-svc",
-    version,
-    after_help = "SIGTERM or ctrl-c ends it in good order, within 22 seconds and with exit code 0; a second one ends it at \
-                  once, with exit code 130."
-)]
-struct Arguments {
-    #[command(flatten)]
-    listen: ListenArgs,
-    /// Where feedback is kept: postgres://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:PATH [default: a SQLite file in the
-    /// data directory]
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "EMEND_FEEDBACK_DATABASE_URL",
-        hide_env_values = true
-    )]
-    database_url: Option<DatabaseUrl>,
-    /// The directory of the SQLite file, which this process alone uses; not used with --database-url
-    #[arg(
-        long,
-        value_name = "DIR",
-        default_value = "emend-data/feedback",
-        env = "EMEND_DATA_DIR"
-    )]
-    data_dir: PathBuf,
-    /// How many connections to PostgreSQL this replica may have
-    #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=1000))]
-    database_connections: u32,
-    /// Where learning-svc is; it need not be there yet
-    #[arg(
-        long,
-        value_name = "HOST:PORT",
-        default_value = "127.0.0.1:7402",
-        env = "EMEND_LEARNING_ADDR"
-    )]
-    learning_addr: LearningAddress,
-    #[command(flatten)]
-    log: LogArgs,
-}
+/// Where it listens unless it is said.
+const ADDRESS: &str = "127.0.0.1:7401";
 
 #[tokio::main]
 async fn main() -> anyhow::Result<ExitCode> {
-    let arguments = Arguments::parse();
-    telemetry::init(&arguments.log, "info")?;
+    let (arguments, notes) = match config::begin::<Arguments>(env::args_os()) {
+        Ok(begun) => begun,
+        Err(told) => return Ok(told.tell()),
+    };
+    if arguments.config.probe {
+        let address = arguments.listen.listen.as_deref().unwrap_or(ADDRESS);
+        return Ok(probe::probe(&[(address, SERVICE_NAME)]).await);
+    }
+    let telemetry = telemetry::init(&arguments.log, "info")?.export_traces("feedback-svc")?;
+    notes.log();
     // Held until the process ends.
-    let (database, _lock) = match arguments.database_url {
-        Some(DatabaseUrl::Sqlite(path)) => {
-            let lock = DataDir::lock_parent(&path)?;
-            (DatabaseUrl::Sqlite(path), Some(lock))
-        }
-        Some(postgres) => (postgres, None),
-        None => {
-            let directory = DataDir::lock(&arguments.data_dir)?;
-            (
-                DatabaseUrl::sqlite(directory.join("feedback.db")),
-                Some(directory),
-            )
-        }
-    };
-    let listener = arguments.listen.bind("127.0.0.1:7401").await?;
+    let (database, _lock) = arguments.database()?;
+    let listener = arguments.listen.bind(ADDRESS).await?;
+    let admin = arguments.telemetry.bind().await?;
     let lifecycle = Lifecycle::new();
-    let config = Config {
-        postgres_connections: arguments.database_connections,
-        ..Config::new(database, arguments.learning_addr)
-    };
     let environment = Environment {
         lifecycle: lifecycle.clone(),
         clock: SystemClock::shared(),
         entropy: Entropy::system(),
     };
+    let config = arguments.configuration(database);
+    let metrics = config.metrics.clone();
     let handle = start(config, listener, environment)
         .await
         .context("feedback-svc can't start")?;
-    let code = run_until_signal(&lifecycle, GRACE).await;
+    telemetry.serve(admin, &metrics, vec![handle.readiness().clone()], &lifecycle);
+    let code = run_until_signal(&lifecycle, arguments.serve.shutdown_grace).await;
     handle.shutdown(Duration::ZERO).await;
+    telemetry.finish().await;
     Ok(code)
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory as _;
-
-    use super::*;
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        Arguments::command().debug_assert();
-    }
 }

@@ -1,15 +1,20 @@
-//! Background work beside the relay: forgetting old request ids, keeping accept orders up with the clock, and seeing
-//! whether the service is ready.
+//! Background work beside the relay: forgetting old request ids, keeping accept orders up with the clock, seeing whether the
+//! service is ready, and measuring the outbox.
 //!
 //! Each step reads what is so and may be taken at any time.
 
 use std::{sync::Arc, time::Duration};
 
-use emend_runtime::{Entropy, health::Readiness, store::StoreError};
+use emend_runtime::{
+    Entropy,
+    health::Readiness,
+    store::StoreError,
+    telemetry::sampler::{INTERVAL, sample_until},
+};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::{relay::worker::Relay, store::Store};
+use crate::{fail_points, metrics::FeedbackMetrics, relay::worker::Relay, store::Store};
 
 /// The database answers.
 pub(crate) const DATABASE: &str = "database";
@@ -42,6 +47,7 @@ impl Pruner {
         let mut pruned = 0;
         loop {
             let batch = self.store.prune_request_ids(self.retention, PRUNE_BATCH).await?;
+            fail_points::REQUEST_IDS_FORGOTTEN.pass();
             pruned += batch;
             if batch < u64::from(PRUNE_BATCH) {
                 return Ok(pruned);
@@ -121,5 +127,28 @@ impl Lookout {
             () = soft.cancelled() => {}
             () = rounds => {}
         }
+    }
+}
+
+/// Shows what has not been delivered.
+#[derive(Debug)]
+pub(crate) struct Sampler {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) metrics: FeedbackMetrics,
+}
+
+impl Sampler {
+    pub(crate) async fn run_once(&self) -> Result<(), StoreError> {
+        self.metrics.sample(&*self.store).await
+    }
+
+    pub(crate) async fn run(self, soft: CancellationToken) {
+        sample_until(soft, INTERVAL, || async {
+            if let Err(error) = self.run_once().await {
+                // Readiness tells that the database is away; what was seen last is still shown.
+                tracing::debug!(%error, "can't measure the outbox");
+            }
+        })
+        .await;
     }
 }

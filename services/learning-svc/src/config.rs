@@ -3,8 +3,10 @@
 //! It must know nothing of command lines.
 
 use emend_runtime::{
+    admission::Patience,
     database::{DatabaseUrl, PostgresUrl},
     serve::{KeepAlive, MAX_CALLS},
+    telemetry::Metrics,
 };
 
 use crate::stream::Settings;
@@ -25,8 +27,12 @@ pub struct Config {
     pub stream: Settings,
     /// How many calls may be under way at once, streams not counted; one more is refused with `RESOURCE_EXHAUSTED`.
     pub max_calls: usize,
+    /// How long a client is waited for in the middle of a call; then the call is given up.
+    pub patience: Patience,
     /// How it finds out that a client has gone without a word.
     pub keep_alive: KeepAlive,
+    /// Where it counts and measures what it does: the process's own, in which there is one learning-svc.
+    pub metrics: Metrics,
 }
 
 impl Config {
@@ -43,7 +49,9 @@ impl Config {
             ingest_workers,
             stream: Settings::default(),
             max_calls: MAX_CALLS,
+            patience: Patience::default(),
             keep_alive: KeepAlive::default(),
+            metrics: Metrics::new(),
         }
     }
 }

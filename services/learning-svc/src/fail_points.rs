@@ -1,4 +1,4 @@
-//! Where tests end this service between two steps of applying events, of deciding, and of following the log.
+//! Where tests end this service between two steps of applying events, of deciding, of following the log, and of its upkeep.
 
 use emend_runtime::fail_point::FailPoint;
 
@@ -32,9 +32,19 @@ pub(crate) const IMPORT_PART_COMMITTED: FailPoint = FailPoint::named("import.par
 pub(crate) const LOG_READ: FailPoint = FailPoint::named("log.read");
 /// A new state is published; subscribers are being woken.
 pub(crate) const LOG_PUBLISHED: FailPoint = FailPoint::named("log.published");
+/// Contests to be evaluated anew are known; none is locked. Passed only after a policy has changed.
+pub const REEVALUATION_BEGUN: FailPoint = FailPoint::named("reevaluation.begun");
+/// A batch is evaluated anew and committed; nobody is told. Passed only after a policy has changed.
+pub const REEVALUATION_COMMITTED: FailPoint = FailPoint::named("reevaluation.committed");
+/// What nodes do was taken from memory; nothing of it is written.
+pub(crate) const NODES_TAKEN: FailPoint = FailPoint::named("nodes.taken");
+/// What nodes do is written, in a transaction that is not committed.
+pub(crate) const NODES_WRITTEN: FailPoint = FailPoint::named("nodes.written");
+/// The horizon of deletions is raised, as far as need be; nodes long gone are not forgotten. Passed once soon after a start.
+pub const HORIZON_RAISED: FailPoint = FailPoint::named("retention.horizon-raised");
 
 /// All of them.
-pub const ALL: [FailPoint; 15] = [
+pub const ALL: [FailPoint; 20] = [
     GROUP_TAKEN,
     GROUP_LOCKED,
     GROUP_DECIDED,
@@ -50,4 +60,12 @@ pub const ALL: [FailPoint; 15] = [
     IMPORT_PART_COMMITTED,
     LOG_READ,
     LOG_PUBLISHED,
+    REEVALUATION_BEGUN,
+    REEVALUATION_COMMITTED,
+    NODES_TAKEN,
+    NODES_WRITTEN,
+    HORIZON_RAISED,
 ];
+
+/// Those that are passed only after a policy has changed.
+pub const AFTER_A_CHANGE_OF_POLICY: [FailPoint; 2] = [REEVALUATION_BEGUN, REEVALUATION_COMMITTED];

@@ -6,16 +6,18 @@
 //! * [`audit`]: whether what is stored agrees with itself.
 //! * [`grpc`]: requests in, one use case, responses out.
 //!
-//! [`start`] runs one replica; `main` is its command line. Any number of replicas share one PostgreSQL database; a SQLite
+//! [`start`] runs one replica; `main` does so by its command line, [`Arguments`]. Any number of replicas share one PostgreSQL database; a SQLite
 //! file belongs to one process.
 
 pub mod app;
+pub mod arguments;
 pub mod audit;
 pub mod config;
 pub mod fail_points;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 pub mod grpc;
+pub mod metrics;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 pub mod store;
@@ -39,6 +41,7 @@ use emend_runtime::{
 };
 use tokio::net::TcpListener;
 
+pub use arguments::Arguments;
 pub use config::Config;
 
 use crate::{
@@ -47,9 +50,10 @@ use crate::{
         candidates::Candidates, ingest::Ingest, policies::Policies, resources::Resources,
         subscriptions::SubscriptionServer,
     },
+    metrics::LearningMetrics,
     store::{Store, postgres::CHANNEL},
-    stream::{Stream, Wake},
-    watch::{DATABASE, REEVALUATION, watch_database},
+    stream::{Settings, Stream, Wake},
+    watch::{DATABASE, REEVALUATION, measure, watch_database},
 };
 
 /// The check that state and log are loaded and being followed.
@@ -60,6 +64,11 @@ const NEEDS: &[&str] = &[DATABASE, LOG, REEVALUATION];
 const STREAMS: [&str; 2] = [
     "/emend.learning.v1.SubscriptionService/Subscribe",
     "/emend.learning.v1.IngestService/Ingest",
+];
+/// Whose requests are streams.
+const CLIENT_STREAMS: [&str; 2] = [
+    "/emend.learning.v1.IngestService/Ingest",
+    "/emend.learning.v1.ResourceService/ImportResources",
 ];
 
 /// What the service does not make itself.
@@ -153,6 +162,7 @@ pub async fn start(
         .await
         .with_context(|| format!("can't open the database {}", config.database))?;
     let readiness = Readiness::new();
+    let metrics = LearningMetrics::register(&config.metrics);
 
     let wake = match &config.database {
         DatabaseUrl::Sqlite(_) => Wake::local(),
@@ -164,19 +174,25 @@ pub async fn start(
     let stream = Stream::start(
         Arc::<dyn Store>::clone(&store),
         wake,
-        config.stream,
+        Settings {
+            metrics: metrics.stream.clone(),
+            ..config.stream
+        },
         Arc::clone(&clock),
         entropy.clone(),
         &lifecycle,
     );
     stream.report_readiness(readiness.clone(), LOG, &lifecycle);
 
-    let app = App::new(
+    metrics.watch(&config.metrics, &stream, &store);
+
+    let mut app = App::new(
         Arc::<dyn Store>::clone(&store),
         Arc::new(stream.clone()),
         clock,
         entropy.clone(),
     );
+    app.promotions = metrics.promotions.clone();
     let queue = IngestQueue::start(&app, config.ingest_workers, &lifecycle);
     let report = readiness.clone();
     lifecycle.spawn(
@@ -189,6 +205,16 @@ pub async fn start(
         watch_database(
             Arc::<dyn Store>::clone(&store),
             readiness.clone(),
+            lifecycle.soft().clone(),
+        ),
+    );
+
+    lifecycle.spawn(
+        "measure what is learned",
+        measure(
+            metrics,
+            Arc::<dyn Store>::clone(&store),
+            stream.settings().clone(),
             lifecycle.soft().clone(),
         ),
     );
@@ -206,7 +232,10 @@ pub async fn start(
         )
         .add_service(PolicyServiceServer::new(Policies::new(app.clone())), NEEDS)
         .streams(&STREAMS)
+        .client_streams(&CLIENT_STREAMS)
         .max_calls(config.max_calls)
+        .metrics(config.metrics.rpc())
+        .patience(config.patience)
         .keep_alive(config.keep_alive)
         .serve(listener, &lifecycle)
         .context("can't serve")?;

@@ -1,118 +1,49 @@
-//! The command line of learning-svc.
+//! learning-svc as a program.
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{env, process::ExitCode, time::Duration};
 
 use anyhow::Context as _;
-use clap::Parser;
-use emend_runtime::{
-    Entropy, Lifecycle, SystemClock,
-    database::{DatabaseUrl, PostgresUrl},
-    lifecycle::run_until_signal,
-    listen::ListenArgs,
-    sqlite::DataDir,
-    telemetry::{self, LogArgs},
-};
-use learning_svc::{Config, Environment, start};
+use emend_proto::learning::v1::subscription_service_server::SERVICE_NAME;
+use emend_runtime::{Entropy, Lifecycle, SystemClock, config, lifecycle::run_until_signal, probe, telemetry};
+use learning_svc::{Arguments, Environment, start};
 
 /// Keeps idle connections a little smaller than the system's.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How long what is under way may take when the service ends.
-const GRACE: Duration = Duration::from_secs(20);
-
-/// Decides what may be learned of corrections and streams it to search nodes.
-#[derive(Debug, Parser)]
-#[command(
-    name = "learning-svc",
-    version,
-    after_help = "SIGTERM or ctrl-c ends it in good order, within 22 seconds and with exit code 0; a second one ends it at \
-                  once, with exit code 130."
-)]
-struct Arguments {
-    #[command(flatten)]
-    listen: ListenArgs,
-    /// Where everything is kept: postgres://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:PATH [default: a SQLite file in the
-    /// data directory]
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "EMEND_LEARNING_DATABASE_URL",
-        hide_env_values = true
-    )]
-    database_url: Option<DatabaseUrl>,
-    /// A direct connection to the same PostgreSQL database, to be notified by, where --database-url leads through a
-    /// pooler
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "EMEND_LEARNING_LISTEN_DATABASE_URL",
-        hide_env_values = true,
-        requires = "database_url"
-    )]
-    listen_database_url: Option<PostgresUrl>,
-    /// The directory of the SQLite file, which this process alone uses; not used with --database-url
-    #[arg(
-        long,
-        value_name = "DIR",
-        default_value = "emend-data/learning",
-        env = "EMEND_DATA_DIR"
-    )]
-    data_dir: PathBuf,
-    /// How many connections to PostgreSQL this replica may have
-    #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=1000))]
-    database_connections: u32,
-    #[command(flatten)]
-    log: LogArgs,
-}
+/// Where it listens unless it is said.
+const ADDRESS: &str = "127.0.0.1:7402";
 
 #[tokio::main]
 async fn main() -> anyhow::Result<ExitCode> {
-    let arguments = Arguments::parse();
-    telemetry::init(&arguments.log, "info")?;
-    // Held until the process ends.
-    let (database, _lock) = match arguments.database_url {
-        Some(DatabaseUrl::Sqlite(path)) => {
-            let lock = DataDir::lock_parent(&path)?;
-            (DatabaseUrl::Sqlite(path), Some(lock))
-        }
-        Some(postgres) => (postgres, None),
-        None => {
-            let directory = DataDir::lock(&arguments.data_dir)?;
-            (
-                DatabaseUrl::sqlite(directory.join("learning.db")),
-                Some(directory),
-            )
-        }
+    let (arguments, notes) = match config::begin::<Arguments>(env::args_os()) {
+        Ok(begun) => begun,
+        Err(told) => return Ok(told.tell()),
     };
-    let listener = arguments.listen.bind("127.0.0.1:7402").await?;
-    let lifecycle = Lifecycle::new();
-    let mut config = Config::new(database);
-    config.listen_database = arguments.listen_database_url;
-    if matches!(config.database, DatabaseUrl::Postgres(_)) {
-        config.connections = arguments.database_connections;
+    if arguments.config.probe {
+        let address = arguments.listen.listen.as_deref().unwrap_or(ADDRESS);
+        return Ok(probe::probe(&[(address, SERVICE_NAME)]).await);
     }
+    let telemetry = telemetry::init(&arguments.log, "info")?.export_traces("learning-svc")?;
+    notes.log();
+    // Held until the process ends.
+    let (database, _lock) = arguments.database()?;
+    let listener = arguments.listen.bind(ADDRESS).await?;
+    let admin = arguments.telemetry.bind().await?;
+    let lifecycle = Lifecycle::new();
     let environment = Environment {
         lifecycle: lifecycle.clone(),
         clock: SystemClock::shared(),
         entropy: Entropy::system(),
     };
+    let config = arguments.configuration(database)?;
+    let metrics = config.metrics.clone();
     let handle = start(config, listener, environment)
         .await
         .context("learning-svc can't start")?;
-    let code = run_until_signal(&lifecycle, GRACE).await;
+    telemetry.serve(admin, &metrics, vec![handle.readiness().clone()], &lifecycle);
+    let code = run_until_signal(&lifecycle, arguments.serve.shutdown_grace).await;
     handle.shutdown(Duration::ZERO).await;
+    telemetry.finish().await;
     Ok(code)
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory as _;
-
-    use super::*;
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        Arguments::command().debug_assert();
-    }
 }

@@ -1,12 +1,16 @@
-//! Whether the database answers: one of the checks on which readiness hangs.
+//! What is looked at in the database all the time: whether it answers, which is one of the checks on which readiness hangs,
+//! and what is shown of it in metrics.
 
 use std::{sync::Arc, time::Duration};
 
-use emend_runtime::health::Readiness;
+use emend_runtime::{
+    health::Readiness,
+    telemetry::sampler::{INTERVAL, sample_until},
+};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::store::Store;
+use crate::{metrics::LearningMetrics, store::Store, stream::Settings};
 
 /// The check that the database answers.
 pub(crate) const DATABASE: &str = "database";
@@ -28,4 +32,20 @@ pub(crate) async fn watch_database(store: Arc<dyn Store>, readiness: Readiness, 
             () = sleep(PERIOD) => {}
         }
     }
+}
+
+/// Shows what is in the database, until `soft` is cancelled.
+pub(crate) async fn measure(
+    metrics: LearningMetrics,
+    store: Arc<dyn Store>,
+    settings: Settings,
+    soft: CancellationToken,
+) {
+    sample_until(soft, INTERVAL, || async {
+        if let Err(error) = metrics.sample(&*store, &settings).await {
+            // Readiness tells that the database is away; what was seen last is still shown.
+            tracing::debug!(%error, "can't measure what is learned");
+        }
+    })
+    .await;
 }

@@ -253,8 +253,39 @@ impl Member {
         self.spawn(Some(format!("{}:{count}", point.name()))).await;
     }
 
-    /// Starts it; answers with where it listens, unless it ends before.
+    /// Replaces it as a rolling upgrade does: another process is ready and new connections go there before this one is asked
+    /// to end; waits until it has, in good order.
+    ///
+    /// # Panics
+    /// If it does not run or does not end so, or the other is not ready.
+    pub async fn roll(&mut self) {
+        let mut old = self.process.take().expect("it runs");
+        let address = self.launch(None).await;
+        let new = self.process.as_mut().expect("it was started just now");
+        let Some(address) = address else {
+            panic!("{} ended before it served:\n{}", self.program, new.output());
+        };
+        new.ready(address, self.service).await;
+        self.front.prefer(address);
+        old.terminate().await;
+        let status = old.ended().await;
+        assert!(
+            status.success(),
+            "{} ended with {status}:\n{}",
+            self.program,
+            old.output()
+        );
+    }
+
+    /// Starts it and leads its address there; answers with where it listens, unless it ends before.
     async fn spawn(&mut self, armed: Option<String>) -> Option<SocketAddr> {
+        let address = self.launch(armed).await?;
+        self.front.lead_to(address);
+        Some(address)
+    }
+
+    /// Starts it; answers with where it listens, unless it ends before.
+    async fn launch(&mut self, armed: Option<String>) -> Option<SocketAddr> {
         assert!(self.process.is_none(), "{} runs", self.program);
         let program = binary(self.program).await;
         let mut command = match self.within.split_first() {
@@ -284,9 +315,6 @@ impl Member {
         })
         .await;
         self.process = Some(process.into_inner().expect("nobody fails with it"));
-        if let Some(address) = address {
-            self.front.lead_to(address);
-        }
         address
     }
 

@@ -113,6 +113,11 @@ impl Node {
         .await;
     }
 
+    /// All that happens to it from now on.
+    pub fn watch(&self) -> Events {
+        self.handle.events()
+    }
+
     /// Waits for an event.
     ///
     /// # Panics

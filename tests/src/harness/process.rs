@@ -25,7 +25,13 @@ use super::{
 };
 
 /// The packages whose programs are run here, and this one, so that they are built with the features that it asks for.
-const PACKAGES: [&str; 4] = ["emend-cli", "emend-tests", "feedback-svc", "learning-svc"];
+const PACKAGES: [&str; 5] = [
+    "emend-cli",
+    "emend-tests",
+    "feedback-svc",
+    "learning-svc",
+    "search-node",
+];
 
 /// A running program. It is killed with its value.
 #[derive(Debug)]
@@ -125,6 +131,14 @@ impl Process {
         let lines = self.output.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut log = lines.iter().filter(|(stream, _)| *stream == Stream::Err);
         log.find_map(|(_, line)| found(line))
+    }
+
+    /// All of its log so far.
+    pub fn log(&self) -> String {
+        let lines = self.output.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let log = lines.iter().filter(|(stream, _)| *stream == Stream::Err);
+        let lines: Vec<&str> = log.map(|(_, line)| line.as_str()).collect();
+        lines.join("\n")
     }
 
     /// What in its log is no mere information, the last of it.

@@ -80,3 +80,18 @@ pub async fn call(channel: &Channel, path: &str, messages: Vec<Bytes>) -> Result
     let mut answers = grpc.streaming(request, path, codec).await?.into_inner();
     Ok(answers.message().await?.map(|Frame(bytes)| bytes))
 }
+
+/// Begins an RPC by its path and never sends a message; answers with how that ended.
+pub async fn begin_and_never_send(channel: Channel, path: &'static str) -> Result<(), Status> {
+    let mut grpc = Grpc::new(channel);
+    grpc.ready()
+        .await
+        .map_err(|error| Status::unavailable(error.to_string()))?;
+    let request = tonic::Request::new(futures::stream::pending::<Frame>());
+    let codec = FrameCodec::<Frame, Frame>::default();
+    let answer = grpc
+        .streaming(request, PathAndQuery::from_static(path), codec)
+        .await?;
+    answer.into_inner().message().await?;
+    Ok(())
+}

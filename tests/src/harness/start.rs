@@ -2,7 +2,9 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use emend_runtime::{Entropy, Lifecycle, SystemClock, lifecycle::Shutdown, serve::KeepAlive};
+use emend_runtime::{
+    Entropy, Lifecycle, SystemClock, admission::Patience, lifecycle::Shutdown, serve::KeepAlive,
+};
 use tokio::net::TcpListener;
 
 use super::wait::within;
@@ -29,6 +31,8 @@ pub struct Settings {
     pub keep_alive: Option<KeepAlive>,
     /// How many calls learning-svc takes on at once.
     pub max_calls: Option<usize>,
+    /// How long learning-svc waits for a client in the middle of a call.
+    pub patience: Option<Patience>,
 }
 
 /// A running service.
@@ -119,7 +123,9 @@ pub async fn learning(database_url: &str, settings: &Settings) -> Running {
         max_stream_age,
         keep_alive,
         max_calls,
+        patience,
     } = settings;
+    config.patience = patience.unwrap_or(config.patience);
     config.max_calls = max_calls.unwrap_or(config.max_calls);
     config.keep_alive = keep_alive.unwrap_or(config.keep_alive);
     let stream = &mut config.stream;

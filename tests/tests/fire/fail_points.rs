@@ -1,13 +1,23 @@
 //! Each service dies between any two steps of the outbox and of promotion: at each of its fail points, under load.
 
+use std::time::Duration;
+
+use emend_proto::{
+    common::v1::ResourceKind,
+    learning::v1::{
+        GetPolicyRequest, Policy, UpdatePolicyRequest, policy_service_client::PolicyServiceClient,
+    },
+};
 use emend_runtime::{
     fail_point::{COMPILED_IN, FailPoint},
     testing::skipped,
 };
 use emend_tests::{
     faults::{Fleet, Member, Run, bounded, rounds},
+    harness::NAMESPACE,
     load::Plan,
 };
+use tonic::transport::Channel;
 
 /// Which service is to die.
 #[derive(Debug, Clone, Copy)]
@@ -39,19 +49,66 @@ async fn dies_at_each(name: &str, fleet: Fleet, victim: Victim, points: Vec<Fail
                 leave_events_in_the_outbox(&mut run).await;
                 passing = 1;
             }
+            if ONCE_AFTER_A_START.contains(point) {
+                passing = 1;
+            }
             let member = victim.of(&mut run);
             if member.is_running() {
                 member.kill().await;
             }
             member.start_to_die_at(*point, passing).await;
             run.fleet.start_all().await;
+            let policies = run.fleet.learning_clients().remove(0).policies;
             // It fails where a point is never passed.
-            victim.of(&mut run).dies(*point).await;
+            let dies = victim.of(&mut run).dies(*point);
+            if learning_svc::fail_points::AFTER_A_CHANGE_OF_POLICY.contains(point) {
+                tokio::select! {
+                    () = dies => {}
+                    () = keep_changing_a_policy(policies) => {}
+                }
+            } else {
+                dies.await;
+            }
         }
     }
     run.fleet.start_all().await;
     run.goes_on().await;
     run.ends_well().await;
+}
+
+/// Points that a process passes once soon after it has started, and then not for minutes.
+const ONCE_AFTER_A_START: [FailPoint; 2] = [
+    feedback_svc::fail_points::REQUEST_IDS_FORGOTTEN,
+    learning_svc::fail_points::HORIZON_RAISED,
+];
+
+/// Gives the policy of phrases a new version again and again, so that all that waits is evaluated anew. Of more ballots than
+/// there are it does not matter how many count.
+async fn keep_changing_a_policy(mut policies: PolicyServiceClient<Channel>) {
+    loop {
+        let of = GetPolicyRequest {
+            namespace: NAMESPACE.into(),
+            kind: ResourceKind::InvocationPhrase.into(),
+        };
+        if let Ok(answer) = policies.get_policy(of).await
+            && let Some(policy) = answer.into_inner().policy
+        {
+            let counted = policy.max_counted_feedback;
+            let policy = Policy {
+                max_counted_feedback: if counted == 9_000 { 9_001 } else { 9_000 },
+                ..policy
+            };
+            // Whoever dies answers nothing.
+            let _ = policies
+                .update_policy(UpdatePolicyRequest {
+                    policy: Some(policy),
+                    reason: "for a new version".into(),
+                    ..UpdatePolicyRequest::default()
+                })
+                .await;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }
 
 /// Sees to it that feedback-svc finds events to claim when it starts: nothing is claimed that a replica itself took on.

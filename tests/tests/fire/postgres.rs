@@ -2,7 +2,7 @@
 
 use emend_tests::{
     faults::{Fleet, Run, Server, Storage, bounded, rounds},
-    harness::{Gateway, NAMESPACE},
+    harness::{Gateway, NAMESPACE, alias, says},
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -82,6 +82,61 @@ async fn a_standby_that_takes_over_without_the_last_seconds_is_found_out() {
             run.start_load();
         }
         run.goes_on().await;
+        run.ends_well().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_failover_lost_is_not_delivered_from_memory() {
+    bounded(async {
+        let Some(mut server) = Server::start().await else {
+            return;
+        };
+        let fleet = Fleet::start(Storage::Own(server.url()), 1, 2).await;
+        let replication = Gateway::open().await;
+        let mut run = Run::begin("undelivered", fleet).await;
+        for round in 0..rounds(1, 10) {
+            let standby = server.standby(&replication).await;
+            run.goes_on().await;
+            run.stop_load().await;
+            let feedback = run.fleet.feedback_clients().remove(0);
+            feedback.all_delivered(NAMESPACE).await;
+            server.is_followed_by(&standby).await;
+            let kept = run.record.clone();
+            replication.close();
+
+            // All this waits in feedback-svc, and is known to nobody else when the primary is gone.
+            run.fleet.learning[0].kill().await;
+            for number in 0..30 {
+                let reporter = format!("lost-{round}-{number}");
+                feedback
+                    .submit(says(&reporter, alias(&reporter, "person-1")))
+                    .await;
+            }
+            server.kill().await;
+            server.promote(standby).await;
+            run.fleet.learning[0].start().await;
+
+            let listed = feedback.all_delivered(NAMESPACE).await;
+            assert_eq!(
+                kept.differences(&listed),
+                [""; 0],
+                "what was there before the cut is there"
+            );
+            let reporters = listed.iter().filter_map(|feedback| feedback.reporter.as_ref());
+            let lost = format!("lost-{round}-");
+            assert!(
+                reporters
+                    .into_iter()
+                    .all(|reporter| !reporter.id.starts_with(&lost)),
+                "what came after it is lost"
+            );
+            run.lost_its_tail(kept);
+            run.start_load();
+        }
+        run.goes_on().await;
+        // Nobody knows feedback that nobody has.
         run.ends_well().await;
     })
     .await;

@@ -30,7 +30,7 @@ use emend_tests::{
         deployment::{Deployment, Up},
         eventually,
         process::Process,
-        rpc::channel,
+        rpc::{begin_and_never_send, channel},
         says,
         says::{alias_key, entity_value},
         verb,
@@ -38,7 +38,7 @@ use emend_tests::{
         within,
     },
 };
-use futures::{future::join_all, stream::pending};
+use futures::future::join_all;
 use prost::Message as _;
 use tokio::{io::AsyncWriteExt as _, net::TcpStream, task::JoinHandle};
 use tonic::{
@@ -299,21 +299,7 @@ async fn submissions_under_way_are_stored_or_refused_and_none_hangs_on_postgresq
 
 /// A call whose request never comes.
 fn half_sent(address: SocketAddr, path: &'static str) -> JoinHandle<Result<(), Status>> {
-    tokio::spawn(async move {
-        let mut grpc = Grpc::new(channel(address));
-        grpc.ready()
-            .await
-            .map_err(|error| Status::unavailable(error.to_string()))?;
-        let request = tonic::Request::new(pending::<Frame>());
-        let codec = FrameCodec::<Frame, Frame>::default();
-        let path = PathAndQuery::from_static(path);
-        grpc.streaming(request, path, codec)
-            .await?
-            .into_inner()
-            .message()
-            .await?;
-        Ok(())
-    })
+    tokio::spawn(begin_and_never_send(channel(address), path))
 }
 
 /// Connections that never say anything, begin to and do not go on, or say all that HTTP/2 begins with and no more.

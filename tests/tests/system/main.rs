@@ -2,7 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod concurrency;
+mod documents;
 mod epoch;
+mod examples;
 mod feedback;
 mod filters;
 mod health;
@@ -22,5 +24,5 @@ mod review;
 mod shutdown;
 mod story;
 mod stream;
+mod telemetry;
 mod validation;
-mod wire_guide;

@@ -115,7 +115,8 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         What::List(args) => list(args, context, output).await,
         What::Show { candidate_id } => {
             let details = get(context, candidate_id).await?;
-            output.result(&view::candidate_details(&details), || shown(&details))
+            let width = output.width();
+            output.result(&view::candidate_details(&details), || shown(&details, width))
         }
         What::Approve(args) => approve(args, context, output).await,
         What::Reject(args) => reject(args, context, output).await,
@@ -148,7 +149,12 @@ async fn list(args: List, context: &Context, output: &mut Output<'_>) -> Result 
         }
     })
     .await?;
-    output.results(&candidates, view::candidate, table, "No candidates.")?;
+    output.results(
+        &candidates,
+        view::candidate,
+        table,
+        &context.none_of("candidates"),
+    )?;
     tell_of_more(more);
     Ok(())
 }

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::{
     failure::{Exit, Failure, Result},
-    output::{Column, Output, Table, WIDTH},
+    output::{Column, Output, Table},
 };
 
 /// Which databases.
@@ -259,7 +259,7 @@ fn in_words(report: &Report) -> String {
             finding.message.clone(),
         ]);
     }
-    text.push_str(&table.render(WIDTH));
+    text.push_str(&table.render(usize::MAX));
     let all: usize = report.findings.counts().values().sum();
     let more = all - report.findings.kept().len();
     if more > 0 {

@@ -88,7 +88,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 }
             })
             .await?;
-            output.results(&feedback, view::feedback, table, "No feedback.")?;
+            output.results(&feedback, view::feedback, table, &context.none_of("feedback"))?;
             super::candidates::tell_of_more(more);
             Ok(())
         }

@@ -48,7 +48,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         }
     })
     .await?;
-    output.results(&revisions, view::revision, table, "No revisions.")?;
+    output.results(&revisions, view::revision, table, &context.none_of("revisions"))?;
     super::candidates::tell_of_more(more);
     Ok(())
 }

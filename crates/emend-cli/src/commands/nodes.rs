@@ -48,7 +48,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         }
     })
     .await?;
-    output.results(&nodes, view::node, table, "No nodes.")?;
+    output.results(&nodes, view::node, table, "No node was heard of.")?;
     super::candidates::tell_of_more(more);
     Ok(())
 }
@@ -79,7 +79,10 @@ fn table(nodes: &[Node]) -> Table {
             node.applied
                 .as_ref()
                 .map_or_else(|| "–".into(), |cursor| cursor.revision.to_string()),
-            node.lag_revisions.to_string(),
+            // Of a node that never reported, nobody knows.
+            node.applied
+                .as_ref()
+                .map_or_else(|| "–".into(), |_| node.lag_revisions.to_string()),
             node.rejected_count.to_string(),
             node.delays.as_ref().map_or_else(|| "–".into(), delay),
             node.problem.clone(),

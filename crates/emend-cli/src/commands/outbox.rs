@@ -59,7 +59,12 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 context.namespace()
             };
             let (letters, more) = list(context, &namespace, limit).await?;
-            output.results(&letters, view::dead_letter, table, "No dead letters.")?;
+            let nothing = if all_namespaces {
+                "No dead letters in any namespace.".to_owned()
+            } else {
+                context.none_of("dead letters")
+            };
+            output.results(&letters, view::dead_letter, table, &nothing)?;
             super::candidates::tell_of_more(more);
             Ok(())
         }

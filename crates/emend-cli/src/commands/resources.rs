@@ -177,7 +177,12 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     match args.what {
         What::List(args) => {
             let (resources, more) = list(&args, context).await?;
-            output.results(&resources, view::resource, table, "Nothing was learned.")?;
+            let what = if args.user.is_empty() {
+                "resources for everybody (of one user's own: --user ID)".to_owned()
+            } else {
+                format!("resources of the user {:?}", args.user)
+            };
+            output.results(&resources, view::resource, table, &context.none_of(&what))?;
             super::candidates::tell_of_more(more);
             Ok(())
         }
@@ -192,8 +197,9 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 .get_resource(context.request(request))
                 .await?;
             let resource = there(response.into_inner().resource)?;
+            let width = output.width();
             output.result(&view::resource(&resource), || {
-                table(std::slice::from_ref(&resource)).render(crate::output::WIDTH)
+                table(std::slice::from_ref(&resource)).render(width)
             })
         }
         What::Put(args) => {

@@ -2,24 +2,37 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use emend_runtime::{Lifecycle, database::DatabaseUrl, lifecycle::run_until_signal, listen::Exposure};
+use emend_proto::{
+    feedback::v1::feedback_service_server::SERVICE_NAME as FEEDBACK,
+    learning::v1::subscription_service_server::SERVICE_NAME as LEARNING,
+};
+use emend_runtime::{
+    Lifecycle,
+    config::ConfigArgs,
+    database::DatabaseUrl,
+    lifecycle::run_until_signal,
+    listen::{Exposure, ListenArgs},
+    probe, storage,
+    telemetry::TelemetryArgs,
+};
 use serde_json::json;
 
 use crate::{
-    context::Context,
-    failure::Result,
+    context::{Context, FEEDBACK_ADDR, Global, LEARNING_ADDR},
+    failure::{Failure, Result},
     output::Output,
     pair::{Databases, GRACE, Pair},
 };
 
 /// Where the data is, and who may connect.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
+#[command(mut_arg("config", |arg| arg.env("EMEND_CONFIG")), after_help = "\
 Examples:
   emend up
   emend up --data-dir /var/lib/emend
   emend up --ephemeral --feedback-addr 127.0.0.1:0 --learning-addr 127.0.0.1:0
   emend up --database-url postgres://emend:secret@db.example/emend
+  emend up --config /etc/emend/emend.toml --check-config
 
 When both services serve, one line is written to standard output, and nothing else is ever:
   emend: ready feedback=127.0.0.1:7401 learning=127.0.0.1:7402
@@ -40,24 +53,83 @@ pub struct Args {
         value_name = "URL",
         env = "EMEND_DATABASE_URL",
         hide_env_values = true,
-        conflicts_with = "ephemeral"
+        conflicts_with_all = ["ephemeral", "database_url_file"]
     )]
     database_url: Option<DatabaseUrl>,
+    /// A file that holds the URL, in place of --database-url
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "EMEND_DATABASE_URL_FILE",
+        conflicts_with = "ephemeral"
+    )]
+    database_url_file: Option<PathBuf>,
     /// Keep the data in a directory that is removed at the end
     #[arg(long)]
     ephemeral: bool,
     /// Whether strangers may connect.
     #[command(flatten)]
     exposure: Exposure,
+    /// What operators see of both.
+    #[command(flatten)]
+    telemetry: TelemetryArgs,
+    /// The file, and questions about all of these.
+    #[command(flatten)]
+    config: ConfigArgs,
+}
+
+impl Args {
+    /// What is wrong with these, as far as that is known without starting anything.
+    pub fn check(&self, global: &Global) -> Vec<String> {
+        let url = self.url().err().map(|failure| failure.to_string());
+        let listen = [
+            (&global.feedback_addr, FEEDBACK_ADDR),
+            (&global.learning_addr, LEARNING_ADDR),
+        ];
+        let exposed = listen.into_iter().filter_map(|(address, default)| {
+            let listen = Some(address.clone().unwrap_or_else(|| default.into()));
+            ListenArgs {
+                listen,
+                exposure: self.exposure,
+            }
+            .check()
+        });
+        url.into_iter().chain(exposed).collect()
+    }
+
+    fn url(&self) -> Result<Option<DatabaseUrl>> {
+        let url = match (&self.database_url, &self.database_url_file) {
+            (None, Some(path)) => {
+                let url = storage::read_url("--database-url-file", path);
+                Some(url.map_err(|error| Failure::usage(error.to_string()))?)
+            }
+            (url, _) => url.clone(),
+        };
+        match url {
+            Some(DatabaseUrl::Sqlite(_)) => Err(Failure::usage(
+                "--database-url takes postgres://…; SQLite files live in --data-dir",
+            )),
+            url => Ok(url),
+        }
+    }
 }
 
 /// Runs them until a signal.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result<ExitCode> {
+    if args.config.probe {
+        let services = [
+            (context.feedback_addr(), FEEDBACK),
+            (context.learning_addr(), LEARNING),
+        ];
+        return Ok(probe::probe(&services).await);
+    }
     let databases = if args.ephemeral {
         Databases::ephemeral()?
     } else {
-        Databases::open(&args.data_dir, args.database_url)?
+        Databases::open(&args.data_dir, args.url()?)?
     };
+    let admin = args.telemetry.bind().await;
+    let admin = admin.map_err(|error| Failure::usage(error.to_string()))?;
     let lifecycle = Lifecycle::new();
     let pair = Pair::start(
         databases,
@@ -67,6 +139,8 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         context,
     )
     .await?;
+    let telemetry = &context.telemetry;
+    telemetry.serve(admin, pair.metrics(), pair.readiness(), &lifecycle);
     let (feedback, learning) = (pair.feedback(), pair.learning());
     let json = json!({"ready": {"feedback": feedback.to_string(), "learning": learning.to_string()}});
     output.result(&json, || {
@@ -74,5 +148,6 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     })?;
     let code = run_until_signal(&lifecycle, GRACE).await;
     pair.close().await;
+    telemetry.finish().await;
     Ok(code)
 }

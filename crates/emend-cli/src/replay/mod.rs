@@ -31,7 +31,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The data set is a directory with train.csv and test.csv (columns text,category), as BANKING77
-has them.
+(https://github.com/PolyAI-LDN/task-specific-datasets) has them.
 
 Each day, users drawn from --reporters ask queries drawn from train.csv by Zipf's law. The node
 looks up what was learned; where there is nothing, a deliberately weak matcher answers: the
@@ -68,13 +68,14 @@ stored, delivered, evaluated and counted once, and the node must hold what the d
 else the exit code is 1.
 
 Examples:
-  emend replay --dataset data/banking77             train.csv and test.csv there, with the columns text,category
+  emend replay --dataset data/banking77
   emend replay --dataset data/banking77 --days 5 --noise 0.2 --colluders 0.1 --svg flywheel.svg
   emend replay --dataset data/banking77 --json > replay.json
   emend replay --dataset data/banking77 --feedback-addr HOST:7401 --learning-addr HOST:7402
 
-Without an address (option or environment) a pair of its own is started, on a directory that is
-removed at the end. Against a running pair the namespace is a new one for each run, unless
+Unless an address is given (--feedback-addr and --learning-addr, or EMEND_FEEDBACK_ADDR and
+EMEND_LEARNING_ADDR; their defaults don't count here), a pair of its own is started, on a directory
+that is removed at the end. Against a running pair the namespace is a new one for each run, unless
 --namespace names an empty one.")]
 pub struct Args {
     /// The directory with train.csv and test.csv

@@ -1,5 +1,6 @@
 //! The `emend` command as a process, against services that it runs itself.
 
+mod configuration;
 mod demo;
 mod harness;
 mod journey;

@@ -1,8 +1,10 @@
-//! How long it took from commit to applied, as a histogram.
+//! How long it took until changes were applied, as a histogram: from their commit, and from the feedback that caused them,
+//! with the traces of some.
 //!
 //! It must know nothing of clocks.
 
-use emend_proto::learning::v1::DelayHistogram;
+use emend_proto::learning::v1::{DelayHistogram, EffectTrace};
+use emend_runtime::traceparent::Traceparent;
 use jiff::SignedDuration;
 
 /// Upper bounds of the buckets in milliseconds.
@@ -20,8 +22,8 @@ pub(super) struct Delays {
 impl Delays {
     /// Counts one. Below zero, which two clocks can make of it, counts as zero.
     pub(super) fn add(&mut self, delay: SignedDuration) {
-        let millis = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX).max(0);
-        self.counts[BOUNDS_MS.partition_point(|bound| *bound < millis)] += 1;
+        let millis = millis(delay);
+        self.counts[bucket_of(millis)] += 1;
         self.sum_ms = self.sum_ms.saturating_add(millis);
     }
 
@@ -39,6 +41,49 @@ impl Delays {
             counts: self.counts.into(),
             sum_ms: self.sum_ms,
         }
+    }
+}
+
+fn millis(delay: SignedDuration) -> i64 {
+    i64::try_from(delay.as_millis()).unwrap_or(i64::MAX).max(0)
+}
+
+fn bucket_of(millis: i64) -> usize {
+    BOUNDS_MS.partition_point(|bound| *bound < millis)
+}
+
+/// Counts of delays from feedback to effect, and the newest sampled trace of each bucket.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Effects {
+    delays: Delays,
+    traces: [Option<EffectTrace>; BOUNDS_MS.len() + 1],
+}
+
+impl Effects {
+    /// Counts one; `traceparent` is the W3C trace context of the feedback, or empty.
+    pub(super) fn add(&mut self, delay: SignedDuration, traceparent: &str) {
+        self.delays.add(delay);
+        let sampled = Traceparent::parse(traceparent).filter(Traceparent::is_sampled);
+        if let Some(traceparent) = sampled {
+            let delay_ms = millis(delay);
+            self.traces[bucket_of(delay_ms)] = Some(EffectTrace {
+                delay_ms,
+                trace_id: traceparent.trace_id().to_owned(),
+            });
+        }
+    }
+
+    /// Counts all of another's, which are older.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.delays.merge(&other.delays);
+        for (trace, older) in self.traces.iter_mut().zip(other.traces) {
+            *trace = trace.take().or(older);
+        }
+    }
+
+    pub(super) fn to_message(&self) -> (DelayHistogram, Vec<EffectTrace>) {
+        let traces = self.traces.iter().flatten().cloned();
+        (self.delays.to_message(), traces.collect())
     }
 }
 
@@ -61,5 +106,33 @@ mod tests {
         let mut twice = delays.clone();
         twice.merge(&delays);
         assert_eq!(twice.to_message().counts[0], 6);
+    }
+
+    #[test]
+    fn of_each_bucket_the_newest_sampled_trace_is_told() {
+        let traced = |trace: char, flags: &str| {
+            let trace: String = std::iter::repeat_n(trace, 32).collect();
+            format!("00-{trace}-00f067aa0ba902b7-{flags}")
+        };
+        let mut effects = Effects::default();
+        for (millis, traceparent) in [
+            (40, traced('a', "01")),
+            (45, traced('b', "01")),
+            (46, traced('c', "00")),
+            (47, String::new()),
+            (900, traced('d', "01")),
+        ] {
+            effects.add(SignedDuration::from_millis(millis), &traceparent);
+        }
+        let mut later = Effects::default();
+        later.add(SignedDuration::from_millis(950), &traced('e', "01"));
+        later.merge(effects);
+        let (delays, traces) = later.to_message();
+        assert_eq!(delays.counts.iter().sum::<i64>(), 6);
+        let told: Vec<_> = traces
+            .iter()
+            .map(|trace| (trace.delay_ms, &trace.trace_id[..1]))
+            .collect();
+        assert_eq!(told, [(45, "b"), (950, "e")]);
     }
 }

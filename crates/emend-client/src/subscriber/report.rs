@@ -22,6 +22,7 @@ pub(super) fn make_report(replica: &Replica, node_id: &str, told: &Told) -> Opti
             revision,
             error: why.to_string().chars().take(MAX_ERROR_CHARS).collect(),
         });
+    let (effect_delays, effect_traces) = told.effects.to_message();
     Some(ReportStatusRequest {
         node_id: node_id.to_owned(),
         applied: Some(applied),
@@ -29,5 +30,7 @@ pub(super) fn make_report(replica: &Replica, node_id: &str, told: &Told) -> Opti
         rejected_count: i64::try_from(rejected.len()).unwrap_or(i64::MAX),
         delays: Some(told.delays.to_message()),
         problem: told.problem.unwrap_or_default().to_owned(),
+        effect_delays: Some(effect_delays),
+        effect_traces,
     })
 }

@@ -10,12 +10,13 @@ use jiff::SignedDuration;
 use tokio::time::{Instant, sleep_until};
 use tonic::Status;
 
-use super::delays::Delays;
+use super::delays::{Delays, Effects};
 
 /// What is to be told, and when.
 pub(super) struct Reporter {
     interval: Duration,
     delays: Delays,
+    effects: Effects,
     problem: Option<&'static str>,
     dirty: bool,
     urgent: bool,
@@ -29,9 +30,10 @@ struct InFlight {
 }
 
 /// What one report tells of the time since the last.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Told {
     pub(super) delays: Delays,
+    pub(super) effects: Effects,
     pub(super) problem: Option<&'static str>,
 }
 
@@ -49,6 +51,7 @@ impl Reporter {
         Self {
             interval,
             delays: Delays::default(),
+            effects: Effects::default(),
             problem: None,
             dirty: false,
             urgent: false,
@@ -65,6 +68,12 @@ impl Reporter {
     /// A change was applied so long after it was committed.
     pub(super) fn note_delay(&mut self, delay: SignedDuration) {
         self.delays.add(delay);
+        self.dirty = true;
+    }
+
+    /// A change was applied so long after the feedback that caused it was received.
+    pub(super) fn note_effect(&mut self, delay: SignedDuration, traceparent: &str) {
+        self.effects.add(delay, traceparent);
         self.dirty = true;
     }
 
@@ -106,6 +115,7 @@ impl Reporter {
         self.not_before = Instant::now() + self.interval;
         Told {
             delays: std::mem::take(&mut self.delays),
+            effects: std::mem::take(&mut self.effects),
             problem: self.problem.take(),
         }
     }
@@ -124,8 +134,13 @@ impl Reporter {
     }
 
     fn put_back(&mut self, told: Option<Told>) {
-        let Told { delays, problem } = told.unwrap_or_default();
+        let Told {
+            delays,
+            effects,
+            problem,
+        } = told.unwrap_or_default();
         self.delays.merge(&delays);
+        self.effects.merge(effects);
         self.problem = self.problem.or(problem);
         // Not urgent: a server that refuses reports is not to be asked again at once.
         self.dirty = true;
@@ -161,6 +176,8 @@ mod tests {
     async fn what_could_not_be_told_is_told_later() {
         let mut reporter = Reporter::new(INTERVAL);
         reporter.note_delay(SignedDuration::from_millis(3));
+        let traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        reporter.note_effect(SignedDuration::from_millis(8), traceparent);
         reporter.note_problem("DIGEST_MISMATCH");
         let told = reporter.take();
         let refused = Box::pin(async { Err(Status::unavailable("away")) });

@@ -4,13 +4,18 @@
 //! It must know nothing of what messages mean; the [`Engine`] does.
 
 use std::{
+    collections::BTreeSet,
     future::pending,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use emend_proto::frame::Frame;
-use emend_runtime::{Backoff, SharedClock, status::Explained};
+use emend_runtime::{
+    Backoff, SharedClock,
+    span::{Kind, Span},
+    status::Explained,
+};
 use futures::StreamExt as _;
 use jiff::Timestamp;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -166,6 +171,7 @@ impl Session {
 
     /// Takes one message in. `Some` if the stream is to end.
     async fn take(&mut self, frame: Frame) -> Option<Ended> {
+        let since = self.clock.now();
         let effect = match self.step(frame).await {
             Ok(effect) => effect,
             Err(violation) => return Some(Ended::Violation(violation)),
@@ -189,7 +195,10 @@ impl Session {
                 None
             }
             Effect::Installed(snapshot) => self.installed(snapshot, now),
-            Effect::Applied(update) => self.applied(update, now),
+            Effect::Applied(update) => {
+                traces(&update, since);
+                self.applied(update, now)
+            }
             Effect::Current { revision, verdict } => {
                 if let Some(ended) = self.judge(verdict) {
                     return Some(ended);
@@ -240,6 +249,10 @@ impl Session {
         for change in &update.changes {
             if let Some(committed_at) = change.committed_at {
                 self.reporter.note_delay(now.duration_since(committed_at));
+            }
+            if let Some(received_at) = change.feedback_received_at {
+                self.reporter
+                    .note_effect(now.duration_since(received_at), &change.traceparent);
             }
             if let State::Rejected(why) = &change.state {
                 tracing::warn!(revision = %change.revision, %why, "a resource cannot be used here");
@@ -369,6 +382,27 @@ impl Session {
 
     fn engine(&self) -> MutexGuard<'_, Engine> {
         lock(&self.engine)
+    }
+}
+
+/// Spans of an update at most.
+const TRACED: usize = 32;
+
+/// Tells, in each sampled trace of which an update brought something, that it was applied since its last part came.
+fn traces(update: &Applied, since: Timestamp) {
+    let mut seen = BTreeSet::new();
+    for change in &update.changes {
+        if seen.len() >= TRACED {
+            return;
+        }
+        let began = Some(since.into());
+        if !seen.contains(&*change.traceparent)
+            && let Some(mut span) = Span::since("apply update", Kind::Consumer, &change.traceparent, began)
+        {
+            span.set("messaging.system", "emend");
+            span.set("emend.revision", change.revision.0);
+            seen.insert(&*change.traceparent);
+        }
     }
 }
 

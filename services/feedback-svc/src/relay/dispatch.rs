@@ -65,6 +65,7 @@ impl Dispatch {
         }
         match reserved {
             Some(Reserved { room, lease, expires }) => {
+                let seen = Instant::now();
                 room.fill(events.into_iter().map(|(new, accepted)| Leased {
                     event_id: new.id,
                     size: new.payload.len(),
@@ -72,6 +73,7 @@ impl Dispatch {
                     attempts: 0,
                     token: lease.token,
                     expires,
+                    seen,
                 }));
             }
             None => self.hand_over.ask_for_claim(),

@@ -29,6 +29,8 @@ pub(crate) struct Leased {
     pub(crate) token: LeaseToken,
     /// From when on another replica may have it. Never later than the database's clock says.
     pub(crate) expires: Instant,
+    /// When it was last seen to be in the outbox.
+    pub(crate) seen: Instant,
 }
 
 /// The queue. Clones are the same one.
@@ -217,6 +219,7 @@ mod tests {
             attempts: 0,
             token: LeaseToken(Uuid::from_u128(9)),
             expires: Instant::now() + Duration::from_secs(30),
+            seen: Instant::now(),
         }
     }
 

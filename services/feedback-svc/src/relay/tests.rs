@@ -239,6 +239,38 @@ async fn what_was_handed_over_is_sent_at_once_and_whoever_waits_is_told() {
 }
 
 #[tokio::test]
+async fn what_waited_in_memory_and_is_gone_from_the_outbox_is_not_sent() {
+    let bench = Bench::with(RelayConfig {
+        trusted: Duration::ZERO,
+        ..RelayConfig::default()
+    })
+    .await;
+    bench.learning.becomes(Mood::Away);
+    let group = bench.submit(3).await;
+    assert_eq!(bench.step().await, away());
+    // As a database does that fails over to a standby which had not heard of it.
+    let lost = format!(
+        "DELETE FROM outbox WHERE event_id = X'{}'",
+        group[1].event.id.0.simple()
+    );
+    bench.database.execute(&lost).await.unwrap();
+    bench.learning.becomes(Mood::Evaluates);
+    assert_eq!(bench.step().await, Step::Answered(2));
+    assert_eq!(bench.step().await, Step::Idle);
+    let sent: Vec<String> = bench
+        .learning
+        .received()
+        .into_iter()
+        .map(|event| event.event_id)
+        .collect();
+    let kept = [&group[0], &group[2]].map(|feedback| feedback.event.id.to_string());
+    assert_eq!(sent, kept);
+    for feedback in [&group[0], &group[2]] {
+        assert_eq!(bench.delivery_of(feedback).await, DeliveryState::Delivered);
+    }
+}
+
+#[tokio::test]
 async fn what_another_replica_left_is_claimed_when_its_lease_has_expired() {
     let bench = Bench::new().await;
     let left = feedback("a");

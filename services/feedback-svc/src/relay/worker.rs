@@ -7,16 +7,22 @@
 //! for it. It must know nothing of gRPC streams.
 
 use std::{
+    collections::HashSet,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use emend_core::EventId;
-use emend_proto::learning::v1::{Event, EventResult};
-use emend_runtime::{Backoff, Entropy, backoff::delay_for_attempt};
+use emend_proto::learning::v1::{Event, EventResult, event_result};
+use emend_runtime::{
+    Backoff, Entropy,
+    backoff::delay_for_attempt,
+    span::{self, Item, Kind, Span},
+    status::code_name,
+};
 use prost::Message as _;
 use tokio::{
     sync::RwLock,
@@ -50,6 +56,21 @@ pub(crate) enum Step {
     Answered(usize),
     /// learning-svc does not answer.
     Away(String),
+}
+
+/// Tells in the trace of each event that it was delivered, since `began`. Of attempts without an answer nothing is told: there
+/// are many while learning-svc is away.
+fn trace(batch: &[Leased], results: &[EventResult], began: Option<SystemTime>) {
+    let items = batch.iter().map(|leased| Item {
+        traceparent: &leased.event.traceparent,
+        id: &leased.event.event_id,
+    });
+    let spans = Span::of_batch("deliver feedback", Kind::Producer, items, began);
+    for (span, EventResult { result, .. }) in spans.into_iter().zip(results) {
+        if let (Some(mut span), Some(event_result::Result::Error(error))) = (span, result) {
+            span.fail(code_name(error.code.into()));
+        }
+    }
 }
 
 /// Brings events to learning-svc.
@@ -215,6 +236,7 @@ impl Relay {
         if claimed.len() >= self.config.batch_events {
             self.dispatch.due();
         }
+        let seen = Instant::now();
         let mut leased = Vec::with_capacity(claimed.len());
         let mut unreadable = Vec::new();
         for entry in claimed {
@@ -226,6 +248,7 @@ impl Relay {
                     attempts: entry.attempts,
                     token: lease.token,
                     expires,
+                    seen,
                 }),
                 Err(error) => unreadable.push(Settlement::Dead {
                     event_id: entry.event_id,
@@ -248,7 +271,48 @@ impl Relay {
         Ok(())
     }
 
+    /// Of a batch what is still in the outbox. What has waited here for a while may not be: it was leased to another since,
+    /// or the database lost it, as one does that fails over to a standby. What is lost must not be delivered: learning-svc
+    /// would count feedback that nobody has.
+    async fn confirm(&self, mut batch: Vec<Leased>) -> Result<Vec<Leased>, StoreError> {
+        let now = Instant::now();
+        let waited: Vec<_> = batch
+            .iter()
+            .filter(|leased| now.duration_since(leased.seen) > self.config.trusted)
+            .map(|leased| (leased.event_id, leased.token))
+            .collect();
+        if waited.is_empty() {
+            return Ok(batch);
+        }
+        let there: HashSet<EventId> = match self.store.still_leased(&waited).await {
+            Ok(there) => there.into_iter().collect(),
+            Err(error) => {
+                self.hand_over.put_back(batch);
+                return Err(error);
+            }
+        };
+        let gone: HashSet<EventId> = waited
+            .into_iter()
+            .map(|(event_id, _)| event_id)
+            .filter(|event_id| !there.contains(event_id))
+            .collect();
+        batch.retain(|leased| !gone.contains(&leased.event_id));
+        for leased in &mut batch {
+            if there.contains(&leased.event_id) {
+                leased.seen = now;
+            }
+        }
+        if !gone.is_empty() {
+            tracing::warn!(
+                events = gone.len(),
+                "events that were to be delivered are no longer in the outbox under their leases: not sent"
+            );
+        }
+        Ok(batch)
+    }
+
     async fn send(&self, batch: Vec<Leased>) -> Result<Step, StoreError> {
+        let batch = self.confirm(batch).await?;
         if batch.is_empty() {
             return Ok(Step::Idle);
         }
@@ -314,6 +378,7 @@ impl Relay {
 
     /// Results, one per event, or none at all.
     async fn deliver(&self, batch: &[Leased]) -> Result<Vec<EventResult>, DeliveryError> {
+        let began = span::now();
         let results = self
             .delivery
             .deliver(batch.iter().map(|leased| leased.event.clone()).collect())
@@ -324,6 +389,7 @@ impl Relay {
                 .zip(batch)
                 .all(|(result, leased)| result.event_id == leased.event.event_id);
         if match_up {
+            trace(batch, &results, began);
             Ok(results)
         } else {
             Err(DeliveryError::Unavailable(

@@ -18,7 +18,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use emend_core::{FeedbackId, Namespace};
+use emend_core::{EventId, FeedbackId, Namespace};
 use emend_runtime::{
     SharedClock,
     simulation::{Interference, unavailable},
@@ -26,9 +26,10 @@ use emend_runtime::{
 use jiff::SignedDuration;
 
 use self::tables::{Tables, micros};
-use super::{Claimed, Inserted, Retracted, Settlement, Store, StoreError};
+use super::{Backlog, Claimed, Connections, Inserted, Retracted, Settlement, Store, StoreError};
 use crate::domain::{
-    DeadLetter, DeadLetterQuery, Feedback, FeedbackQuery, Lease, NewFeedback, NewRetraction, Redrive,
+    DeadLetter, DeadLetterQuery, Feedback, FeedbackQuery, Lease, LeaseToken, NewFeedback, NewRetraction,
+    Redrive,
 };
 
 /// Something wrong with the store, on purpose: so that it can be seen that the simulation notices.
@@ -151,6 +152,11 @@ impl Store for MemoryStore {
         self.call("claim", |tables| Ok(tables.claim(limit, lease))).await
     }
 
+    async fn still_leased(&self, leases: &[(EventId, LeaseToken)]) -> Result<Vec<EventId>, StoreError> {
+        self.call("still_leased", |tables| Ok(tables.still_leased(leases)))
+            .await
+    }
+
     async fn settle(&self, settlements: &[Settlement]) -> Result<(), StoreError> {
         self.call("settle", |tables| {
             tables.settle(settlements);
@@ -168,11 +174,19 @@ impl Store for MemoryStore {
         self.call("redrive", |tables| Ok(tables.redrive(which))).await
     }
 
+    async fn backlog(&self) -> Result<Backlog, StoreError> {
+        self.call("backlog", |tables| Ok(tables.backlog())).await
+    }
+
     async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64, StoreError> {
         self.call("prune_request_ids", |tables| {
             Ok(tables.prune_request_ids(micros(retention), limit))
         })
         .await
+    }
+
+    fn connections(&self) -> Connections {
+        Connections::default()
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

@@ -19,7 +19,7 @@ use std::{fmt::Debug, time::Duration};
 use async_trait::async_trait;
 use bytes::Bytes;
 use emend_core::{EventId, FeedbackId, Namespace};
-pub(crate) use emend_runtime::store::StoreError;
+pub(crate) use emend_runtime::store::{Connections, StoreError};
 
 use crate::domain::{
     Accepted, DeadLetter, DeadLetterQuery, EncodedOutcome, Feedback, FeedbackQuery, Lease, LeaseToken,
@@ -68,6 +68,10 @@ pub(crate) trait Store: Send + Sync + Debug + 'static {
     /// Leases up to `limit` pending events that are due, in accept order. Two callers never get the same one.
     async fn claim(&self, limit: u32, lease: Lease) -> Result<Vec<Claimed>, StoreError>;
 
+    /// Those of these events that are pending and leased under these tokens. What was stored may be gone: a database that
+    /// fails over to a standby loses what that had not yet.
+    async fn still_leased(&self, leases: &[(EventId, LeaseToken)]) -> Result<Vec<EventId>, StoreError>;
+
     /// Notes what became of deliveries, all in one transaction. That an event was delivered counts always; that it was
     /// not counts only where the token is still that of its lease.
     async fn settle(&self, settlements: &[Settlement]) -> Result<(), StoreError>;
@@ -78,14 +82,31 @@ pub(crate) trait Store: Send + Sync + Debug + 'static {
     /// Makes dead letters due now, as if they had never been tried; answers with how many.
     async fn redrive(&self, which: &Redrive) -> Result<u64, StoreError>;
 
+    /// What has not been delivered, for who watches over it.
+    async fn backlog(&self) -> Result<Backlog, StoreError>;
+
     /// Forgets up to `limit` request ids older than `retention`; answers with how many.
     async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64, StoreError>;
+
+    /// The connections to the database, as they are now.
+    fn connections(&self) -> Connections;
 
     /// Whether the database answers.
     async fn ping(&self) -> Result<(), StoreError>;
 
     /// Closes all connections.
     async fn close(&self);
+}
+
+/// What has not been delivered.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Backlog {
+    /// Events that wait for their delivery, those under way included.
+    pub(crate) pending: u64,
+    /// How long the oldest of them has waited; zero where there is none, or the clock went back.
+    pub(crate) oldest_age: Duration,
+    /// Dead letters.
+    pub(crate) dead_letters: u64,
 }
 
 /// What became of one item of a group.

@@ -9,7 +9,7 @@ use sqlx::{Database, QueryBuilder};
 
 use super::{
     super::{
-        LONGEST_WAIT, Settlement, StoreError,
+        Backlog, LONGEST_WAIT, Settlement, StoreError,
         chunks::chunks,
         rows::{ClaimedRow, DeadLetterRow, micros},
     },
@@ -39,6 +39,29 @@ pub(super) async fn claim(
         .await?;
     claimed.sort_unstable_by_key(|row| (row.accept_order, row.event_number));
     Ok(claimed)
+}
+
+/// Those of these events that are leased under these tokens.
+pub(super) async fn still_leased(
+    connection: &mut Connection,
+    leases: &[(EventId, LeaseToken)],
+) -> Result<Vec<EventId>, StoreError> {
+    let mut found = Vec::with_capacity(leases.len());
+    for chunk in chunks(leases) {
+        let mut query = QueryBuilder::<Db>::new("WITH l (event_id, lease_token) AS (");
+        query.push_values(chunk, |mut row, (event_id, token)| {
+            row.push_bind(event_id.0.as_bytes().as_slice())
+                .push_bind(token.0.as_bytes().as_slice());
+        });
+        query.push(
+            ") SELECT o.event_id FROM l JOIN outbox AS o ON o.event_id = l.event_id AND o.lease_token = l.lease_token
+             WHERE o.state = 1",
+        );
+        let ids: Vec<Vec<u8>> = query.build_query_scalar().fetch_all(&mut *connection).await?;
+        let is_found = |event_id: &EventId| ids.iter().any(|id| id == event_id.0.as_bytes());
+        found.extend(chunk.iter().map(|(event_id, _)| *event_id).filter(is_found));
+    }
+    Ok(found)
 }
 
 /// Notes what became of deliveries. To be run in a transaction.
@@ -180,6 +203,30 @@ async fn mark_dead(
         .await?;
     }
     Ok(())
+}
+
+/// How many of the first events in accept order are looked at for the oldest. They lie in the order in which feedback was
+/// accepted, so only retractions of still older feedback come before the event that has waited longest.
+const OLDEST_AMONG: i64 = 10_000;
+
+/// What has not been delivered: counted on the indexes of what is pending and dead.
+pub(super) async fn backlog(connection: &mut Connection) -> Result<Backlog, StoreError> {
+    let (pending, oldest_age_us, dead_letters): (i64, Option<i64>, i64) = sqlx::query_as(
+        "SELECT (SELECT count(*) FROM outbox WHERE state = 1),
+                (SELECT now_us FROM database_clock) - (SELECT min(first.occurred_at_us) FROM (
+                     SELECT occurred_at_us FROM outbox WHERE state = 1 ORDER BY accept_order, event_number LIMIT $1
+                 ) AS first),
+                (SELECT count(*) FROM outbox WHERE state = 3)",
+    )
+    .bind(OLDEST_AMONG)
+    .fetch_one(connection)
+    .await?;
+    let age_us = u64::try_from(oldest_age_us.unwrap_or(0)).unwrap_or(0);
+    Ok(Backlog {
+        pending: pending.unsigned_abs(),
+        oldest_age: Duration::from_micros(age_us),
+        dead_letters: dead_letters.unsigned_abs(),
+    })
 }
 
 pub(super) async fn dead_letters(

@@ -6,7 +6,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use async_trait::async_trait;
-use emend_core::{FeedbackId, Namespace};
+use emend_core::{EventId, FeedbackId, Namespace};
 use emend_runtime::{
     Entropy,
     audit::OpenError,
@@ -16,10 +16,12 @@ use emend_runtime::{
 };
 use sqlx::{PgPool, Postgres as Db, migrate::Migrator};
 
-use super::{Claimed, Inserted, Retracted, Settlement, Store, StoreError, audit::AuditRead, rows};
+use super::{
+    Backlog, Claimed, Connections, Inserted, Retracted, Settlement, Store, StoreError, audit::AuditRead, rows,
+};
 use crate::{
     domain::{
-        DeadLetter, DeadLetterQuery, DeliveryState, Feedback, FeedbackQuery, Lease, NewFeedback,
+        DeadLetter, DeadLetterQuery, DeliveryState, Feedback, FeedbackQuery, Lease, LeaseToken, NewFeedback,
         NewRetraction, Redrive,
     },
     fail_points,
@@ -154,7 +156,7 @@ impl PostgresStore {
         if !behind {
             return Ok(());
         }
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = self.pool.begin().await.map_err(StoreError::connecting)?;
         sqlx::query("ALTER SEQUENCE accept_order CACHE 1")
             .execute(&mut *transaction)
             .await?;
@@ -221,7 +223,7 @@ impl PostgresStore {
         retraction: &NewRetraction,
         lease: Option<Lease>,
     ) -> Result<Retracted, StoreError> {
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = self.pool.begin().await.map_err(StoreError::connecting)?;
         let retracted = feedback_sql::retract(&mut transaction, retraction, lease).await?;
         fail_points::RETRACTION_WRITTEN.pass();
         transaction.commit().await?;
@@ -229,21 +231,21 @@ impl PostgresStore {
     }
 
     async fn settle_once(&self, settlements: &[Settlement]) -> Result<(), StoreError> {
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = self.pool.begin().await.map_err(StoreError::connecting)?;
         outbox_sql::settle(&mut transaction, settlements).await?;
         fail_points::BATCH_WRITTEN.pass();
         Ok(transaction.commit().await?)
     }
 
     async fn redrive_once(&self, which: &Redrive) -> Result<u64, StoreError> {
-        let mut transaction = self.pool.begin().await?;
+        let mut transaction = self.pool.begin().await.map_err(StoreError::connecting)?;
         let redriven = outbox_sql::redrive(&mut transaction, which).await?;
         transaction.commit().await?;
         Ok(redriven)
     }
 
     async fn connection(&self) -> Result<sqlx::pool::PoolConnection<Db>, StoreError> {
-        Ok(self.pool.acquire().await?)
+        self.pool.acquire().await.map_err(StoreError::connecting)
     }
 
     /// Runs a statement of a test.
@@ -318,6 +320,10 @@ impl Store for PostgresStore {
             .collect::<Result<_, _>>()?)
     }
 
+    async fn still_leased(&self, leases: &[(EventId, LeaseToken)]) -> Result<Vec<EventId>, StoreError> {
+        outbox_sql::still_leased(&mut *self.connection().await?, leases).await
+    }
+
     async fn settle(&self, settlements: &[Settlement]) -> Result<(), StoreError> {
         retry_conflicts(&self.entropy, || self.settle_once(settlements)).await
     }
@@ -334,11 +340,19 @@ impl Store for PostgresStore {
         retry_conflicts(&self.entropy, || self.redrive_once(which)).await
     }
 
+    async fn backlog(&self) -> Result<Backlog, StoreError> {
+        outbox_sql::backlog(&mut *self.connection().await?).await
+    }
+
     async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64, StoreError> {
         retry_conflicts(&self.entropy, async || {
             feedback_sql::prune_request_ids(&mut *self.connection().await?, retention, limit).await
         })
         .await
+    }
+
+    fn connections(&self) -> Connections {
+        Connections::of(&[&self.pool])
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

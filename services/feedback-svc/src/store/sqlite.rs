@@ -5,7 +5,7 @@
 use std::{collections::HashSet, path::Path, time::Duration};
 
 use async_trait::async_trait;
-use emend_core::{FeedbackId, Namespace};
+use emend_core::{EventId, FeedbackId, Namespace};
 use emend_runtime::{
     Entropy,
     audit::OpenError,
@@ -15,11 +15,12 @@ use emend_runtime::{
 use sqlx::{QueryBuilder, Sqlite as Db, migrate::Migrator};
 
 use super::{
-    Claimed, Inserted, Retracted, Settlement, Store, StoreError, audit::AuditRead, chunks::chunks, rows,
+    Backlog, Claimed, Connections, Inserted, Retracted, Settlement, Store, StoreError, audit::AuditRead,
+    chunks::chunks, rows,
 };
 use crate::{
     domain::{
-        DeadLetter, DeadLetterQuery, DeliveryState, Feedback, FeedbackQuery, Lease, NewFeedback,
+        DeadLetter, DeadLetterQuery, DeliveryState, Feedback, FeedbackQuery, Lease, LeaseToken, NewFeedback,
         NewRetraction, Redrive,
     },
     fail_points,
@@ -365,6 +366,10 @@ impl Store for SqliteStore {
             .collect::<Result<_, _>>()?)
     }
 
+    async fn still_leased(&self, leases: &[(EventId, LeaseToken)]) -> Result<Vec<EventId>, StoreError> {
+        outbox_sql::still_leased(&mut *self.reader().await?, leases).await
+    }
+
     async fn settle(&self, settlements: &[Settlement]) -> Result<(), StoreError> {
         retry_conflicts(&self.entropy, || self.settle_once(settlements)).await
     }
@@ -381,11 +386,19 @@ impl Store for SqliteStore {
         retry_conflicts(&self.entropy, || self.redrive_once(which)).await
     }
 
+    async fn backlog(&self) -> Result<Backlog, StoreError> {
+        outbox_sql::backlog(&mut *self.reader().await?).await
+    }
+
     async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64, StoreError> {
         retry_conflicts(&self.entropy, async || {
             feedback_sql::prune_request_ids(&mut *self.writer().await?, retention, limit).await
         })
         .await
+    }
+
+    fn connections(&self) -> Connections {
+        Connections::of(&[&self.pools.write, &self.pools.read])
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

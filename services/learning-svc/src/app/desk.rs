@@ -5,12 +5,15 @@
 
 mod working;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use emend_core::{
-    AcceptOrder, Ballots, ContestId, ContestState, Event, EventId, FeedbackId, OperationId, Outcome, Policy,
-    Refusal, ResourceChange, ResourceKey, ResourceValue, Revision, decide,
+    AcceptOrder, Ballots, ContestId, ContestState, Event, EventId, FeedbackId, Kind, OperationId, Outcome,
+    Policy, Refusal, ResourceChange, ResourceKey, ResourceValue, Revision, decide, decide::Cause,
 };
 use emend_proto::common::v1 as pb;
 use emend_runtime::store::StoreError;
@@ -77,6 +80,8 @@ pub struct Written {
     count: i64,
     /// What each answered event is told, in the order of [`Desk::answer`].
     pub outcomes: Vec<pb::Outcome>,
+    /// What came to apply, by kind and why.
+    pub promoted: Vec<(Kind, Cause)>,
     /// When it was committed, in microseconds since 1970 by the database's clock; 0 where no revision was written.
     pub committed_at: i64,
 }
@@ -110,8 +115,10 @@ impl Written {
     }
 }
 
-/// Contests that are worked upon in one unit of work.
+/// Contests that are worked upon in one unit of work. Ballots of contests that were not decided upon, because what was
+/// asked was refused or failed, go back to where they were kept when it is dropped.
 pub struct Desk {
+    hot: Arc<HotContests>,
     now: Timestamp,
     contests: BTreeMap<ContestId, Working>,
     policies: HashMap<PolicyKey, Policy>,
@@ -123,6 +130,7 @@ pub struct Desk {
     changes: Vec<ChangeWrite>,
     transitions: Vec<TransitionWrite>,
     answers: Vec<(EventId, FeedbackId, pb::Outcome)>,
+    promoted: Vec<(Kind, Cause)>,
 }
 
 impl Desk {
@@ -131,7 +139,7 @@ impl Desk {
     /// count in their place.
     pub async fn open(
         tx: &mut dyn Tx,
-        hot: &HotContests,
+        hot: &Arc<HotContests>,
         now: Timestamp,
         keys: impl IntoIterator<Item = ResourceKey>,
         leaving: u32,
@@ -146,15 +154,11 @@ impl Desk {
         tx.create_contests(&keys, now).await?;
         let locked = tx.lock_contests(&keys).await?;
         let contests = tx.load_contests(locked).await?;
-        let mut ballots = ballots_of(tx, hot, &contests, &policies, leaving).await?;
         let counts = tx.resource_counts(&scopes).await?;
         let contests = contests.into_iter().map(|before| {
-            let contest = before.state.id();
-            // Only what ballots come to is compared with what was found.
-            let mut state = before.state.clone();
-            state.ballots = ballots.remove(&contest).unwrap_or_default();
             let working = Working {
-                state,
+                // Only what ballots come to is compared with what was found.
+                state: before.state.clone(),
                 kept: before.kept.clone(),
                 policy_version: before.row.policy_version,
                 decided: false,
@@ -162,9 +166,10 @@ impl Desk {
                 voted_for: HashSet::new(),
                 before,
             };
-            (contest, working)
+            (working.state.id(), working)
         });
-        Ok(Self {
+        let mut desk = Self {
+            hot: Arc::clone(hot),
             now,
             contests: contests.collect(),
             policies,
@@ -175,7 +180,42 @@ impl Desk {
             changes: Vec::new(),
             transitions: Vec::new(),
             answers: Vec::new(),
-        })
+            promoted: Vec::new(),
+        };
+        desk.read_ballots(tx, leaving).await?;
+        Ok(desk)
+    }
+
+    /// The ballots of the contests: what is kept of them, as long as it holds, and what else there is.
+    async fn read_ballots(&mut self, tx: &mut dyn Tx, leaving: u32) -> Result<(), StoreError> {
+        let counted = self
+            .policies
+            .values()
+            .map(|policy| policy.max_counted_feedback)
+            .max();
+        let enough = counted.unwrap_or(0).saturating_add(leaving);
+        let mut missing = Vec::new();
+        // Where nothing was ever proposed there is no ballot to count.
+        for (contest, working) in self
+            .contests
+            .iter_mut()
+            .filter(|(_, working)| !working.state.candidates.is_empty())
+        {
+            match self.hot.take(*contest, || working.found_seal()) {
+                Some(ballots) if ballots.cover(enough as usize) => working.state.ballots = ballots,
+                _ => missing.push(*contest),
+            }
+        }
+        if !missing.is_empty() {
+            let limit = counted.unwrap_or(0).saturating_add(SPARE.max(leaving));
+            for (contest, newest) in tx.newest_ballots(&missing, limit).await? {
+                let complete = newest.len() < limit as usize;
+                if let Some(working) = self.contests.get_mut(&contest) {
+                    working.state.ballots = Ballots::new(newest, complete);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// A contest as it is now, after all that was decided.
@@ -295,6 +335,9 @@ impl Desk {
                 policy_version: if person { 0 } else { decision.policy_version },
             });
             working.resource_changed = true;
+            if matches!(change, ResourceChange::Put { .. }) {
+                self.promoted.push((decision.after.key.kind, decision.cause));
+            }
         }
         if let Some(revision) = revision {
             decision.stamp(revision);
@@ -337,6 +380,7 @@ impl Desk {
             base: 0,
             count: signed(self.revisions.len()),
             outcomes: Vec::with_capacity(self.answers.len()),
+            promoted: std::mem::take(&mut self.promoted),
             committed_at: 0,
         };
         if !self.revisions.is_empty() {
@@ -409,7 +453,7 @@ impl Desk {
     }
 
     /// Once what was written is committed: leaves the ballots of contests in which many vote to who decides next.
-    pub fn leave_ballots(&mut self, hot: &HotContests) {
+    pub fn leave_ballots(&mut self) {
         for (contest, working) in &mut self.contests {
             let counted = self
                 .policies
@@ -418,7 +462,8 @@ impl Desk {
             let mut ballots = std::mem::take(&mut working.state.ballots);
             ballots.forget_beyond(counted.saturating_add(SPARE) as usize);
             if ballots.len() >= WORTH_KEEPING {
-                hot.keep(*contest, Seal::of(&working.state, &working.kept), ballots);
+                let seal = Seal::of(&working.state, &working.kept);
+                self.hot.keep(*contest, seal, ballots);
             }
         }
     }
@@ -435,39 +480,16 @@ impl Desk {
     }
 }
 
-/// The ballots of contests: what `hot` has, as long as it holds, and what else there is.
-async fn ballots_of(
-    tx: &mut dyn Tx,
-    hot: &HotContests,
-    contests: &[StoredContest],
-    policies: &HashMap<PolicyKey, Policy>,
-    leaving: u32,
-) -> Result<HashMap<ContestId, Ballots>, StoreError> {
-    let counted = policies.values().map(|policy| policy.max_counted_feedback).max();
-    let enough = counted.unwrap_or(0).saturating_add(leaving);
-    let mut found = HashMap::new();
-    let mut missing = Vec::new();
-    // Where nothing was ever proposed there is no ballot to count.
-    for contest in contests
-        .iter()
-        .filter(|contest| !contest.state.candidates.is_empty())
-    {
-        let id = contest.state.id();
-        match hot.take(id, || Seal::of(&contest.state, &contest.kept)) {
-            Some(ballots) if ballots.cover(enough as usize) => {
-                found.insert(id, ballots);
+impl Drop for Desk {
+    fn drop(&mut self) {
+        for (contest, working) in &mut self.contests {
+            let ballots = std::mem::take(&mut working.state.ballots);
+            // Decided upon and not committed, they are other than those that are stored.
+            if !working.decided && ballots.len() >= WORTH_KEEPING {
+                self.hot.keep(*contest, working.found_seal(), ballots);
             }
-            _ => missing.push(id),
         }
     }
-    if !missing.is_empty() {
-        let limit = counted.unwrap_or(0).saturating_add(SPARE.max(leaving));
-        for (id, newest) in tx.newest_ballots(&missing, limit).await? {
-            let complete = newest.len() < limit as usize;
-            found.insert(id, Ballots::new(newest, complete));
-        }
-    }
-    Ok(found)
 }
 
 fn is_persons(event: &Event) -> bool {

@@ -118,6 +118,12 @@ impl HotContests {
         here.contests.insert(contest, Entry { seal, ballots, used });
     }
 
+    /// How many ballots are kept.
+    #[cfg(test)]
+    pub(crate) fn ballots(&self) -> usize {
+        self.shelf().ballots
+    }
+
     fn shelf(&self) -> MutexGuard<'_, Shelf> {
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -9,8 +9,8 @@
 //! can't be done now. Skipping bad rows commits every [`CHUNK`] rows, so that others come in between.
 
 use emend_core::{
-    Ballot, Caller, CandidateId, ContestId, Event, FeedbackId, Namespace, OperationId, Origin, Proposal,
-    Refusal, Revision, contest::Voter,
+    Ballot, Caller, CandidateId, ContestId, Event, FeedbackId, Kind, Namespace, OperationId, Origin,
+    Proposal, Refusal, Revision, contest::Voter, decide::Cause,
 };
 use emend_runtime::{Error, store::retry_conflicts};
 use uuid::Uuid;
@@ -161,9 +161,9 @@ impl App {
             tx.advance_head(0).await?;
             fail_points::IMPORT_LOCKED.pass();
         }
-        let mut imported = Imported::default();
+        let (mut imported, mut promoted) = (Imported::default(), Vec::new());
         for chunk in rows.chunks(CHUNK) {
-            imported.add(self.try_chunk(&mut *tx, import, chunk).await?);
+            imported.add(self.try_chunk(&mut *tx, import, chunk, &mut promoted).await?);
             fail_points::IMPORT_PART_WRITTEN.pass();
             if let (Mode::AllOrNothing, Some(refused)) = (import.mode, imported.refused.first()) {
                 return Err(resource_limit(format!(
@@ -174,10 +174,17 @@ impl App {
             }
         }
         tx.commit().await?;
+        self.promotions.count(&promoted);
         Ok(imported)
     }
 
-    async fn try_chunk(&self, tx: &mut dyn Tx, import: &Import, rows: &[Row]) -> Result<Imported, Failure> {
+    async fn try_chunk(
+        &self,
+        tx: &mut dyn Tx,
+        import: &Import,
+        rows: &[Row],
+        promoted: &mut Vec<(Kind, Cause)>,
+    ) -> Result<Imported, Failure> {
         let keys = rows.iter().map(|row| row.proposal.key.clone());
         let mut desk = Desk::open(tx, &self.hot, self.clock.now(), keys, 0).await?;
         let because = Because {
@@ -223,6 +230,7 @@ impl App {
         let written: Written = desk.finish(tx).await?;
         imported.first = written.first();
         imported.last = written.last();
+        promoted.extend(written.promoted);
         Ok(imported)
     }
 

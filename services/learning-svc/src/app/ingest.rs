@@ -45,6 +45,8 @@ pub struct IngestEvent {
     pub accept_order: AcceptOrder,
     /// W3C trace context of the submission; may be empty.
     pub traceparent: String,
+    /// W3C trace context under which it is applied, where that is another.
+    pub applied_under: Option<String>,
     /// What happened.
     pub what: What,
 }
@@ -404,7 +406,7 @@ fn because(event: &IngestEvent, caller: &Caller, received_at: Timestamp) -> Beca
         trigger: Some(Trigger {
             feedback: event.feedback,
             received_at,
-            traceparent: event.traceparent.clone(),
+            traceparent: event.applied_under.as_ref().unwrap_or(&event.traceparent).clone(),
         }),
     }
 }

@@ -18,6 +18,7 @@ pub mod reevaluation;
 pub mod resources;
 pub mod revert;
 pub mod review;
+mod trace;
 
 #[cfg(test)]
 mod tests;
@@ -35,6 +36,7 @@ use self::{
 };
 use crate::{
     fail_points,
+    metrics::Promotions,
     store::{DecisionStore, decisions::Tx},
 };
 
@@ -66,6 +68,8 @@ pub struct App {
     pub policy_changed: Arc<Notify>,
     /// The ballots of contests in which many vote.
     pub hot: Arc<HotContests>,
+    /// Where what comes to apply is counted; at first nowhere that anybody sees.
+    pub promotions: Promotions,
 }
 
 impl std::fmt::Debug for App {
@@ -89,6 +93,7 @@ impl App {
             entropy,
             policy_changed: Arc::default(),
             hot: Arc::default(),
+            promotions: Promotions::default(),
         }
     }
 
@@ -96,7 +101,8 @@ impl App {
     async fn commit(&self, mut tx: Box<dyn Tx>, desk: &mut Desk) -> Result<Written, StoreError> {
         let written = desk.finish(&mut *tx).await?;
         tx.commit().await?;
-        desk.leave_ballots(&self.hot);
+        self.promotions.count(&written.promoted);
+        desk.leave_ballots();
         Ok(written)
     }
 

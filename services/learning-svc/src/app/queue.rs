@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     App,
     ingest::{EventResult, GROUP, IngestEvent},
+    trace,
 };
 use crate::fail_points;
 
@@ -65,9 +66,11 @@ fn stopping() -> Error {
 }
 
 async fn work(app: App, queue: Arc<Mutex<Receiver<Waiting>>>, soft: CancellationToken) {
-    while let Some((events, told)) = next_group(&queue, &soft).await {
+    while let Some((mut events, told)) = next_group(&queue, &soft).await {
         fail_points::GROUP_TAKEN.pass();
+        let spans = trace::begin(&mut events);
         let results = app.ingest(&events).await;
+        trace::end(spans, &results);
         for (told, result) in told.into_iter().zip(results) {
             // Whoever sent it may be gone.
             let _ = told.send(result);

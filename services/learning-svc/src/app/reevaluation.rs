@@ -20,7 +20,7 @@ use super::{
     failure::{Failure, refused},
     resources::subject,
 };
-use crate::store::decisions::Actor;
+use crate::{fail_points, store::decisions::Actor};
 
 /// Contests in one transaction. All their ballots that count are in memory at once: at most as many of each contest as its
 /// policy's `max_counted_feedback`.
@@ -69,6 +69,7 @@ impl App {
         if keys.is_empty() {
             return Ok(step);
         }
+        fail_points::REEVALUATION_BEGUN.pass();
         match self.reevaluate(&keys).await {
             Ok(()) => {
                 step.evaluated = keys.len();
@@ -95,6 +96,7 @@ impl App {
 
     async fn reevaluate(&self, keys: &[ResourceKey]) -> Result<(), Failure> {
         let last = retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_reevaluate(keys)).await?;
+        fail_points::REEVALUATION_COMMITTED.pass();
         if last > Revision::default() {
             self.follower.wake();
         }

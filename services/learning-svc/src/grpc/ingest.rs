@@ -7,7 +7,7 @@ use emend_core::{
     violation::bounded_text,
 };
 use emend_proto::learning::v1::{self as pb, event, event_result, ingest_service_server::IngestService};
-use emend_runtime::{Error, error::to_item_status, trace_context::Traceparent};
+use emend_runtime::{Error, error::to_item_status, traceparent::Traceparent};
 use emend_wire::parse;
 use futures::{Stream, StreamExt as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -179,6 +179,7 @@ pub(super) fn event(message: &pb::Event) -> Result<IngestEvent, Violations> {
             traceparent: Traceparent::parse(&message.traceparent)
                 .map(|traceparent| traceparent.as_str().to_owned())
                 .unwrap_or_default(),
+            applied_under: None,
             what: what?,
         })
     })();

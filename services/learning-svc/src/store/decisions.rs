@@ -11,7 +11,7 @@ use emend_core::{
     Ballot, CandidateId, ContestId, EventId, FeedbackId, Kind, Namespace, OperationId, Policy, ResourceKey,
     Revision, Status,
 };
-use emend_runtime::store::StoreError;
+use emend_runtime::store::{Connections, StoreError};
 use jiff::Timestamp;
 
 pub use super::{records::*, writes::*};
@@ -172,8 +172,14 @@ pub trait DecisionStore: Send + Sync {
     /// `limit`.
     async fn contests_to_reevaluate(&self, after: Option<ContestId>, limit: u32) -> Result<Vec<ResourceKey>>;
 
+    /// How many candidates there are of each kind and status that has any.
+    async fn count_candidates(&self) -> Result<Vec<(Kind, Status, u64)>>;
+
     /// Everything that is applied to the log or counted, for audits: read in one consistent state.
     async fn audit(&self) -> Result<AuditRecords>;
+
+    /// The connections to the database, as they are now.
+    fn connections(&self) -> Connections;
 
     /// Whether the database answers.
     async fn ping(&self) -> Result<()>;

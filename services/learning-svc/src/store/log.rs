@@ -154,6 +154,15 @@ pub struct NodePage {
     pub now: i64,
 }
 
+/// How many nodes there are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NodeCounts {
+    /// With a stream open somewhere.
+    pub connected: u64,
+    /// Without.
+    pub disconnected: u64,
+}
+
 /// Takes what a load finds, one by one.
 pub type Sink<'a> = &'a mut (dyn FnMut(LoggedChange) + Send);
 
@@ -198,6 +207,14 @@ pub trait LogStore: Send + Sync + 'static {
         limit: i64,
         seen_within: SignedDuration,
     ) -> Result<NodePage, StoreError>;
+
+    /// How many nodes there are of which something was heard within `seen_within`. Those whose replica was not heard of
+    /// within `connected_within` do not count as connected.
+    async fn count_nodes(
+        &self,
+        connected_within: SignedDuration,
+        seen_within: SignedDuration,
+    ) -> Result<NodeCounts, StoreError>;
 
     /// Forgets nodes of which nothing was heard for `unseen_for`. Answers how many.
     async fn forget_nodes(&self, unseen_for: SignedDuration) -> Result<u64, StoreError>;

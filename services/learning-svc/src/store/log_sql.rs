@@ -12,9 +12,12 @@ use jiff::SignedDuration;
 use sqlx::{AssertSqlSafe, Database, Row as _, Transaction};
 
 use super::{Backend, Db, NOW_MICROS};
-use crate::store::log::{
-    Connection, Head, Loaded, LogPage, LogStore, LoggedChange, LoggedRevision, NodePage, NodeRow, NodeWrite,
-    Sink,
+use crate::{
+    fail_points,
+    store::log::{
+        Connection, Head, Loaded, LogPage, LogStore, LoggedChange, LoggedRevision, NodeCounts, NodePage,
+        NodeRow, NodeWrite, Sink,
+    },
 };
 
 #[cfg(test)]
@@ -72,7 +75,7 @@ impl LogStore for Backend {
     }
 
     async fn head(&self) -> Result<Head, StoreError> {
-        let row = sqlx::query(HEAD).fetch_one(self.read_pool()).await?;
+        let row = sqlx::query(HEAD).fetch_one(&mut *self.reader().await?).await?;
         parse_head(&row)
     }
 
@@ -97,10 +100,11 @@ impl LogStore for Backend {
     }
 
     async fn revisions_after(&self, revision: i64, limit: i64) -> Result<LogPage, StoreError> {
+        let mut reader = self.reader().await?;
         let mut rows = sqlx::query(REVISIONS_AFTER)
             .bind(revision)
             .bind(limit)
-            .fetch(self.read_pool());
+            .fetch(&mut *reader);
         let mut page: Option<LogPage> = None;
         while let Some(row) = rows.try_next().await? {
             let page = match &mut page {
@@ -139,7 +143,7 @@ impl LogStore for Backend {
     async fn raise_horizon(&self, max_age: SignedDuration, max_tombstones: i64) -> Result<i64, StoreError> {
         let head = self.head().await?;
         let now: i64 = sqlx::query_scalar(AssertSqlSafe(format!("SELECT {NOW_MICROS}")))
-            .fetch_one(self.read_pool())
+            .fetch_one(&mut *self.reader().await?)
             .await?;
         let by_age = self
             .newest_until(head, now.saturating_sub(micros(max_age)))
@@ -150,7 +154,7 @@ impl LogStore for Backend {
         )
         .bind(head.horizon)
         .bind(max_tombstones)
-        .fetch_optional(self.read_pool())
+        .fetch_optional(&mut *self.reader().await?)
         .await?;
         let wanted = by_age.max(by_count.unwrap_or(0));
         if wanted <= head.horizon {
@@ -187,6 +191,7 @@ impl LogStore for Backend {
         for write in writes {
             write_node(&mut transaction, replica, write).await?;
         }
+        fail_points::NODES_WRITTEN.pass();
         Ok(transaction.commit().await?)
     }
 
@@ -204,7 +209,7 @@ impl LogStore for Backend {
     async fn node_callers(&self, node_id: &NodeId) -> Result<Vec<String>, StoreError> {
         Ok(sqlx::query_scalar("SELECT caller FROM nodes WHERE node_id = $1")
             .bind(node_id.as_str())
-            .fetch_all(self.read_pool())
+            .fetch_all(&mut *self.reader().await?)
             .await?)
     }
 
@@ -238,6 +243,25 @@ impl LogStore for Backend {
         })
     }
 
+    async fn count_nodes(
+        &self,
+        connected_within: SignedDuration,
+        seen_within: SignedDuration,
+    ) -> Result<NodeCounts, StoreError> {
+        let (all, connected): (i64, i64) = sqlx::query_as(AssertSqlSafe(format!(
+            "SELECT count(*), count(CASE WHEN connected = 1 AND seen_at >= {NOW_MICROS} - $1 THEN 1 END)
+             FROM nodes WHERE seen_at >= {NOW_MICROS} - $2"
+        )))
+        .bind(micros(connected_within))
+        .bind(micros(seen_within))
+        .fetch_one(&mut *self.reader().await?)
+        .await?;
+        Ok(NodeCounts {
+            connected: connected.unsigned_abs(),
+            disconnected: (all - connected).unsigned_abs(),
+        })
+    }
+
     async fn forget_nodes(&self, unseen_for: SignedDuration) -> Result<u64, StoreError> {
         let mut transaction = self.begin_write().await?;
         let forgotten = sqlx::query(AssertSqlSafe(format!(
@@ -262,7 +286,7 @@ impl Backend {
             let committed_at: Option<i64> =
                 sqlx::query_scalar("SELECT committed_at FROM revisions WHERE revision = $1")
                     .bind(middle)
-                    .fetch_optional(self.read_pool())
+                    .fetch_optional(&mut *self.reader().await?)
                     .await?;
             if committed_at.is_some_and(|at| at <= cutoff) {
                 known = middle;

@@ -7,9 +7,9 @@ use emend_runtime::{
     audit::OpenError,
     database::PostgresUrl,
     postgres::{BEGIN_LONG_READ as BEGIN_LEDGER, PostgresConfig, open_postgres, open_postgres_to_read},
-    store::StoreError,
+    store::{Connections, StoreError},
 };
-use sqlx::{Pool, Transaction, migrate::Migrator};
+use sqlx::{Pool, Transaction, migrate::Migrator, pool::PoolConnection};
 
 use crate::store::ledger::LedgerRead;
 
@@ -80,9 +80,9 @@ impl PostgresStore {
         Ok(Box::new(ledger_sql::Reading::begin(pool).await?))
     }
 
-    /// Connections that only read.
-    pub(super) fn read_pool(&self) -> &Pool<Db> {
-        &self.pool
+    /// A connection to read by.
+    pub(super) async fn reader(&self) -> Result<PoolConnection<Db>, StoreError> {
+        self.pool.acquire().await.map_err(StoreError::connecting)
     }
 
     /// Begins a transaction that may write, READ COMMITTED.
@@ -90,18 +90,18 @@ impl PostgresStore {
     /// All it looks up, it looks up by an index. The planner is told so, because while a table grows faster than its
     /// statistics (within one large import they do not change at all) it would scan the table for every statement.
     pub(super) async fn begin_write(&self) -> Result<Transaction<'static, Db>, StoreError> {
-        Ok(self
-            .pool
+        self.pool
             .begin_with("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL enable_seqscan = off")
-            .await?)
+            .await
+            .map_err(StoreError::connecting)
     }
 
     /// Begins a transaction that reads one consistent state.
     pub(super) async fn begin_read(&self) -> Result<Transaction<'static, Db>, StoreError> {
-        Ok(self
-            .pool
+        self.pool
             .begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            .await?)
+            .await
+            .map_err(StoreError::connecting)
     }
 
     /// Runs statements of a test.
@@ -110,6 +110,11 @@ impl PostgresStore {
         sqlx::raw_sql(sql).execute(&self.pool).await?;
         self.close_pools().await;
         Ok(())
+    }
+
+    /// All connections, as they are now.
+    pub(super) fn pool_connections(&self) -> Connections {
+        Connections::of(&[&self.pool])
     }
 
     /// Closes all connections.

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use async_trait::async_trait;
-use emend_core::{Ballot, CandidateId, ContestId, FeedbackId, Namespace, ResourceKey, Revision};
-use emend_runtime::store::StoreError;
+use emend_core::{
+    Ballot, CandidateId, ContestId, FeedbackId, Kind, Namespace, ResourceKey, Revision, Status,
+};
+use emend_runtime::store::{Connections, StoreError};
 use sqlx::{FromRow, QueryBuilder};
 
 use super::{
@@ -41,7 +43,10 @@ impl Backend {
     where
         R: for<'r> FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
     {
-        Ok(query.build_query_as().fetch_all(self.read_pool()).await?)
+        Ok(query
+            .build_query_as()
+            .fetch_all(&mut *self.reader().await?)
+            .await?)
     }
 
     /// Revisions by their numbers, without what they changed.
@@ -266,8 +271,27 @@ impl DecisionStore for Backend {
         audit_sql::audit(self).await
     }
 
+    async fn count_candidates(&self) -> Result<Vec<(Kind, Status, u64)>> {
+        let rows: Vec<(i32, i32, i64)> =
+            sqlx::query_as("SELECT kind, status, count(*) FROM candidates GROUP BY kind, status")
+                .fetch_all(&mut *self.reader().await?)
+                .await?;
+        // What a newer version wrote that this one does not know is not for it to show.
+        let known = rows.into_iter().filter_map(|(kind, status, count)| {
+            let kind = Kind::from_number(kind)?;
+            Some((kind, codes::parse_status(status)?, count.unsigned_abs()))
+        });
+        Ok(known.collect())
+    }
+
+    fn connections(&self) -> Connections {
+        self.pool_connections()
+    }
+
     async fn ping(&self) -> Result<()> {
-        sqlx::query("SELECT 1").execute(self.read_pool()).await?;
+        sqlx::query("SELECT 1")
+            .execute(&mut *self.reader().await?)
+            .await?;
         Ok(())
     }
 

@@ -8,9 +8,9 @@ use emend_core::FeedbackId;
 use emend_runtime::{
     audit::OpenError,
     sqlite::{SqlitePools, open_sqlite, open_sqlite_to_read},
-    store::StoreError,
+    store::{Connections, StoreError},
 };
-use sqlx::{Pool, Transaction, migrate::Migrator};
+use sqlx::{Transaction, migrate::Migrator, pool::PoolConnection};
 
 use crate::store::ledger::LedgerRead;
 
@@ -67,9 +67,9 @@ impl SqliteStore {
         Ok(Box::new(ledger_sql::Reading::begin(pool).await?))
     }
 
-    /// Connections that only read.
-    pub(super) fn read_pool(&self) -> &Pool<Db> {
-        &self.pools.read
+    /// A connection that only reads.
+    pub(super) async fn reader(&self) -> Result<PoolConnection<Db>, StoreError> {
+        Ok(self.pools.read.acquire().await?)
     }
 
     /// Begins a transaction that may write; everybody else's waits.
@@ -88,6 +88,11 @@ impl SqliteStore {
         sqlx::raw_sql(sql).execute(&self.pools.write).await?;
         self.close_pools().await;
         Ok(())
+    }
+
+    /// All connections, as they are now.
+    pub(super) fn pool_connections(&self) -> Connections {
+        Connections::of(&[&self.pools.write, &self.pools.read])
     }
 
     /// Closes all connections.

@@ -15,6 +15,7 @@ use tokio::sync::watch;
 
 use super::{
     batches::Batches,
+    budget::Budget,
     filter::{Filter, GroupId},
     listeners::Listeners,
     state::ReplicaState,
@@ -64,20 +65,36 @@ pub struct Audiences {
     draining: AtomicBool,
     /// How many states were published.
     published: AtomicU64,
+    budget: Budget,
 }
 
-impl Default for Audiences {
-    fn default() -> Self {
+impl Audiences {
+    /// Nothing is published, and nobody listens. What is encoded for them counts towards `budget`.
+    pub fn new(budget: Budget) -> Self {
         Self {
             state: watch::Sender::new(None),
             all: Mutex::default(),
             draining: AtomicBool::new(false),
             published: AtomicU64::new(0),
+            budget,
         }
     }
-}
 
-impl Audiences {
+    /// What is encoded for all of them counts towards this.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// Throws away all batches that are kept, where the budget needs it.
+    pub fn make_room(&self) {
+        if self.budget.wants_room() {
+            let all: Vec<_> = self.lock().values().filter_map(Weak::upgrade).collect();
+            for audience in all {
+                audience.batches.forget();
+            }
+        }
+    }
+
     /// The newest state; none before the first is loaded.
     pub fn state(&self) -> Option<Arc<ReplicaState>> {
         self.state.borrow().clone()
@@ -144,7 +161,7 @@ impl Audiences {
             filter: key.0.clone(),
             filter_hash: key.0.hash(),
             max_batch_bytes,
-            batches: Batches::default(),
+            batches: Batches::new(self.budget.clone()),
             listeners: Listeners::default(),
             // No state can be published in between: publishing takes the same lock.
             quiet_since: AtomicI64::new(self.state().map_or(0, |state| state.revision())),

@@ -2,19 +2,24 @@
 //!
 //! Whoever needs a batch first encodes it, the others wait for it in place; that takes at most milliseconds, because only
 //! what is bounded by [`SHARED_BYTES`] is shared. Longer updates and snapshots are cut part by part
-//! ([`transfer`](super::transfer)), each part shared while somebody still sends it. It must know nothing of subscribers.
+//! ([`transfer`](super::transfer)), each part shared while somebody still sends it. All of it counts towards one
+//! [`budget`](super::budget): while that is spent, nothing is kept, and what takes more than one small message is sent part
+//! by part. It must know nothing of subscribers.
 
 use std::{
-    collections::VecDeque,
+    collections::{BTreeSet, VecDeque},
+    ops::ControlFlow,
     sync::{
-        Arc, Mutex, OnceLock, PoisonError, Weak,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
         atomic::{AtomicU64, Ordering},
     },
 };
 
 use emend_core::Epoch;
+use emend_runtime::span::{self, Kind, Span};
 
 use super::{
+    budget::{Budget, Kept as KeptBytes},
     encode::{self, Encoded},
     filter::Filter,
     state::{Entry, ReplicaState},
@@ -51,37 +56,84 @@ type ChunkCell = OnceLock<Option<Chunk>>;
 
 /// The life of the log, from where, to where.
 type BatchKey = (Epoch, i64, i64);
-/// The life of the log, the revision, and after which entry: its address tells it apart from all others for as long as the
-/// state that holds it lives.
-type ChunkKey = (Epoch, i64, Option<usize>);
+/// The life of the log, the revision, after which entry, and how large: an entry's address tells it apart from all others
+/// for as long as the state that holds it lives.
+type ChunkKey = (Epoch, i64, Option<usize>, usize);
 
 /// What was encoded for one audience lately.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Batches {
-    recent: Mutex<VecDeque<(BatchKey, BatchCell)>>,
+    recent: Mutex<VecDeque<Recent>>,
     chunks: Mutex<Vec<(ChunkKey, Weak<ChunkCell>)>>,
     encoded: AtomicU64,
+    budget: Budget,
+}
+
+/// A batch that is kept.
+#[derive(Debug)]
+struct Recent {
+    key: BatchKey,
+    cell: BatchCell,
+    /// Once it is encoded.
+    bytes: Option<KeptBytes>,
 }
 
 impl Batches {
+    /// None yet. All that is encoded counts towards `budget`.
+    pub fn new(budget: Budget) -> Self {
+        Self {
+            recent: Mutex::default(),
+            chunks: Mutex::default(),
+            encoded: AtomicU64::new(0),
+            budget,
+        }
+    }
+
     /// What brings a stream from `from` to `state`.
     pub fn batch(&self, state: &ReplicaState, filter: &Filter, from: i64, max_bytes: usize) -> Arc<Batch> {
-        let cell = self.batch_cell((state.epoch(), from, state.revision()));
-        Arc::clone(cell.get_or_init(|| {
+        let key = (state.epoch(), from, state.revision());
+        let cell = self.batch_cell(key);
+        let mut is_new = false;
+        let batch = cell.get_or_init(|| {
+            is_new = true;
             self.encoded.fetch_add(1, Ordering::Relaxed);
-            Arc::new(encode_batch(state, filter, from, max_bytes))
-        }))
+            Arc::new(encode_batch(state, filter, from, max_bytes, &self.budget))
+        });
+        if is_new {
+            self.keep(key, batch.wire_len());
+        }
+        Arc::clone(batch)
     }
 
     fn batch_cell(&self, key: BatchKey) -> BatchCell {
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, cell)) = recent.iter().rev().find(|(known, _)| *known == key) {
-            return Arc::clone(cell);
+        let mut recent = self.recent();
+        if let Some(known) = recent.iter().rev().find(|known| known.key == key) {
+            return Arc::clone(&known.cell);
         }
         let cell = BatchCell::default();
-        recent.push_back((key, Arc::clone(&cell)));
+        recent.push_back(Recent {
+            key,
+            cell: Arc::clone(&cell),
+            bytes: None,
+        });
         trim(&mut recent);
         cell
+    }
+
+    /// Notes how large a batch is, unless it is not kept any more.
+    fn keep(&self, key: BatchKey, bytes: usize) {
+        if let Some(known) = self.recent().iter_mut().rev().find(|known| known.key == key) {
+            known.bytes = Some(self.budget.keep(bytes));
+        }
+    }
+
+    /// Throws away what is kept.
+    pub fn forget(&self) {
+        self.recent().clear();
+    }
+
+    fn recent(&self) -> MutexGuard<'_, VecDeque<Recent>> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The part of a snapshot of `state` after that entry. Held until the next is asked for, so that streams side by side
@@ -93,12 +145,14 @@ impl Batches {
         after: Option<&Arc<Entry>>,
         max_bytes: usize,
     ) -> Arc<OnceLock<Option<Chunk>>> {
+        let max_bytes = self.budget.part_bytes(max_bytes);
         let after_address = after.map(|entry| Arc::as_ptr(entry).addr());
-        let cell = self.chunk_cell((state.epoch(), state.revision(), after_address));
+        let cell = self.chunk_cell((state.epoch(), state.revision(), after_address, max_bytes));
         cell.get_or_init(|| {
             self.encoded.fetch_add(1, Ordering::Relaxed);
-            encode::snapshot_chunk(state, filter, after, max_bytes)
-                .map(|(message, next)| Chunk { message, next })
+            let (message, next) = encode::snapshot_chunk(state, filter, after, max_bytes)?;
+            let message = message.counted(&self.budget);
+            Some(Chunk { message, next })
         });
         cell
     }
@@ -115,38 +169,97 @@ impl Batches {
         cell
     }
 
+    /// A part of a long update, for one stream alone, like [`encode::update_part`].
+    pub fn part(
+        &self,
+        state: &ReplicaState,
+        filter: &Filter,
+        from: i64,
+        after: Option<&Arc<Entry>>,
+        max_bytes: usize,
+    ) -> Option<(Encoded, Option<Arc<Entry>>)> {
+        let max_bytes = self.budget.part_bytes(max_bytes);
+        let (part, next) = encode::update_part(state, filter, from, after, max_bytes)?;
+        Some((part.counted(&self.budget), next))
+    }
+
     /// How often something was encoded.
     pub fn encoded(&self) -> u64 {
         self.encoded.load(Ordering::Relaxed)
     }
 }
 
-fn encode_batch(state: &ReplicaState, filter: &Filter, from: i64, max_bytes: usize) -> Batch {
+/// Spans of an update at most: so what is encoded once costs little more where all of it is traced.
+const TRACED: usize = 32;
+/// How many changes are looked at for their traces.
+const LOOKED_AT: usize = 256;
+
+/// A span for each trace in which something changed that a batch brings, while it is made.
+fn spans(state: &ReplicaState, filter: &Filter, from: i64) -> Vec<Span> {
+    let (mut spans, mut seen, mut looked_at) = (Vec::new(), BTreeSet::new(), 0);
+    if !span::is_exported() {
+        return spans;
+    }
+    state.changes_since(filter, from, None, |entry| {
+        looked_at += 1;
+        if seen.insert(entry.traceparent.clone())
+            && let Some(mut span) = Span::under("publish update", Kind::Producer, &entry.traceparent)
+        {
+            span.set("messaging.system", "emend");
+            span.set("emend.revision", state.revision());
+            spans.push(span);
+        }
+        if spans.len() >= TRACED || looked_at >= LOOKED_AT {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    });
+    spans
+}
+
+impl Batch {
+    fn wire_len(&self) -> usize {
+        match self {
+            Self::Parts(parts) => parts.iter().map(Encoded::wire_len).sum(),
+            Self::Nothing | Self::Long => 0,
+        }
+    }
+}
+
+fn encode_batch(
+    state: &ReplicaState,
+    filter: &Filter,
+    from: i64,
+    max_bytes: usize,
+    budget: &Budget,
+) -> Batch {
+    // They end when it is encoded.
+    let _spans = spans(state, filter, from);
+    let whole = if budget.is_spent() { 0 } else { SHARED_BYTES };
+    let max_bytes = budget.part_bytes(max_bytes);
     let (mut parts, mut bytes, mut after) = (Vec::new(), 0, None);
     loop {
         let Some((part, next)) = encode::update_part(state, filter, from, after.as_ref(), max_bytes) else {
             return Batch::Nothing;
         };
         bytes += part.wire_len();
-        parts.push(part);
+        parts.push(part.counted(budget));
         after = next;
         if after.is_none() {
             return Batch::Parts(parts);
         }
-        if bytes > SHARED_BYTES {
+        if bytes > whole {
             return Batch::Long;
         }
     }
 }
 
-fn trim(recent: &mut VecDeque<(BatchKey, BatchCell)>) {
-    let size = |cell: &OnceLock<Arc<Batch>>| match cell.get().map(|batch| &**batch) {
-        Some(Batch::Parts(parts)) => parts.iter().map(Encoded::wire_len).sum(),
-        _ => 0,
-    };
-    let mut bytes: usize = recent.iter().map(|(_, cell)| size(cell)).sum();
+fn trim(recent: &mut VecDeque<Recent>) {
+    let size = |recent: &Recent| recent.bytes.as_ref().map_or(0, KeptBytes::bytes);
+    let mut bytes: usize = recent.iter().map(size).sum();
     while recent.len() > KEPT || (bytes > SHARED_BYTES && recent.len() > 1) {
-        let Some((_, oldest)) = recent.pop_front() else {
+        let Some(oldest) = recent.pop_front() else {
             return;
         };
         bytes -= size(&oldest);

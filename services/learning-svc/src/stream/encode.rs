@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use prost::Message as _;
 
 use super::{
+    budget::Budget,
     filter::Filter,
     state::{Entry, Group, ReplicaState},
 };
@@ -42,6 +43,12 @@ impl Encoded {
             .encode(&mut buffer)
             .expect("invariant: BytesMut grows as needed");
         Self(buffer.freeze())
+    }
+
+    /// Counts towards `budget` for as long as anybody holds it.
+    #[must_use]
+    pub fn counted(self, budget: &Budget) -> Self {
+        Self(budget.count(self.0))
     }
 
     /// With the prefix.

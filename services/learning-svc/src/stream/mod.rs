@@ -4,7 +4,8 @@
 //!
 //! * [`tailer`] follows the log and publishes one [`state`] after another to the [`audience`]s; it waits for nobody.
 //! * [`session`] is one subscriber: woken, it reads from its own cursor. [`opening`] says where it begins, [`batches`] and
-//!   [`transfer`] what it sends, [`encode`] how that looks on the wire, [`filter`] what it sees at all.
+//!   [`transfer`] what it sends, [`budget`] how much of that is held, [`encode`] how it looks on the wire, [`filter`] what
+//!   it sees at all.
 //! * [`reads`] answers from the newest state; [`nodes`] knows the fleet; [`retention`] forgets.
 //!
 //! # Invariants
@@ -15,6 +16,7 @@
 
 pub mod audience;
 pub mod batches;
+pub mod budget;
 pub mod encode;
 pub mod filter;
 pub mod listeners;
@@ -36,17 +38,21 @@ use std::{sync::Arc, time::Duration};
 use emend_core::{Caller, NodeId};
 use emend_proto::learning::v1 as pb;
 use emend_runtime::{Entropy, Error, Lifecycle, SharedClock, health::Readiness, postgres::PgWake};
+use jiff::SignedDuration;
 use tokio::{
     sync::{Notify, Semaphore, watch},
     time::{Instant, timeout_at},
 };
 
-use self::{audience::Audiences, filter::Filter, session::Common, transfer::Places};
+use self::{audience::Audiences, budget::Budget, filter::Filter, session::Common, transfer::Places};
 pub use self::{
     nodes::Nodes, opening::Cursor, retention::Retention, session::Session, settings::Settings,
     state::ReplicaState, tailer::Tailer,
 };
 use crate::store::log::LogStore;
+
+/// Nodes of which nothing was heard within this time are not counted among the fleet.
+pub const NODES_SEEN_WITHIN: SignedDuration = SignedDuration::from_hours(24);
 
 /// What wakes the tailer, beside commits in this process and the clock.
 #[derive(Debug, Clone, Default)]
@@ -123,9 +129,10 @@ impl Stream {
     /// One whose workers are stepped by hand.
     pub fn new(store: Arc<dyn LogStore>, settings: Settings, clock: SharedClock, entropy: Entropy) -> Self {
         let replica = entropy.uuid_v4().to_string();
-        let nodes = Nodes::new(Arc::clone(&store), &replica, settings.node_connected_within);
+        let nodes = Nodes::new(Arc::clone(&store), &replica, &settings);
         let common = Common {
-            audiences: Arc::new(Audiences::default()),
+            metrics: settings.metrics.clone(),
+            audiences: Arc::new(Audiences::new(Budget::of(settings.encoded_bytes))),
             places: Places::new(settings.transfers, settings.transfer_stalls_after),
             clock,
             entropy,
@@ -163,6 +170,18 @@ impl Stream {
     /// The fleet.
     pub fn nodes(&self) -> &Nodes {
         &self.0.nodes
+    }
+
+    /// How many streams are open here.
+    pub fn subscribers(&self) -> usize {
+        let Inner { settings, room, .. } = &*self.0;
+        let all = settings.max_streams.clamp(1, Semaphore::MAX_PERMITS);
+        all.saturating_sub(room.available_permits())
+    }
+
+    /// How it behaves.
+    pub fn settings(&self) -> &Settings {
+        &self.0.settings
     }
 
     /// Tells that something was committed. Cheap, never waits.

@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use emend_core::{Caller, NodeId};
+use emend_core::{Caller, Epoch, NodeId};
 use emend_proto::learning::v1 as pb;
 use emend_runtime::{
     Error,
@@ -26,7 +26,12 @@ use jiff::SignedDuration;
 use prost::Message as _;
 use tokio::{sync::Notify, time::Instant};
 
-use crate::store::log::{Connection, Head, LogStore, NodePage, NodeRow, NodeWrite, Opening};
+use super::{Settings, state::ReplicaState};
+use crate::{
+    fail_points,
+    metrics::StreamMetrics,
+    store::log::{Connection, Head, LogStore, NodePage, NodeRow, NodeWrite, Opening},
+};
 
 /// How many nodes are written in one transaction.
 const WRITE_PAGE: usize = 500;
@@ -43,10 +48,18 @@ struct Pending {
     report: Option<Vec<u8>>,
 }
 
+/// A node with a stream open here.
+#[derive(Debug, Default)]
+struct Open {
+    /// How many streams of it are open here.
+    streams: usize,
+    /// The life of the log and the revision that it has applied, as it reported here last.
+    applied: Option<(Epoch, i64)>,
+}
+
 #[derive(Debug, Default)]
 struct Registry {
-    /// How many streams of each node are open here.
-    open: HashMap<NodeKey, usize>,
+    open: HashMap<NodeKey, Open>,
     pending: BTreeMap<NodeKey, Pending>,
 }
 
@@ -57,6 +70,7 @@ pub struct Nodes {
     /// This running replica, in the table.
     replica: Arc<str>,
     connected_within: SignedDuration,
+    metrics: StreamMetrics,
     registry: Arc<Mutex<Registry>>,
     dirty: Arc<Notify>,
 }
@@ -68,13 +82,13 @@ pub struct OpenStream {
 }
 
 impl Nodes {
-    /// `replica` names this running process; a node counts as connected only if its replica was heard of within
-    /// `connected_within`.
-    pub fn new(store: Arc<dyn LogStore>, replica: &str, connected_within: SignedDuration) -> Self {
+    /// `replica` names this running process.
+    pub fn new(store: Arc<dyn LogStore>, replica: &str, settings: &Settings) -> Self {
         Self {
             store,
             replica: replica.into(),
-            connected_within,
+            connected_within: settings.node_connected_within,
+            metrics: settings.metrics.clone(),
             registry: Arc::default(),
             dirty: Arc::default(),
         }
@@ -85,7 +99,7 @@ impl Nodes {
         let key = (node_id, caller);
         {
             let mut registry = self.lock();
-            *registry.open.entry(key.clone()).or_default() += 1;
+            registry.open.entry(key.clone()).or_default().streams += 1;
             let pending = registry.pending.entry(key.clone()).or_default();
             pending.connection = Some(Connection::Opened(Opening {
                 info: info.encode_to_vec(),
@@ -116,7 +130,17 @@ impl Nodes {
                 ));
             }
         }
-        self.lock().pending.entry(key).or_default().report = Some(report.encode_to_vec());
+        self.metrics.reported(report);
+        {
+            let mut registry = self.lock();
+            if let (Some(open), Some(applied)) = (registry.open.get_mut(&key), &report.applied) {
+                // A report is valid; an epoch that is none is of no life that there is.
+                open.applied = Epoch::parse(&applied.epoch)
+                    .ok()
+                    .map(|epoch| (epoch, applied.revision));
+            }
+            registry.pending.entry(key).or_default().report = Some(report.encode_to_vec());
+        }
         self.dirty.notify_one();
         Ok(())
     }
@@ -136,6 +160,19 @@ impl Nodes {
         self.dirty.notified().await;
     }
 
+    /// How many revisions the node lacks that is furthest behind `state`, of those that have a stream open here and have
+    /// reported; 0 where there is none.
+    pub fn furthest_behind(&self, state: &ReplicaState) -> i64 {
+        let behind = |(epoch, applied): (Epoch, i64)| {
+            // What is of another life of the log counts for nothing.
+            let applied = if epoch == state.epoch() { applied } else { 0 };
+            (state.revision() - applied).max(0)
+        };
+        let registry = self.lock();
+        let reported = registry.open.values().filter_map(|open| open.applied);
+        reported.map(behind).max().unwrap_or(0)
+    }
+
     /// How many nodes have a stream open here.
     pub fn connected(&self) -> usize {
         self.lock().open.len()
@@ -150,6 +187,7 @@ impl Nodes {
             if writes.is_empty() {
                 return Ok(written);
             }
+            fail_points::NODES_TAKEN.pass();
             if let Err(error) = self.store.write_nodes(&self.replica, &writes).await {
                 self.put_back(writes);
                 self.dirty.notify_one();
@@ -231,9 +269,9 @@ impl Drop for OpenStream {
     fn drop(&mut self) {
         {
             let mut registry = self.nodes.lock();
-            if let Some(count) = registry.open.get_mut(&self.key) {
-                *count -= 1;
-                if *count > 0 {
+            if let Some(open) = registry.open.get_mut(&self.key) {
+                open.streams -= 1;
+                if open.streams > 0 {
                     // Another stream of the same node is open here.
                     return;
                 }

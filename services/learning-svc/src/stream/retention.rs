@@ -8,7 +8,7 @@ use std::sync::Arc;
 use emend_runtime::store::StoreError;
 
 use super::settings::Settings;
-use crate::store::log::LogStore;
+use crate::{fail_points, store::log::LogStore};
 
 /// The worker that forgets.
 #[derive(Clone)]
@@ -32,6 +32,7 @@ impl Retention {
             ..
         } = self.settings;
         let horizon = self.store.raise_horizon(tombstone_age, max_tombstones).await?;
+        fail_points::HORIZON_RAISED.pass();
         let forgotten = self.store.forget_nodes(node_forgotten_after).await?;
         if forgotten > 0 {
             tracing::info!(nodes = forgotten, "forgot nodes that were not seen for long");

@@ -34,6 +34,7 @@ use super::{
     state::ReplicaState,
     transfer::{Placed, Places, Transfer},
 };
+use crate::metrics::{StreamEnd, StreamMetrics};
 
 /// By how much bookmarks come earlier or later, so that those of many streams do not fall together.
 const BOOKMARK_JITTER: f64 = 0.1;
@@ -55,6 +56,8 @@ pub struct Common {
     pub max_stream_age: Duration,
     /// The longest time that a drained client is asked to wait.
     pub max_reconnect_delay: Duration,
+    /// Where streams are counted.
+    pub metrics: StreamMetrics,
 }
 
 /// Why the server ends a stream.
@@ -70,6 +73,25 @@ impl Farewell {
             Self::Shutdown => "SHUTDOWN",
             Self::MaxStreamAge => "MAX_STREAM_AGE",
         }
+    }
+
+    fn end(self) -> StreamEnd {
+        match self {
+            Self::Shutdown => StreamEnd::Shutdown,
+            Self::MaxStreamAge => StreamEnd::MaxStreamAge,
+        }
+    }
+}
+
+/// Counts a stream's end when it is dropped.
+struct Ending {
+    metrics: StreamMetrics,
+    why: StreamEnd,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.metrics.ended(self.why);
     }
 }
 
@@ -116,6 +138,7 @@ pub struct Session {
     bookmark_interval: Duration,
     bookmark_at: Instant,
     ends_at: Instant,
+    ending: Ending,
     /// Tells when the stream is gone.
     _open: OpenStream,
     /// Given back then.
@@ -143,6 +166,11 @@ impl Session {
     ) -> Self {
         let now = Instant::now();
         let ends_at = now + common.max_stream_age.mul_f64(common.entropy.jitter(AGE_JITTER));
+        let ending = Ending {
+            metrics: common.metrics.clone(),
+            // Unless it is this side that ends it.
+            why: StreamEnd::ClientGone,
+        };
         let mut session = Self {
             seen: 0,
             listener: audience.listeners.join(),
@@ -157,6 +185,7 @@ impl Session {
             bookmark_interval,
             bookmark_at: now,
             ends_at,
+            ending,
             _open: open,
             _place: place,
         };
@@ -204,6 +233,7 @@ impl Session {
                     reason = reason.as_str_name(),
                     "snapshot"
                 );
+                self.common.metrics.snapshot(reason);
                 Transfer::snapshot(state, reason)
             }
             None => Transfer::update(state, self.cursor),
@@ -276,6 +306,7 @@ impl Session {
                     batches,
                     ..
                 } = &*self.audience;
+                self.common.audiences.make_room();
                 let batch = batches.batch(&state, filter, self.cursor, *max_batch_bytes);
                 match &*batch {
                     Batch::Nothing => self.checked = state.revision(),
@@ -318,6 +349,7 @@ impl Session {
 
     fn drain(&mut self, farewell: Farewell) -> Encoded {
         self.phase = Phase::Ended;
+        self.ending.why = farewell.end();
         let delay = self
             .common
             .max_reconnect_delay
@@ -358,6 +390,7 @@ impl Stream for Session {
                     }
                     _ => {
                         this.phase = Phase::Ended;
+                        this.ending.why = StreamEnd::Stalled;
                         return Poll::Ready(Some(Err(Error::unavailable(
                             "STREAM_STALLED",
                             "the snapshot was not read while others waited for theirs; connect again",
@@ -365,16 +398,19 @@ impl Stream for Session {
                     }
                 },
                 Phase::Batch(batch, next, to) => {
-                    let part = match &**batch {
-                        Batch::Parts(parts) => parts.get(*next).cloned(),
-                        Batch::Nothing | Batch::Long => None,
+                    let (part, is_last) = match &**batch {
+                        Batch::Parts(parts) => (parts.get(*next).cloned(), *next + 1 >= parts.len()),
+                        Batch::Nothing | Batch::Long => (None, true),
                     };
                     *next += 1;
+                    if is_last {
+                        // At once: who does not read is not asked for more, and holds no batch meanwhile.
+                        let to = *to;
+                        this.arrived(this.epoch, to);
+                    }
                     if let Some(part) = part {
                         return Poll::Ready(Some(Ok(part)));
                     }
-                    let to = *to;
-                    this.arrived(this.epoch, to);
                 }
                 Phase::Following => {
                     if let Some(message) = this.follow() {

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
+use crate::metrics::StreamMetrics;
+
 /// How the stream behaves.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -19,6 +21,9 @@ pub struct Settings {
     pub max_reconnect_delay: Duration,
     /// How many streams one replica holds; one more is refused with UNAVAILABLE, and another replica may have room.
     pub max_streams: usize,
+    /// How many bytes of encoded messages may be held, kept for other streams or unread by clients, before nothing more is
+    /// kept and messages are cut to 64 KiB.
+    pub encoded_bytes: usize,
     /// How many snapshots and long updates are sent at once.
     pub transfers: usize,
     /// A transfer that did not get on for so long may be taken away when another waits.
@@ -37,6 +42,8 @@ pub struct Settings {
     pub node_connected_within: SignedDuration,
     /// Nodes of which nothing was heard for so long are forgotten.
     pub node_forgotten_after: SignedDuration,
+    /// Where the stream counts what it does; by default nowhere that anybody sees.
+    pub metrics: StreamMetrics,
 }
 
 impl Default for Settings {
@@ -48,6 +55,7 @@ impl Default for Settings {
             max_stream_age: Duration::from_hours(1),
             max_reconnect_delay: Duration::from_secs(5),
             max_streams: 20_000,
+            encoded_bytes: 64 * 1024 * 1024,
             transfers: 16,
             transfer_stalls_after: Duration::from_secs(10),
             tombstone_age: SignedDuration::from_hours(7 * 24),
@@ -57,6 +65,7 @@ impl Default for Settings {
             node_heartbeat_interval: Duration::from_secs(15),
             node_connected_within: SignedDuration::from_secs(60),
             node_forgotten_after: SignedDuration::from_hours(30 * 24),
+            metrics: StreamMetrics::default(),
         }
     }
 }

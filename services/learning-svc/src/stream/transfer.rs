@@ -96,7 +96,7 @@ impl Transfer {
                 What::SnapshotEnd => return Some(encode::snapshot_end(&self.state, filter)),
                 What::Update(from, after) => {
                     let (part, next) =
-                        encode::update_part(&self.state, filter, from, after.as_ref(), *max_batch_bytes)?;
+                        batches.part(&self.state, filter, from, after.as_ref(), *max_batch_bytes)?;
                     if next.is_some() {
                         self.what = What::Update(from, next);
                     }

@@ -13,6 +13,8 @@ use super::{Stream, Wake, tailer::Tailed};
 const TOLERATED_FAILURES: u32 = 3;
 /// How long a stopping replica waits for its streams to end, so that it can tell that they have.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// How long after the start what is old is forgotten first.
+const FIRST_RETENTION: Duration = Duration::from_secs(2);
 /// By how much periods differ, so that those of many replicas do not fall together.
 const JITTER: f64 = 0.2;
 
@@ -92,20 +94,19 @@ async fn drain(stream: Stream, lifecycle: Lifecycle) {
 async fn forget(stream: Stream, lifecycle: Lifecycle) {
     let retention = stream.retention();
     let entropy = &stream.0.common.entropy;
+    // Soon after the start, too: a replica may never get as old as the interval.
+    let interval = stream.0.settings.retention_interval;
+    let mut pause = interval.min(FIRST_RETENTION);
     loop {
-        let pause = stream
-            .0
-            .settings
-            .retention_interval
-            .mul_f64(entropy.jitter(JITTER));
         tokio::select! {
             () = lifecycle.soft().cancelled() => return,
-            () = sleep(pause) => {}
+            () = sleep(pause.mul_f64(entropy.jitter(JITTER))) => {}
         }
         match retention.run_once().await {
             Ok(_) => stream.wake(),
             Err(error) => tracing::warn!(%error, "can't forget what is old"),
         }
+        pause = interval;
     }
 }
 

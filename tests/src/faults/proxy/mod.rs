@@ -89,6 +89,11 @@ impl Gateway {
         self.turn(Some(target));
     }
 
+    /// From now on new connections go there; those that led elsewhere go on, as behind a balancer.
+    pub fn prefer(&self, target: SocketAddr) {
+        self.road.send_modify(|road| road.target = Some(target));
+    }
+
     /// From now on nothing can be reached; all connections end.
     pub fn close(&self) {
         self.turn(None);

@@ -3,8 +3,8 @@
 use emend_proto::{
     common::v1::ResourceKey,
     learning::v1::{
-        Cursor, DelayHistogram, Event, IngestRequest, ListNodesRequest, NodeInfo, RejectedResource,
-        ReportStatusRequest, SubscribeRequest,
+        Cursor, DelayHistogram, EffectTrace, Event, IngestRequest, ListNodesRequest, NodeInfo,
+        RejectedResource, ReportStatusRequest, SubscribeRequest,
     },
 };
 use emend_tests::harness::says::alias_key;
@@ -166,6 +166,15 @@ fn report() -> Rpc {
                     sum_ms: -1,
                 }),
                 problem: "not upper case".into(),
+                effect_delays: Some(DelayHistogram {
+                    bounds_ms: vec![-1],
+                    counts: vec![1],
+                    sum_ms: -1,
+                }),
+                effect_traces: vec![EffectTrace {
+                    delay_ms: -1,
+                    trace_id: "no trace".into(),
+                }],
             },
             &[
                 "node_id",
@@ -180,6 +189,11 @@ fn report() -> Rpc {
                 "delays.bounds_ms",
                 "delays.counts",
                 "delays.sum_ms",
+                "effect_delays.bounds_ms",
+                "effect_delays.counts",
+                "effect_delays.sum_ms",
+                "effect_traces[0].delay_ms",
+                "effect_traces[0].trace_id",
                 "problem",
             ],
         )
@@ -193,9 +207,10 @@ fn report() -> Rpc {
                     counts: vec![0; 34],
                     sum_ms: 0,
                 }),
+                effect_traces: vec![EffectTrace::default(); 33],
                 ..good
             },
-            &["rejected", "delays.bounds_ms"],
+            &["rejected", "delays.bounds_ms", "effect_traces"],
         )
 }
 

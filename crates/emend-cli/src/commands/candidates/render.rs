@@ -49,7 +49,7 @@ pub(super) fn table(candidates: &[Candidate]) -> Table {
 }
 
 /// One, with its votes, rivals, feedback and history.
-pub(super) fn shown(details: &GetCandidateResponse) -> String {
+pub(super) fn shown(details: &GetCandidateResponse, width: usize) -> String {
     let candidate = details.candidate.clone().unwrap_or_default();
     let key = candidate.key.clone().unwrap_or_default();
     let mut text = String::new();
@@ -109,7 +109,7 @@ pub(super) fn shown(details: &GetCandidateResponse) -> String {
         ("History", history(details)),
     ] {
         if let Some(table) = table {
-            let _ = write!(text, "\n{heading}\n{}", table.render(crate::output::WIDTH));
+            let _ = write!(text, "\n{heading}\n{}", table.render(width));
         }
     }
     text

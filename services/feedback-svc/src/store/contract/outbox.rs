@@ -7,12 +7,13 @@ use futures::future::join_all;
 use uuid::Uuid;
 
 use super::{
-    super::{Claimed, Settlement},
+    super::{Backlog, Claimed, Settlement},
     claim_all, dead, delivered, get, listed, orders, query, refusal,
 };
 use crate::{
     domain::{
-        DeadLetterPosition, DeadLetterQuery, DeliveryState, FeedbackQuery, NewFeedback, Redrive, Submission,
+        DeadLetterPosition, DeadLetterQuery, DeliveryState, FeedbackQuery, LeaseToken, NewFeedback, Redrive,
+        Submission,
     },
     testing::{
         LEASE, TestStore, feedback, inserted, lease, namespace, of, outcome, retraction, stored, submission,
@@ -26,10 +27,12 @@ contract! {
     claims_come_in_accept_order_and_two_replicas_share_nothing
     a_failure_counts_only_under_its_own_lease
     a_delivery_counts_whoever_holds_the_lease
+    what_is_still_leased_is_pending_and_under_the_same_token
     dead_letters_are_listed_oldest_first_and_made_due_again
     the_outcome_of_a_retraction_is_not_replaced_by_an_older_one
     both_events_of_a_feedback_are_settled_at_once
     large_groups_are_stored_and_settled_whole
+    the_backlog_is_what_waits_with_the_age_of_the_oldest_and_what_is_dead
 }
 
 async fn leased_events_are_claimed_when_the_lease_has_expired(database: &TestStore) {
@@ -371,4 +374,67 @@ async fn dead_letters(database: &TestStore, after: Option<DeadLetterPosition>) -
     };
     let letters = database.store.dead_letters(&query).await.unwrap();
     letters.into_iter().map(|letter| letter.event_id).collect()
+}
+
+async fn the_backlog_is_what_waits_with_the_age_of_the_oldest_and_what_is_dead(database: &TestStore) {
+    let backlog = || async { database.store.backlog().await.unwrap() };
+    assert_eq!(backlog().await, Backlog::default());
+
+    let (old, young) = (feedback("old"), feedback("young"));
+    let token = lease();
+    stored(&*database.store, &old, None).await;
+    delivered(database, old.event.id, "done").await;
+    stored(&*database.store, &young, Some(token)).await;
+    database.advance(40).await;
+    // Of the older feedback, and younger itself: it must not hide what has waited longer.
+    let taken_back = retraction(old.id, "oops");
+    database.store.retract(&taken_back, Some(token)).await.unwrap();
+    database.advance(20).await;
+    let found = backlog().await;
+    assert_eq!((found.pending, found.dead_letters), (2, 0));
+    assert!((60..70).contains(&found.oldest_age.as_secs()), "{found:?}");
+
+    database
+        .store
+        .settle(&[dead(young.event.id, token.token)])
+        .await
+        .unwrap();
+    let found = backlog().await;
+    assert_eq!((found.pending, found.dead_letters), (1, 1));
+    assert!((20..30).contains(&found.oldest_age.as_secs()), "{found:?}");
+
+    delivered(database, taken_back.event.id, "done").await;
+    let found = backlog().await;
+    assert_eq!(
+        (found.pending, found.oldest_age.as_secs(), found.dead_letters),
+        (0, 0, 1)
+    );
+}
+
+async fn what_is_still_leased_is_pending_and_under_the_same_token(database: &TestStore) {
+    let names = ["held", "delivered", "dead", "claimed", "unknown"];
+    let [held, gone, dead_one, claimed, unknown] = names.map(feedback);
+    let own = lease();
+    for feedback in [&held, &gone, &dead_one, &claimed] {
+        stored(&*database.store, feedback, Some(own)).await;
+    }
+    delivered(database, gone.event.id, "learned").await;
+    database
+        .store
+        .settle(&[dead(dead_one.event.id, own.token)])
+        .await
+        .unwrap();
+    let other = LeaseToken(Uuid::from_u128(7));
+    let asked = [
+        (unknown.event.id, own.token),
+        (held.event.id, own.token),
+        (gone.event.id, own.token),
+        (dead_one.event.id, own.token),
+        (claimed.event.id, other),
+    ];
+    assert_eq!(
+        database.store.still_leased(&asked).await.unwrap(),
+        [held.event.id]
+    );
+    assert_eq!(database.store.still_leased(&[]).await.unwrap(), []);
 }

@@ -1,9 +1,11 @@
 //! The steps of events on their way: claims, what became of deliveries, dead letters.
 
+use std::time::Duration;
+
 use emend_core::EventId;
 
 use super::{
-    super::{Claimed, LONGEST_WAIT, Settlement},
+    super::{Backlog, Claimed, LONGEST_WAIT, Settlement},
     Defect,
     tables::{Row, Tables, micros},
 };
@@ -41,6 +43,14 @@ impl Tables {
             });
         }
         claimed
+    }
+
+    pub(super) fn still_leased(&self, leases: &[(EventId, LeaseToken)]) -> Vec<EventId> {
+        let held = leases.iter().filter(|(event_id, token)| {
+            let entry = self.outbox.get(event_id);
+            entry.is_some_and(|entry| entry.dead_at_us.is_none() && entry.token == Some(*token))
+        });
+        held.map(|(event_id, _)| *event_id).collect()
     }
 
     pub(super) fn settle(&mut self, settlements: &[Settlement]) {
@@ -114,6 +124,21 @@ impl Tables {
                     row.feedback.delivery = DeliveryState::DeadLetter;
                 }
             }
+        }
+    }
+
+    pub(super) fn backlog(&self) -> Backlog {
+        let (dead, pending): (Vec<_>, Vec<_>) =
+            self.outbox.values().partition(|entry| entry.dead_at_us.is_some());
+        let oldest = pending
+            .iter()
+            .map(|entry| entry.accepted.at.as_microsecond())
+            .min();
+        let age_us = oldest.map_or(0, |oldest| self.now_us.saturating_sub(oldest));
+        Backlog {
+            pending: pending.len() as u64,
+            oldest_age: Duration::from_micros(u64::try_from(age_us).unwrap_or(0)),
+            dead_letters: dead.len() as u64,
         }
     }
 

@@ -6,6 +6,7 @@ use emend_core::{CandidateId, ContestState, Decision, Revision, Status, decide::
 use jiff::Timestamp;
 
 use super::{Because, Written};
+use crate::app::hot::Seal;
 use crate::store::decisions::{CandidateWrite, ContestWrite, KeptCandidate, StoredContest, TransitionWrite};
 
 /// A contest while it is worked upon.
@@ -21,6 +22,11 @@ pub(super) struct Working {
 }
 
 impl Working {
+    /// Of the contest as it was found.
+    pub(super) fn found_seal(&self) -> Seal {
+        Seal::of(&self.before.state, &self.before.kept)
+    }
+
     /// Takes a decision over, and makes of its transitions what is to be written.
     pub(super) fn take(
         &mut self,

@@ -13,6 +13,7 @@ on_both_databases!(
     whatever_several_instances_write_in_turn_the_counts_are_those_of_the_ballots,
     where_more_vote_than_count_older_votes_step_in_for_what_is_taken_back,
     a_vote_that_takes_the_place_of_another_is_seen_by_the_other_instance,
+    what_is_refused_leaves_ballots_where_they_were,
 );
 
 const PHRASE: &str = "set up a csa";
@@ -139,4 +140,24 @@ async fn a_vote_that_takes_the_place_of_another_is_seen_by_the_other_instance(wo
     apply(&other, &[world.retraction(&votes[7]), again.clone()]).await;
     one(&one_instance, &world.retraction(&again)).await;
     assert_counted(world, &one_instance, "reporter 7 has no vote left").await;
+}
+
+async fn what_is_refused_leaves_ballots_where_they_were(world: &World) {
+    let app = world.instance().await;
+    let votes: Vec<IngestEvent> = (0..WORTH_KEEPING + 50)
+        .map(|n| world.phrase(&format!("r{n}"), PHRASE, VERBS[0]))
+        .collect();
+    apply(&app, &votes).await;
+    let kept = app.hot.ballots();
+    assert!(kept > WORTH_KEEPING, "{kept}");
+    let candidate = candidate_id(PHRASE, VERBS[0]);
+    let stale = review(&app, candidate, Some("stale".to_owned()), approval()).await;
+    assert!(stale.is_err(), "{stale:?}");
+    assert_eq!(app.hot.ballots(), kept, "refused before anything was decided");
+    let again = review(&app, candidate, None, approval()).await;
+    assert!(again.is_err(), "{again:?}");
+    assert_eq!(app.hot.ballots(), kept, "refused by the rules");
+    // And they are those that are stored.
+    one(&app, &world.retraction(&votes[7])).await;
+    assert_counted(world, &app, "after a refusal").await;
 }

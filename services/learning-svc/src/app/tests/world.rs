@@ -105,6 +105,7 @@ impl World {
             namespace: namespace(),
             accept_order: self.next_order(),
             traceparent: String::new(),
+            applied_under: None,
             what: What::Recorded(Box::new(Recorded {
                 reporter: Reporter::parse(reporter, "", "web", "").unwrap(),
                 caller: Caller::parse("backend").unwrap(),

@@ -19,6 +19,8 @@ const MAX_NAMESPACES: usize = 1_000;
 const MAX_KINDS: usize = 64;
 const MAX_LABELS: usize = 16;
 const MAX_REJECTED: usize = 100;
+/// Traces in one report at most.
+const MAX_TRACES: usize = 32;
 const MAX_BOUNDS: usize = 32;
 const MAX_PROBLEM: usize = 64;
 
@@ -106,6 +108,12 @@ pub(super) fn report(
         histogram(delays, &mut part);
         violations.nest("delays", part);
     }
+    if let Some(delays) = &request.effect_delays {
+        let mut part = Violations::new();
+        histogram(delays, &mut part);
+        violations.nest("effect_delays", part);
+    }
+    effect_traces(&request.effect_traces, &mut violations);
     violations.check("problem", problem(&request.problem));
     violations.finish(node_id.map(|node_id| (node_id, request)))
 }
@@ -250,6 +258,32 @@ fn histogram(delays: &pb::DelayHistogram, violations: &mut Violations) {
     }
     if delays.sum_ms < 0 {
         violations.add("sum_ms", format!("must be 0 or more, is {}", delays.sum_ms));
+    }
+}
+
+fn effect_traces(traces: &[pb::EffectTrace], violations: &mut Violations) {
+    if traces.len() > MAX_TRACES {
+        let count = traces.len();
+        violations.add(
+            "effect_traces",
+            format!("must be at most {MAX_TRACES}, has {count}"),
+        );
+        return;
+    }
+    for (index, pb::EffectTrace { delay_ms, trace_id }) in traces.iter().enumerate() {
+        if *delay_ms < 0 {
+            violations.add(
+                format!("effect_traces[{index}].delay_ms"),
+                format!("must be 0 or more, is {delay_ms}"),
+            );
+        }
+        let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        if trace_id.len() != 32 || !trace_id.bytes().all(is_hex) {
+            violations.add(
+                format!("effect_traces[{index}].trace_id"),
+                "must be 32 lower-case hexadecimal digits",
+            );
+        }
     }
 }
 

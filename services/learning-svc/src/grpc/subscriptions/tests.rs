@@ -190,6 +190,15 @@ async fn a_bad_report_and_a_bad_list_name_every_violated_field() {
             sum_ms: -1,
         }),
         problem: "not upper".into(),
+        effect_delays: Some(pb::DelayHistogram {
+            bounds_ms: vec![5],
+            counts: vec![1],
+            sum_ms: 0,
+        }),
+        effect_traces: vec![pb::EffectTrace {
+            delay_ms: -1,
+            trace_id: "4BF92F3577B34DA6A3CE929D0E0E4736".into(),
+        }],
     };
     assert_eq!(
         violated(&client.report_status(bad).await.unwrap_err()),
@@ -204,6 +213,9 @@ async fn a_bad_report_and_a_bad_list_name_every_violated_field() {
             "delays.bounds_ms",
             "delays.counts",
             "delays.sum_ms",
+            "effect_delays.counts",
+            "effect_traces[0].delay_ms",
+            "effect_traces[0].trace_id",
             "problem"
         ]
     );

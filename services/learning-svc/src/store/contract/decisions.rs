@@ -14,12 +14,12 @@ use crate::{
     },
     store::{
         DecisionStore as _, LogStore as _,
-        decisions::{Actor, Mark, PolicyKey, PolicyWrite, Tx, VoteWrites},
+        decisions::{Actor, CandidateFilter, Mark, PolicyKey, PolicyWrite, Tx, VoteWrites},
     },
 };
 use async_trait::async_trait;
 use emend_core::{
-    Correction, Epoch, EventId, FeedbackId, Namespace, ResourceKey, Revision, correction::Form,
+    Correction, Epoch, EventId, FeedbackId, Kind, Namespace, ResourceKey, Revision, correction::Form,
 };
 use emend_runtime::{
     Entropy, Error, ManualClock,
@@ -202,6 +202,7 @@ fn event(order: i64, phrase: &str) -> IngestEvent {
         namespace: namespace(),
         accept_order: emend_core::AcceptOrder(order),
         traceparent: String::new(),
+        applied_under: None,
         what: What::Recorded(Box::new(Recorded {
             reporter: emend_core::Reporter::parse("ann", "", "", "").unwrap(),
             caller: emend_core::Caller::system(),
@@ -275,6 +276,45 @@ async fn a_contest_in_which_many_vote_is_read_again_only_where_somebody_else_wro
     assert_eq!(reporters(301).await, 301, "the ballots are not read");
     touch_candidates_of(&store, contest).await;
     assert_eq!(reporters(302).await, 2, "now they are");
+}
+
+#[tokio::test]
+async fn candidates_are_counted_by_kind_and_status() {
+    let (store, _guard) = open!();
+    let app = app(&store);
+    assert_eq!(store.count_candidates().await.unwrap(), []);
+    let of = |order, form, phrase: &str| {
+        let mut event = event(order, phrase);
+        if let What::Recorded(recorded) = &mut event.what {
+            let said = Correction::parse(form, phrase, "", "choice").unwrap();
+            recorded.proposal = said.proposal(&namespace(), None);
+        }
+        event
+    };
+    let events = [
+        of(1, Form::Entity, "a"),
+        of(2, Form::Entity, "b"),
+        of(3, Form::PhraseMapping, "a"),
+    ];
+    for result in app.ingest(&events).await {
+        result.unwrap();
+    }
+    let all = CandidateFilter {
+        namespace: namespace(),
+        kinds: Vec::new(),
+        statuses: Vec::new(),
+        key: None,
+    };
+    let listed = store.list_candidates(&all, None, 10).await.unwrap();
+    let status = |kind| {
+        let mut of_kind = listed.iter().filter(|record| record.key.kind == kind);
+        of_kind.next().unwrap().candidate.status
+    };
+    let mut counts = store.count_candidates().await.unwrap();
+    counts.sort_by_key(|(kind, ..)| *kind);
+    let (phrase, alias) = (Kind::InvocationPhrase, Kind::EntityAlias);
+    assert_eq!(counts, [(phrase, status(phrase), 1), (alias, status(alias), 2)]);
+    assert_ne!(status(phrase), status(alias), "one waits, the others are applied");
 }
 
 #[tokio::test]

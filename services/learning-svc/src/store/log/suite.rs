@@ -336,6 +336,30 @@ pub(crate) async fn an_opening_that_is_written_late_does_not_hide_a_newer_one_on
     assert!(!listed(&log).await[0].2);
 }
 
+pub(crate) async fn nodes_are_counted_by_whether_they_are_connected(log: impl TestLog) {
+    log.create_head(epoch(1)).await.unwrap();
+    let opened = || Some(Connection::Opened(opening(20)));
+    let (minute, day) = (SignedDuration::from_mins(1), SignedDuration::from_hours(24));
+    let count = async |connected_within, seen_within| {
+        let counted = log.count_nodes(connected_within, seen_within).await.unwrap();
+        (counted.connected, counted.disconnected)
+    };
+    assert_eq!(count(minute, day).await, (0, 0));
+    log.write_nodes(
+        "r1",
+        &[
+            node("a", "me", opened(), None),
+            node("b", "me", opened(), None),
+            node("c", "me", Some(Connection::OpenedAndClosed(opening(20))), None),
+        ],
+    )
+    .await
+    .unwrap();
+    assert_eq!(count(minute, day).await, (2, 1));
+    assert_eq!(count(-day, day).await, (0, 3), "their replica was not heard of");
+    assert_eq!(count(minute, -day).await, (0, 0), "long gone");
+}
+
 /// Stamps the suite for one kind of log; `open` answers with a log, or none where the test is skipped, and what it needs.
 macro_rules! stamp {
     ($open:expr, $($test:ident),* $(,)?) => {
@@ -358,6 +382,7 @@ macro_rules! stamp {
             the_horizon_rises_by_age_and_by_count_and_never_falls,
             of_several_replicas_the_first_mints_the_epoch,
             nodes_are_written_listed_and_forgotten,
+            nodes_are_counted_by_whether_they_are_connected,
             an_opening_that_is_written_late_does_not_hide_a_newer_one_on_another_replica,
         );
     };

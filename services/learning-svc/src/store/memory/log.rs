@@ -13,8 +13,8 @@ use tokio::time::Instant;
 
 use super::{Defect, MemoryStore, Result, State, locks::Row, micros, tables::Tables};
 use crate::store::log::{
-    Connection, Head, Loaded, LogPage, LogStore, LoggedChange, LoggedRevision, NodePage, NodeRow, NodeWrite,
-    Opening, Sink,
+    Connection, Head, Loaded, LogPage, LogStore, LoggedChange, LoggedRevision, NodeCounts, NodePage, NodeRow,
+    NodeWrite, Opening, Sink,
 };
 
 /// Search nodes as last seen.
@@ -240,6 +240,33 @@ impl LogStore for MemoryStore {
                 head: state.tables.head()?,
                 now,
             })
+        })
+        .await
+    }
+
+    async fn count_nodes(
+        &self,
+        connected_within: SignedDuration,
+        seen_within: SignedDuration,
+    ) -> Result<NodeCounts> {
+        let clock = Arc::clone(&self.shared.clock);
+        self.call("count_nodes", |state| {
+            let now = clock.now().as_microsecond() + state.clock_offset;
+            let seen = |row: &NodeRow, within| row.seen_at >= now - micros(within);
+            let mut counts = NodeCounts::default();
+            for (row, _) in state
+                .nodes
+                .rows
+                .values()
+                .filter(|(row, _)| seen(row, seen_within))
+            {
+                if row.connected && seen(row, connected_within) {
+                    counts.connected += 1;
+                } else {
+                    counts.disconnected += 1;
+                }
+            }
+            Ok(counts)
         })
         .await
     }

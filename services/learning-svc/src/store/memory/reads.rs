@@ -1,19 +1,26 @@
 //! What reviewers, auditors and the re-evaluation read, from memory.
 
-use std::{collections::HashMap, sync::atomic::Ordering};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::atomic::Ordering,
+};
 
 use async_trait::async_trait;
-use emend_core::{Ballot, CandidateId, ContestId, FeedbackId, ResourceKey, Revision};
+use emend_core::{Ballot, CandidateId, ContestId, FeedbackId, Kind, ResourceKey, Revision, Status};
+use emend_runtime::store::Connections;
 
 use super::{
     MemoryStore, Result,
     tables::{Tables, timestamp, value},
     work::Work,
 };
-use crate::store::decisions::{
-    AuditRecords, AuditedBallot, CandidateFilter, CandidatePosition, CandidateRecord, ChangeRecord,
-    ChangeWrite, DecisionStore, FeedbackRecord, PolicyKey, RevisionFilter, RevisionRecord, StoredPolicy,
-    TransitionWrite, Tx,
+use crate::store::{
+    codes,
+    decisions::{
+        AuditRecords, AuditedBallot, CandidateFilter, CandidatePosition, CandidateRecord, ChangeRecord,
+        ChangeWrite, DecisionStore, FeedbackRecord, PolicyKey, RevisionFilter, RevisionRecord, StoredPolicy,
+        TransitionWrite, Tx,
+    },
 };
 
 #[async_trait]
@@ -218,6 +225,23 @@ impl DecisionStore for MemoryStore {
 
     async fn audit(&self) -> Result<AuditRecords> {
         self.call("audit", |state| audit(&state.tables)).await
+    }
+
+    async fn count_candidates(&self) -> Result<Vec<(Kind, Status, u64)>> {
+        self.call("count_candidates", |state| {
+            let mut counts = BTreeMap::<_, (Kind, Status, u64)>::new();
+            for write in state.tables.candidates.values() {
+                let (kind, status) = (write.key.kind, write.candidate.status);
+                let count = counts.entry((kind, codes::status(status)));
+                count.or_insert((kind, status, 0)).2 += 1;
+            }
+            Ok(counts.into_values().collect())
+        })
+        .await
+    }
+
+    fn connections(&self) -> Connections {
+        Connections::default()
     }
 
     async fn ping(&self) -> Result<()> {

@@ -99,6 +99,15 @@ async fn every_replica_lists_the_whole_fleet() {
         ("second", true, 0)
     );
 
+    let behind = |stream: &Stream| stream.nodes().furthest_behind(&one.state().unwrap());
+    assert_eq!(
+        (one.state().unwrap().revision(), behind(&one)),
+        (0, 0),
+        "it has not seen them"
+    );
+    crate::stream::testing::catch_up(&one).await;
+    assert_eq!((behind(&one), behind(&other)), (1, 0), "b has not reported");
+
     // Reports of a node may reach any replica.
     other
         .nodes()

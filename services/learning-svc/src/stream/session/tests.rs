@@ -1,6 +1,7 @@
 //! Sessions over a log in memory, with time that stands still: each guarantee of the stream has its test, and
 //! [`Client`] checks all of them with every message it applies.
 
+mod budget;
 mod cursors;
 mod guarantees;
 mod histories;

@@ -1,0 +1,167 @@
+//! Settings from a file for `emend up`, and the reference of all programs' settings, which is generated from their code:
+//! `cargo xtask docs` writes it, these tests hold it against what is written.
+
+use std::{collections::BTreeSet, env, fmt::Write as _, fs, path::Path};
+
+use clap::{Command, CommandFactory as _};
+use emend_cli::Cli;
+use emend_runtime::config::{self, KNOWN_ELSEWHERE};
+
+use crate::harness::{command, run};
+
+/// Set by `cargo xtask docs`.
+const UPDATE: &str = "EMEND_UPDATE_DOCS";
+
+const INTRODUCTION: &str = "\
+# Configuration
+
+<!-- Written by `cargo xtask docs` from the programs' own arguments. Change those, not this. -->
+
+Every setting of `feedback-svc`, `learning-svc` and `emend up` can be given as a flag, mostly as an environment variable, and in a
+file. Where several say something, the first of these counts:
+
+1. the flag, `--max-calls 1000`;
+2. the environment variable, where the tables name one;
+3. the file;
+4. the default.
+
+The file is TOML. Its keys are the names of the flags, on one level, without tables; `--config FILE` names it, or
+`EMEND_FEEDBACK_CONFIG`, `EMEND_LEARNING_CONFIG`, for `emend up` `EMEND_CONFIG`:
+
+```toml
+listen = \"0.0.0.0:7401\"
+allow-unauthenticated = true
+database-url-file = \"/etc/emend/secrets/database-url\"
+commit-queue-size = \"64MiB\"
+relay-workers = 8
+```
+
+Paths in it are relative to the directory in which the program runs. A key that is no setting is refused, and so is every value that is
+not fit, each by file, key and what is expected, also where a flag or variable takes its place. Of settings that exclude each other, it
+does not matter which comes from where. A variable that begins with `EMEND_` and that nothing reads is told in the log.
+
+* `--print-config` prints every setting with where its value comes from, and ends. The output can be given back as a file. Secrets are not
+  in it.
+* `--check-config` parses everything, looks whether the files that are named are there and fit, and ends: exit code 0 and `ok`, or 2
+  and what is wrong. It starts nothing, listens nowhere and opens no database, so it can be run beside the running service, before a
+  restart or in a pipeline.
+
+A span of time is a whole number and `ms`, `s`, `m`, `h` or `d`; a size is a whole number and `B`, `KiB`, `MiB` or `GiB`. Secrets (a
+database's URL with its password) are better given as files than as variables or flags, which other processes may see.
+";
+
+/// The programs that have settings.
+fn programs() -> [(&'static str, Command, Option<&'static str>); 3] {
+    [
+        ("feedback-svc", feedback_svc::Arguments::command(), None),
+        ("learning-svc", learning_svc::Arguments::command(), None),
+        ("emend up", Cli::command(), Some("up")),
+    ]
+}
+
+/// Holds what is written against what it should be, or writes it.
+fn is_up_to_date(path: &str, expected: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+    if env::var_os(UPDATE).is_some() {
+        fs::write(&path, expected).expect("the file can be written");
+    }
+    let written = fs::read_to_string(&path).unwrap_or_default();
+    let first = written
+        .lines()
+        .zip(expected.lines())
+        .find(|(is, should)| is != should);
+    assert!(
+        written == expected,
+        "{} is not up to date: run `cargo xtask docs`; the first difference: {first:#?}",
+        path.display()
+    );
+}
+
+#[test]
+fn the_reference_is_up_to_date() {
+    let mut text = INTRODUCTION.to_owned();
+    for (name, command, within) in programs() {
+        write!(text, "\n## {name}\n\n{}", config::reference(&command, within)).unwrap();
+        text.truncate(text.trim_end().len());
+        text.push('\n');
+    }
+    is_up_to_date("docs/configuration.md", &text);
+}
+
+#[test]
+fn the_list_of_all_variables_is_up_to_date() {
+    let all: BTreeSet<String> = programs()
+        .iter()
+        .flat_map(|(_, command, _)| config::variables(command))
+        .collect();
+    let mut text = String::new();
+    for name in all.iter().filter(|name| name.starts_with("EMEND_")) {
+        writeln!(text, "{name}").unwrap();
+    }
+    is_up_to_date("crates/emend-runtime/src/config/variables.txt", &text);
+    assert!(env::var_os(UPDATE).is_some() || KNOWN_ELSEWHERE == text);
+}
+
+#[test]
+fn each_setting_has_a_default_or_none_and_a_sentence() {
+    for (name, command, within) in programs() {
+        for row in config::reference(&command, within)
+            .lines()
+            .filter(|line| line.starts_with("| `"))
+        {
+            let cells: Vec<&str> = row.trim_matches('|').split(" | ").collect();
+            assert!(cells.len() == 5 && cells[4].trim().len() > 20, "{name}: {row}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn emend_up_takes_its_settings_from_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("emend.toml");
+    let file = file.display().to_string();
+    fs::write(
+        &file,
+        "data-dir = '/nowhere/data'\nfeedback-addr = '127.0.0.1:0'\nlog-level = 'warn'",
+    )
+    .unwrap();
+    let printed = run(&["up", "--config", &file, "--log-level", "debug", "--print-config"])
+        .await
+        .ok()
+        .stdout;
+    for line in [
+        "data-dir = \"/nowhere/data\" ",
+        "feedback-addr = \"127.0.0.1:0\" ",
+        "log-level = \"debug\" ",
+    ] {
+        assert!(
+            printed.contains(&format!("\n{line}")),
+            "{line} is not in\n{printed}"
+        );
+    }
+    let by_variable = command()
+        .args(["up", "--print-config"])
+        .env("EMEND_CONFIG", &file)
+        .output()
+        .await
+        .unwrap();
+    assert!(String::from_utf8_lossy(&by_variable.stdout).contains("\ndata-dir = \"/nowhere/data\" "));
+
+    let checked = run(&["up", "--config", &file, "--check-config"])
+        .await
+        .ok()
+        .stdout;
+    assert_eq!(checked, "ok\n");
+    let exposed = run(&["--learning-addr", "0.0.0.0:1", "up", "--check-config"]).await;
+    assert!(
+        exposed.code == 2 && exposed.stderr.contains("refusing to listen"),
+        "{exposed:?}"
+    );
+
+    fs::write(&file, "data-dirs = 'x'").unwrap();
+    let refused = run(&["up", "--config", &file]).await;
+    assert!(
+        refused.code == 2 && refused.stderr.contains("is data-dir meant?"),
+        "{refused:?}"
+    );
+}

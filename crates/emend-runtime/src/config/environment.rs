@@ -1,0 +1,73 @@
+//! Environment variables that look like ours and are not: a typing error would otherwise go unnoticed.
+
+use std::{collections::BTreeSet, fmt};
+
+use super::nearest;
+
+/// What our variables begin with.
+const PREFIX: &str = "EMEND_";
+/// What tests read.
+const FOR_TESTS: [&str; 2] = ["EMEND_TEST_", "EMEND_FAIL_POINT"];
+
+/// The variables of all of Emend's programs, one a line: one environment may be meant for several of them. Written by
+/// `cargo xtask docs`, and a test fails where it is not up to date.
+pub const KNOWN_ELSEWHERE: &str = include_str!("variables.txt");
+
+/// A variable that nothing reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown {
+    /// Its name.
+    pub name: String,
+    nearest: Option<String>,
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "nothing reads the environment variable {}", self.name)?;
+        self.nearest
+            .as_ref()
+            .map_or(Ok(()), |nearest| write!(f, "; is {nearest} meant?"))
+    }
+}
+
+/// Those of `variables` that nothing reads, given those that this program does.
+pub(super) fn unknown<'a>(
+    variables: impl Iterator<Item = String>,
+    known: impl Iterator<Item = &'a str>,
+) -> Vec<Unknown> {
+    let known: BTreeSet<&str> = known.chain(KNOWN_ELSEWHERE.lines()).collect();
+    let mut unknown: Vec<Unknown> = variables
+        .filter(|name| name.starts_with(PREFIX) && !known.contains(name.as_str()))
+        .filter(|name| !FOR_TESTS.iter().any(|prefix| name.starts_with(prefix)))
+        .map(|name| Unknown {
+            nearest: nearest(&name, known.iter().copied()).map(str::to_owned),
+            name,
+        })
+        .collect();
+    unknown.sort_by(|one, other| one.name.cmp(&other.name));
+    unknown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_that_nothing_reads_is_told_with_the_one_that_may_be_meant() {
+        let set = [
+            "EMEND_LISTENS",
+            "EMEND_LISTEN",
+            "EMEND_LOG",
+            "PATH",
+            "EMEND_TEST_SEED",
+            "EMEND_?",
+        ];
+        let found = unknown(set.map(str::to_owned).into_iter(), ["EMEND_LISTEN"].into_iter());
+        let told: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            told[1],
+            "nothing reads the environment variable EMEND_LISTENS; is EMEND_LISTEN meant?"
+        );
+        assert_eq!((found.len(), found[0].name.as_str()), (2, "EMEND_?"));
+    }
+}

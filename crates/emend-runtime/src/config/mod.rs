@@ -1,0 +1,133 @@
+//! Where a program's settings come from: flags, the environment, a file, built-in defaults, in this order of precedence.
+//!
+//! A program's clap [`Command`](clap::Command) is the one schema. Every setting is an argument with a long flag, a help
+//! text and mostly an environment variable; the file is TOML whose keys are the names of the long flags. What the file says
+//! is parsed by the argument's own value parser and takes part in clap's rules (`requires`, `conflicts_with`) as if it were
+//! said on the command line. Unknown keys are refused; so are all unfit values, each by file, key and what is expected.
+//!
+//! A program flattens [`ConfigArgs`] into its arguments, implements [`Program`] and calls [`begin`] instead of
+//! `Parser::parse`. Arguments with `hide_env_values` are secrets: they are never shown. This must know nothing of any
+//! setting.
+
+mod environment;
+mod file;
+mod print;
+mod reference;
+mod resolve;
+mod told;
+pub mod units;
+
+use std::{ffi::OsString, path::PathBuf};
+
+use clap::{ArgMatches, parser::ValueSource};
+
+pub use environment::{KNOWN_ELSEWHERE, Unknown};
+pub use reference::{reference, variables};
+pub use resolve::Setting;
+pub use told::Told;
+
+/// The file, and the questions about settings and those who run with them. Flattened into the arguments of what can be configured by a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
+#[command(next_help_heading = "Configuration")]
+pub struct ConfigArgs {
+    /// A TOML file of settings, whose keys are the names of the long flags; flags and environment come before it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Print each setting with where it comes from, as a file for --config, secrets left out, and end
+    #[arg(long, conflicts_with = "check_config")]
+    pub print_config: bool,
+    /// Parse all settings and the files that they name, say whether they are fit, and end: exit code 0 or 2
+    #[arg(long)]
+    pub check_config: bool,
+    /// Ask the services that run with these settings on this machine whether they are ready, without TLS, and end: exit code 0
+    /// or 1
+    #[arg(long, conflicts_with_all = ["print_config", "check_config"])]
+    pub probe: bool,
+}
+
+/// The arguments that are no settings.
+const ABOUT_CONFIG: [&str; 4] = ["config", "print-config", "check-config", "probe"];
+
+/// A program whose settings come from flags, environment and file.
+pub trait Program: clap::Parser {
+    /// The subcommand that has settings, if it is not the program itself. Any other subcommand is parsed as clap does.
+    const WITHIN: Option<&'static str> = None;
+
+    /// What no value alone can tell: files that must be there and be fit, settings that do not go together. For
+    /// `--check-config`; nothing is started. Each complaint is a sentence that names its flag; empty: all is well.
+    fn check(&self) -> Vec<String>;
+}
+
+/// What is worth telling once there is a log.
+#[derive(Debug, Default)]
+pub struct Notes {
+    unknown: Vec<Unknown>,
+}
+
+impl Notes {
+    /// Tells it.
+    pub fn log(&self) {
+        for unknown in &self.unknown {
+            tracing::warn!(variable = %unknown.name, "{unknown}");
+        }
+    }
+}
+
+/// Parses a program's arguments, the program's name first, with what environment and file say. `Err` is what is to be told
+/// instead of running: help, the settings, or what is wrong with them.
+pub fn begin<P: Program>(
+    arguments: impl IntoIterator<Item = impl Into<OsString>>,
+) -> Result<(P, Notes), Told> {
+    let arguments = arguments.into_iter().map(Into::into).collect();
+    let resolved = resolve::resolve(P::command(), P::WITHIN, arguments)?;
+    let program = P::from_arg_matches(&resolved.matches).map_err(Told::Clap)?;
+    let Some(scope) = scope(&resolved.matches, P::WITHIN) else {
+        return Ok((program, Notes::default()));
+    };
+    if asked(scope, "print_config") {
+        return Err(Told::Answer(print::print(&resolved)));
+    }
+    if asked(scope, "check_config") {
+        let complaints = program.check();
+        if complaints.is_empty() {
+            return Err(Told::Answer("ok\n".to_owned()));
+        }
+        return Err(Told::Wrong(complaints));
+    }
+    let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let known = resolved
+        .settings
+        .iter()
+        .filter_map(|setting| setting.variable.as_deref());
+    let notes = Notes {
+        unknown: environment::unknown(variables, known),
+    };
+    Ok((program, notes))
+}
+
+/// The matches of what has the settings; `None` where another subcommand is used.
+fn scope<'a>(matches: &'a ArgMatches, within: Option<&str>) -> Option<&'a ArgMatches> {
+    match within {
+        None => Some(matches),
+        Some(name) => matches.subcommand_matches(name),
+    }
+}
+
+fn asked(matches: &ArgMatches, id: &str) -> bool {
+    matches!(matches.try_get_one::<bool>(id), Ok(Some(true)))
+        && matches.value_source(id) == Some(ValueSource::CommandLine)
+}
+
+/// The name most like `name`, if one is like it.
+fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    const ALIKE: f64 = 0.5;
+    names
+        .into_iter()
+        .map(|other| (strsim::normalized_damerau_levenshtein(name, other), other))
+        .filter(|(likeness, _)| *likeness >= ALIKE)
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .map(|(_, other)| other)
+}
+
+#[cfg(test)]
+mod tests;

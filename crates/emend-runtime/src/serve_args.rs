@@ -1,0 +1,58 @@
+//! The bounds of serving that operators set, as arguments. Flattened into the arguments of each service.
+//!
+//! It must know nothing of what is served.
+
+use std::time::Duration;
+
+use crate::{
+    admission::Patience,
+    config::units::{count, span},
+    serve::{KeepAlive, MAX_CALLS},
+};
+
+/// How much is served at once, how the dead are noticed, how long ending may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::Args)]
+#[command(next_help_heading = "Serving")]
+pub struct ServeArgs {
+    /// How many calls may be under way at once, streams that have begun not counted, 1 to 1000000; one more is refused at once
+    #[arg(long, value_name = "COUNT", default_value_t = MAX_CALLS, value_parser = count(1..=1_000_000))]
+    pub max_calls: usize,
+    /// How often a silent connection is asked whether its client still lives, 1s to 1h
+    #[arg(long, value_name = "SPAN", default_value = "30s",
+          value_parser = span(Duration::from_secs(1)..=Duration::from_hours(1)))]
+    pub keep_alive_interval: Duration,
+    /// How long the client has for its answer until the connection is closed, 1s to 10m
+    #[arg(long, value_name = "SPAN", default_value = "20s",
+          value_parser = span(Duration::from_secs(1)..=Duration::from_mins(10)))]
+    pub keep_alive_timeout: Duration,
+    /// How long a request may take until all of it has come, 1s to 10m
+    #[arg(long, value_name = "SPAN", default_value = "30s",
+          value_parser = span(Duration::from_secs(1)..=Duration::from_mins(10)))]
+    pub request_patience: Duration,
+    /// How long a client may leave an answer unread, 1s to 1h, long-lived streams apart
+    #[arg(long, value_name = "SPAN", default_value = "1m",
+          value_parser = span(Duration::from_secs(1)..=Duration::from_hours(1)))]
+    pub response_patience: Duration,
+    /// How long what is under way may take when the service ends, 0s to 1h; two seconds later the process is gone
+    #[arg(long, value_name = "SPAN", default_value = "20s",
+          value_parser = span(Duration::ZERO..=Duration::from_hours(1)))]
+    pub shutdown_grace: Duration,
+}
+
+impl ServeArgs {
+    /// How long it waits for a client in the middle of a call.
+    pub fn patience(&self) -> Patience {
+        Patience {
+            request: self.request_patience,
+            response: self.response_patience,
+        }
+    }
+
+    /// How it finds out that a client has gone without a word.
+    pub fn keep_alive(&self) -> KeepAlive {
+        KeepAlive {
+            interval: self.keep_alive_interval,
+            timeout: self.keep_alive_timeout,
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! The port for operators and their machines, over HTTP/1.1: metrics, liveness, readiness, and what is logged.
+//!
+//! | request | answer |
+//! |---|---|
+//! | `GET /metrics` | all metrics, in OpenMetrics' text format |
+//! | `GET /livez` | 200 while the process answers at all |
+//! | `GET /readyz` | 200 while every check of every service passes and nobody asked it to stop; else 503 and what fails |
+//! | `GET /log-level` | what is logged; from loopback alone |
+//! | `PUT /log-level` | logs what the body says from now on, such as `info,sqlx=warn`; from loopback alone |
+//!
+//! Nothing here is secret, and nothing but the log's level can be changed. It must know nothing of what is measured.
+
+use std::{
+    convert::Infallible,
+    future::poll_fn,
+    io,
+    net::SocketAddr,
+    pin::{Pin, pin},
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use http::{Method, Request, Response, StatusCode, header};
+use http_body::{Body, Frame, SizeHint};
+use hyper::{
+    body::{Bytes, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{LogLevel, Metrics, metrics::CONTENT_TYPE};
+use crate::{health::Readiness, lifecycle::Lifecycle};
+
+/// Connections at once; one more waits until another ends.
+const CONNECTIONS: usize = 64;
+/// How long a request's head, and its body, may take; also how long a silent connection is kept.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest body that is read, in bytes.
+const MAX_BODY: usize = 1024;
+/// How long to wait when the system has no more file descriptors, or the like.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Why there is no such port.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "--metrics-addr {address:?}: can't listen there, expected HOST:PORT, for example 127.0.0.1:9464: {source}"
+)]
+pub struct BindError {
+    address: String,
+    source: io::Error,
+}
+
+/// The port, taken and not served yet.
+#[derive(Debug)]
+pub struct AdminListener {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl AdminListener {
+    /// Takes it.
+    pub async fn bind(address: &str) -> Result<Self, BindError> {
+        let bound = async {
+            let listener = TcpListener::bind(address).await?;
+            let address = listener.local_addr()?;
+            Ok(Self { listener, address })
+        };
+        bound.await.map_err(|source| BindError {
+            address: address.to_owned(),
+            source,
+        })
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves in `lifecycle`.
+    pub fn serve(self, admin: Admin, lifecycle: &Lifecycle) {
+        tracing::info!(address = %self.address, "metrics and readiness are served over HTTP");
+        let accepting = accept(self.listener, Arc::new(admin), lifecycle.clone());
+        lifecycle.spawn("serve operators", accepting);
+    }
+}
+
+/// What the port tells.
+#[derive(Debug)]
+pub struct Admin {
+    metrics: Metrics,
+    services: Vec<Readiness>,
+    level: Option<LogLevel>,
+    stopping: CancellationToken,
+}
+
+/// What is answered.
+type Answer = Response<Text>;
+
+impl Admin {
+    /// Of the services of a process that is to stop when `stopping` is cancelled.
+    pub fn new(
+        metrics: Metrics,
+        services: Vec<Readiness>,
+        level: Option<LogLevel>,
+        stopping: CancellationToken,
+    ) -> Self {
+        Self {
+            metrics,
+            services,
+            level,
+            stopping,
+        }
+    }
+
+    async fn answer<B>(&self, request: Request<B>, peer: SocketAddr) -> Answer
+    where
+        B: Body<Data = Bytes>,
+    {
+        match (request.method(), request.uri().path()) {
+            (&Method::GET | &Method::HEAD, "/metrics") => typed(CONTENT_TYPE, self.metrics.render()),
+            (&Method::GET | &Method::HEAD, "/livez") => plain(StatusCode::OK, "ok"),
+            (&Method::GET | &Method::HEAD, "/readyz") => self.readiness(),
+            (_, "/log-level") if !peer.ip().to_canonical().is_loopback() => {
+                plain(StatusCode::FORBIDDEN, "only from loopback")
+            }
+            (_, "/log-level") => match (&self.level, request.method()) {
+                (None, _) => plain(StatusCode::NOT_FOUND, "there is no log"),
+                (Some(level), &Method::GET | &Method::HEAD) => plain(StatusCode::OK, &level.current()),
+                (Some(level), &Method::PUT) => set_level(level, request.into_body()).await,
+                (Some(_), _) => not_allowed("GET, HEAD, PUT"),
+            },
+            (_, "/metrics" | "/livez" | "/readyz") => not_allowed("GET, HEAD"),
+            _ => plain(
+                StatusCode::NOT_FOUND,
+                "there are /metrics, /livez, /readyz and /log-level",
+            ),
+        }
+    }
+
+    fn readiness(&self) -> Answer {
+        if self.stopping.is_cancelled() {
+            return plain(StatusCode::SERVICE_UNAVAILABLE, "stopping");
+        }
+        let failing: Vec<_> = self.services.iter().flat_map(Readiness::failing).collect();
+        if failing.is_empty() {
+            plain(StatusCode::OK, "ok")
+        } else {
+            let failing = format!("not ready: {}", failing.join(", "));
+            plain(StatusCode::SERVICE_UNAVAILABLE, &failing)
+        }
+    }
+}
+
+async fn set_level(level: &LogLevel, body: impl Body<Data = Bytes>) -> Answer {
+    let Ok(Some(directives)) = timeout(PATIENCE, read(body)).await else {
+        return plain(
+            StatusCode::BAD_REQUEST,
+            "expected a level, or directives such as info,sqlx=warn, in at most 1,024 bytes of UTF-8",
+        );
+    };
+    match level.set(directives.trim()) {
+        Ok(()) => plain(StatusCode::OK, &level.current()),
+        Err(error) => plain(StatusCode::BAD_REQUEST, &error.to_string()),
+    }
+}
+
+/// A body as text; none where it is too long, broken off, or no text.
+async fn read(body: impl Body<Data = Bytes>) -> Option<String> {
+    let mut body = pin!(body);
+    let mut read = Vec::new();
+    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+        let data = frame.ok()?.into_data().unwrap_or_default();
+        if read.len() + data.len() > MAX_BODY {
+            return None;
+        }
+        read.extend_from_slice(&data);
+    }
+    String::from_utf8(read).ok()
+}
+
+fn plain(status: StatusCode, text: &str) -> Answer {
+    let mut answer = typed("text/plain; charset=utf-8", format!("{text}\n"));
+    *answer.status_mut() = status;
+    answer
+}
+
+fn not_allowed(allow: &'static str) -> Answer {
+    let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "not allowed");
+    let allow = header::HeaderValue::from_static(allow);
+    answer.headers_mut().insert(header::ALLOW, allow);
+    answer
+}
+
+fn typed(content_type: &'static str, text: String) -> Answer {
+    let mut answer = Response::new(Text(Some(text.into())));
+    let content_type = header::HeaderValue::from_static(content_type);
+    answer.headers_mut().insert(header::CONTENT_TYPE, content_type);
+    answer
+}
+
+/// A body of one piece.
+#[derive(Debug)]
+struct Text(Option<Bytes>);
+
+impl Body for Text {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.take().map(|text| Ok(Frame::data(text))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.as_ref().map_or(0, |text| text.len() as u64))
+    }
+}
+
+async fn accept(listener: TcpListener, admin: Arc<Admin>, lifecycle: Lifecycle) {
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        // Never closed.
+        let Ok(place) = Arc::clone(&room).acquire_owned().await else {
+            return;
+        };
+        let accepted = tokio::select! {
+            biased;
+            () = lifecycle.soft().cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                let serving = serve(stream, peer, Arc::clone(&admin), lifecycle.clone());
+                lifecycle.spawn_owned(async move {
+                    serving.await;
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "can't accept a connection to the admin port");
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, peer: SocketAddr, admin: Arc<Admin>, lifecycle: Lifecycle) {
+    let service = service_fn(move |request: Request<Incoming>| {
+        let admin = Arc::clone(&admin);
+        async move { Ok::<_, Infallible>(admin.answer(request, peer).await) }
+    });
+    let mut served = pin!(
+        http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(PATIENCE)
+            .serve_connection(TokioIo::new(stream), service)
+    );
+    let ended = tokio::select! {
+        ended = &mut served => ended,
+        () = lifecycle.soft().cancelled() => {
+            served.as_mut().graceful_shutdown();
+            tokio::select! {
+                ended = served => ended,
+                () = lifecycle.hard().cancelled() => Ok(()),
+            }
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%peer, %error, "a connection to the admin port ended with an error");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEAR: &str = "127.0.0.1:40000";
+    const FAR: &str = "192.0.2.7:40000";
+
+    fn admin(readiness: &Readiness) -> Admin {
+        Admin::new(
+            Metrics::new(),
+            vec![readiness.clone()],
+            Some(LogLevel::for_test("info")),
+            CancellationToken::new(),
+        )
+    }
+
+    async fn ask(admin: &Admin, method: Method, path: &str, body: &str, peer: &str) -> (u16, String) {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .body(Text(Some(Bytes::copy_from_slice(body.as_bytes()))))
+            .unwrap();
+        let answer = admin.answer(request, peer.parse().unwrap()).await;
+        let status = answer.status().as_u16();
+        let text = poll_fn({
+            let mut body = answer.into_body();
+            move |cx| Pin::new(&mut body).poll_frame(cx)
+        })
+        .await;
+        let text = text.unwrap().unwrap().into_data().unwrap();
+        (status, String::from_utf8(text.into()).unwrap())
+    }
+
+    #[tokio::test]
+    async fn readiness_names_what_fails_and_ends_when_the_process_is_to_stop() {
+        let readiness = Readiness::new();
+        readiness.register("emend.Test", &["database", "log"]);
+        readiness.set("log", true);
+        let admin = admin(&readiness);
+        assert_eq!(
+            ask(&admin, Method::GET, "/readyz", "", FAR).await,
+            (503, "not ready: database\n".into())
+        );
+        readiness.set("database", true);
+        assert_eq!(
+            ask(&admin, Method::GET, "/readyz", "", FAR).await,
+            (200, "ok\n".into())
+        );
+        admin.stopping.cancel();
+        assert_eq!(ask(&admin, Method::GET, "/readyz", "", FAR).await.0, 503);
+        assert_eq!(
+            ask(&admin, Method::GET, "/livez", "", FAR).await.0,
+            200,
+            "it still lives"
+        );
+    }
+
+    #[tokio::test]
+    async fn the_level_is_changed_from_loopback_alone_and_nonsense_changes_nothing() {
+        let admin = admin(&Readiness::new());
+        for method in [Method::GET, Method::PUT] {
+            assert_eq!(ask(&admin, method, "/log-level", "trace", FAR).await.0, 403);
+        }
+        let put = async |body: &str| ask(&admin, Method::PUT, "/log-level", body, NEAR).await;
+        assert_eq!(put("learning=loud").await.0, 400);
+        assert_eq!(put("\n").await.0, 400);
+        assert_eq!(put(&"x".repeat(MAX_BODY + 1)).await.0, 400);
+        assert_eq!(
+            ask(&admin, Method::GET, "/log-level", "", NEAR).await,
+            (200, "info\n".into())
+        );
+        assert_eq!(put("debug\n").await, (200, "debug\n".into()));
+        let mapped = "[::ffff:127.0.0.1]:40000";
+        assert_eq!(
+            ask(&admin, Method::GET, "/log-level", "", mapped).await,
+            (200, "debug\n".into())
+        );
+    }
+
+    #[tokio::test]
+    async fn what_is_not_there_and_what_is_not_allowed_is_told_apart() {
+        let admin = admin(&Readiness::new());
+        assert_eq!(ask(&admin, Method::GET, "/", "", NEAR).await.0, 404);
+        assert_eq!(ask(&admin, Method::POST, "/metrics", "", NEAR).await.0, 405);
+        assert_eq!(ask(&admin, Method::DELETE, "/log-level", "", NEAR).await.0, 405);
+        let (status, metrics) = ask(&admin, Method::GET, "/metrics", "", NEAR).await;
+        assert!(status == 200 && metrics.ends_with("# EOF\n"));
+    }
+
+    #[tokio::test]
+    async fn a_port_that_is_taken_is_refused_by_the_name_of_its_flag() {
+        let taken = AdminListener::bind("127.0.0.1:0").await.unwrap();
+        let refused = AdminListener::bind(&taken.address().to_string())
+            .await
+            .unwrap_err();
+        assert!(refused.to_string().contains("--metrics-addr"), "{refused}");
+    }
+}

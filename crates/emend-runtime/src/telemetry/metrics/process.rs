@@ -1,0 +1,156 @@
+//! What the process uses of the machine, as Linux counts it; elsewhere these stay at zero.
+//!
+//! Read when somebody asks: a few small files of /proc.
+
+use std::{fs, path::Path, sync::atomic::Ordering};
+
+use prometheus_client::metrics::{counter::Counter, gauge::Gauge};
+
+use super::{Description, Kind, Metrics};
+
+/// How many ticks of /proc make a second: `USER_HZ`, 100 on every machine that we build for.
+const TICKS: u64 = 100;
+
+const RESIDENT: Description = Description {
+    name: "process_resident_memory_bytes",
+    kind: Kind::Gauge,
+    unit: "bytes",
+    labels: &[],
+    help: "Memory of this process that is in the machine's memory",
+};
+const CPU: Description = Description {
+    name: "process_cpu_seconds_total",
+    kind: Kind::Counter,
+    unit: "seconds",
+    labels: &[],
+    help: "Time that this process has spent on processors, the system's work for it included",
+};
+const OPEN_FDS: Description = Description {
+    name: "process_open_fds",
+    kind: Kind::Gauge,
+    unit: "file descriptors",
+    labels: &[],
+    help: "Files and sockets that this process has open",
+};
+const MAX_FDS: Description = Description {
+    name: "process_max_fds",
+    kind: Kind::Gauge,
+    unit: "file descriptors",
+    labels: &[],
+    help: "Files and sockets that this process may have open",
+};
+const START: Description = Description {
+    name: "process_start_time_seconds",
+    kind: Kind::Gauge,
+    unit: "seconds",
+    labels: &[],
+    help: "When this process started, since 1970",
+};
+
+/// Adds them.
+pub(super) fn register(metrics: &Metrics) {
+    let resident = Gauge::<i64>::default();
+    let cpu = Counter::<u64>::default();
+    let cpu_seconds = Counter::<f64>::default();
+    let (open, max) = (Gauge::<i64>::default(), Gauge::<i64>::default());
+    let start = Gauge::<i64>::default();
+    metrics.register(RESIDENT, resident.clone());
+    metrics.register(CPU, cpu_seconds.clone());
+    metrics.register(OPEN_FDS, open.clone());
+    metrics.register(MAX_FDS, max.clone());
+    metrics.register(START, start.clone());
+    if let Some(at) = started_at() {
+        start.set(signed(at));
+    }
+    metrics.refresh(move || {
+        if let Some(bytes) = resident_bytes() {
+            resident.set(signed(bytes));
+        }
+        if let Some(ticks) = cpu_ticks() {
+            // Ticks are whole: what is added stays exact however often somebody asks.
+            let more = ticks.saturating_sub(cpu.inner().swap(ticks, Ordering::Relaxed));
+            #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53 ticks")]
+            cpu_seconds.inc_by(more as f64 / TICKS as f64);
+        }
+        if let Ok(entries) = fs::read_dir("/proc/self/fd") {
+            // The one by which they are listed is among them.
+            open.set(signed(entries.count().saturating_sub(1) as u64));
+        }
+        if let Some(limit) = max_fds() {
+            max.set(signed(limit));
+        }
+    });
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn read(path: impl AsRef<Path>) -> Option<String> {
+    fs::read_to_string(path).ok()
+}
+
+fn resident_bytes() -> Option<u64> {
+    let status = read("/proc/self/status")?;
+    let kibibytes = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: u64 = kibibytes.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+/// The fields of /proc/self/stat from the third on: the second is the program's name, in brackets, and may hold anything.
+fn stat() -> Option<Vec<u64>> {
+    let stat = read("/proc/self/stat")?;
+    let (_, fields) = stat.rsplit_once(')')?;
+    // What is no number, such as the state, or is below zero is of no interest here.
+    Some(
+        fields
+            .split_whitespace()
+            .map(|field| field.parse().unwrap_or(0))
+            .collect(),
+    )
+}
+
+/// By man proc_pid_stat: utime is field 14, stime 15.
+fn cpu_ticks() -> Option<u64> {
+    let stat = stat()?;
+    Some(stat.get(11)? + stat.get(12)?)
+}
+
+/// In seconds since 1970: starttime is field 22, in ticks since the machine was started.
+fn started_at() -> Option<u64> {
+    let ticks = *stat()?.get(19)?;
+    let machine = read("/proc/stat")?;
+    let machine: u64 = machine
+        .lines()
+        .find_map(|line| line.strip_prefix("btime "))?
+        .trim()
+        .parse()
+        .ok()?;
+    Some(machine + ticks / TICKS)
+}
+
+fn max_fds() -> Option<u64> {
+    let limits = read("/proc/self/limits")?;
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::clock::{Clock as _, SystemClock};
+
+    #[test]
+    fn a_process_knows_its_memory_its_age_its_files_and_its_work() {
+        assert!(resident_bytes().is_some_and(|bytes| bytes > 1 << 20));
+        let now = SystemClock.now().as_second();
+        let started = signed(started_at().unwrap());
+        // Within a day; the machine's start is told in whole seconds.
+        assert!((now - 86_400..=now + 2).contains(&started), "{started} {now}");
+        assert!(max_fds().is_some_and(|limit| limit > 8));
+        let before = cpu_ticks().unwrap();
+        while cpu_ticks().unwrap() == before {}
+    }
+}

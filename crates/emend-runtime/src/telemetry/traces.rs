@@ -1,0 +1,142 @@
+//! Traces, exported over OTLP/gRPC where the standard variables name an endpoint, and nowhere else.
+//!
+//! Endpoint, headers, time-outs, sampler, resource and the queue's bounds are those of the OTEL_ variables (docs/telemetry.md
+//! lists them). The queue is bounded: where the receiver is away or slow, spans are dropped and nothing waits. It must know nothing of what is
+//! traced.
+
+use std::{env, time::Duration};
+
+use opentelemetry::global;
+use opentelemetry_otlp::SpanExporter;
+use opentelemetry_sdk::{Resource, trace::SdkTracerProvider};
+use tokio::time::timeout;
+
+use crate::span;
+
+/// The variables that say where to; the first counts.
+const ENDPOINTS: [&str; 2] = [
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+];
+/// The variables that say by which protocol; the first counts.
+const PROTOCOLS: [&str; 2] = [
+    "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
+    "OTEL_EXPORTER_OTLP_PROTOCOL",
+];
+
+/// Why traces can't be exported.
+#[derive(Debug, thiserror::Error)]
+pub enum TracesError {
+    /// Another protocol than the one that there is.
+    #[error("{variable}={protocol}: traces are exported over grpc alone")]
+    Protocol {
+        /// Which variable says so.
+        variable: &'static str,
+        /// As given.
+        protocol: String,
+    },
+    /// The variables make no sense.
+    #[error("can't export traces to {endpoint}: {reason}")]
+    Exporter {
+        /// Where to.
+        endpoint: String,
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// Traces that are exported, until they are finished.
+#[derive(Debug, Clone)]
+pub(super) struct Traces(SdkTracerProvider);
+
+/// Begins to export traces if the environment says where to. To be called within a runtime, once per process.
+pub(super) fn export(service: &'static str) -> Result<Option<Traces>, TracesError> {
+    let Some(endpoint) = endpoint(variable) else {
+        return Ok(None);
+    };
+    let stated = PROTOCOLS.iter().find_map(|name| Some((*name, variable(name)?)));
+    if let Some((variable, protocol)) = stated.filter(|(_, protocol)| protocol != "grpc") {
+        return Err(TracesError::Protocol { variable, protocol });
+    }
+    let exporter = SpanExporter::builder().with_tonic().build();
+    let exporter = exporter.map_err(|error| TracesError::Exporter {
+        endpoint: endpoint.clone(),
+        reason: error.to_string(),
+    })?;
+    let provider = SdkTracerProvider::builder()
+        .with_batch_exporter(exporter)
+        .with_resource(resource(service))
+        .build();
+    global::set_tracer_provider(provider.clone());
+    span::exported();
+    tracing::info!(endpoint, "traces are exported over OTLP");
+    Ok(Some(Traces(provider)))
+}
+
+/// A variable that is set and not empty: an empty one is as good as none.
+fn variable(name: &str) -> Option<String> {
+    env::var(name).ok().filter(|value| !value.trim().is_empty())
+}
+
+/// Where traces go, by the variables; none: nowhere.
+fn endpoint(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let says = |name: &str, what: &str| variable(name).is_some_and(|value| value.eq_ignore_ascii_case(what));
+    if says("OTEL_SDK_DISABLED", "true") || says("OTEL_TRACES_EXPORTER", "none") {
+        return None;
+    }
+    ENDPOINTS.iter().find_map(|name| variable(name))
+}
+
+/// What all spans are of: by the variables, else this service.
+fn resource(service: &'static str) -> Resource {
+    let named = variable("OTEL_SERVICE_NAME").is_some()
+        || variable("OTEL_RESOURCE_ATTRIBUTES").is_some_and(|all| {
+            all.split(',')
+                .any(|attribute| attribute.trim_start().starts_with("service.name="))
+        });
+    let resource = Resource::builder();
+    if named {
+        resource.build()
+    } else {
+        resource.with_service_name(service).build()
+    }
+}
+
+impl Traces {
+    /// Sends what waits, within that time.
+    pub(super) async fn finish(&self, within: Duration) {
+        let provider = self.0.clone();
+        // It waits on the thread that calls it.
+        let finishing = tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(within));
+        match timeout(within, finishing).await {
+            Ok(Ok(Ok(()))) => {}
+            Ok(Ok(Err(error))) => tracing::warn!(%error, "some spans were not sent"),
+            Ok(Err(_)) | Err(_) => tracing::warn!(?within, "some spans were not sent in time"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(variables: &[(&str, &str)]) -> Option<String> {
+        endpoint(|name| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn traces_go_where_the_standard_variables_say_and_nowhere_without_them() {
+        let general = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4317");
+        let own = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://tempo:4317");
+        assert_eq!(at(&[]), None);
+        assert_eq!(at(&[general]).as_deref(), Some("http://collector:4317"));
+        assert_eq!(at(&[general, own]).as_deref(), Some("http://tempo:4317"));
+        for off in [("OTEL_SDK_DISABLED", "TRUE"), ("OTEL_TRACES_EXPORTER", "none")] {
+            assert_eq!(at(&[general, off]), None);
+        }
+        assert!(at(&[general, ("OTEL_SDK_DISABLED", "false")]).is_some());
+    }
+}

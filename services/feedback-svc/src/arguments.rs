@@ -1,0 +1,250 @@
+//! The command line of feedback-svc, which is also the schema of its configuration file (see [`emend_runtime::config`]).
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::Parser;
+use emend_runtime::{
+    config::{
+        ConfigArgs, Program,
+        units::{bytes, count, span},
+    },
+    database::DatabaseUrl,
+    listen::ListenArgs,
+    serve_args::ServeArgs,
+    sqlite::DataDir,
+    storage::{self, StorageError},
+    telemetry::{self, LogArgs, TelemetryArgs},
+};
+
+use crate::{CommitConfig, Config, LearningAddress, RelayConfig};
+
+/// Stores corrections durably and brings each to learning-svc.
+#[derive(Debug, Parser)]
+#[command(
+    name = "feedback-svc",
+    version,
+    after_help = "SIGTERM or ctrl-c ends it in good order, within two seconds more than --shutdown-grace and with exit code \
+                  0; a second one ends it at once, with exit code 130.",
+    mut_arg("listen", |arg| arg.default_value("127.0.0.1:7401").env("EMEND_FEEDBACK_LISTEN")),
+    mut_arg("config", |arg| arg.env("EMEND_FEEDBACK_CONFIG")),
+)]
+pub struct Arguments {
+    /// Where to listen.
+    #[command(flatten)]
+    pub listen: ListenArgs,
+    /// Where learning-svc is; it need not be there yet
+    #[arg(
+        long,
+        value_name = "HOST:PORT",
+        default_value = "127.0.0.1:7402",
+        env = "EMEND_LEARNING_ADDR"
+    )]
+    pub learning_addr: LearningAddress,
+    /// Where feedback is kept.
+    #[command(flatten)]
+    pub storage: StorageArgs,
+    /// How submissions are stored.
+    #[command(flatten)]
+    pub commit: CommitArgs,
+    /// How events are delivered.
+    #[command(flatten)]
+    pub relay: RelayArgs,
+    /// What is served at once.
+    #[command(flatten)]
+    pub serve: ServeArgs,
+    /// How the log looks.
+    #[command(flatten, next_help_heading = "Log")]
+    pub log: LogArgs,
+    /// What operators see.
+    #[command(flatten)]
+    pub telemetry: TelemetryArgs,
+    /// The file, and questions about all of these.
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}
+
+/// Where feedback is kept.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Database")]
+pub struct StorageArgs {
+    /// Where feedback is kept: postgres://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:PATH; without it, a SQLite file in the
+    /// data directory
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "EMEND_FEEDBACK_DATABASE_URL",
+        hide_env_values = true,
+        conflicts_with = "database_url_file"
+    )]
+    pub database_url: Option<DatabaseUrl>,
+    /// A file that holds the URL, in place of --database-url
+    #[arg(long, value_name = "FILE", env = "EMEND_FEEDBACK_DATABASE_URL_FILE")]
+    pub database_url_file: Option<PathBuf>,
+    /// The directory of the SQLite file, which this process alone uses; not used with a database URL
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = "emend-data/feedback",
+        env = "EMEND_DATA_DIR"
+    )]
+    pub data_dir: PathBuf,
+    /// How many connections to PostgreSQL this replica may have, 2 to 1000
+    #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub database_connections: u32,
+}
+
+/// How submissions are stored.
+#[derive(Debug, Clone, Copy, clap::Args)]
+#[command(next_help_heading = "Submissions")]
+pub struct CommitArgs {
+    /// How many bytes of submissions may wait for their commit, 1MiB to 16GiB; beyond it they are refused
+    /// at once. A submission counts as 4KiB at least
+    #[arg(long, value_name = "SIZE", default_value = "32MiB", value_parser = bytes(1 << 20..=16 << 30))]
+    pub commit_queue_size: usize,
+    /// How long a submission may wait until its commit begins, 10ms to 1m; beyond it, too, it is refused
+    #[arg(long, value_name = "SPAN", default_value = "2s",
+          value_parser = span(Duration::from_millis(10)..=Duration::from_mins(1)))]
+    pub commit_queue_time: Duration,
+    /// For how long a request id makes a submission safe to repeat, 7d to 3650d
+    #[arg(long, value_name = "SPAN", default_value = "8d",
+          value_parser = span(Duration::from_hours(7 * 24)..=Duration::from_hours(3_650 * 24)))]
+    pub request_id_retention: Duration,
+}
+
+/// How events are delivered.
+#[derive(Debug, Clone, Copy, clap::Args)]
+#[command(next_help_heading = "Delivery")]
+pub struct RelayArgs {
+    /// How many batches of events may be under way to learning-svc at once, 1 to 64
+    #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = count(1..=64))]
+    pub relay_workers: usize,
+    /// For how long an event belongs to the replica that took it, 15s to 150s: so long may an event wait whose replica died
+    #[arg(long, value_name = "SPAN", default_value = "30s",
+          value_parser = span(Duration::from_secs(15)..=Duration::from_secs(150)))]
+    pub relay_lease: Duration,
+    /// How often the outbox is looked into for what other replicas left, 100ms to 1m
+    #[arg(long, value_name = "SPAN", default_value = "1s",
+          value_parser = span(Duration::from_millis(100)..=Duration::from_mins(1)))]
+    pub relay_poll: Duration,
+    /// The longest wait between two tries of an event that learning-svc refuses for now, 1s to 150s
+    #[arg(long, value_name = "SPAN", default_value = "1m",
+          value_parser = span(Duration::from_secs(1)..=Duration::from_secs(150)))]
+    pub relay_retry_max: Duration,
+    /// How many events may wait in memory, 256 to 1000000; more wait in the outbox
+    #[arg(long, value_name = "COUNT", default_value_t = 4_096, value_parser = count(256..=1_000_000))]
+    pub relay_queue_events: usize,
+}
+
+impl Arguments {
+    /// Where to keep feedback, and the lock of a SQLite file's directory, to be held until the process ends.
+    pub fn database(&self) -> Result<(DatabaseUrl, Option<DataDir>), StorageError> {
+        storage::lock(self.url()?, &self.storage.data_dir, "feedback.db")
+    }
+
+    /// How the service is set up, with that database.
+    pub fn configuration(&self, database: DatabaseUrl) -> Config {
+        let defaults = Config::new(database, self.learning_addr.clone());
+        let retry = emend_runtime::BackoffConfig {
+            max: self.relay.relay_retry_max,
+            ..defaults.relay.retry
+        };
+        Config {
+            postgres_connections: self.storage.database_connections,
+            commit: CommitConfig {
+                queue_bytes: self.commit.commit_queue_size,
+                queue_time: self.commit.commit_queue_time,
+                ..defaults.commit
+            },
+            relay: RelayConfig {
+                workers: self.relay.relay_workers,
+                lease: self.relay.relay_lease,
+                poll: self.relay.relay_poll,
+                queue_events: self.relay.relay_queue_events,
+                retry,
+                ..defaults.relay
+            },
+            request_id_retention: self.commit.request_id_retention,
+            max_calls: self.serve.max_calls,
+            keep_alive: self.serve.keep_alive(),
+            patience: self.serve.patience(),
+            ..defaults
+        }
+    }
+
+    fn url(&self) -> Result<Option<DatabaseUrl>, StorageError> {
+        match (&self.storage.database_url, &self.storage.database_url_file) {
+            (None, Some(path)) => storage::read_url("--database-url-file", path).map(Some),
+            (url, _) => Ok(url.clone()),
+        }
+    }
+}
+
+impl Program for Arguments {
+    fn check(&self) -> Vec<String> {
+        let url = self.url().err().map(|error| error.to_string());
+        let log = telemetry::check(&self.log).err().map(|error| error.to_string());
+        url.into_iter().chain(log).chain(self.listen.check()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn without_arguments_all_is_as_the_library_has_it() {
+        let arguments = Arguments::parse_from(["feedback-svc"]);
+        let database = DatabaseUrl::sqlite("x.db");
+        let learning = "127.0.0.1:7402".parse().unwrap();
+        assert_eq!(
+            format!("{:?}", arguments.configuration(database.clone())),
+            format!("{:?}", Config::new(database, learning))
+        );
+    }
+
+    #[test]
+    fn each_bound_reaches_the_service() {
+        let arguments = Arguments::parse_from([
+            "feedback-svc",
+            "--database-connections=9",
+            "--commit-queue-size=2MiB",
+            "--commit-queue-time=5s",
+            "--request-id-retention=30d",
+            "--relay-workers=3",
+            "--relay-lease=20s",
+            "--relay-poll=2s",
+            "--relay-retry-max=10s",
+            "--relay-queue-events=512",
+            "--max-calls=11",
+            "--keep-alive-interval=7s",
+            "--keep-alive-timeout=6s",
+            "--request-patience=5s",
+            "--response-patience=4s",
+        ]);
+        let config = arguments.configuration(DatabaseUrl::sqlite("x.db"));
+        assert_eq!((config.postgres_connections, config.max_calls), (9, 11));
+        assert_eq!(
+            (config.commit.queue_bytes, config.commit.queue_time.as_secs()),
+            (2 << 20, 5)
+        );
+        assert_eq!(config.request_id_retention, Duration::from_hours(30 * 24));
+        assert_eq!((config.relay.workers, config.relay.queue_events), (3, 512));
+        let spans = [config.relay.lease, config.relay.poll, config.relay.retry.max];
+        assert_eq!(spans.map(|span| span.as_secs()), [20, 2, 10]);
+        let (keep_alive, patience) = (config.keep_alive, config.patience);
+        let spans = [
+            keep_alive.interval,
+            keep_alive.timeout,
+            patience.request,
+            patience.response,
+        ];
+        assert_eq!(spans.map(|span| span.as_secs()), [7, 6, 5, 4]);
+    }
+}

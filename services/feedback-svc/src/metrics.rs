@@ -1,0 +1,142 @@
+//! What this service counts and measures beside its calls.
+//!
+//! What is in the database is looked at by a worker; each replica shows the same of it. It must know nothing of SQL.
+
+use std::sync::Arc;
+
+use emend_core::correction::Form;
+use emend_runtime::telemetry::{
+    Metrics,
+    metrics::{
+        Description, Kind, Labels,
+        prometheus::{Counter, Family, Gauge, SecondsGauge},
+    },
+};
+
+use crate::store::{Store, StoreError};
+
+/// The service's name in metrics.
+const SERVICE: &str = "feedback-svc";
+
+const OUTBOX_ENTRIES: Description = Description {
+    name: "emend_outbox_entries",
+    kind: Kind::Gauge,
+    unit: "events",
+    labels: &[],
+    help: "Events that are stored and not delivered to learning-svc yet, dead letters not counted; every replica shows the \
+           same, so take the maximum and not the sum",
+};
+const OLDEST_AGE: Description = Description {
+    name: "emend_outbox_oldest_age_seconds",
+    kind: Kind::Gauge,
+    unit: "seconds",
+    labels: &[],
+    help: "How long the oldest of those events has waited, 0 where there is none; every replica shows the same, so take the \
+           maximum and not the sum",
+};
+const DEAD_LETTERS: Description = Description {
+    name: "emend_dead_letters",
+    kind: Kind::Gauge,
+    unit: "events",
+    labels: &[],
+    help: "Events that learning-svc refused for good, until somebody re-drives them; every replica shows the same, so take \
+           the maximum and not the sum",
+};
+const STORED: Description = Description {
+    name: "emend_feedback_stored_total",
+    kind: Kind::Counter,
+    unit: "corrections",
+    labels: &["correction=verb|phrase_mapping|entity|prohibition"],
+    help: "Corrections that this replica has stored, by their form; a repeated request counts once",
+};
+
+/// Corrections that were stored. Clones are the same.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stored(Family<Labels<1>, Counter>);
+
+impl Stored {
+    /// One more.
+    pub(crate) fn count(&self, form: Form) {
+        self.of(form).inc();
+    }
+
+    fn of(&self, form: Form) -> Counter {
+        let name = match form {
+            Form::Verb => "verb",
+            Form::PhraseMapping => "phrase_mapping",
+            Form::Entity => "entity",
+            Form::Prohibition => "prohibition",
+        };
+        self.0.get_or_create_owned(&[("correction", name)])
+    }
+}
+
+/// What this service counts. Clones are the same.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct FeedbackMetrics {
+    /// Corrections that were stored.
+    pub(crate) stored: Stored,
+    entries: Gauge,
+    oldest_age: SecondsGauge,
+    dead_letters: Gauge,
+}
+
+impl FeedbackMetrics {
+    /// Shows them among those of the process.
+    pub(crate) fn register(metrics: &Metrics) -> Self {
+        let own = Self::default();
+        for form in [Form::Verb, Form::PhraseMapping, Form::Entity, Form::Prohibition] {
+            own.stored.of(form);
+        }
+        metrics.name_service(SERVICE, env!("CARGO_PKG_VERSION"));
+        metrics.register(STORED, own.stored.0.clone());
+        metrics.register(OUTBOX_ENTRIES, own.entries.clone());
+        metrics.register(OLDEST_AGE, own.oldest_age.clone());
+        metrics.register(DEAD_LETTERS, own.dead_letters.clone());
+        own
+    }
+
+    /// Shows the connections of this store, too.
+    pub(crate) fn watch(metrics: &Metrics, store: &Arc<dyn Store>) {
+        let store = Arc::clone(store);
+        metrics.watch_connections(SERVICE, move || store.connections());
+    }
+
+    /// Looks at what has not been delivered.
+    pub(crate) async fn sample(&self, store: &dyn Store) -> Result<(), StoreError> {
+        let backlog = store.backlog().await?;
+        self.entries.set(signed(backlog.pending));
+        self.oldest_age.set(backlog.oldest_age.as_secs_f64());
+        self.dead_letters.set(signed(backlog.dead_letters));
+        Ok(())
+    }
+}
+
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::testing::{TestStore, feedback, stored};
+
+    #[tokio::test]
+    async fn what_waits_in_the_outbox_is_shown_with_its_age() {
+        let database = TestStore::sqlite().await;
+        let metrics = Metrics::new();
+        let own = FeedbackMetrics::register(&metrics);
+        stored(&*database.store, &feedback("a"), None).await;
+        database.advance(90).await;
+        own.sample(&*database.store).await.unwrap();
+        let rendered = metrics.render();
+        assert!(rendered.contains("\nemend_outbox_entries 1\n"), "{rendered}");
+        let age = rendered
+            .lines()
+            .find_map(|line| line.strip_prefix("emend_outbox_oldest_age_seconds "));
+        let age = Duration::from_secs_f64(age.unwrap().parse().unwrap());
+        assert!((90..100).contains(&age.as_secs()), "{age:?}");
+    }
+}

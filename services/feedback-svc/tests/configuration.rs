@@ -1,0 +1,245 @@
+//! The program's settings, from flags, environment and file.
+
+use std::{
+    fs,
+    process::{Command, Output},
+};
+
+use tempfile::TempDir;
+
+struct Scene {
+    directory: TempDir,
+    environment: Vec<(&'static str, String)>,
+}
+
+struct Ran {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Scene {
+    fn new(file: &str) -> Self {
+        let directory = tempfile::tempdir().expect("a directory");
+        fs::write(directory.path().join("service.toml"), file).expect("a file");
+        Self {
+            directory,
+            environment: Vec::new(),
+        }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.directory.path().join(name).display().to_string()
+    }
+
+    fn run(&self, flags: &[&str]) -> Ran {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_feedback-svc"));
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("EMEND_")) {
+            command.env_remove(name);
+        }
+        command.current_dir(self.directory.path()).args(flags);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = command.output().expect("the program runs");
+        Ran {
+            code: status.code(),
+            stdout: String::from_utf8(stdout).expect("text"),
+            stderr: String::from_utf8(stderr).expect("text"),
+        }
+    }
+
+    /// Everything that the program left where it ran.
+    fn left(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.directory.path()).expect("the directory is there");
+        let mut names: Vec<String> = entries
+            .map(|entry| {
+                entry
+                    .expect("an entry")
+                    .file_name()
+                    .into_string()
+                    .expect("a name")
+            })
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+/// The line of a setting in what `--print-config` shows, as (what it says, where it comes from).
+fn line<'a>(printed: &'a str, key: &str) -> (&'a str, &'a str) {
+    let of_key = |line: &&str| {
+        let line = line.trim_start_matches("# ");
+        line.strip_prefix(key).is_some_and(|rest| rest.starts_with(' '))
+    };
+    let line = printed
+        .lines()
+        .find(of_key)
+        .unwrap_or_else(|| panic!("{key} is not in\n{printed}"));
+    let (said, source) = line.rsplit_once("  # ").expect("a source");
+    (said.trim_end(), source)
+}
+
+#[test]
+fn a_flag_comes_before_the_environment_before_the_file_before_the_default() {
+    let mut scene = Scene::new(
+        "learning-addr = 'file:1'\nrelay-workers = 7\nlisten = '127.0.0.1:1'\nlog-format = 'json'",
+    );
+    let file = scene.path("service.toml");
+    scene.environment = vec![
+        ("EMEND_FEEDBACK_CONFIG", file.clone()),
+        ("EMEND_LEARNING_ADDR", "environment:1".to_owned()),
+        ("EMEND_FEEDBACK_LISTEN", "127.0.0.1:2".to_owned()),
+    ];
+    let ran = scene.run(&["--learning-addr", "flag:1", "--print-config"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let printed = ran.stdout;
+    let from_file = format!("file {file}");
+    assert_eq!(
+        line(&printed, "learning-addr"),
+        ("learning-addr = \"flag:1\"", "flag")
+    );
+    assert_eq!(
+        line(&printed, "listen"),
+        ("listen = \"127.0.0.1:2\"", "environment EMEND_FEEDBACK_LISTEN")
+    );
+    assert_eq!(
+        line(&printed, "relay-workers"),
+        ("relay-workers = 7", &*from_file)
+    );
+    assert_eq!(
+        line(&printed, "log-format"),
+        ("log-format = \"json\"", &*from_file)
+    );
+    assert_eq!(
+        line(&printed, "relay-lease"),
+        ("# relay-lease = \"30s\"", "default")
+    );
+    assert_eq!(
+        line(&printed, "database-url"),
+        ("# database-url is not set", "default")
+    );
+}
+
+#[test]
+fn what_is_printed_can_be_given_back() {
+    let scene = Scene::new("relay-workers = 7\nmax-calls = 100\nallow-unauthenticated = true");
+    let printed = scene
+        .run(&["--config", "service.toml", "--data-dir", "x", "--print-config"])
+        .stdout;
+    fs::write(scene.path("again.toml"), &printed).unwrap();
+    let again = scene.run(&["--config", "again.toml", "--print-config"]).stdout;
+    let values = |printed: &str| -> Vec<String> {
+        let lines = printed.lines().filter_map(|line| line.rsplit_once("  # "));
+        lines.map(|(said, _)| said.trim_end().to_owned()).collect()
+    };
+    assert_eq!(values(&printed), values(&again));
+    assert_eq!(line(&again, "data-dir"), ("data-dir = \"x\"", "file again.toml"));
+}
+
+#[test]
+fn no_secret_is_shown() {
+    let mut scene = Scene::new("database-url = 'postgres://emend:s3cret@db.example/emend'");
+    let from_file = scene.run(&["--config", "service.toml", "--print-config"]);
+    scene.environment = vec![(
+        "EMEND_FEEDBACK_DATABASE_URL",
+        "postgres://emend:s3cret@db.example:x/emend".to_owned(),
+    )];
+    let unfit = scene.run(&[]);
+    for ran in [&from_file, &unfit] {
+        assert!(
+            !format!("{}{}", ran.stdout, ran.stderr).contains("s3cret"),
+            "{}{}",
+            ran.stdout,
+            ran.stderr
+        );
+    }
+    let (shown, _) = line(&from_file.stdout, "database-url");
+    assert_eq!(
+        shown,
+        "# database-url = \"postgres://emend:<hidden>@db.example/emend\""
+    );
+    assert_eq!(unfit.code, Some(2));
+    assert!(unfit.stderr.contains("--database-url <URL>"), "{}", unfit.stderr);
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_the_one_that_may_be_meant() {
+    let scene = Scene::new("relay-worker = 7");
+    let ran = scene.run(&["--config", "service.toml"]);
+    assert_eq!(ran.code, Some(2));
+    assert_eq!(
+        ran.stderr,
+        "error: service.toml: there is no setting relay-worker; is relay-workers meant?\n"
+    );
+    assert_eq!(scene.left(), ["service.toml"], "nothing was started");
+}
+
+#[test]
+fn checking_starts_nothing_and_looks_into_the_files_that_are_named() {
+    let scene = Scene::new("relay-workers = 7");
+    let fine = scene.run(&["--config", "service.toml", "--check-config"]);
+    assert_eq!((fine.code, &*fine.stdout, &*fine.stderr), (Some(0), "ok\n", ""));
+
+    fs::write(scene.path("url"), "postgres://emend:s3cret@db.example/emend\n").unwrap();
+    let named = scene.run(&["--database-url-file", "url", "--check-config"]);
+    assert_eq!(
+        (named.code, &*named.stdout),
+        (Some(0), "ok\n"),
+        "{}",
+        named.stderr
+    );
+
+    for (flags, complaint) in [
+        (&["--database-url-file", "none"][..], "--database-url-file none: "),
+        (
+            &["--database-url-file", "service.toml"],
+            "--database-url-file service.toml: expected sqlite:PATH",
+        ),
+        (
+            &["--log-level", "learning=loud"],
+            "--log-level \"learning=loud\": ",
+        ),
+        (
+            &["--listen", "0.0.0.0:7401"],
+            "refusing to listen on 0.0.0.0:7401",
+        ),
+        (&["--relay-lease", "5m"], "5m is not within 15s to 150s"),
+        (&["--config", "none.toml"], "none.toml: "),
+    ] {
+        let unfit = scene.run(&[flags, &["--check-config"]].concat());
+        assert_eq!(unfit.code, Some(2), "{flags:?}");
+        assert!(
+            unfit.stderr.contains(complaint) && unfit.stdout.is_empty(),
+            "{flags:?}: {}",
+            unfit.stderr
+        );
+    }
+    assert_eq!(scene.left(), ["service.toml", "url"]);
+}
+
+#[test]
+fn a_variable_that_nothing_reads_is_told() {
+    let mut scene = Scene::new("");
+    // In use, so that it ends by itself.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    scene.environment = vec![
+        ("EMEND_FEEDBACK_LISTENS", "x".to_owned()),
+        ("EMEND_LEARNING_DATABASE_URL", "sqlite:x".to_owned()),
+    ];
+    let ran = scene.run(&["--listen", &taken]);
+    let warnings: Vec<&str> = ran
+        .stderr
+        .lines()
+        .filter(|line| line.contains(" WARN "))
+        .collect();
+    assert_eq!(warnings.len(), 1, "{}", ran.stderr);
+    assert!(
+        warnings[0].contains("EMEND_FEEDBACK_LISTENS; is EMEND_FEEDBACK_LISTEN meant?"),
+        "{}",
+        warnings[0]
+    );
+}

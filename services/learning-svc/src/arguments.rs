@@ -1,0 +1,299 @@
+//! The command line of learning-svc, which is also the schema of its configuration file (see [`emend_runtime::config`]).
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::Parser;
+use emend_runtime::{
+    config::{
+        ConfigArgs, Program,
+        units::{bytes, count, span},
+    },
+    database::{DatabaseUrl, PostgresUrl},
+    listen::ListenArgs,
+    serve_args::ServeArgs,
+    sqlite::DataDir,
+    storage::{self, StorageError},
+    telemetry::{self, LogArgs, TelemetryArgs},
+};
+use jiff::SignedDuration;
+
+use crate::{Config, stream::Settings};
+
+/// Decides what may be learned of corrections and streams it to search nodes.
+#[derive(Debug, Parser)]
+#[command(
+    name = "learning-svc",
+    version,
+    after_help = "SIGTERM or ctrl-c ends it in good order, within two seconds more than --shutdown-grace and with exit code \
+                  0; a second one ends it at once, with exit code 130.",
+    mut_arg("listen", |arg| arg.default_value("127.0.0.1:7402").env("EMEND_LEARNING_LISTEN")),
+    mut_arg("config", |arg| arg.env("EMEND_LEARNING_CONFIG")),
+)]
+pub struct Arguments {
+    /// Where to listen.
+    #[command(flatten)]
+    pub listen: ListenArgs,
+    /// Where everything is kept.
+    #[command(flatten)]
+    pub storage: StorageArgs,
+    /// How the update stream behaves.
+    #[command(flatten)]
+    pub stream: StreamArgs,
+    /// What is served at once.
+    #[command(flatten)]
+    pub serve: ServeArgs,
+    /// How the log looks.
+    #[command(flatten, next_help_heading = "Log")]
+    pub log: LogArgs,
+    /// What operators see.
+    #[command(flatten)]
+    pub telemetry: TelemetryArgs,
+    /// The file, and questions about all of these.
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}
+
+/// Where everything is kept.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Database")]
+pub struct StorageArgs {
+    /// Where everything is kept: postgres://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:PATH; without it, a SQLite file in
+    /// the data directory
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "EMEND_LEARNING_DATABASE_URL",
+        hide_env_values = true,
+        group = "database"
+    )]
+    pub database_url: Option<DatabaseUrl>,
+    /// A file that holds the URL, in place of --database-url
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "EMEND_LEARNING_DATABASE_URL_FILE",
+        group = "database"
+    )]
+    pub database_url_file: Option<PathBuf>,
+    /// A direct connection to the same PostgreSQL database, to be notified by, where the database's URL leads through a
+    /// pooler
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "EMEND_LEARNING_LISTEN_DATABASE_URL",
+        hide_env_values = true,
+        requires = "database",
+        conflicts_with = "listen_database_url_file"
+    )]
+    pub listen_database_url: Option<PostgresUrl>,
+    /// A file that holds that URL, in place of --listen-database-url
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "EMEND_LEARNING_LISTEN_DATABASE_URL_FILE",
+        requires = "database"
+    )]
+    pub listen_database_url_file: Option<PathBuf>,
+    /// The directory of the SQLite file, which this process alone uses; not used with a database URL
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = "emend-data/learning",
+        env = "EMEND_DATA_DIR"
+    )]
+    pub data_dir: PathBuf,
+    /// How many connections to PostgreSQL this replica may have, 2 to 1000
+    #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub database_connections: u32,
+    /// How many groups of events are applied at once, 1 to 64; on SQLite, which has one writer, always 1
+    #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = count(1..=64))]
+    pub ingest_workers: usize,
+}
+
+/// How the update stream behaves.
+#[derive(Debug, Clone, Copy, clap::Args)]
+#[command(next_help_heading = "Update stream")]
+pub struct StreamArgs {
+    /// How many streams this replica holds, 1 to 1000000; one more is refused, and another replica may have
+    /// room
+    #[arg(long, value_name = "COUNT", default_value_t = 20_000, value_parser = count(1..=1_000_000))]
+    pub max_streams: usize,
+    /// How long a stream lives on average, by up to a fifth more or less, 1m to 30d; then its node connects anew, and so
+    /// spreads over the replicas
+    #[arg(long, value_name = "SPAN", default_value = "1h",
+          value_parser = span(Duration::from_mins(1)..=Duration::from_hours(30 * 24)))]
+    pub max_stream_age: Duration,
+    /// The longest time that a node is asked to wait before it connects anew, 0s to 5m; each draws its own
+    #[arg(long, value_name = "SPAN", default_value = "5s",
+          value_parser = span(Duration::ZERO..=Duration::from_mins(5)))]
+    pub max_reconnect_delay: Duration,
+    /// How many snapshots and long updates are sent at once, 1 to 1024
+    #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = count(1..=1_024))]
+    pub max_transfers: usize,
+    /// How many bytes of encoded messages all streams together may hold, 1MiB to 16GiB; beyond it none is kept for others, and
+    /// messages are cut to 64KiB
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = bytes(1 << 20..=16 << 30))]
+    pub stream_buffer_size: usize,
+    /// How long deletions are remembered, 1h to 3650d; a node that was away for longer takes a snapshot
+    #[arg(long, value_name = "SPAN", default_value = "7d", value_parser = long_span)]
+    pub tombstone_age: SignedDuration,
+    /// How many deletions are remembered, 1000 to 100000000
+    #[arg(long, value_name = "COUNT", default_value_t = 1_000_000,
+          value_parser = clap::value_parser!(i64).range(1_000..=100_000_000))]
+    pub max_tombstones: i64,
+    /// Nodes of which nothing was heard for so long are forgotten, 1h to 3650d
+    #[arg(long, value_name = "SPAN", default_value = "30d", value_parser = long_span)]
+    pub node_forgotten_after: SignedDuration,
+}
+
+/// An hour to ten years.
+fn long_span(text: &str) -> Result<SignedDuration, String> {
+    let parse = span(Duration::from_hours(1)..=Duration::from_hours(3_650 * 24));
+    SignedDuration::try_from(parse(text)?).map_err(|error| error.to_string())
+}
+
+impl Arguments {
+    /// Where to keep everything, and the lock of a SQLite file's directory, to be held until the process ends.
+    pub fn database(&self) -> Result<(DatabaseUrl, Option<DataDir>), StorageError> {
+        storage::lock(self.url()?, &self.storage.data_dir, "learning.db")
+    }
+
+    /// How the service is set up, with that database.
+    pub fn configuration(&self, database: DatabaseUrl) -> Result<Config, StorageError> {
+        let mut config = Config::new(database);
+        config.listen_database = self.listen_url()?;
+        if matches!(config.database, DatabaseUrl::Postgres(_)) {
+            config.connections = self.storage.database_connections;
+            config.ingest_workers = self.storage.ingest_workers;
+        }
+        config.stream = Settings {
+            max_streams: self.stream.max_streams,
+            max_stream_age: self.stream.max_stream_age,
+            max_reconnect_delay: self.stream.max_reconnect_delay,
+            transfers: self.stream.max_transfers,
+            encoded_bytes: self.stream.stream_buffer_size,
+            tombstone_age: self.stream.tombstone_age,
+            max_tombstones: self.stream.max_tombstones,
+            node_forgotten_after: self.stream.node_forgotten_after,
+            ..config.stream
+        };
+        config.max_calls = self.serve.max_calls;
+        config.keep_alive = self.serve.keep_alive();
+        config.patience = self.serve.patience();
+        Ok(config)
+    }
+
+    fn url(&self) -> Result<Option<DatabaseUrl>, StorageError> {
+        match (&self.storage.database_url, &self.storage.database_url_file) {
+            (None, Some(path)) => storage::read_url("--database-url-file", path).map(Some),
+            (url, _) => Ok(url.clone()),
+        }
+    }
+
+    fn listen_url(&self) -> Result<Option<PostgresUrl>, StorageError> {
+        match (
+            &self.storage.listen_database_url,
+            &self.storage.listen_database_url_file,
+        ) {
+            (None, Some(path)) => storage::read_postgres_url("--listen-database-url-file", path).map(Some),
+            (url, _) => Ok(url.clone()),
+        }
+    }
+}
+
+impl Program for Arguments {
+    fn check(&self) -> Vec<String> {
+        let url = self.url().err().map(|error| error.to_string());
+        let listen_url = self.listen_url().err().map(|error| error.to_string());
+        let log = telemetry::check(&self.log).err().map(|error| error.to_string());
+        let files = url.into_iter().chain(listen_url);
+        files.chain(log).chain(self.listen.check()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+    use emend_runtime::config::units::duration;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn without_arguments_all_is_as_the_library_has_it() {
+        let arguments = Arguments::parse_from(["learning-svc"]);
+        for database in [
+            DatabaseUrl::sqlite("x.db"),
+            "postgres://emend@db.example/emend".parse().unwrap(),
+        ] {
+            assert_eq!(
+                format!("{:?}", arguments.configuration(database.clone()).unwrap()),
+                format!("{:?}", Config::new(database))
+            );
+        }
+    }
+
+    #[test]
+    fn each_bound_reaches_the_service() {
+        let arguments = Arguments::parse_from([
+            "learning-svc",
+            "--database-url=postgres://emend@pooler.example/emend",
+            "--listen-database-url=postgres://emend@db.example/emend",
+            "--database-connections=9",
+            "--ingest-workers=3",
+            "--max-streams=12",
+            "--max-stream-age=2m",
+            "--max-reconnect-delay=1s",
+            "--max-transfers=5",
+            "--tombstone-age=2d",
+            "--max-tombstones=5000",
+            "--node-forgotten-after=3d",
+            "--max-calls=11",
+            "--keep-alive-interval=7s",
+            "--keep-alive-timeout=6s",
+            "--request-patience=5s",
+            "--response-patience=4s",
+            "--stream-buffer-size=2MiB",
+        ]);
+        let (database, _) = arguments.database().unwrap();
+        let config = arguments.configuration(database).unwrap();
+        assert_eq!(
+            config.listen_database.unwrap().to_string(),
+            "postgres://emend@db.example:5432/emend"
+        );
+        assert_eq!(
+            (config.connections, config.ingest_workers, config.max_calls),
+            (9, 3, 11)
+        );
+        assert_eq!((config.stream.max_streams, config.stream.transfers), (12, 5));
+        assert_eq!(config.stream.max_stream_age, duration("2m").unwrap());
+        assert_eq!(config.stream.max_reconnect_delay, duration("1s").unwrap());
+        assert_eq!(config.stream.tombstone_age, SignedDuration::from_hours(48));
+        assert_eq!(config.stream.max_tombstones, 5_000);
+        assert_eq!(config.stream.node_forgotten_after, SignedDuration::from_hours(72));
+        assert_eq!(config.stream.encoded_bytes, 2 << 20);
+        let (keep_alive, patience) = (config.keep_alive, config.patience);
+        let spans = [
+            keep_alive.interval,
+            keep_alive.timeout,
+            patience.request,
+            patience.response,
+        ];
+        assert_eq!(spans.map(|span| span.as_secs()), [7, 6, 5, 4]);
+    }
+
+    #[test]
+    fn a_direct_connection_is_beside_a_database() {
+        let alone = [
+            "learning-svc",
+            "--listen-database-url=postgres://emend@db.example/emend",
+        ];
+        assert!(Arguments::try_parse_from(alone).is_err());
+        let beside_a_file = [&alone[..], &["--database-url-file=x"]].concat();
+        assert!(Arguments::try_parse_from(beside_a_file).is_ok());
+    }
+}

@@ -1,0 +1,164 @@
+//! The bytes of encoded messages that are held, by whoever: kept for streams that will want the same, or waiting in a
+//! connection whose client does not read. One budget for all streams of a replica.
+//!
+//! A message counts from when it is encoded until nobody holds it any more, however many do. While the budget is spent,
+//! nothing is kept, and what is encoded all the same, because somebody has to be sent something, is cut small
+//! ([`SMALL_PART`]). So beyond the budget there is at most one small message for each stream that does not read. It must
+//! know nothing of streams.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use bytes::Bytes;
+
+/// The bound of a message's encoded resources while the budget is spent, in bytes; one larger resource travels alone.
+pub const SMALL_PART: usize = 64 * 1024;
+/// What is kept is thrown away only if it is more than one part in so many of the budget: it would not help else.
+const WORTH_FREEING: usize = 8;
+
+/// The budget. Clones share it.
+#[derive(Debug, Clone)]
+pub struct Budget(Arc<Account>);
+
+#[derive(Debug)]
+struct Account {
+    limit: usize,
+    held: AtomicUsize,
+    kept: AtomicUsize,
+}
+
+/// Bytes that are counted until the last of their holders is gone.
+struct Held {
+    bytes: Bytes,
+    budget: Budget,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.budget.0.held.fetch_sub(self.bytes.len(), Ordering::Relaxed);
+    }
+}
+
+/// So many of the bytes that are held are kept for others to come. Not any more once it is dropped.
+#[derive(Debug)]
+pub struct Kept {
+    bytes: usize,
+    budget: Budget,
+}
+
+impl Kept {
+    /// How many.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.budget.0.kept.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl Budget {
+    /// So many bytes.
+    pub fn of(limit: usize) -> Self {
+        Self(Arc::new(Account {
+            limit,
+            held: AtomicUsize::new(0),
+            kept: AtomicUsize::new(0),
+        }))
+    }
+
+    /// Counts `bytes` until nobody holds them.
+    pub fn count(&self, bytes: Bytes) -> Bytes {
+        self.0.held.fetch_add(bytes.len(), Ordering::Relaxed);
+        Bytes::from_owner(Held {
+            bytes,
+            budget: self.clone(),
+        })
+    }
+
+    /// Notes that so many of them are kept for others to come.
+    pub fn keep(&self, bytes: usize) -> Kept {
+        self.0.kept.fetch_add(bytes, Ordering::Relaxed);
+        Kept {
+            bytes,
+            budget: self.clone(),
+        }
+    }
+
+    /// How many bytes are held.
+    pub fn held(&self) -> usize {
+        self.0.held.load(Ordering::Relaxed)
+    }
+
+    /// Whether as much is held as may be.
+    pub fn is_spent(&self) -> bool {
+        self.held() >= self.0.limit
+    }
+
+    /// Whether it is spent, and to throw away what is kept would help.
+    pub fn wants_room(&self) -> bool {
+        self.is_spent() && self.0.kept.load(Ordering::Relaxed) > self.0.limit / WORTH_FREEING
+    }
+
+    /// The bound of the next message, for who may be sent messages of up to `max_bytes`.
+    pub fn part_bytes(&self, max_bytes: usize) -> usize {
+        if self.is_spent() {
+            max_bytes.min(SMALL_PART)
+        } else {
+            max_bytes
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_count_until_the_last_holder_of_any_part_of_them_is_gone() {
+        let budget = Budget::of(10);
+        let whole = budget.count(Bytes::from_static(b"0123456789"));
+        assert!(budget.is_spent());
+        let part = whole.slice(3..4);
+        drop(whole);
+        assert_eq!((budget.held(), &*part), (10, &b"3"[..]));
+        drop(part);
+        assert_eq!(budget.held(), 0);
+    }
+
+    #[test]
+    fn messages_are_cut_small_only_while_it_is_spent() {
+        let budget = Budget::of(10);
+        assert_eq!(budget.part_bytes(1_000_000), 1_000_000);
+        let held = budget.count(Bytes::from_static(b"0123456789"));
+        assert_eq!(budget.part_bytes(1_000_000), SMALL_PART);
+        assert_eq!(budget.part_bytes(1_000), 1_000);
+        drop(held);
+        assert_eq!(budget.part_bytes(1_000_000), 1_000_000);
+    }
+
+    #[test]
+    fn what_is_kept_is_thrown_away_only_where_that_helps() {
+        let budget = Budget::of(16);
+        let held = budget.count(Bytes::from_static(b"0123456789abcdef"));
+        let few = budget.keep(2);
+        assert!(!budget.wants_room());
+        let more = budget.keep(1);
+        assert!(budget.wants_room());
+        drop(more);
+        assert!(!budget.wants_room());
+        drop((few, held));
+        let _kept = budget.keep(16);
+        assert!(!budget.wants_room(), "there is room");
+    }
+}

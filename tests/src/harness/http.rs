@@ -1,0 +1,113 @@
+//! HTTP/1.1 as a scraper or an operator speaks it, and what is to be read in metrics.
+
+use std::net::SocketAddr;
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
+
+use super::wait::{eventually, holds, within};
+
+/// An answer.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// The lines before the body.
+    pub head: String,
+    /// The body.
+    pub body: String,
+}
+
+/// Asks on a connection of its own.
+///
+/// # Panics
+/// If there is no answer.
+pub async fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> Answer {
+    let asking = async {
+        let mut connection = TcpStream::connect(address).await?;
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: emend\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        connection.write_all(request.as_bytes()).await?;
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).await?;
+        std::io::Result::Ok(answer)
+    };
+    let answer = within("an HTTP request is answered", asking).await;
+    let answer = answer.unwrap_or_else(|error| panic!("{method} {path} at {address}: {error}"));
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    Answer {
+        status: status.expect("a status"),
+        head: head.to_owned(),
+        body: body.to_owned(),
+    }
+}
+
+/// The metrics of a process, as they were when they were scraped.
+#[derive(Debug, Clone)]
+pub struct Scraped(pub String);
+
+impl Scraped {
+    /// Scrapes them.
+    ///
+    /// # Panics
+    /// If they are not to be had.
+    pub async fn from(address: SocketAddr) -> Self {
+        let answer = ask(address, "GET", "/metrics", "").await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        Self(answer.body)
+    }
+
+    /// The value of a series, by its name with its labels in any order, such as `name{a="b"}`; none if it is not there.
+    ///
+    /// # Panics
+    /// If the value is no number.
+    pub fn value(&self, series: &str) -> Option<f64> {
+        let (name, labels) = split(series);
+        let lines = self.0.lines().filter(|line| !line.starts_with('#'));
+        let mut found = lines.filter_map(|line| {
+            // An exemplar may follow the value.
+            let sample = line.split(" # ").next()?;
+            let (series, value) = sample.rsplit_once(' ')?;
+            (split(series) == (name, labels.clone())).then_some(value)
+        });
+        found.next().map(|value| value.parse().expect("a number"))
+    }
+
+    /// The sum of all series of that name.
+    ///
+    /// # Panics
+    /// If a value is no number.
+    pub fn sum(&self, name: &str) -> f64 {
+        let lines = self.0.lines().filter(|line| !line.starts_with('#'));
+        let samples = lines.filter_map(|line| line.split(" # ").next()?.rsplit_once(' '));
+        samples
+            .filter(|(series, _)| split(series).0 == name)
+            .map(|(_, value)| value.parse::<f64>().expect("a number"))
+            .sum()
+    }
+}
+
+/// The name, and the labels in one order. Values with commas are not met in these tests.
+fn split(series: &str) -> (&str, Vec<&str>) {
+    let Some((name, labels)) = series.split_once('{') else {
+        return (series, Vec::new());
+    };
+    let mut labels: Vec<_> = labels.trim_end_matches('}').split(',').collect();
+    labels.sort_unstable();
+    (name, labels)
+}
+
+/// Waits until a series has a value that `is_right` takes.
+pub async fn until_shown(address: SocketAddr, series: &str, is_right: impl Fn(f64) -> bool) {
+    eventually(&format!("{series} is shown as it should be"), || async {
+        let scraped = Scraped::from(address).await;
+        let value = scraped.value(series);
+        holds(value.is_some_and(&is_right), || format!("it is {value:?}"))
+    })
+    .await;
+}

@@ -1,0 +1,204 @@
+//! The manifests as kustomize renders them.
+
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use emend_runtime::testing::skipped;
+use serde_json::Value;
+
+/// Names what renders them; `cargo xtask test` sees to it.
+const PROGRAM: &str = "EMEND_TEST_KUSTOMIZE";
+
+/// All that one overlay comes to, with components.
+#[derive(Debug)]
+pub(crate) struct Objects(Vec<Value>);
+
+/// What runs as pods: a Deployment or StatefulSet, of one container.
+#[derive(Debug, Clone)]
+pub(crate) struct Workload {
+    pub(crate) name: String,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) pod: Value,
+    pub(crate) claims: Vec<String>,
+}
+
+/// Where the manifests are.
+pub(crate) fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/k8s")
+}
+
+/// Renders an overlay with components; `None` where nothing can, after the one line that says so.
+pub(crate) fn render(overlay: &str, components: &[&str]) -> Option<Objects> {
+    let Some(program) = env::var_os(PROGRAM).map(PathBuf::from) else {
+        skipped(format!("{PROGRAM} is not set"));
+        return None;
+    };
+    // kustomize takes relative paths only, so the scratch directory is within the checkout.
+    let scratch = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
+    let from = scratch.path().canonicalize().expect("it is there");
+    let root = directory().canonicalize().expect("it is there");
+    let up = from
+        .components()
+        .skip(1)
+        .map(|_| "..")
+        .collect::<Vec<_>>()
+        .join("/");
+    let named = |kind: &str, name: &str| format!("  - {up}{}/{kind}/{name}\n", root.display());
+    let mut text = format!("resources:\n{}", named("overlays", overlay));
+    if !components.is_empty() {
+        text.push_str("components:\n");
+    }
+    for component in components {
+        text.push_str(&named("components", component));
+    }
+    fs::write(scratch.path().join("kustomization.yaml"), text).expect("a file");
+    let command = if program.ends_with("kustomize") {
+        "build"
+    } else {
+        "kustomize"
+    };
+    let output = Command::new(program)
+        .arg(command)
+        .arg(scratch.path())
+        .output()
+        .expect("it runs");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let text = String::from_utf8(output.stdout).expect("text");
+    let objects = text
+        .split("\n---\n")
+        .map(|object| serde_saphyr::from_str(object).unwrap_or_else(|error| panic!("{error}:\n{object}")));
+    Some(Objects(objects.collect()))
+}
+
+/// What is at a path, as text; empty where nothing is.
+pub(crate) fn text(object: &Value, pointer: &str) -> String {
+    match object.pointer(pointer) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Null) | None => String::new(),
+        Some(other) => other.to_string(),
+    }
+}
+
+/// What is in the list at a path; nothing where there is none.
+pub(crate) fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
+    object
+        .pointer(pointer)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+/// Texts by name at a path.
+pub(crate) fn texts(object: &Value, pointer: &str) -> BTreeMap<String, String> {
+    let map = object.pointer(pointer).and_then(Value::as_object);
+    map.into_iter()
+        .flatten()
+        .map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned()))
+        .collect()
+}
+
+impl Objects {
+    /// All of a kind.
+    pub(crate) fn of(&self, kind: &str) -> impl Iterator<Item = &Value> {
+        self.0.iter().filter(move |object| text(object, "/kind") == kind)
+    }
+
+    /// The one of that kind and name.
+    pub(crate) fn named(&self, kind: &str, name: &str) -> Option<&Value> {
+        self.of(kind)
+            .find(|object| text(object, "/metadata/name") == name)
+    }
+
+    /// All that runs.
+    pub(crate) fn workloads(&self) -> Vec<Workload> {
+        let workloads = self.of("Deployment").chain(self.of("StatefulSet"));
+        workloads
+            .map(|object| Workload {
+                name: text(object, "/metadata/name"),
+                labels: texts(object, "/spec/template/metadata/labels"),
+                pod: object.pointer("/spec/template/spec").cloned().unwrap_or_default(),
+                claims: list(object, "/spec/volumeClaimTemplates")
+                    .iter()
+                    .map(|claim| text(claim, "/metadata/name"))
+                    .collect(),
+            })
+            .collect()
+    }
+
+    /// Those of all workloads that a selector's `matchLabels` mean; none means all.
+    pub(crate) fn selected(&self, labels: &BTreeMap<String, String>) -> Vec<Workload> {
+        let mut workloads = self.workloads();
+        workloads.retain(|workload| {
+            labels
+                .iter()
+                .all(|(name, value)| workload.labels.get(name) == Some(value))
+        });
+        workloads
+    }
+}
+
+impl Workload {
+    /// Its one container.
+    pub(crate) fn container(&self) -> &Value {
+        let containers = list(&self.pod, "/containers");
+        assert_eq!(containers.len(), 1, "{}", self.name);
+        &containers[0]
+    }
+
+    /// The program that its image has.
+    pub(crate) fn program(&self) -> String {
+        let image = text(self.container(), "/image");
+        let image = image.rsplit('/').next().expect("a name");
+        image.split([':', '@']).next().expect("a name").to_owned()
+    }
+
+    pub(crate) fn args(&self) -> Vec<String> {
+        let args = list(self.container(), "/args").iter();
+        args.map(|arg| arg.as_str().expect("an argument is text").to_owned())
+            .collect()
+    }
+
+    pub(crate) fn environment(&self) -> BTreeMap<String, String> {
+        let variables = list(self.container(), "/env").iter();
+        variables
+            .map(|variable| (text(variable, "/name"), text(variable, "/value")))
+            .collect()
+    }
+
+    /// Its ports by name.
+    pub(crate) fn ports(&self) -> BTreeMap<String, u16> {
+        list(self.container(), "/ports")
+            .iter()
+            .map(|port| {
+                (
+                    text(port, "/name"),
+                    text(port, "/containerPort").parse().expect("a port"),
+                )
+            })
+            .collect()
+    }
+
+    /// The number of a port that is given by number or name.
+    pub(crate) fn port(&self, port: &str) -> Option<u16> {
+        let ports = self.ports();
+        match port.parse::<u16>() {
+            Ok(number) => ports.values().copied().find(|known| *known == number),
+            Err(_) => ports.get(port).copied(),
+        }
+    }
+
+    /// Its probes that there are, by name.
+    pub(crate) fn probes(&self) -> Vec<(&'static str, Value)> {
+        ["startupProbe", "livenessProbe", "readinessProbe"]
+            .into_iter()
+            .filter_map(|name| Some((name, self.container().get(name)?.clone())))
+            .collect()
+    }
+}

@@ -1,0 +1,211 @@
+//! What one manifest says of another has to be there.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::objects::{Objects, Workload, list, render, text, texts};
+
+/// Secrets that operators make before anything is applied.
+const BROUGHT: [&str; 1] = ["emend-database"];
+
+/// All that is wrong.
+fn findings(objects: &Objects) -> Vec<String> {
+    let mut findings = Vec::new();
+    for workload in objects.workloads() {
+        of_workload(objects, &workload, &mut findings);
+    }
+    for service in objects.of("Service") {
+        let selected = objects.selected(&texts(service, "/spec/selector"));
+        let ports: Vec<String> = list(service, "/spec/ports")
+            .iter()
+            .map(|port| text(port, "/targetPort"))
+            .collect();
+        expect_ports("Service", service, &selected, &ports, &mut findings);
+    }
+    for policy in objects.of("NetworkPolicy") {
+        let selected = objects.selected(&texts(policy, "/spec/podSelector/matchLabels"));
+        let ports: Vec<String> = list(policy, "/spec/ingress")
+            .iter()
+            .flat_map(|rule| list(rule, "/ports"))
+            .map(|port| text(port, "/port"))
+            .collect();
+        expect_ports("NetworkPolicy", policy, &selected, &ports, &mut findings);
+        for rule in list(policy, "/spec/egress") {
+            let to = list(rule, "/to")
+                .iter()
+                .filter(|to| to.get("namespaceSelector").is_none());
+            for to in to {
+                let selected = objects.selected(&texts(to, "/podSelector/matchLabels"));
+                let ports: Vec<String> = list(rule, "/ports")
+                    .iter()
+                    .map(|port| text(port, "/port"))
+                    .collect();
+                expect_ports("NetworkPolicy", policy, &selected, &ports, &mut findings);
+            }
+        }
+    }
+    for budget in objects.of("PodDisruptionBudget") {
+        let selected = objects.selected(&texts(budget, "/spec/selector/matchLabels"));
+        expect_ports("PodDisruptionBudget", budget, &selected, &[], &mut findings);
+    }
+    for monitor in objects.of("PodMonitor") {
+        let selected = objects.selected(&texts(monitor, "/spec/selector/matchLabels"));
+        let ports: Vec<String> = list(monitor, "/spec/podMetricsEndpoints")
+            .iter()
+            .map(|endpoint| text(endpoint, "/port"))
+            .collect();
+        expect_ports("PodMonitor", monitor, &selected, &ports, &mut findings);
+    }
+    for scaler in objects.of("HorizontalPodAutoscaler") {
+        let (kind, name) = (
+            text(scaler, "/spec/scaleTargetRef/kind"),
+            text(scaler, "/spec/scaleTargetRef/name"),
+        );
+        match objects.named(&kind, &name) {
+            None => findings.push(format!("HorizontalPodAutoscaler: there is no {kind} {name}")),
+            Some(target) if target.pointer("/spec/replicas").is_some() => {
+                findings.push(format!("{kind} {name}: two say how many replicas there are"));
+            }
+            Some(_) => {}
+        }
+    }
+    findings
+}
+
+fn of_workload(objects: &Objects, workload: &Workload, findings: &mut Vec<String>) {
+    let name = &workload.name;
+    let mut say = |finding: String| findings.push(format!("{name}: {finding}"));
+    let volumes = list(&workload.pod, "/volumes");
+    let volume_names: BTreeSet<String> = volumes
+        .iter()
+        .map(|volume| text(volume, "/name"))
+        .chain(workload.claims.clone())
+        .collect();
+    for mount in list(workload.container(), "/volumeMounts") {
+        let volume = text(mount, "/name");
+        if !volume_names.contains(&volume) {
+            say(format!("there is no volume {volume}"));
+        }
+    }
+    for volume in volumes {
+        let config = text(volume, "/configMap/name");
+        if !config.is_empty() && objects.named("ConfigMap", &config).is_none() {
+            say(format!("there is no ConfigMap {config}"));
+        }
+        let secret = text(volume, "/secret/secretName");
+        let issued = objects
+            .of("Certificate")
+            .any(|certificate| text(certificate, "/spec/secretName") == secret);
+        if !secret.is_empty() && !issued && !BROUGHT.contains(&&*secret) {
+            say(format!("nothing makes the Secret {secret}"));
+        }
+    }
+    for (probe, what) in workload.probes() {
+        for port in ["/grpc/port", "/httpGet/port"].map(|pointer| text(&what, pointer)) {
+            if !port.is_empty() && workload.port(&port).is_none() {
+                say(format!("{probe}: there is no port {port}"));
+            }
+        }
+    }
+    let account = text(&workload.pod, "/serviceAccountName");
+    if objects.named("ServiceAccount", &account).is_none() {
+        say(format!("there is no ServiceAccount {account}"));
+    }
+}
+
+/// Somebody is selected, and has these ports.
+fn expect_ports(
+    kind: &str,
+    object: &Value,
+    selected: &[Workload],
+    ports: &[String],
+    findings: &mut Vec<String>,
+) {
+    let name = text(object, "/metadata/name");
+    if selected.is_empty() {
+        findings.push(format!("{kind} {name} selects nobody"));
+    }
+    for workload in selected {
+        for port in ports.iter().filter(|port| workload.port(port).is_none()) {
+            findings.push(format!("{kind} {name}: {} has no port {port}", workload.name));
+        }
+    }
+}
+
+#[test]
+fn what_manifests_say_of_each_other_is_there() {
+    for (overlay, components) in [
+        ("dev", &[][..]),
+        ("dev", &["pod-monitor"]),
+        ("prod", &[]),
+        ("prod", &["open-network"]),
+        ("prod", &["open-network", "pod-monitor", "autoscaling"]),
+    ] {
+        let Some(objects) = render(overlay, components) else {
+            return;
+        };
+        assert_eq!(findings(&objects), [""; 0], "{overlay} {components:?}");
+        assert!(!objects.workloads().is_empty());
+    }
+}
+
+#[test]
+fn what_does_not_go_together_is_found() {
+    let Some(objects) = render("dev", &["autoscaling"]) else {
+        return;
+    };
+    assert_eq!(
+        findings(&objects),
+        [
+            "HorizontalPodAutoscaler: there is no Deployment emend-feedback",
+            "HorizontalPodAutoscaler: there is no Deployment emend-learning"
+        ]
+    );
+}
+
+#[test]
+fn addresses_in_the_files_are_those_of_services() {
+    let Some(objects) = render("prod", &["open-network"]) else {
+        return;
+    };
+    let files = objects
+        .of("ConfigMap")
+        .map(|config| text(config, "/data/config.toml"));
+    let named: Vec<String> = files
+        .flat_map(|file| file.lines().map(str::to_owned).collect::<Vec<_>>())
+        .filter_map(|line| {
+            line.strip_prefix("learning-addr = ")
+                .map(|address| address.trim_matches('"').to_owned())
+        })
+        .collect();
+    assert_eq!(named.len(), 1);
+    for address in named {
+        let (name, port) = address.split_once(':').unwrap();
+        let service = objects.named("Service", name).unwrap();
+        let ports: Vec<String> = list(service, "/spec/ports")
+            .iter()
+            .map(|port| text(port, "/port"))
+            .collect();
+        assert_eq!(ports, [port]);
+    }
+}
+
+#[test]
+fn nobody_is_let_in_or_out_but_by_name() {
+    let Some(objects) = render("prod", &["open-network", "pod-monitor", "autoscaling"]) else {
+        return;
+    };
+    let denied = objects.named("NetworkPolicy", "emend-default-deny").unwrap();
+    assert_eq!(list(denied, "/spec/policyTypes").len(), 2);
+    assert_eq!(denied.pointer("/spec/podSelector"), Some(&serde_json::json!({})));
+    assert!(denied.pointer("/spec/ingress").is_none() && denied.pointer("/spec/egress").is_none());
+    for policy in objects.of("NetworkPolicy") {
+        for rule in list(policy, "/spec/ingress") {
+            assert!(
+                !list(rule, "/from").is_empty() && !list(rule, "/ports").is_empty(),
+                "{policy}"
+            );
+        }
+    }
+}

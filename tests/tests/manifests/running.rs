@@ -1,0 +1,247 @@
+//! The programs, started as the manifests say.
+
+use std::{collections::BTreeMap, net::SocketAddr};
+
+use emend_tests::harness::{
+    Database, Feedback, eventually,
+    process::{Process, serving},
+    rpc::channel,
+    says,
+    system::Service,
+    wait::holds,
+};
+use serde_json::Value;
+use tonic_health::pb::{health_check_response::ServingStatus, health_client::HealthClient};
+
+use crate::{
+    objects::{Objects, Workload, render, text},
+    pod::Pod,
+};
+
+/// What `--print-config` says a setting is.
+fn setting(printed: &str, key: &str) -> Option<String> {
+    let lines = printed.lines().map(|line| line.trim_start_matches("# "));
+    let mut values = lines.filter_map(|line| line.strip_prefix(&format!("{key} = ")));
+    let value = values.next()?.rsplit_once("  # ")?.0.trim();
+    Some(value.trim_matches('"').to_owned())
+}
+
+fn port(address: &str) -> Option<u16> {
+    address.rsplit_once(':')?.1.parse().ok()
+}
+
+/// A span as settings have it, in seconds.
+fn seconds(span: &str) -> u64 {
+    emend_runtime::config::units::duration(span)
+        .expect("a span")
+        .as_secs()
+}
+
+/// Where the service of a port listens.
+type Addresses = BTreeMap<u16, SocketAddr>;
+
+/// Asks as the kubelet would, and waits until the probe is content.
+async fn probe(workload: &Workload, name: &str, what: &Value, at: &Addresses) {
+    let port = workload
+        .port(&text(what, "/grpc/port"))
+        .expect("a probe has a port");
+    let health = HealthClient::new(channel(at[&port]));
+    eventually(&format!("{} passes its {name}", workload.name), || async {
+        let status = serving(&health, &text(what, "/grpc/service")).await;
+        holds(status == Some(ServingStatus::Serving), || format!("{status:?}"))
+    })
+    .await;
+}
+
+/// `"address":"HOST:PORT"` in the line that says that it serves.
+fn listens_at(line: &str) -> Option<SocketAddr> {
+    let line: Value = serde_json::from_str(line).ok()?;
+    line.get("address")?.as_str()?.parse().ok()
+}
+
+async fn address_of(process: &Process) -> SocketAddr {
+    eventually("it says where it listens", || async {
+        process.logged(listens_at).ok_or_else(|| process.output())
+    })
+    .await
+}
+
+fn secrets(database: &Database) -> BTreeMap<(&'static str, &'static str), String> {
+    let url = |service| format!("{}\n", database.url(service, None));
+    BTreeMap::from([
+        (("emend-database", "feedback-url"), url(Service::Feedback)),
+        (("emend-database", "learning-url"), url(Service::Learning)),
+    ])
+}
+
+/// Settings, ports and times that the manifest names are those of its program.
+async fn is_true(objects: &Objects, pod: &Pod) {
+    let workload = &pod.workload;
+    let name = &workload.name;
+    let checked = pod.run(&["--check-config"], &[]).await;
+    assert_eq!(checked, (Some(0), "ok\n".to_owned(), String::new()), "{name}");
+    let (_, printed, _) = pod.run(&["--print-config"], &[]).await;
+
+    let mut listening: Vec<u16> = ["listen", "feedback-addr", "learning-addr", "metrics-addr"]
+        .iter()
+        .filter(|key| **key != "learning-addr" || workload.program() == "emend")
+        .filter_map(|key| port(&setting(&printed, key)?))
+        .filter(|port| *port != 0)
+        .collect();
+    listening.sort_unstable();
+    let mut ports: Vec<u16> = workload.ports().into_values().collect();
+    ports.sort_unstable();
+    assert_eq!(
+        ports, listening,
+        "{name}: its ports are those on which it listens\n{printed}"
+    );
+
+    let grace = setting(&printed, "shutdown-grace").map_or(10, |grace| seconds(&grace));
+    let sleep: u64 = text(workload.container(), "/lifecycle/preStop/sleep/seconds")
+        .parse()
+        .unwrap_or(0);
+    let limit: u64 = text(&workload.pod, "/terminationGracePeriodSeconds")
+        .parse()
+        .expect("it is there");
+    assert!(
+        sleep + grace + 2 < limit,
+        "{name}: {sleep} + {grace} + 2 s are not within {limit} s"
+    );
+    assert!(!objects.workloads().is_empty());
+}
+
+/// A directory that is no volume can't be written to.
+async fn is_confined(pod: &Pod) {
+    let elsewhere = [
+        ("EMEND_DATA_DIR", "/srv/emend"),
+        ("EMEND_FEEDBACK_ADDR", "127.0.0.1:0"),
+        ("EMEND_LEARNING_ADDR", "127.0.0.1:0"),
+    ];
+    let (code, _, told) = pod.run(&[], &elsewhere).await;
+    assert_ne!(code, Some(0));
+    assert!(told.contains("/srv/emend"), "{told}");
+}
+
+async fn ends_well(mut process: Process) {
+    process.terminate().await;
+    let status = process.ended().await;
+    assert!(status.success(), "{status}:\n{}", process.output());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_one_pod_of_dev_runs_and_keeps_its_data_on_its_volume() {
+    let Some(objects) = render("dev", &[]) else {
+        return;
+    };
+    let workload = objects.workloads().remove(0);
+    let Some(pod) = Pod::make(&objects, &workload, &BTreeMap::new()).await else {
+        return;
+    };
+    is_true(&objects, &pod).await;
+    is_confined(&pod).await;
+    let anywhere = [
+        ("EMEND_FEEDBACK_ADDR", "127.0.0.1:0"),
+        ("EMEND_LEARNING_ADDR", "127.0.0.1:0"),
+    ];
+    let mut learned = Vec::new();
+    for round in 0..2 {
+        let mut process = pod.start(&anywhere);
+        let (feedback, learning) = process
+            .says("that it is ready", |line| {
+                let (feedback, learning) = line
+                    .strip_prefix("emend: ready feedback=")?
+                    .split_once(" learning=")?;
+                Some((
+                    feedback.parse::<SocketAddr>().ok()?,
+                    learning.parse::<SocketAddr>().ok()?,
+                ))
+            })
+            .await;
+        let at = Addresses::from([(7401, feedback), (7402, learning)]);
+        for (name, what) in workload.probes() {
+            probe(&workload, name, &what, &at).await;
+        }
+        let feedback = Feedback::at(feedback);
+        if round == 0 {
+            learned.push(
+                feedback
+                    .learn(says::says("ana", says::alias("J. Smith", "person-1")))
+                    .await
+                    .feedback_id,
+            );
+        }
+        let kept = feedback
+            .list(feedback.list_request(emend_tests::harness::NAMESPACE))
+            .await;
+        let kept: Vec<String> = kept.into_iter().map(|feedback| feedback.feedback_id).collect();
+        assert_eq!(kept, learned, "round {round}");
+        ends_well(process).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_pods_of_prod_run_and_deliver_to_each_other() {
+    let Some(objects) = render("prod", &["open-network"]) else {
+        return;
+    };
+    let Some(database) = Database::postgres().await else {
+        return;
+    };
+    let mut at = Addresses::new();
+    let mut processes = Vec::new();
+    let mut workloads = objects.workloads();
+    // learning-svc first: the other is told where it is.
+    workloads.sort_by_key(|workload| workload.name != "emend-learning");
+    for workload in workloads {
+        let Some(pod) = Pod::make(&objects, &workload, &secrets(&database)).await else {
+            return;
+        };
+        is_true(&objects, &pod).await;
+        let learning = at
+            .get(&7402)
+            .map_or_else(|| "127.0.0.1:1".to_owned(), ToString::to_string);
+        let process = pod.start(&[
+            ("EMEND_FEEDBACK_LISTEN", "127.0.0.1:0"),
+            ("EMEND_LEARNING_LISTEN", "127.0.0.1:0"),
+            ("EMEND_LEARNING_ADDR", &learning),
+        ]);
+        let own = workload.ports()[&format!("grpc-{}", workload.name.trim_start_matches("emend-"))];
+        at.insert(own, address_of(&process).await);
+        for (name, what) in workload.probes() {
+            probe(&workload, name, &what, &at).await;
+        }
+        processes.push((process, pod));
+    }
+    let feedback = Feedback::at(at[&7401]);
+    feedback
+        .learn(says::says("ana", says::alias("J. Smith", "person-1")))
+        .await;
+    for (process, _pod) in processes.into_iter().rev() {
+        ends_well(process).await;
+    }
+}
+
+#[tokio::test]
+async fn without_a_word_about_callers_prod_does_not_listen() {
+    let Some(objects) = render("prod", &[]) else {
+        return;
+    };
+    let secrets = BTreeMap::from([
+        (
+            ("emend-database", "feedback-url"),
+            "postgres://emend@127.0.0.1:1/emend".to_owned(),
+        ),
+        (
+            ("emend-database", "learning-url"),
+            "postgres://emend@127.0.0.1:1/emend".to_owned(),
+        ),
+    ]);
+    for workload in objects.workloads() {
+        let Some(pod) = Pod::make(&objects, &workload, &secrets).await else {
+            return;
+        };
+        let (code, _, told) = pod.run(&["--check-config"], &[]).await;
+        assert_eq!(code, Some(2), "{told}");
+        assert!(told.contains("refusing to listen on 0.0.0.0"), "{told}");
+    }
+}

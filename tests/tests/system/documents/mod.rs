@@ -1,0 +1,207 @@
+//! What the documents tell to type works as pasted: every block for a shell is run, page by page, in order. Blocks in other
+//! languages are held to something, too; none is there for looks only.
+
+mod markdown;
+mod reader;
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use emend_tests::harness::process::{binary, run};
+use tokio::process::Command;
+
+use self::{
+    markdown::blocks,
+    reader::{Reader, text},
+};
+
+/// What the pages beside services that run already stand on.
+const UP: &str =
+    "emend up --data-dir before\n# emend: ready feedback=127.0.0.1:7401 learning=127.0.0.1:7402\n";
+/// The same, on PostgreSQL.
+const UP_ON_POSTGRES: &str = "emend up --database-url \"$EMEND_DATABASE_URL\"\n# emend: ready \n";
+/// Where the pages expect the database.
+const DATABASE: &str = "export EMEND_DATABASE_URL=postgres://emend@127.0.0.1/emend\n";
+
+/// Pages whose blocks for a shell are run here, besides those of the runbooks.
+const TYPED: &[&str] = &[
+    "README.md",
+    "docs/wire.md",
+    "docs/operations.md",
+    "docs/audit.md",
+    "docs/integration/rust.md",
+    "docs/integration/python.md",
+    "docs/integration/go.md",
+];
+/// The page with a file of settings.
+const CONFIGURATION: &str = "docs/configuration.md";
+/// The directory of pages that are run together.
+const RUNBOOKS: &str = "docs/runbooks";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_readme_works_as_pasted() {
+    let Some(mut reader) = Reader::of(&["README.md"]).await else {
+        return;
+    };
+    reader.reads("README.md").await;
+    assert!(reader.ends().await > 5, "the README shows what to type");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_wire_guide_works_as_pasted() {
+    let Some(mut reader) = Reader::of(&["docs/wire.md"]).await else {
+        return;
+    };
+    reader.has_typed(UP).await;
+    reader.reads("docs/wire.md").await;
+    assert!(reader.ends().await > 5, "the guide shows how to use grpcurl");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn operations_work_as_pasted() {
+    let Some(mut reader) = Reader::of(&["docs/operations.md"]).await else {
+        return;
+    };
+    reader.reads("docs/operations.md").await;
+    assert!(reader.ends().await > 10, "operations show what to type");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn runbooks_and_the_audit_work_as_pasted() {
+    let pages: Vec<String> = pages()
+        .into_iter()
+        .filter(|page| page.starts_with(RUNBOOKS))
+        .collect();
+    let mut all: Vec<&str> = pages.iter().map(String::as_str).collect();
+    all.push("docs/audit.md");
+    let Some(mut reader) = Reader::of(&all).await else {
+        return;
+    };
+    reader.has_typed(DATABASE).await;
+    reader.has_typed(UP_ON_POSTGRES).await;
+    for page in all {
+        reader.reads(page).await;
+    }
+    assert!(reader.ends().await > 10, "runbooks show what to type");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_guides_to_integration_work_as_pasted() {
+    for page in TYPED.iter().filter(|page| page.starts_with("docs/integration/")) {
+        let Some(mut reader) = Reader::of(&[page]).await else {
+            continue;
+        };
+        reader.has_typed(UP).await;
+        reader.reads(page).await;
+        assert!(reader.ends().await > 0, "{page} shows what to type");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_file_of_settings_is_understood() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("feedback.toml");
+    let page = blocks(&text(CONFIGURATION));
+    let mut files = page.iter().filter(|block| block.language == "toml");
+    let settings = files.next().expect("the page shows a file");
+    fs::write(&file, &settings.text).expect("a file");
+    let mut command = Command::new(binary("feedback-svc").await);
+    command.arg("--print-config").arg("--config").arg(&file);
+    let printed = run("feedback-svc", command).await;
+    let printed = printed.unwrap_or_else(|failure| panic!("{failure}"));
+    for line in settings.text.lines() {
+        let (key, _) = line.split_once(" = ").expect("a setting");
+        assert!(printed.contains(key), "{key} is not in\n{printed}");
+    }
+    assert_eq!(files.count(), 0, "every file is tried");
+}
+
+#[test]
+fn the_readmes_dependencies_are_those_its_example_uses() {
+    let page = blocks(&text("README.md"));
+    let block = |language: &str| {
+        page.iter()
+            .find(|block| block.language == language)
+            .expect(language)
+    };
+    let told: BTreeSet<String> = block("toml")
+        .text
+        .lines()
+        .skip(1)
+        .map(|line| {
+            let (name, how) = line.split_once(" = ").expect("a dependency");
+            if let Some(path) = how.split("\"../emend/").nth(1) {
+                let path = path.split('"').next().expect("a path");
+                assert!(
+                    text(&format!("{path}/Cargo.toml")).contains(&format!("name = \"{name}\"")),
+                    "{line}"
+                );
+            }
+            name.replace('-', "_")
+        })
+        .collect();
+    let words = block("rust,no_run").text.replace("::", " ");
+    let used = |name: &String| {
+        words
+            .split(|c: char| !c.is_alphanumeric() && c != '_')
+            .any(|word| word == name)
+    };
+    assert!(told.iter().all(used), "{told:?}");
+    for line in block("rust,no_run")
+        .text
+        .lines()
+        .filter_map(|line| line.strip_prefix("use "))
+    {
+        let name = line.split("::").next().expect("a crate");
+        assert!(told.contains(name), "{name} is not among the dependencies");
+    }
+}
+
+#[test]
+fn every_block_of_every_page_is_held_to_something() {
+    let mut unheld = Vec::new();
+    for page in pages() {
+        for block in blocks(&text(&page)) {
+            let is_part =
+                block.before.starts_with("<!-- part of ") || block.before.starts_with("<!-- all of ");
+            let held = match block.language.as_str() {
+                "sh" => TYPED.contains(&page.as_str()) || page.starts_with(RUNBOOKS),
+                // Pictures; and queries, which `cargo xtask lint` has promtool check, and the names in them.
+                "text" | "promql" => true,
+                // A documentation test of emend-client.
+                "rust,no_run" => page == "README.md",
+                // A file of settings, given to a program below; dependencies, looked for below.
+                "toml" => page == CONFIGURATION || page == "README.md",
+                // Taken from a program that is run.
+                "rust" | "python" | "go" => is_part,
+                _ => false,
+            };
+            if !held {
+                unheld.push(format!("{page}: {}\n{}", block.language, block.text));
+            }
+        }
+    }
+    assert!(unheld.is_empty(), "{}", unheld.join("\n"));
+}
+
+/// Every page that users read.
+fn pages() -> BTreeSet<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut pages = BTreeSet::from(["README.md".to_owned()]);
+    let mut directories: Vec<PathBuf> = vec!["docs".into(), "deploy".into()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(root.join(&directory)).expect("a directory") {
+            let entry = entry.expect("an entry");
+            let path = directory.join(entry.file_name());
+            if entry.path().is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                pages.insert(path.to_string_lossy().into_owned());
+            }
+        }
+    }
+    pages
+}

@@ -1,0 +1,247 @@
+//! Somebody who reads a page and pastes what it tells to type into a shell, block after block.
+//!
+//! * What a block exports is there for the next ones.
+//! * A block that ends with the line `# emend: ready …` or `# holds the terminal` is started, and runs on beside the others.
+//! * Before a block that begins with `# while nothing of Emend runs`, all of those are ended.
+//! * A block that begins with `# fails: CODE` has to be refused so.
+
+use std::{
+    env,
+    ffi::OsString,
+    fs,
+    os::unix::fs::symlink,
+    path::{Path, PathBuf},
+};
+
+use emend_runtime::testing::skipped;
+use emend_tests::harness::{
+    process::{Process, binary, free_port, run},
+    system::{Database, Service},
+};
+use tempfile::TempDir;
+use tokio::process::Command;
+
+use super::markdown::blocks;
+use crate::real_clients::tool;
+
+/// Where the pages say that feedback-svc listens.
+const FEEDBACK: &str = "127.0.0.1:7401";
+/// Where the pages say that learning-svc listens.
+const LEARNING: &str = "127.0.0.1:7402";
+/// How the pages call the database.
+const DATABASE: &str = "postgres://emend@127.0.0.1/emend";
+/// The variable in which the pages keep it.
+const DATABASE_VARIABLE: &str = "EMEND_DATABASE_URL";
+
+const FAILS: &str = "# fails: ";
+const STOPPED: &str = "# while nothing of Emend runs";
+const READY: &str = "# emend: ready ";
+const HOLDS: &str = "# holds the terminal";
+/// The documents' ways to run what is not installed yet, and what it is: here it is built already.
+const BUILD_AND_RUN: [(&str, &str); 2] = [
+    ("cargo run -p emend-cli -- ", "emend "),
+    ("cargo run -p search-node -- ", "search-node "),
+];
+/// What a page asks for, by a word that it has then, and where it is.
+const TOOLS: [(&str, &str); 4] = [
+    ("grpcurl ", "EMEND_TEST_GRPCURL"),
+    ("python ", "EMEND_TEST_PYTHON"),
+    ("buf generate ", "EMEND_TEST_BUF"),
+    ("go build ", "EMEND_TEST_GO"),
+];
+/// What of a checkout the pages name.
+const CHECKOUT: [&str; 2] = ["proto", "examples"];
+/// What runs these tests.
+const THIS: &str = "cargo xtask test\n";
+
+/// One who reads, in a directory of his own.
+pub(super) struct Reader {
+    directory: TempDir,
+    path: OsString,
+    feedback: String,
+    learning: String,
+    database: Option<Database>,
+    running: Vec<Process>,
+    done: usize,
+}
+
+impl Reader {
+    /// Somebody who has what the pages ask for; `None` where something is missing, after the line that says so.
+    pub(super) async fn of(pages: &[&str]) -> Option<Self> {
+        let texts: Vec<String> = pages.iter().map(|page| text(page)).collect();
+        let asks_for = |word: &str| texts.iter().any(|text| text.contains(word));
+        let mut tools = Vec::new();
+        for (word, variable) in TOOLS {
+            if asks_for(word) {
+                tools.push(PathBuf::from(tool(variable)?));
+            }
+        }
+        let database = if asks_for(DATABASE_VARIABLE) {
+            Some(Database::postgres().await?)
+        } else {
+            None
+        };
+        let programs = binary("emend").await;
+        let mut path: Vec<PathBuf> = programs.parent().map(PathBuf::from).into_iter().collect();
+        path.extend(
+            tools
+                .iter()
+                .filter_map(|program| Some(program.parent()?.to_owned())),
+        );
+        path.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
+        path.extend(postgres_programs());
+        if database.is_some() && !path.iter().any(|directory| directory.join("pg_dump").is_file()) {
+            skipped("there is no pg_dump");
+            return None;
+        }
+        let directory = tempfile::tempdir().expect("a directory");
+        fs::write(directory.path().join("environment"), "").expect("a file");
+        for name in CHECKOUT {
+            symlink(root().join(name), directory.path().join(name)).expect("a link");
+        }
+        Some(Self {
+            directory,
+            path: env::join_paths(path).expect("directories without colons"),
+            feedback: format!("127.0.0.1:{}", free_port().await),
+            learning: format!("127.0.0.1:{}", free_port().await),
+            database,
+            running: Vec::new(),
+            done: 0,
+        })
+    }
+
+    /// Has typed something before the first page.
+    pub(super) async fn has_typed(&mut self, block: &str) {
+        self.types("before the first page", block).await;
+    }
+
+    /// Types what a page tells, all of it.
+    pub(super) async fn reads(&mut self, page: &str) {
+        for block in blocks(&text(page)).iter().filter(|block| block.language == "sh") {
+            self.types(page, &block.text).await;
+            self.done += 1;
+        }
+    }
+
+    /// Ends what still runs; answers with how many blocks were typed.
+    pub(super) async fn ends(mut self) -> usize {
+        self.stops().await;
+        self.done
+    }
+
+    async fn types(&mut self, page: &str, block: &str) {
+        if block == THIS {
+            return;
+        }
+        let mut block = block.to_owned();
+        for (from_source, built) in BUILD_AND_RUN {
+            block = block.replace(from_source, built);
+        }
+        if block.starts_with(STOPPED) {
+            self.stops().await;
+        }
+        if block.contains(READY) || block.contains(HOLDS) {
+            self.starts(page, &block).await;
+            return;
+        }
+        let script = format!(". ./environment\nset -eu\n{block}\nexport -p > environment");
+        let result = run(page, self.shell(&script)).await;
+        match (block.strip_prefix(FAILS), result) {
+            (None, Ok(_)) => {}
+            (Some(expected), Err(refusal)) => {
+                let code = expected.lines().next().unwrap_or_default().replace('_', "");
+                assert!(
+                    refusal.to_uppercase().contains(&code),
+                    "{page}:\n{block}\n{refusal}"
+                );
+                // The details are shown in clear, because the services describe them too.
+                for told in ["google.rpc.BadRequest", "fieldViolations"] {
+                    assert!(
+                        refusal.contains(told) || code != "INVALIDARGUMENT",
+                        "{page}:\n{block}\n{refusal}"
+                    );
+                }
+            }
+            (Some(_), Ok(said)) => panic!("{page}:\n{block}\nis not refused:\n{said}"),
+            (None, Err(failure)) => {
+                let logs: Vec<String> = self.running.iter().map(Process::output).collect();
+                panic!("{page}:\n{block}\n{failure}\n{}", logs.join("\n"));
+            }
+        }
+    }
+
+    /// Starts a program that goes on, and waits until it serves.
+    async fn starts(&mut self, page: &str, block: &str) {
+        let command: Vec<&str> = block.lines().filter(|line| !line.starts_with('#')).collect();
+        let [command] = command[..] else {
+            panic!("{page}: one command can hold the terminal:\n{block}");
+        };
+        let shell = self.shell(&format!(". ./environment\nexec {command}"));
+        let mut process = Process::spawn(command, shell);
+        if block.contains(READY) {
+            process
+                .says("that it is ready", |line| {
+                    line.starts_with(&READY[2..]).then_some(())
+                })
+                .await;
+        } else if command.starts_with("learning-svc ") {
+            process
+                .ready(&self.learning, "emend.learning.v1.SubscriptionService")
+                .await;
+        } else {
+            process
+                .ready(&self.feedback, "emend.feedback.v1.FeedbackService")
+                .await;
+        }
+        self.running.push(process);
+    }
+
+    async fn stops(&mut self) {
+        while let Some(mut process) = self.running.pop() {
+            process.terminate().await;
+            let status = process.ended().await;
+            assert_eq!(status.code(), Some(0), "{}", process.output());
+        }
+    }
+
+    /// A shell in the reader's directory: what the page calls by its usual address is here somewhere else.
+    fn shell(&self, script: &str) -> Command {
+        let mut script = script
+            .replace(FEEDBACK, &self.feedback)
+            .replace(LEARNING, &self.learning);
+        if let Some(database) = &self.database {
+            script = script.replace(DATABASE, &database.url(Service::Learning, None));
+        }
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &script])
+            .current_dir(self.directory.path())
+            .env("PATH", &self.path)
+            .env("EMEND_FEEDBACK_ADDR", &self.feedback)
+            .env("EMEND_LEARNING_ADDR", &self.learning)
+            .env_remove(DATABASE_VARIABLE)
+            .env_remove("EMEND_DATA_DIR")
+            .env_remove("EMEND_NAMESPACE");
+        command
+    }
+}
+
+/// A page of the repository.
+pub(super) fn text(page: &str) -> String {
+    fs::read_to_string(root().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"))
+}
+
+/// The checkout.
+fn root() -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    root.canonicalize().expect("the checkout is there")
+}
+
+/// Where Debian has PostgreSQL's own programs.
+fn postgres_programs() -> Vec<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten();
+    versions.map(|version| version.path().join("bin")).collect()
+}

@@ -1,0 +1,372 @@
+//! The examples of search nodes take part in the loop: one story, told to each of them in its own language.
+
+use std::{
+    env,
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process::Stdio,
+};
+
+use emend_proto::learning::v1::{ListNodesRequest, Node};
+use emend_tests::harness::{
+    System,
+    process::{binary, run},
+    says::{forbidden_value, phrase_key, prohibition_key, verb_value},
+    wait::{eventually, holds, within},
+};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines},
+    process::{Child, ChildStdin, ChildStdout, Command},
+};
+
+use crate::real_clients::tool;
+
+/// The id of the node of the story.
+const NODE: &str = "example";
+
+/// How an example is started.
+struct Example {
+    program: OsString,
+    arguments: Vec<OsString>,
+    /// Its copy on disk is JSON, so that the story can damage it; and it tells what it has saved.
+    plain: bool,
+}
+
+/// A running example that is spoken to.
+struct Dialogue {
+    child: Child,
+    input: ChildStdin,
+    output: Lines<BufReader<ChildStdout>>,
+}
+
+impl Dialogue {
+    async fn ask(&mut self, question: &str) -> Value {
+        let said = within(question, async {
+            self.input.write_all(format!("{question}\n").as_bytes()).await?;
+            self.output.next_line().await
+        })
+        .await;
+        let line = said.expect("the example reads and writes").expect("an answer");
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{question}: {error}: {line}"))
+    }
+
+    /// Asks until the answer is as it should be.
+    async fn says(&mut self, question: &str, right: impl Fn(&Value) -> bool) -> Value {
+        let asking = tokio::sync::Mutex::new(self);
+        eventually(question, || async {
+            let answer = asking.lock().await.ask(question).await;
+            holds(right(&answer), || answer.to_string()).map(|()| answer)
+        })
+        .await
+    }
+
+    /// Ends it in good order.
+    async fn end(mut self) {
+        drop(self.input);
+        let status = within("the example ends", self.child.wait()).await;
+        assert!(status.expect("a status").success());
+    }
+
+    async fn kill(mut self) {
+        self.child.kill().await.expect("a running process can be killed");
+    }
+}
+
+impl Example {
+    fn start(&self, system: &System, state: &Path) -> Dialogue {
+        let mut child = Command::new(&self.program)
+            .args(&self.arguments)
+            .args(["--feedback", &system.feedback[0].front.address().to_string()])
+            .args(["--learning", &system.learning[0].front.address().to_string()])
+            .args(["--node", NODE, "--bookmark-seconds", "1", "--state"])
+            .arg(state)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .expect("the example starts");
+        let output = child.stdout.take().expect("piped");
+        Dialogue {
+            input: child.stdin.take().expect("piped"),
+            output: BufReader::new(output).lines(),
+            child,
+        }
+    }
+
+    /// The story.
+    async fn takes_part(&self) {
+        let mut system = System::sqlite().await;
+        let directory = tempfile::tempdir().unwrap();
+        let state = directory.path().join("learned");
+        let mut node = self.start(&system, &state);
+
+        // Its own search, until three people say otherwise.
+        let found = node.ask("search set up a CSA").await;
+        assert_eq!(
+            (&found["verb"], &found["learned"]),
+            (&"create_csa".into(), &false.into()),
+            "{found}"
+        );
+        for (reporter, needed) in [("joe", 2), ("mia", 1)] {
+            let outcome = node
+                .ask(&format!("correct {reporter} Set up a CSA = create_isda"))
+                .await;
+            assert_eq!(outcome["state"], "PENDING", "{outcome}");
+            assert_eq!(outcome["confirmations_needed"], needed, "{outcome}");
+        }
+        let outcome = node.ask("correct jane set up a csa = create_isda").await;
+        assert_eq!(outcome["state"], "APPLIED", "{outcome}");
+        let found = node
+            .says("search \u{3000}SET  up a ＣＳＡ", |found| {
+                found["learned"] == true
+            })
+            .await;
+        assert_eq!(found["verb"], "create_isda", "{found}");
+
+        // A prohibition beats what was learned.
+        let prohibition = prohibition_key("set up a csa", "create_isda");
+        system
+            .learning()
+            .put(prohibition.clone(), forbidden_value("create_isda"))
+            .await;
+        let found = node
+            .says("search set up a CSA", |found| found["learned"] == false)
+            .await;
+        assert_eq!(found["verb"], "create_csa", "{found}");
+        assert_eq!(found["prohibited"][0], "create_isda", "{found}");
+
+        // Operators see it.
+        let head = system.learning().head().await;
+        let listed = listed(&system, |node| {
+            node.applied.as_ref().is_some_and(|at| at.revision == head)
+        })
+        .await;
+        assert_eq!((listed.connected, listed.rejected_count), (true, 0), "{listed:?}");
+        assert!(
+            listed
+                .delays
+                .is_some_and(|delays| delays.counts.iter().sum::<i64>() > 0)
+        );
+
+        // It answers while learning-svc is away, and follows when that is back.
+        system.stop_learning().await;
+        let found = node.ask("search set up a CSA").await;
+        assert_eq!(found["verb"], "create_csa", "{found}");
+        system.start_learning().await;
+        system.learning().delete(prohibition).await.unwrap();
+        node.says("search set up a CSA", |found| found["verb"] == "create_isda")
+            .await;
+
+        // It resumes after a restart, and what was deleted meanwhile is gone.
+        self.leave(node, &system).await;
+        system
+            .learning()
+            .delete(phrase_key("set up a csa"))
+            .await
+            .unwrap();
+        system
+            .learning()
+            .put(phrase_key("close the fund"), verb_value("close_fund"))
+            .await;
+        let mut node = self.start(&system, &state);
+        let found = node
+            .says("search Close the fund", |found| found["learned"] == true)
+            .await;
+        assert_eq!(found["verb"], "close_fund", "{found}");
+        let found = node.ask("search set up a CSA").await;
+        assert_eq!(found["learned"], false, "{found}");
+
+        if self.plain {
+            assert_eq!(node.ask("status").await["connected"], "resumed");
+            self.leave(node, &system).await;
+            damage(&state);
+            node = self.start(&system, &state);
+            // The digests tell, and a snapshot heals.
+            node.says("search close the fund", |found| found["learned"] == true)
+                .await;
+            node.says("status", |status| status["connected"] == "snapshot")
+                .await;
+            listed_with_problem(&system).await;
+        }
+        node.end().await;
+        system.stop().await;
+    }
+
+    /// Ends with all that there is on disk.
+    async fn leave(&self, mut node: Dialogue, system: &System) {
+        if self.plain {
+            let head = system.learning().head().await;
+            node.says("status", |status| status["saved"] == head).await;
+            node.kill().await;
+        } else {
+            node.end().await;
+        }
+    }
+}
+
+/// The node of the story as operators see it, once it is as it should be.
+async fn listed(system: &System, right: impl Fn(&Node) -> bool) -> Node {
+    eventually("the node is listed", || async {
+        let request = ListNodesRequest::default();
+        let listed = system.learning().subscriptions.list_nodes(request).await;
+        let nodes = listed.map_err(|error| error.to_string())?.into_inner().nodes;
+        let node = nodes
+            .into_iter()
+            .find(|node| node.info.as_ref().is_some_and(|info| info.id == NODE));
+        match node {
+            Some(node) if right(&node) => Ok(node),
+            other => Err(format!("{other:?}")),
+        }
+    })
+    .await
+}
+
+async fn listed_with_problem(system: &System) {
+    listed(system, |node| node.problem == "DIGEST_MISMATCH").await;
+}
+
+/// Takes a resource out of a copy on disk, and leaves its cursor.
+fn damage(state: &Path) {
+    let text = fs::read_to_string(state).unwrap();
+    let mut copy: Value = serde_json::from_str(&text).unwrap();
+    let taken = copy["resources"].as_array_mut().expect("resources").pop();
+    assert!(taken.is_some(), "{copy}");
+    fs::write(state, copy.to_string()).unwrap();
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Runs a command that makes an example.
+async fn make(name: &str, command: Command) {
+    run(name, command)
+        .await
+        .unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_search_node_in_rust_takes_part() {
+    let example = Example {
+        program: binary("search-node").await.into(),
+        arguments: Vec::new(),
+        plain: false,
+    };
+    example.takes_part().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_search_node_in_python_takes_part() {
+    let Some(python) = tool("EMEND_TEST_PYTHON") else {
+        return;
+    };
+    let directory = python_code(&python).await;
+    let example = Example {
+        program: python,
+        arguments: vec![directory.path().join("search_node.py").into()],
+        plain: true,
+    };
+    example.takes_part().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn python_normalises_and_digests_as_the_vectors_say() {
+    let Some(python) = tool("EMEND_TEST_PYTHON") else {
+        return;
+    };
+    let directory = python_code(&python).await;
+    let mut command = Command::new(&python);
+    command
+        .arg("-c")
+        .arg(PYTHON_VECTORS)
+        .current_dir(directory.path());
+    make("vectors", command).await;
+}
+
+/// Those of emend-core, in `normalize.rs` and `digest.rs`.
+const PYTHON_VECTORS: &str = r#"
+from emend.common.v1.resource_pb2 import Resource, ResourceKey
+import search_node, xxhash
+for raw, key in [
+    ("  Set up a CSA ", "set up a csa"), ("\uff33\uff45\uff54\u3000up a \uff23\uff33\uff21", "set up a csa"),
+    ("Stra\u00dfe", "strasse"), ("\u03a3\u038a\u03a3\u03a5\u03a6\u039f\u03a3", "\u03c3\u03af\u03c3\u03c5\u03c6\u03bf\u03c3"),
+    ("\ufb01le", "file"), ("e\u0301", "\u00e9"), ("\u0130", "i\u0307"), ("\uff76\uff9e", "\u30ac"), ("\u2460\u2461", "12"),
+    ("soft\u00adhyphen", "softhyphen"), ("a\u200bb", "ab"), ("tab\tand\u3000wide\u00a0spaces\n", "tab and wide spaces"),
+]:
+    assert search_node.normalise(raw) == key, (raw, search_node.normalise(raw))
+checksum = xxhash.xxh3_64_intdigest(b"value")
+one = Resource(
+    key=ResourceKey(namespace="fund-admin", kind=1, key="set up a csa"), revision=7, value_checksum=checksum)
+other = Resource(
+    key=ResourceKey(namespace="fund-admin", kind=3, key="set up a csa", qualifier="create_csa", user_id="jane"),
+    revision=8, value_checksum=checksum)
+total = search_node.item_hash(one)
+assert f"{total:032x}" == "141cf1f90773e4ceec49afa4e2cb1a94", f"{total:032x}"
+total = (total + search_node.item_hash(other)) % 2**128
+assert f"{total:032x}" == "b6d065ffa54cb96b595590768d4bf64b", f"{total:032x}"
+"#;
+
+async fn python_code(python: &OsString) -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().display().to_string();
+    let mut command = Command::new(python);
+    command
+        .args(["-m", "grpc_tools.protoc", "--proto_path=proto"])
+        .args([format!("--python_out={out}"), format!("--grpc_python_out={out}")])
+        .current_dir(root());
+    for package in ["common", "feedback", "learning"] {
+        let package = format!("proto/emend/{package}/v1");
+        let files = fs::read_dir(root().join(&package)).unwrap();
+        command.args(files.map(|file| Path::new(&package).join(file.unwrap().file_name())));
+    }
+    make("grpc_tools.protoc", command).await;
+    let program = "search_node.py";
+    fs::copy(
+        root().join("examples/python").join(program),
+        directory.path().join(program),
+    )
+    .unwrap();
+    directory
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_search_node_in_go_takes_part() {
+    let (Some(go), Some(buf)) = (tool("EMEND_TEST_GO"), tool("EMEND_TEST_BUF")) else {
+        return;
+    };
+    let directory = tempfile::tempdir().unwrap();
+    for file in fs::read_dir(root().join("examples/go")).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), directory.path().join(file.file_name())).unwrap();
+    }
+    let beside = Path::new(&go).parent().map(PathBuf::from);
+    let path = env::var_os("PATH").unwrap_or_default();
+    let path = env::join_paths(beside.into_iter().chain(env::split_paths(&path))).unwrap();
+    let mut command = Command::new(buf);
+    command
+        .args([
+            "generate",
+            "proto",
+            "--template",
+            "examples/go/buf.gen.yaml",
+            "--output",
+        ])
+        .arg(directory.path())
+        .env("PATH", &path)
+        .current_dir(root());
+    make("buf generate", command).await;
+    let mut command = Command::new(&go);
+    command
+        .args(["build", "-o", "search-node", "."])
+        .current_dir(directory.path());
+    make("go build", command).await;
+    let example = Example {
+        program: directory.path().join("search-node").into(),
+        arguments: Vec::new(),
+        plain: true,
+    };
+    example.takes_part().await;
+}

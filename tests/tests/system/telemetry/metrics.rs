@@ -1,0 +1,261 @@
+//! Metrics: each that is described is shown by a running pair, under the name, of the type and with the labels by which it is
+//! described, and moves when it should.
+
+use std::{net::SocketAddr, time::Duration};
+
+use emend_client::Subscriber;
+use emend_core::Revision;
+use emend_proto::{
+    feedback::v1::GetFeedbackRequest,
+    learning::v1::{IngestRequest, NodeInfo, SubscribeRequest},
+};
+use emend_runtime::{Lifecycle, telemetry::Metrics};
+use emend_tests::harness::{
+    Feedback, Learning, NAMESPACE, alias,
+    deployment::Up,
+    eventually,
+    http::{Scraped, ask, until_shown},
+    phrase,
+    process::free_port,
+    says,
+    wait::holds,
+    within,
+};
+use tonic::Code;
+
+const REFERENCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/metrics.md");
+const BEGIN: &str =
+    "<!-- generated from the code: EMEND_UPDATE_DOCS=1 cargo test -p emend-tests --test system metrics -->";
+const END: &str = "<!-- end of what is generated -->";
+
+/// What the code describes, as the reference shows it.
+fn described() -> String {
+    let metrics = Metrics::new();
+    let mut text = String::new();
+    let mut shown = 0;
+    let mut section = |title: &str| {
+        let all = metrics.descriptions();
+        text.push_str(&format!("\n## {title}\n\n{}", Metrics::table(&all[shown..])));
+        shown = all.len();
+    };
+    section("Every process");
+    feedback_svc::describe_metrics(&metrics);
+    section("feedback-svc");
+    learning_svc::metrics::LearningMetrics::register(&metrics);
+    section("learning-svc");
+    text
+}
+
+#[test]
+fn the_reference_of_metrics_is_what_the_code_describes() {
+    let reference = std::fs::read_to_string(REFERENCE).unwrap();
+    let (before, rest) = reference.split_once(BEGIN).unwrap();
+    let (_, after) = rest.split_once(END).unwrap();
+    let right = format!("{before}{BEGIN}\n{}\n{END}{after}", described());
+    if std::env::var_os("EMEND_UPDATE_DOCS").is_some() {
+        std::fs::write(REFERENCE, right).unwrap();
+        return;
+    }
+    assert_eq!(
+        reference, right,
+        "EMEND_UPDATE_DOCS=1 writes docs/metrics.md anew"
+    );
+}
+
+/// The rows of the reference: name, type, names of labels.
+fn rows() -> Vec<(String, String, Vec<String>)> {
+    let reference = std::fs::read_to_string(REFERENCE).unwrap();
+    let rows = reference.lines().filter(|line| line.starts_with("| `"));
+    rows.map(|row| {
+        let cells: Vec<_> = row
+            .split(" | ")
+            .map(|cell| cell.trim_matches(['|', ' ', '`']))
+            .collect();
+        let labels = cells[3].split(", ").filter(|label| !label.is_empty());
+        let labels = labels.map(|label| label.trim_matches('`').split('=').next().unwrap().to_owned());
+        (cells[0].to_owned(), cells[1].to_owned(), labels.collect())
+    })
+    .collect()
+}
+
+/// `emend up` with its metrics at a known port.
+async fn up() -> (Up, SocketAddr) {
+    let address = SocketAddr::from(([127, 0, 0, 1], free_port().await));
+    let up = Up::start_with(&["--ephemeral", "--metrics-addr", &address.to_string()]).await;
+    (up, address)
+}
+
+fn of(service: &str, method: &str, kind: &str) -> String {
+    format!("grpc_type=\"{kind}\",grpc_service=\"emend.{service}\",grpc_method=\"{method}\"")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_metric_of_the_reference_is_shown_by_a_running_pair_and_moves() {
+    let (up, address) = up().await;
+    let (feedback, learning) = (Feedback::at(up.feedback), Learning::at(up.learning));
+    let lifecycle = Lifecycle::new();
+    let node = Subscriber::builder(format!("http://{}", up.learning), "search-1")
+        .report_interval(Duration::from_millis(20))
+        .spawn(&lifecycle)
+        .await
+        .unwrap();
+    until_shown(address, "emend_subscribers", |streams| streams == 1.0).await;
+    until_shown(address, "emend_snapshots_total{reason=\"no_cursor\"}", |count| {
+        count == 1.0
+    })
+    .await;
+
+    // An alias applies at once, a phrase waits for more votes.
+    let learned = feedback.learn(says("jane", alias("jd", "jane-doe"))).await;
+    feedback
+        .learn(says("jane", phrase("set up a csa", "create_csa")))
+        .await;
+    let revision = learned.outcome.unwrap().revision;
+    within(
+        "the node applies it",
+        node.view().wait_for_revision(Revision(revision)),
+    )
+    .await;
+    for (series, expected) in [
+        ("emend_feedback_stored_total{correction=\"entity\"}", 1.0),
+        ("emend_feedback_stored_total{correction=\"phrase_mapping\"}", 1.0),
+        (
+            "emend_promotions_total{kind=\"entity_alias\",reason=\"votes\"}",
+            1.0,
+        ),
+        ("emend_candidates{kind=\"entity_alias\",status=\"applied\"}", 1.0),
+        (
+            "emend_candidates{kind=\"invocation_phrase\",status=\"pending\"}",
+            1.0,
+        ),
+        ("emend_head_revision", 1.0),
+        ("emend_applied_lag_seconds_count", 1.0),
+        ("emend_time_to_effect_seconds_count", 1.0),
+        ("emend_nodes{state=\"connected\"}", 1.0),
+        ("emend_node_revisions_behind_max", 0.0),
+        ("emend_outbox_entries", 0.0),
+        ("emend_outbox_oldest_age_seconds", 0.0),
+        ("emend_dead_letters", 0.0),
+    ] {
+        until_shown(address, series, |found| found == expected).await;
+    }
+
+    // Every code where it is told: in the head alone, in trailers after a head, and nowhere because the caller went away.
+    let missing = GetFeedbackRequest {
+        namespace: NAMESPACE.into(),
+        feedback_id: "5d1f1c3e-8a0e-4c6a-9d39-0d1f6f0f5a11".into(),
+    };
+    let refused = feedback.service.clone().get_feedback(missing).await.unwrap_err();
+    assert_eq!(refused.code(), Code::NotFound);
+    let empty = tokio_stream::iter([IngestRequest::default()]);
+    let mut ingest = learning.ingest.clone().ingest(empty).await.unwrap().into_inner();
+    assert_eq!(ingest.message().await.unwrap_err().code(), Code::InvalidArgument);
+    let subscribe = SubscribeRequest {
+        node: Some(NodeInfo {
+            id: "gone".into(),
+            ..NodeInfo::default()
+        }),
+        ..SubscribeRequest::default()
+    };
+    drop(learning.subscriptions.clone().subscribe(subscribe).await.unwrap());
+    for (labels, code) in [
+        (
+            of("feedback.v1.FeedbackService", "GetFeedback", "unary"),
+            "NotFound",
+        ),
+        (of("feedback.v1.FeedbackService", "SubmitFeedback", "unary"), "OK"),
+        (
+            of("learning.v1.IngestService", "Ingest", "bidi_stream"),
+            "InvalidArgument",
+        ),
+        (
+            of("learning.v1.SubscriptionService", "Subscribe", "server_stream"),
+            "Canceled",
+        ),
+    ] {
+        let series = format!("grpc_server_handled_total{{{labels},grpc_code=\"{code}\"}}");
+        until_shown(address, &series, |count| count >= 1.0).await;
+    }
+    until_shown(
+        address,
+        "emend_streams_ended_total{reason=\"client_gone\"}",
+        |count| count == 1.0,
+    )
+    .await;
+    let subscribe = of("learning.v1.SubscriptionService", "Subscribe", "server_stream");
+    let scraped = Scraped::from(address).await;
+    assert_eq!(
+        scraped.value(&format!("grpc_server_in_flight{{{subscribe}}}")),
+        Some(1.0),
+        "the node's"
+    );
+    assert_eq!(
+        scraped.value(&format!("grpc_server_started_total{{{subscribe}}}")),
+        Some(2.0)
+    );
+    assert!(scraped.sum("emend_db_pool_connections_max") >= 2.0);
+    assert!(scraped.value("process_resident_memory_bytes").unwrap() > 1e6);
+
+    for (name, kind, labels) in rows() {
+        expect_shown(&scraped, &name, &kind, &labels);
+    }
+    lifecycle.shutdown(Duration::from_secs(5)).await;
+}
+
+/// Shown as it is described.
+fn expect_shown(scraped: &Scraped, name: &str, kind: &str, labels: &[String]) {
+    let family = name.strip_suffix("_total").unwrap_or(name);
+    let declared = format!("# TYPE {family} {kind}");
+    let text = &scraped.0;
+    assert!(text.lines().any(|line| line == declared), "{declared}:\n{text}");
+    assert!(
+        text.lines()
+            .any(|line| line.starts_with(&format!("# HELP {family} "))),
+        "{name} has no help"
+    );
+    let sample = match kind {
+        "histogram" => format!("{name}_count"),
+        _ => name.to_owned(),
+    };
+    let series = text.lines().find(|line| {
+        let rest = line.strip_prefix(&sample);
+        rest.is_some_and(|rest| rest.starts_with(['{', ' ']))
+    });
+    let series = series.unwrap_or_else(|| panic!("{name} has no series:\n{text}"));
+    for label in labels {
+        assert!(
+            series.contains(&format!("{label}=\"")),
+            "{name} has no {label}: {series}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_admin_port_tells_of_readiness_and_changes_what_is_logged() {
+    let (mut up, address) = up().await;
+    let answer = ask(address, "GET", "/metrics", "").await;
+    let typed = "content-type: application/openmetrics-text; version=1.0.0; charset=utf-8";
+    assert!(
+        answer.head.contains(typed) && answer.body.ends_with("# EOF\n"),
+        "{}",
+        answer.head
+    );
+    for path in ["/livez", "/readyz"] {
+        assert_eq!(ask(address, "GET", path, "").await.status, 200, "{path}");
+    }
+
+    let answered = |line: &str| line.contains("answered").then_some(());
+    let feedback = Feedback::at(up.feedback);
+    feedback.submit(says("jane", alias("jd", "jane-doe"))).await;
+    assert_eq!(up.process.logged(answered), None, "that is for debugging");
+    let changed = ask(address, "PUT", "/log-level", "info,emend_runtime=debug").await;
+    assert_eq!(changed.status, 200, "{changed:?}");
+    eventually("calls are logged", || async {
+        feedback.submit(says("jane", alias("jd", "jane-doe"))).await;
+        holds(up.process.logged(answered).is_some(), String::new)
+    })
+    .await;
+
+    up.process.terminate().await;
+    assert!(up.process.ended().await.success());
+}

@@ -1,0 +1,484 @@
+//! What the dashboard shows. `namespace` is the label of an installation; what every replica tells alike is taken once, by
+//! its maximum.
+
+use super::{
+    Kind::{Areas, Figure, Lines, LinesWithTraces, Plain, Share, Table},
+    Panel, Row, q,
+};
+
+pub(super) const ROWS: &[Row] = &[
+    Row {
+        title: "At a glance",
+        panels: &[
+            Panel {
+                title: "Oldest outbox entry",
+                about: "How long the oldest correction has waited for learning-svc. Normally some milliseconds.",
+                kind: Figure(10.0, 60.0),
+                unit: "s",
+                width: 4,
+                queries: &[q(
+                    r#"max(emend_outbox_oldest_age_seconds{namespace=~"$namespace"})"#,
+                    "",
+                )],
+            },
+            Panel {
+                title: "Dead letters",
+                about: "Events that learning-svc refused for good. Normally none.",
+                kind: Figure(1.0, 1.0),
+                unit: "short",
+                width: 4,
+                queries: &[q(r#"max(emend_dead_letters{namespace=~"$namespace"})"#, "")],
+            },
+            Panel {
+                title: "Budget left: calls",
+                about: "Of the 0.1 % of calls that may fail within 30 days. Below 0 the objective is missed.",
+                kind: Share(0.5, 0.0),
+                unit: "percentunit",
+                width: 4,
+                queries: &[q(
+                    r#"min by (service) (namespace_service:emend_calls_budget:left{namespace=~"$namespace"})"#,
+                    "{{job}}",
+                )],
+            },
+            Panel {
+                title: "Budget left: time to effect",
+                about: "Of the 1 % of effects that may take longer than 5 s within 30 days. Below 0 the objective is missed.",
+                kind: Share(0.5, 0.0),
+                unit: "percentunit",
+                width: 4,
+                queries: &[q(
+                    r#"min(namespace:emend_effects_budget:left{namespace=~"$namespace"})"#,
+                    "",
+                )],
+            },
+            Panel {
+                title: "Replicas",
+                about: "Replicas that answer Prometheus.",
+                kind: Plain,
+                unit: "short",
+                width: 4,
+                queries: &[q(
+                    r#"count by (service) (emend_build_info{namespace=~"$namespace"})"#,
+                    "{{service}}",
+                )],
+            },
+            Panel {
+                title: "Subscribers",
+                about: "Streams that are open, on all replicas.",
+                kind: Plain,
+                unit: "short",
+                width: 4,
+                queries: &[q(r#"sum(emend_subscribers{namespace=~"$namespace"})"#, "")],
+            },
+        ],
+    },
+    Row {
+        title: "Calls: rate, errors, duration",
+        panels: &[
+            Panel {
+                title: "Rate by method",
+                about: "Unary calls a second that ended.",
+                kind: Lines,
+                unit: "reqps",
+                width: 8,
+                queries: &[q(
+                    r#"sum by (grpc_service, grpc_method) (rate(grpc_server_handled_total{grpc_service=~"emend[.].+", grpc_type="unary", namespace=~"$namespace"}[$__rate_interval]))"#,
+                    "{{grpc_method}}",
+                )],
+            },
+            Panel {
+                title: "Errors by method and code",
+                about: "Calls and streams a second that ended with another code than OK, by the code in the trailers.",
+                kind: Lines,
+                unit: "reqps",
+                width: 8,
+                queries: &[q(
+                    r#"sum by (grpc_service, grpc_method, grpc_code) (rate(grpc_server_handled_total{grpc_service=~"emend[.].+", grpc_code!="OK", namespace=~"$namespace"}[$__rate_interval]))"#,
+                    "{{grpc_method}} {{grpc_code}}",
+                )],
+            },
+            Panel {
+                title: "Duration by method, 99 %",
+                about: "The time within which 99 % of the unary calls ended.",
+                kind: Lines,
+                unit: "s",
+                width: 8,
+                queries: &[q(
+                    r#"histogram_quantile(0.99, sum by (le, grpc_service, grpc_method) (rate(grpc_server_handling_seconds_bucket{grpc_service=~"emend[.].+", grpc_type="unary", namespace=~"$namespace"}[$__rate_interval])))"#,
+                    "{{grpc_method}}",
+                )],
+            },
+            Panel {
+                title: "Failed calls, of all",
+                about: "Calls that ended with a fault of the service, of all unary calls. The objective allows 0.1 % over 30 days.",
+                kind: Lines,
+                unit: "percentunit",
+                width: 8,
+                queries: &[
+                    q(
+                        r#"namespace_service:emend_calls_failed:ratio_rate5m{namespace=~"$namespace"}"#,
+                        "{{service}} 5 min",
+                    ),
+                    q(
+                        r#"namespace_service:emend_calls_failed:ratio_rate1h{namespace=~"$namespace"}"#,
+                        "{{service}} 1 h",
+                    ),
+                    q(
+                        r#"namespace_service:emend_calls_failed:ratio_rate6h{namespace=~"$namespace"}"#,
+                        "{{service}} 6 h",
+                    ),
+                    q(
+                        r#"namespace_service:emend_calls_failed:ratio_rate3d{namespace=~"$namespace"}"#,
+                        "{{service}} 3 d",
+                    ),
+                ],
+            },
+            Panel {
+                title: "In flight",
+                about: "Calls and streams under way, by method.",
+                kind: Areas,
+                unit: "short",
+                width: 8,
+                queries: &[q(
+                    r#"sum by (grpc_service, grpc_method) (grpc_server_in_flight{grpc_service=~"emend[.].+", namespace=~"$namespace"})"#,
+                    "{{grpc_method}}",
+                )],
+            },
+            Panel {
+                title: "Duration by service",
+                about: "The time within which half, and 99 %, of the unary calls ended.",
+                kind: LinesWithTraces,
+                unit: "s",
+                width: 8,
+                queries: &[
+                    q(
+                        r#"histogram_quantile(0.5, sum by (le, grpc_service) (rate(grpc_server_handling_seconds_bucket{grpc_service=~"emend[.].+", grpc_type="unary", namespace=~"$namespace"}[$__rate_interval])))"#,
+                        "{{grpc_service}} 50 %",
+                    ),
+                    q(
+                        r#"histogram_quantile(0.99, sum by (le, grpc_service) (rate(grpc_server_handling_seconds_bucket{grpc_service=~"emend[.].+", grpc_type="unary", namespace=~"$namespace"}[$__rate_interval])))"#,
+                        "{{grpc_service}} 99 %",
+                    ),
+                ],
+            },
+        ],
+    },
+    Row {
+        title: "Outbox",
+        panels: &[
+            Panel {
+                title: "Corrections stored",
+                about: "Corrections a second, by what is corrected.",
+                kind: Areas,
+                unit: "cps",
+                width: 8,
+                queries: &[q(
+                    r#"sum by (correction) (rate(emend_feedback_stored_total{namespace=~"$namespace"}[$__rate_interval]))"#,
+                    "{{correction}}",
+                )],
+            },
+            Panel {
+                title: "Waiting for delivery",
+                about: "Entries of the outbox, and dead letters. Every replica tells the same table.",
+                kind: Lines,
+                unit: "short",
+                width: 8,
+                queries: &[
+                    q(
+                        r#"max by (namespace) (emend_outbox_entries{namespace=~"$namespace"})"#,
+                        "waiting {{namespace}}",
+                    ),
+                    q(
+                        r#"max by (namespace) (emend_dead_letters{namespace=~"$namespace"})"#,
+                        "dead {{namespace}}",
+                    ),
+                ],
+            },
+            Panel {
+                title: "Age of the oldest entry",
+                about: "How long the oldest entry has waited.",
+                kind: Lines,
+                unit: "s",
+                width: 8,
+                queries: &[q(
+                    r#"max by (namespace) (emend_outbox_oldest_age_seconds{namespace=~"$namespace"})"#,
+                    "{{namespace}}",
+                )],
+            },
+        ],
+    },
+    Row {
+        title: "What is learned",
+        panels: &[
+            Panel {
+                title: "Promotions",
+                about: "Values that were applied, by kind and by why.",
+                kind: Areas,
+                unit: "cps",
+                width: 8,
+                queries: &[q(
+                    r#"sum by (kind, reason) (rate(emend_promotions_total{namespace=~"$namespace"}[$__rate_interval]))"#,
+                    "{{kind}} {{reason}}",
+                )],
+            },
+            Panel {
+                title: "Candidates",
+                about: "Candidates by status. awaiting_review wants a person.",
+                kind: Lines,
+                unit: "short",
+                width: 8,
+                queries: &[q(
+                    r#"sum by (status) (max by (namespace, kind, status) (emend_candidates{namespace=~"$namespace"}))"#,
+                    "{{status}}",
+                )],
+            },
+            Panel {
+                title: "Revisions",
+                about: "Revisions a second that were appended to the log.",
+                kind: Lines,
+                unit: "cps",
+                width: 8,
+                queries: &[q(
+                    r#"clamp_min(max by (namespace) (deriv(emend_head_revision{namespace=~"$namespace"}[5m])), 0)"#,
+                    "{{namespace}}",
+                )],
+            },
+        ],
+    },
+    Row {
+        title: "Streams and nodes",
+        panels: &[
+            Panel {
+                title: "Subscribers by replica",
+                about: "Streams that are open. They should spread over the replicas.",
+                kind: Areas,
+                unit: "short",
+                width: 8,
+                queries: &[q(
+                    r#"sum by (instance) (emend_subscribers{namespace=~"$namespace"})"#,
+                    "{{instance}}",
+                )],
+            },
+            Panel {
+                title: "Nodes",
+                about: "Search nodes by state, as the database knows them.",
+                kind: Lines,
+                unit: "short",
+                width: 8,
+                queries: &[q(
+                    r#"sum by (state) (max by (namespace, state) (emend_nodes{namespace=~"$namespace"}))"#,
+                    "{{state}}",
+                )],
+            },
+            Panel {
+                title: "Node skew",
+                about: "Revisions that the connected node furthest behind has not applied.",
+                kind: Lines,
+                unit: "short",
+                width: 8,
+                queries: &[q(
+                    r#"max by (namespace) (emend_node_revisions_behind_max{namespace=~"$namespace"})"#,
+                    "{{namespace}}",
+                )],
+            },
+            Panel {
+                title: "Commit to applied",
+                about: "The time from a revision's commit until nodes applied it, as they report.",
+                kind: Lines,
+                unit: "s",
+                width: 8,
+                queries: &[
+                    q(
+                        r#"histogram_quantile(0.5, sum by (le) (rate(emend_applied_lag_seconds_bucket{namespace=~"$namespace"}[$__rate_interval])))"#,
+                        "50 %",
+                    ),
+                    q(
+                        r#"histogram_quantile(0.99, sum by (le) (rate(emend_applied_lag_seconds_bucket{namespace=~"$namespace"}[$__rate_interval])))"#,
+                        "99 %",
+                    ),
+                ],
+            },
+            Panel {
+                title: "Snapshots",
+                about: "Snapshots a second, by why. no_cursor is a new node; others mean that something was lost or made anew.",
+                kind: Areas,
+                unit: "cps",
+                width: 8,
+                queries: &[q(
+                    r#"sum by (reason) (rate(emend_snapshots_total{namespace=~"$namespace"}[$__rate_interval]))"#,
+                    "{{reason}}",
+                )],
+            },
+            Panel {
+                title: "Streams that ended",
+                about: "Streams a second that ended, by why.",
+                kind: Areas,
+                unit: "cps",
+                width: 8,
+                queries: &[q(
+                    r#"sum by (reason) (rate(emend_streams_ended_total{namespace=~"$namespace"}[$__rate_interval]))"#,
+                    "{{reason}}",
+                )],
+            },
+        ],
+    },
+    Row {
+        title: "Time to effect",
+        panels: &[
+            Panel {
+                title: "Time to effect",
+                about: "From feedback received to applied by a node. A dot is one measurement: it opens its trace.",
+                kind: LinesWithTraces,
+                unit: "s",
+                width: 12,
+                queries: &[
+                    q(
+                        r#"histogram_quantile(0.5, sum by (le) (rate(emend_time_to_effect_seconds_bucket{namespace=~"$namespace"}[$__rate_interval])))"#,
+                        "50 %",
+                    ),
+                    q(
+                        r#"histogram_quantile(0.99, sum by (le) (rate(emend_time_to_effect_seconds_bucket{namespace=~"$namespace"}[$__rate_interval])))"#,
+                        "99 %",
+                    ),
+                ],
+            },
+            Panel {
+                title: "Late effects, of all",
+                about: "Effects that took longer than 5 s. The objective allows 1 % over 30 days.",
+                kind: Lines,
+                unit: "percentunit",
+                width: 12,
+                queries: &[
+                    q(
+                        r#"max(namespace:emend_effects_late:ratio_rate5m{namespace=~"$namespace"})"#,
+                        "5 min",
+                    ),
+                    q(
+                        r#"max(namespace:emend_effects_late:ratio_rate1h{namespace=~"$namespace"})"#,
+                        "1 h",
+                    ),
+                    q(
+                        r#"max(namespace:emend_effects_late:ratio_rate6h{namespace=~"$namespace"})"#,
+                        "6 h",
+                    ),
+                    q(
+                        r#"max(namespace:emend_effects_late:ratio_rate3d{namespace=~"$namespace"})"#,
+                        "3 d",
+                    ),
+                ],
+            },
+        ],
+    },
+    Row {
+        title: "Database",
+        panels: &[
+            Panel {
+                title: "Connections in use, of all",
+                about: "The share of its connections that a replica has in use, on average of five minutes.",
+                kind: Lines,
+                unit: "percentunit",
+                width: 8,
+                queries: &[q(
+                    r#"max by (service, instance) (instance:emend_db_pool_used:ratio_avg5m{namespace=~"$namespace"})"#,
+                    "{{service}} {{instance}}",
+                )],
+            },
+            Panel {
+                title: "Connections",
+                about: "Open connections by what they do, and how many there may be.",
+                kind: Lines,
+                unit: "short",
+                width: 8,
+                queries: &[
+                    q(
+                        r#"sum by (service, state) (emend_db_pool_connections{namespace=~"$namespace"})"#,
+                        "{{service}} {{state}}",
+                    ),
+                    q(
+                        r#"sum by (service) (emend_db_pool_connections_max{namespace=~"$namespace"})"#,
+                        "{{service}} at most",
+                    ),
+                ],
+            },
+            Panel {
+                title: "Errors",
+                about: "Errors of the database a second, by what is to be done about them. Conflicts are tried again.",
+                kind: Areas,
+                unit: "cps",
+                width: 8,
+                queries: &[q(
+                    r#"sum by (instance, reason) (rate(emend_db_errors_total{namespace=~"$namespace"}[$__rate_interval]))"#,
+                    "{{instance}} {{reason}}",
+                )],
+            },
+        ],
+    },
+    Row {
+        title: "Processes",
+        panels: &[
+            Panel {
+                title: "Memory",
+                about: "Resident memory. learning-svc holds all that was learned.",
+                kind: Lines,
+                unit: "bytes",
+                width: 6,
+                queries: &[q(
+                    r#"process_resident_memory_bytes{job=~".*emend.*", namespace=~"$namespace"}"#,
+                    "{{instance}}",
+                )],
+            },
+            Panel {
+                title: "Processor",
+                about: "Processor time used, in cores.",
+                kind: Lines,
+                unit: "short",
+                width: 6,
+                queries: &[q(
+                    r#"rate(process_cpu_seconds_total{job=~".*emend.*", namespace=~"$namespace"}[$__rate_interval])"#,
+                    "{{instance}}",
+                )],
+            },
+            Panel {
+                title: "Open files",
+                about: "Open files and sockets. Each connection is one.",
+                kind: Lines,
+                unit: "short",
+                width: 6,
+                queries: &[q(
+                    r#"process_open_fds{job=~".*emend.*", namespace=~"$namespace"}"#,
+                    "{{instance}}",
+                )],
+            },
+            Panel {
+                title: "Starts within an hour",
+                about: "How often a replica was started again. An upgrade is one.",
+                kind: Lines,
+                unit: "short",
+                width: 6,
+                queries: &[q(
+                    r#"changes(process_start_time_seconds{job=~".*emend.*", namespace=~"$namespace"}[1h])"#,
+                    "{{instance}}",
+                )],
+            },
+            Panel {
+                title: "Versions",
+                about: "What runs.",
+                kind: Table,
+                unit: "short",
+                width: 12,
+                queries: &[q(
+                    r#"count by (service, version) (emend_build_info{namespace=~"$namespace"})"#,
+                    "",
+                )],
+            },
+            Panel {
+                title: "Alerts",
+                about: "What fires now.",
+                kind: Table,
+                unit: "short",
+                width: 12,
+                queries: &[q(r#"ALERTS{alertname=~"Emend.+", alertstate="firing"}"#, "")],
+            },
+        ],
+    },
+];

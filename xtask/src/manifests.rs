@@ -1,0 +1,298 @@
+//! What deploy/ holds. Its manifests for Kubernetes: every overlay is rendered with every set of components that goes with it, and what comes out
+//! is held against Kubernetes' schemas and checkov's rules. Its Dockerfile and compose file, as far as that is possible without
+//! a container engine. Whether it is true of the programs is what
+//! `tests/tests/manifests` asks.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::{
+    process::{self, Workspace},
+    steps::{Outcome, Steps},
+    tools,
+};
+
+const OVERLAYS: &str = "deploy/k8s/overlays";
+const COMPONENTS: &str = "deploy/k8s/components";
+
+/// The oldest Kubernetes that they are for: `preStop.sleep` is on by default from 1.30 on.
+const KUBERNETES: &str = "1.32.0";
+const PACKAGES: &[&str] = &["checkov==3.3.30", "kubernetes-validate==1.37.0"];
+
+/// What goes together: an overlay, of each row of components at most one. `dev` is `open-network` by itself, and one pod, which
+/// nothing scales.
+const TABLE: &[(&str, &[&[&str]])] = &[
+    ("dev", &[&["pod-monitor"]]),
+    ("prod", &[&["open-network"], &["pod-monitor"], &["autoscaling"]]),
+];
+
+/// Kinds that are no part of Kubernetes itself, for which there is no schema to check against.
+const FOREIGN: &[&str] = &["PodMonitor"];
+
+/// `cargo xtask manifests`.
+pub(crate) fn manifests(workspace: &Workspace, may_install: bool) -> ExitCode {
+    let mut steps = Steps::default();
+    check(workspace, may_install, &mut steps);
+    steps.finish()
+}
+
+/// Renders and checks all of it.
+pub(crate) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps) {
+    let rendered = steps.run_for("manifests", || {
+        let program = match tools::kustomize(workspace, may_install) {
+            Ok(program) => program,
+            Err(error) if tools::go().is_none() || !may_install => {
+                return Ok((None, Outcome::NotRun(format!("{error:#}"))));
+            }
+            Err(error) => return Err(error),
+        };
+        Ok((Some(render_all(workspace, &program)?), Outcome::Done))
+    });
+    let Some(Some(directory)) = rendered else {
+        return;
+    };
+    steps.run("manifests' schemas", || {
+        let python = match tools::venv(workspace, "manifests", PACKAGES, may_install) {
+            Ok(python) => python,
+            Err(error) if !may_install => return Ok(Outcome::NotRun(format!("{error:#}"))),
+            Err(error) => return Err(error),
+        };
+        validate(
+            workspace,
+            &python.with_file_name("kubernetes-validate"),
+            &directory,
+        )?;
+        Ok(Outcome::Done)
+    });
+    steps.run("manifests' security", || {
+        let Ok(python) = tools::venv(workspace, "manifests", PACKAGES, false) else {
+            return Ok(Outcome::NotRun("checkov is missing".to_owned()));
+        };
+        // Exceptions are annotations of the manifests, each with its reason.
+        process::run(
+            workspace
+                .command(python.with_file_name("checkov"))
+                .args([
+                    "--framework",
+                    "kubernetes",
+                    "--skip-download",
+                    "--compact",
+                    "--quiet",
+                    "-d",
+                ])
+                .arg(&directory),
+        )?;
+        Ok(Outcome::Done)
+    });
+    check_containers(workspace, may_install, steps);
+}
+
+/// The Dockerfile by checkov, compose.yaml by the specification's own parser.
+fn check_containers(workspace: &Workspace, may_install: bool, steps: &mut Steps) {
+    steps.run("Dockerfile", || {
+        let Ok(python) = tools::venv(workspace, "manifests", PACKAGES, false) else {
+            return Ok(Outcome::NotRun("checkov is missing".to_owned()));
+        };
+        process::run(
+            workspace
+                .command(python.with_file_name("checkov"))
+                .args([
+                    "--framework",
+                    "dockerfile",
+                    "--skip-download",
+                    "--compact",
+                    "--quiet",
+                    "-f",
+                ])
+                .arg(workspace.path("deploy/docker/Dockerfile")),
+        )?;
+        Ok(Outcome::Done)
+    });
+    steps.run("compose.yaml", || {
+        let program = match tools::compose_spec(workspace, may_install) {
+            Ok(program) => program,
+            Err(error) if tools::go().is_none() || !may_install => {
+                return Ok(Outcome::NotRun(format!("{error:#}")));
+            }
+            Err(error) => return Err(error),
+        };
+        // Its answer is the model with all defaults, which nobody wants to see.
+        process::output(
+            workspace
+                .command(program)
+                .arg(workspace.path("deploy/docker/compose.yaml")),
+        )?;
+        Ok(Outcome::Done)
+    });
+}
+
+/// One file for each overlay and set of components, in a directory of its own.
+fn render_all(workspace: &Workspace, program: &Path) -> Result<PathBuf> {
+    nothing_left_out(workspace)?;
+    let (rendered, scratch) = (
+        workspace.target("manifests/rendered"),
+        workspace.target("manifests/scratch"),
+    );
+    for directory in [&rendered, &scratch] {
+        if directory.exists() {
+            fs::remove_dir_all(directory)?;
+        }
+        fs::create_dir_all(directory)?;
+    }
+    for (overlay, rows) in TABLE {
+        for components in choices(rows) {
+            let name = [&[*overlay], &components[..]].concat().join("+");
+            let root = relative_root(&scratch, workspace)?;
+            fs::write(
+                scratch.join("kustomization.yaml"),
+                kustomization(&root, overlay, &components),
+            )?;
+            let command = if program.ends_with("kustomize") {
+                "build"
+            } else {
+                "kustomize"
+            };
+            let text = process::output(workspace.command(program).arg(command).arg(&scratch))
+                .with_context(|| name.clone())?;
+            fs::write(rendered.join(format!("{name}.yaml")), text)?;
+            eprintln!("{name}");
+        }
+    }
+    Ok(rendered)
+}
+
+/// A new overlay or component has to be in the table.
+fn nothing_left_out(workspace: &Workspace) -> Result<()> {
+    let named: BTreeSet<String> = TABLE
+        .iter()
+        .flat_map(|(overlay, rows)| rows.iter().flat_map(|row| row.iter()).chain([overlay]))
+        .map(ToString::to_string)
+        .collect();
+    for directory in [OVERLAYS, COMPONENTS] {
+        for entry in fs::read_dir(workspace.path(directory)).context(directory)? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            ensure!(
+                named.contains(&name),
+                "{directory}/{name} is not in the table of what goes together"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Every way to take at most one of each row.
+fn choices<'a>(rows: &[&[&'a str]]) -> Vec<Vec<&'a str>> {
+    let Some((row, rest)) = rows.split_first() else {
+        return vec![Vec::new()];
+    };
+    let rest = choices(rest);
+    let without = rest.iter().cloned();
+    let with = row.iter().flat_map(|component| {
+        rest.iter()
+            .map(move |others| [&[*component], &others[..]].concat())
+    });
+    without.chain(with).collect()
+}
+
+/// kustomize takes relative paths only.
+fn relative_root(from: &Path, workspace: &Workspace) -> Result<String> {
+    let (from, root) = (from.canonicalize()?, workspace.path(".").canonicalize()?);
+    let common = from
+        .ancestors()
+        .find(|ancestor| root.starts_with(ancestor))
+        .context("no common root")?;
+    let up = from.strip_prefix(common)?.components().map(|_| "..");
+    let down = root.strip_prefix(common)?.to_string_lossy().into_owned();
+    Ok(up
+        .map(str::to_owned)
+        .chain((!down.is_empty()).then_some(down))
+        .collect::<Vec<_>>()
+        .join("/"))
+}
+
+fn kustomization(root: &str, overlay: &str, components: &[&str]) -> String {
+    let mut lines = vec![
+        "resources:".to_owned(),
+        format!("  - {root}/{OVERLAYS}/{overlay}"),
+    ];
+    if !components.is_empty() {
+        lines.push("components:".to_owned());
+    }
+    let components = components
+        .iter()
+        .map(|component| format!("  - {root}/{COMPONENTS}/{component}"));
+    lines.extend(components);
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+/// Every object has a schema, but for those that are none of Kubernetes', and is as it says.
+fn validate(workspace: &Workspace, program: &Path, directory: &Path) -> Result<()> {
+    let mut files: Vec<PathBuf> = fs::read_dir(directory)?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<_>>()?;
+    files.sort();
+    ensure!(!files.is_empty(), "nothing was rendered");
+    let told = workspace
+        .command(program)
+        .args(["--strict", "--quiet", "--kubernetes-version", KUBERNETES])
+        .args(&files)
+        .output()?;
+    let (out, err) = (
+        String::from_utf8_lossy(&told.stdout),
+        String::from_utf8_lossy(&told.stderr),
+    );
+    ensure!(
+        told.status.success(),
+        "kubernetes-validate: {}\n{out}{err}",
+        told.status
+    );
+    let unknown: Vec<&str> = out
+        .lines()
+        .filter(|line| {
+            !FOREIGN
+                .iter()
+                .any(|kind| line.contains(&format!("for kind {kind} with")))
+        })
+        .collect();
+    if !unknown.is_empty() {
+        bail!("{}", unknown.join("\n"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{choices, kustomization};
+
+    #[test]
+    fn at_most_one_of_each_row_is_taken() {
+        let all = choices(&[&["a", "b"], &["c"]]);
+        assert_eq!(
+            all,
+            [
+                vec![],
+                vec!["c"],
+                vec!["a"],
+                vec!["a", "c"],
+                vec!["b"],
+                vec!["b", "c"]
+            ]
+        );
+    }
+
+    #[test]
+    fn a_kustomization_names_what_is_taken() {
+        assert_eq!(
+            kustomization("../..", "prod", &["tls"]),
+            "resources:\n  - ../../deploy/k8s/overlays/prod\ncomponents:\n  - ../../deploy/k8s/components/tls\n"
+        );
+        assert!(!kustomization("..", "dev", &[]).contains("components"));
+    }
+}
