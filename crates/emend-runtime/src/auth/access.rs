@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use emend_core::{Caller, Namespace};
+use emend_core::Namespace;
 use tonic::Request;
 
 use super::{
@@ -57,6 +57,13 @@ impl Access {
         Self(Kind::Known(principal, role))
     }
 
+    /// A request whose caller may do so much, for who calls handlers within this process.
+    pub fn request<T>(self, message: T) -> Request<T> {
+        let mut request = Request::new(message);
+        request.extensions_mut().insert(self);
+        request
+    }
+
     /// Of a request; nothing if no layer said who calls.
     pub fn of<T>(request: &Request<T>) -> Self {
         request
@@ -64,14 +71,6 @@ impl Access {
             .get::<Self>()
             .cloned()
             .unwrap_or(Self(Kind::Unknown))
-    }
-
-    /// The authenticated client.
-    pub fn caller(&self) -> Caller {
-        match &self.0 {
-            Kind::Known(principal, _) => principal.caller().clone(),
-            Kind::Open | Kind::Unknown => Caller::anonymous(),
-        }
     }
 
     /// Refuses a message, or an item of one, that names a foreign namespace, or speaks for a user where the caller may not.
@@ -153,7 +152,11 @@ impl Access {
     }
 
     fn reaches_all(&self) -> Result<(), Error> {
-        if self.reach() == Reach::All { Ok(()) } else { Err(foreign()) }
+        if self.reach() == Reach::All {
+            Ok(())
+        } else {
+            Err(foreign())
+        }
     }
 }
 
@@ -167,6 +170,7 @@ fn foreign() -> Error {
 
 #[cfg(test)]
 mod tests {
+    use emend_core::Caller;
     use emend_proto::{feedback::v1 as feedback, learning::v1 as learning};
 
     use super::*;
@@ -175,7 +179,12 @@ mod tests {
     fn operator_of(namespaces: &[&str], act_for_users: bool) -> Access {
         let grant = Grant {
             roles: vec![Role::Operator],
-            reach: Reach::only(namespaces.iter().map(|name| Namespace::parse(name).unwrap()).collect()),
+            reach: Reach::only(
+                namespaces
+                    .iter()
+                    .map(|name| Namespace::parse(name).unwrap())
+                    .collect(),
+            ),
             act_for_users,
         };
         let principal = Principal::new(Caller::parse("ops").unwrap(), &[grant]);
@@ -199,7 +208,11 @@ mod tests {
         assert_eq!(reason(access.admit(&list("shop"))), None);
         assert_eq!(reason(access.admit(&list("other"))), Some("NAMESPACE_DENIED"));
         assert_eq!(reason(access.admit(&list("No Name"))), None);
-        assert_eq!(reason(access.admit(&list(""))), Some("NAMESPACE_DENIED"), "all of them");
+        assert_eq!(
+            reason(access.admit(&list(""))),
+            Some("NAMESPACE_DENIED"),
+            "all of them"
+        );
         assert_eq!(reason(Access::open().admit(&list(""))), None);
     }
 
@@ -207,9 +220,10 @@ mod tests {
     fn a_request_that_no_layer_saw_may_do_nothing() {
         let refused = open(Request::new(list("shop"))).unwrap_err();
         assert_eq!(refused.reason(), "NAMESPACE_DENIED");
-        let mut request = Request::new(list("shop"));
-        request.extensions_mut().insert(Access::open());
-        assert_eq!(open(request).unwrap().access.caller(), Caller::anonymous());
+        assert_eq!(
+            open(Access::open().request(list("shop"))).unwrap().message,
+            list("shop")
+        );
     }
 
     #[test]
@@ -219,15 +233,17 @@ mod tests {
             on_behalf_of: "jane".into(),
             ..Default::default()
         };
-        assert_eq!(reason(operator_of(&["shop"], false).admit(&put)), Some("NOT_FOR_USERS"));
+        assert_eq!(
+            reason(operator_of(&["shop"], false).admit(&put)),
+            Some("NOT_FOR_USERS")
+        );
         assert_eq!(reason(operator_of(&["shop"], true).admit(&put)), None);
     }
 
     #[test]
     fn an_empty_list_is_narrowed_and_a_foreign_one_refused() {
-        let names = |names: &[&str]| -> Vec<_> {
-            names.iter().map(|name| Namespace::parse(name).unwrap()).collect()
-        };
+        let names =
+            |names: &[&str]| -> Vec<_> { names.iter().map(|name| Namespace::parse(name).unwrap()).collect() };
         let access = operator_of(&["b", "a"], false);
         assert_eq!(access.narrow(vec![]).unwrap(), names(&["a", "b"]));
         assert_eq!(access.narrow(names(&["b"])).unwrap(), names(&["b"]));

@@ -5,7 +5,8 @@
 
 use emend_proto::{
     common::v1::{ResourceKey, Scope},
-    feedback::v1 as feedback, learning::v1 as learning,
+    feedback::v1 as feedback,
+    learning::v1 as learning,
 };
 
 /// The namespaces that a message names. See [`Reaches`](super::rules::Reaches).

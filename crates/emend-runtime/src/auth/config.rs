@@ -15,17 +15,15 @@ use serde::Deserialize;
 
 use super::{
     directory::{Directory, Entry},
-    jwt::{self, Verifier},
     principal::{Grant, Principal, Reach},
     role::Role,
     token::TokenHash,
 };
-use crate::clock::SharedClock;
 
 /// Why the file can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// It, or one that it names, can't be read.
+    /// It can't be read.
     #[error("can't read {}: {source}", file.display())]
     Read {
         /// Which.
@@ -48,7 +46,6 @@ pub enum ConfigError {
 struct File {
     #[serde(default)]
     principals: Vec<PrincipalEntry>,
-    jwt: Option<JwtEntry>,
 }
 
 #[derive(Deserialize)]
@@ -59,8 +56,6 @@ struct PrincipalEntry {
     token_sha256: Vec<String>,
     #[serde(default)]
     certificates: Vec<String>,
-    #[serde(default)]
-    jwt_subjects: Vec<String>,
     grants: Vec<GrantEntry>,
 }
 
@@ -80,43 +75,14 @@ enum NamespacesEntry {
     Only(Vec<String>),
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct JwtEntry {
-    audience: String,
-    issuer: Option<String>,
-    jwks_file: Option<PathBuf>,
-    shared_key_file: Option<PathBuf>,
-}
-
-/// What was read, and which files it was read from.
-pub(super) struct Loaded {
-    pub(super) directory: Directory,
-    pub(super) files: Vec<PathBuf>,
-}
-
-/// Reads the file and those that it names.
-pub(super) fn load(path: &Path, clock: &SharedClock) -> Result<Loaded, ConfigError> {
-    let mut files = vec![path.to_owned()];
+/// Reads the file.
+pub(super) fn load(path: &Path) -> Result<Directory, ConfigError> {
     let text = String::from_utf8(read(path)?).map_err(|_| invalid(path, "is not UTF-8"))?;
     let file: File = toml::from_str(&text).map_err(|error| invalid(path, error.to_string()))?;
     if file.principals.is_empty() {
         return Err(invalid(path, "has no principals, so nobody could do anything"));
     }
-    let jwt = match file.jwt {
-        Some(entry) => Some(verifier(path, entry, &mut files)?),
-        None => None,
-    };
-    let entries = principals(path, &file.principals, jwt.is_some())?;
-    Ok(Loaded {
-        directory: Directory::new(entries, jwt, clock.clone()),
-        files,
-    })
-}
-
-/// Where a file is that another one names.
-fn beside(path: &Path, named: &Path) -> PathBuf {
-    path.parent().map_or_else(|| named.to_owned(), |directory| directory.join(named))
+    Ok(Directory::new(principals(path, &file.principals)?))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, ConfigError> {
@@ -133,23 +99,7 @@ fn invalid(file: &Path, problem: impl Into<String>) -> ConfigError {
     }
 }
 
-fn verifier(path: &Path, entry: JwtEntry, files: &mut Vec<PathBuf>) -> Result<Verifier, ConfigError> {
-    let (named, of): (PathBuf, fn(&[u8]) -> Result<jwt::Keys, String>) =
-        match (entry.jwks_file, entry.shared_key_file) {
-            (Some(jwks), None) => (jwks, jwt::Keys::jwks),
-            (None, Some(key)) => (key, jwt::Keys::shared),
-            _ => return Err(invalid(path, "jwt: needs one of jwks_file and shared_key_file")),
-        };
-    if entry.audience.is_empty() {
-        return Err(invalid(path, "jwt.audience: must not be empty"));
-    }
-    let file = beside(path, &named);
-    let keys = of(&read(&file)?).map_err(|problem| invalid(&file, problem))?;
-    files.push(file);
-    Ok(Verifier::new(keys, &entry.audience, entry.issuer.as_deref()))
-}
-
-fn principals(path: &Path, entries: &[PrincipalEntry], has_jwt: bool) -> Result<Vec<Entry>, ConfigError> {
+fn principals(path: &Path, entries: &[PrincipalEntry]) -> Result<Vec<Entry>, ConfigError> {
     let mut names = BTreeSet::new();
     let mut credentials = BTreeSet::new();
     let mut all = Vec::with_capacity(entries.len());
@@ -162,21 +112,25 @@ fn principals(path: &Path, entries: &[PrincipalEntry], has_jwt: bool) -> Result<
         if !names.insert(entry.name.clone()) {
             return Err(problem("is there twice".to_owned()));
         }
-        if !has_jwt && !entry.jwt_subjects.is_empty() {
-            return Err(problem("has jwt_subjects, and there is no [jwt]".to_owned()));
-        }
         let mut tokens = Vec::with_capacity(entry.token_sha256.len());
         for text in &entry.token_sha256 {
             let hash = TokenHash::parse(text).ok_or_else(|| {
-                problem("token_sha256: must be 64 hexadecimal digits, as `emend admin token` prints them".to_owned())
+                problem(
+                    "token_sha256: must be 64 hexadecimal digits, as `emend admin token` prints them"
+                        .to_owned(),
+                )
             })?;
             tokens.push(hash);
         }
         let own = tokens
             .iter()
             .map(|hash| ("token_sha256", hash.to_string()))
-            .chain(entry.certificates.iter().map(|name| ("certificates", name.clone())))
-            .chain(entry.jwt_subjects.iter().map(|subject| ("jwt_subjects", subject.clone())));
+            .chain(
+                entry
+                    .certificates
+                    .iter()
+                    .map(|name| ("certificates", name.clone())),
+            );
         let mut has_some = false;
         for (of, credential) in own {
             has_some = true;
@@ -189,18 +143,22 @@ fn principals(path: &Path, entries: &[PrincipalEntry], has_jwt: bool) -> Result<
         }
         if !has_some {
             return Err(problem(
-                "has no credential: token_sha256, certificates or jwt_subjects".to_owned(),
+                "has no credential: token_sha256 or certificates".to_owned(),
             ));
         }
         if entry.grants.is_empty() {
             return Err(problem("has no grants".to_owned()));
         }
-        let grants = entry.grants.iter().map(grant).collect::<Result<Vec<_>, _>>().map_err(problem)?;
+        let grants = entry
+            .grants
+            .iter()
+            .map(grant)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(problem)?;
         all.push(Entry {
             principal: Arc::new(Principal::new(caller, &grants)),
             tokens,
             certificates: entry.certificates.clone(),
-            subjects: entry.jwt_subjects.clone(),
         });
     }
     Ok(all)
@@ -216,9 +174,9 @@ fn grant(entry: &GrantEntry) -> Result<Grant, String> {
         NamespacesEntry::All(_) => return Err(FORM.to_owned()),
         NamespacesEntry::Only(names) if names.is_empty() => return Err(FORM.to_owned()),
         NamespacesEntry::Only(names) => {
-            let parsed = names
-                .iter()
-                .map(|name| Namespace::parse(name).map_err(|error| format!("grants.namespaces: {name:?} {}", error.0)));
+            let parsed = names.iter().map(|name| {
+                Namespace::parse(name).map_err(|error| format!("grants.namespaces: {name:?} {}", error.0))
+            });
             Reach::only(parsed.collect::<Result<_, _>>()?)
         }
     };
@@ -232,13 +190,12 @@ fn grant(entry: &GrantEntry) -> Result<Grant, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::SystemClock;
 
     fn refusal(text: &str) -> String {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("auth.toml");
         fs::write(&path, text).unwrap();
-        match load(&path, &SystemClock::shared()) {
+        match load(&path) {
             Ok(_) => String::new(),
             Err(error) => error.to_string(),
         }
@@ -254,28 +211,58 @@ mod tests {
     #[test]
     fn what_is_right_is_taken() {
         assert_eq!(refusal(&principal(GRANT)), "");
-        let all = "grants = [{ roles = [\"admin\", \"ingester\"], namespaces = \"*\", act_for_users = true }]";
+        let all =
+            "grants = [{ roles = [\"admin\", \"ingester\"], namespaces = \"*\", act_for_users = true }]";
         assert_eq!(refusal(&principal(all)), "");
     }
 
     #[test]
     fn what_is_wrong_is_named() {
-        let twice = format!("{}{}", principal(GRANT), principal(GRANT).replace("name = \"a\"", "name = \"b\""));
+        let twice = format!(
+            "{}{}",
+            principal(GRANT),
+            principal(GRANT).replace("name = \"a\"", "name = \"b\"")
+        );
         for (text, expected) in [
             (String::new(), "no principals"),
-            (principal(&format!("{GRANT}\ntoken = \"x\"")), "unknown field `token`"),
-            (principal("grants = [{ roles = [\"king\"], namespaces = \"*\" }]"), "unknown variant `king`"),
-            (principal("grants = [{ roles = [\"admin\"], namespaces = \"shop\" }]"), "must be \"*\" or a list"),
-            (principal("grants = [{ roles = [\"admin\"], namespaces = [] }]"), "must be \"*\" or a list"),
-            (principal("grants = [{ roles = [], namespaces = \"*\" }]"), "grants.roles"),
-            (principal("grants = [{ roles = [\"admin\"], namespaces = [\"No\"] }]"), "\"No\""),
+            (
+                principal(&format!("{GRANT}\ntoken = \"x\"")),
+                "unknown field `token`",
+            ),
+            (
+                principal("grants = [{ roles = [\"king\"], namespaces = \"*\" }]"),
+                "unknown variant `king`",
+            ),
+            (
+                principal("grants = [{ roles = [\"admin\"], namespaces = \"shop\" }]"),
+                "must be \"*\" or a list",
+            ),
+            (
+                principal("grants = [{ roles = [\"admin\"], namespaces = [] }]"),
+                "must be \"*\" or a list",
+            ),
+            (
+                principal("grants = [{ roles = [], namespaces = \"*\" }]"),
+                "grants.roles",
+            ),
+            (
+                principal("grants = [{ roles = [\"admin\"], namespaces = [\"No\"] }]"),
+                "\"No\"",
+            ),
             (principal("grants = []"), "has no grants"),
-            (principal(&format!("{GRANT}\njwt_subjects = [\"x\"]")), "there is no [jwt]"),
-            (format!("{}{}", principal(GRANT), principal(GRANT)), "is there twice"),
+            (
+                format!("{}{}", principal(GRANT), principal(GRANT)),
+                "is there twice",
+            ),
             (twice, "one of them is there twice"),
-            (format!("[[principals]]\nname = \"a\"\n{GRANT}"), "has no credential"),
-            (principal(GRANT).replace("name = \"a\"", "name = \"system\""), "Emend's own"),
-            (format!("{}[jwt]\naudience = \"x\"", principal(GRANT)), "needs one of"),
+            (
+                format!("[[principals]]\nname = \"a\"\n{GRANT}"),
+                "has no credential",
+            ),
+            (
+                principal(GRANT).replace("name = \"a\"", "name = \"system\""),
+                "Emend's own",
+            ),
         ] {
             let refusal = refusal(&text);
             assert!(refusal.contains(expected), "{text}\n→ {refusal}");
@@ -288,6 +275,9 @@ mod tests {
         let hash = TokenHash::of("a").to_string();
         let text = principal(GRANT).replace(&hash, &hash[1..]);
         let refusal = refusal(&text);
-        assert!(refusal.contains("token_sha256") && !refusal.contains(&hash[1..]), "{refusal}");
+        assert!(
+            refusal.contains("token_sha256") && !refusal.contains(&hash[1..]),
+            "{refusal}"
+        );
     }
 }

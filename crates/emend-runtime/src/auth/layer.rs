@@ -1,8 +1,9 @@
 //! Finds out who calls and refuses who may not call the method; what the rest needs to know travels in the request's
 //! extensions ([`Access`], [`Caller`]).
 //!
-//! Health checks and reflection are let through. A stream that has begun is supervised: it ends when its caller's token
-//! expires, or when the files change so that the caller may do something else than when it began.
+//! Health checks and reflection are let through. Who is refused is answered by [`GateLayer`], further in: so refusals are
+//! counted and logged like everything else. A stream that has begun is supervised: it ends when the file changes so that its
+//! caller may do something else than when it began.
 
 use std::{
     convert::Infallible,
@@ -10,14 +11,12 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
-    time::Duration,
 };
 
 use emend_core::Caller;
 use futures::future::{BoxFuture, Either};
 use http::{HeaderMap, HeaderValue, Request, Response, header::AUTHORIZATION};
 use http_body::{Body as HttpBody, Frame, SizeHint};
-use tokio::time::{Sleep, sleep};
 use tonic::{Status, body::Body};
 use tower::{Layer, Service};
 
@@ -27,12 +26,10 @@ use super::{
     rules::{Rule, rule_of},
     standing::{Presented, Standing},
 };
-use crate::error::Error;
+use crate::error::{Error, to_status};
 
 /// The paths of what every server answers: health checks and reflection.
 const ALWAYS: &str = "/grpc.";
-/// The longest time for which a timer is set; whoever has longer is looked at again.
-const LONGEST: Duration = Duration::from_hours(24);
 
 /// Puts who calls, and what it may do, into every request.
 #[derive(Debug, Clone)]
@@ -82,7 +79,7 @@ where
 {
     type Response = Response<Body>;
     type Error = Infallible;
-    type Future = Either<S::Future, Either<Ready<Answer>, BoxFuture<'static, Answer>>>;
+    type Future = Either<S::Future, BoxFuture<'static, Answer>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.inner.poll_ready(cx)
@@ -102,7 +99,10 @@ where
         let rule = rule_of(path);
         let standing = match permit(authenticator, presented, rule) {
             Ok(standing) => standing,
-            Err(status) => return Either::Right(Either::Left(ready(Ok(status.into_http())))),
+            Err(error) => {
+                request.extensions_mut().insert(Refused(Arc::new(error)));
+                return Either::Left(self.inner.call(request));
+            }
         };
         let is_stream = self.by.streams.contains(&path);
         let extensions = request.extensions_mut();
@@ -113,16 +113,15 @@ where
         }
         let supervised = authenticator.supervise(standing);
         let response = self.inner.call(request);
-        Either::Right(Either::Right(Box::pin(async move {
+        Either::Right(Box::pin(async move {
             let response = response.await?;
             Ok(response.map(|inner| {
                 Body::new(Supervised {
-                    timer: supervised.left().map(|left| Box::pin(sleep(left.min(LONGEST)))),
                     inner: Some(inner),
                     standing: supervised,
                 })
             }))
-        })))
+        }))
     }
 }
 
@@ -131,13 +130,53 @@ fn permit(
     authenticator: &Authenticator,
     presented: Presented,
     rule: Option<&'static Rule>,
-) -> Result<Standing, Status> {
+) -> Result<Standing, Error> {
     let Some(rule) = rule else {
         // Not passed on: a method that was forgotten in the table is open to nobody.
         authenticator.identify(&presented)?;
-        return Err(Status::unimplemented("there is no such method"));
+        return Err(Error::Unimplemented("the method"));
     };
-    Ok(authenticator.permit(presented, rule.role)?)
+    authenticator.permit(presented, rule.role)
+}
+
+/// Why a request must not be done.
+#[derive(Debug, Clone)]
+struct Refused(Arc<Error>);
+
+/// Answers what [`AuthLayer`] has refused.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct GateLayer;
+
+impl<S> Layer<S> for GateLayer {
+    type Service = Gate<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Gate(inner)
+    }
+}
+
+/// See [`GateLayer`].
+#[derive(Debug, Clone)]
+pub struct Gate<S>(S);
+
+impl<S> Service<Request<Body>> for Gate<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Either<S::Future, Ready<Answer>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.0.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        match request.extensions().get::<Refused>() {
+            Some(Refused(error)) => Either::Right(ready(Ok(to_status(error).into_http()))),
+            None => Either::Left(self.0.call(request)),
+        }
+    }
 }
 
 /// The bearer token of a request, if it has an authorization at all.
@@ -149,27 +188,6 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&HeaderValue> {
 struct Supervised {
     inner: Option<Body>,
     standing: super::standing::Supervision,
-    timer: Option<Pin<Box<Sleep>>>,
-}
-
-impl Supervised {
-    /// Ready when it has to end, with why.
-    fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<Error> {
-        if let Poll::Ready(why) = self.standing.poll_lost(cx) {
-            return Poll::Ready(why);
-        }
-        while let Some(timer) = &mut self.timer {
-            if timer.as_mut().poll(cx).is_pending() {
-                return Poll::Pending;
-            }
-            match self.standing.left() {
-                Some(left) if !left.is_zero() => *timer = Box::pin(sleep(left.min(LONGEST))),
-                Some(_) => return Poll::Ready(super::directory::expired()),
-                None => self.timer = None,
-            }
-        }
-        Poll::Pending
-    }
 }
 
 impl HttpBody for Supervised {
@@ -184,7 +202,7 @@ impl HttpBody for Supervised {
         if this.inner.is_none() {
             return Poll::Ready(None);
         }
-        if let Poll::Ready(why) = this.poll_ended(cx) {
+        if let Poll::Ready(why) = this.standing.poll_lost(cx) {
             this.inner = None;
             let mut trailers = HeaderMap::new();
             let said = Status::from(why).add_header(&mut trailers);

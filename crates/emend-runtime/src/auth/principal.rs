@@ -129,10 +129,16 @@ mod tests {
         };
         let principal = Principal::new(
             Caller::parse("ops").unwrap(),
-            &[grant(Role::Operator, &["b", "a"], false), grant(Role::Reviewer, &["c"], true)],
+            &[
+                grant(Role::Operator, &["b", "a"], false),
+                grant(Role::Reviewer, &["c"], true),
+            ],
         );
         assert_eq!(principal.reach(Role::Operator), Some(&namespaces(&["a", "b"])));
-        assert_eq!(principal.reach(Role::Reviewer), Some(&namespaces(&["a", "b", "c"])));
+        assert_eq!(
+            principal.reach(Role::Reviewer),
+            Some(&namespaces(&["a", "b", "c"]))
+        );
         assert_eq!(principal.reach(Role::Admin), None);
         assert_eq!(principal.reach(Role::Ingester), None);
         assert!(principal.acts_for_users(Role::Reviewer, "c"));

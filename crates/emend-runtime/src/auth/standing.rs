@@ -9,7 +9,6 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll},
-    time::Duration,
 };
 
 use emend_core::Caller;
@@ -18,12 +17,12 @@ use http::{HeaderValue, Request};
 
 use super::{
     access::Access,
-    directory::{Directory, Identity, unknown},
+    directory::{Directory, unknown},
     layer::bearer,
-    principal::Reach,
+    principal::{Principal, Reach},
     role::Role,
 };
-use crate::{clock::SharedClock, error::Error};
+use crate::error::Error;
 
 /// The names in a client's certificate, which the connection's handshake has verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +54,7 @@ impl Presented {
     }
 
     /// Who that is. A token counts before a certificate, and a bad one is not made good by a certificate.
-    pub(super) fn identify(&self, directory: &Directory) -> Result<Identity, Error> {
+    pub(super) fn identify(&self, directory: &Directory) -> Result<Arc<Principal>, Error> {
         match (&self.authorization, &self.names) {
             (Some(value), _) => {
                 let token = value
@@ -77,13 +76,13 @@ impl Presented {
 
     /// What may be done by it with a method that takes `role`.
     pub(super) fn permit(self, directory: &Directory, role: Role) -> Result<Standing, Error> {
-        let identity = self.identify(directory)?;
-        match identity.principal.reach(role) {
+        let principal = self.identify(directory)?;
+        match principal.reach(role) {
             Some(reach) => Ok(Standing {
                 reach: reach.clone(),
                 role,
                 presented: self,
-                identity,
+                principal: Arc::clone(&principal),
             }),
             None => Err(Error::PermissionDenied {
                 reason: "ROLE_MISSING",
@@ -97,7 +96,7 @@ impl Presented {
 #[derive(Debug, Clone)]
 pub struct Standing {
     presented: Presented,
-    identity: Identity,
+    principal: Arc<Principal>,
     role: Role,
     reach: Reach,
 }
@@ -105,12 +104,12 @@ pub struct Standing {
 impl Standing {
     /// The caller.
     pub(super) fn caller(&self) -> &Caller {
-        self.identity.principal.caller()
+        self.principal.caller()
     }
 
     /// What handlers are told.
     pub(super) fn access(&self) -> Access {
-        Access::known(Arc::clone(&self.identity.principal), self.role)
+        Access::known(Arc::clone(&self.principal), self.role)
     }
 }
 
@@ -127,13 +126,13 @@ impl Seat {
     fn check(&self, directory: &Directory) {
         let Standing {
             presented,
-            identity,
+            principal,
             role,
             reach,
         } = &self.standing;
         let why = match presented.clone().permit(directory, *role) {
             Err(refused) => refused,
-            Ok(now) if now.reach == *reach && now.caller() == identity.principal.caller() => return,
+            Ok(now) if now.reach == *reach && now.caller() == principal.caller() => return,
             Ok(_) => Error::unavailable(
                 "ACCESS_CHANGED",
                 "what the caller may do has changed; connect again",
@@ -151,12 +150,7 @@ pub(super) struct Seats(Mutex<Vec<Weak<Seat>>>);
 
 impl Seats {
     /// Supervises a stream from now on. `newest` is asked once nothing can be missed any more.
-    pub(super) fn take(
-        &self,
-        standing: Standing,
-        clock: &SharedClock,
-        newest: impl FnOnce() -> Arc<Directory>,
-    ) -> Supervision {
+    pub(super) fn take(&self, standing: Standing, newest: impl FnOnce() -> Arc<Directory>) -> Supervision {
         let seat = Arc::new(Seat {
             standing,
             is_lost: AtomicBool::new(false),
@@ -172,10 +166,7 @@ impl Seats {
             seats.push(Arc::downgrade(&seat));
         }
         seat.check(&newest());
-        Supervision {
-            seat,
-            clock: clock.clone(),
-        }
+        Supervision { seat }
     }
 
     /// Looks at all of them once more.
@@ -194,7 +185,6 @@ impl Seats {
 /// What tells a stream that it has to end.
 pub(super) struct Supervision {
     seat: Arc<Seat>,
-    clock: SharedClock,
 }
 
 impl Supervision {
@@ -204,14 +194,12 @@ impl Supervision {
         if !self.seat.is_lost.load(Ordering::Acquire) {
             return Poll::Pending;
         }
-        let why = self.seat.why.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let why = self
+            .seat
+            .why
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         Poll::Ready(why.unwrap_or_else(unknown))
-    }
-
-    /// How long the credentials are good; `None` if that has no end.
-    pub(super) fn left(&self) -> Option<Duration> {
-        let end = self.seat.standing.identity.expires_at?;
-        let left = i128::from(end) * 1_000_000_000 - self.clock.now().as_nanosecond();
-        Some(u64::try_from(left.max(0)).map_or(Duration::MAX, Duration::from_nanos))
     }
 }

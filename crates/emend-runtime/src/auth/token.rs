@@ -80,7 +80,13 @@ mod tests {
         assert_eq!(TokenHash::of("abc").to_string(), known);
         assert!(TokenHash::parse(known).unwrap().matches(&TokenHash::of("abc")));
         assert!(!TokenHash::parse(known).unwrap().matches(&TokenHash::of("abd")));
-        for bad in ["", "ba78", &known.replace('b', "x"), &format!("{known}00"), &"é".repeat(32)] {
+        for bad in [
+            "",
+            "ba78",
+            &known.replace('b', "x"),
+            &format!("{known}00"),
+            &"é".repeat(32),
+        ] {
             assert!(TokenHash::parse(bad).is_none(), "{bad}");
         }
         let signs = format!("+1{}", &known[2..]);
