@@ -2,9 +2,10 @@
 //!
 //! It must know nothing of any one command.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::Args;
+use emend_client::{ConfigError, FeedbackClient, Subscriber, SubscriberBuilder};
 use emend_proto::{
     feedback::v1::feedback_service_client::FeedbackServiceClient,
     learning::v1::{
@@ -15,6 +16,7 @@ use emend_proto::{
 };
 use emend_runtime::{
     Entropy, SharedClock, SystemClock,
+    bearer::TokenFile,
     telemetry::{LogArgs, Telemetry},
 };
 use tonic::{
@@ -68,6 +70,15 @@ pub struct Global {
         help_heading = "Common options"
     )]
     pub namespace: Option<String>,
+    /// A file that holds the bearer token that the services know you by
+    #[arg(
+        long,
+        global = true,
+        env = "EMEND_TOKEN_FILE",
+        value_name = "FILE",
+        help_heading = "Common options"
+    )]
+    pub token_file: Option<PathBuf>,
     /// Print JSON: one line for each result
     #[arg(long, global = true, help_heading = "Common options")]
     pub json: bool,
@@ -144,11 +155,33 @@ impl Context {
     pub fn request<T>(&self, message: T) -> Request<T> {
         let mut request = Request::new(message);
         request.set_timeout(self.global.timeout);
+        if let Some(path) = &self.global.token_file {
+            TokenFile::new(path).authorize(&mut request);
+        }
         request
+    }
+
+    /// A subscriber set up to call with the caller's token.
+    pub fn subscriber(&self, node_id: impl Into<String>) -> SubscriberBuilder {
+        let builder = Subscriber::builder(uri(self.learning_addr()), node_id);
+        match &self.global.token_file {
+            Some(path) => builder.token_file(path),
+            None => builder,
+        }
+    }
+
+    /// A client for submitting that tries again, set up to call with the caller's token.
+    pub fn feedback_client(&self) -> std::result::Result<FeedbackClient, ConfigError> {
+        let client = FeedbackClient::new(uri(self.feedback_addr()))?;
+        Ok(match &self.global.token_file {
+            Some(path) => client.token_file(path),
+            None => client,
+        })
     }
 
     /// A client of the feedback service.
     pub async fn feedback(&self) -> Result<FeedbackServiceClient<Channel>> {
+        self.check_token()?;
         connect("feedback-svc", self.feedback_addr(), "feedback-addr")
             .await
             .map(FeedbackServiceClient::new)
@@ -174,7 +207,19 @@ impl Context {
         self.learning().await.map(SubscriptionServiceClient::new)
     }
 
+    /// A token that was asked for must be there: a refusal by the service would say less.
+    fn check_token(&self) -> Result {
+        let Some(path) = &self.global.token_file else {
+            return Ok(());
+        };
+        TokenFile::new(path)
+            .authorization()
+            .map(drop)
+            .map_err(|error| Failure::usage(format!("--token-file: {error}")))
+    }
+
     async fn learning(&self) -> Result<Channel> {
+        self.check_token()?;
         connect("learning-svc", self.learning_addr(), "learning-addr").await
     }
 }

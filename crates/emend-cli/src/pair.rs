@@ -2,11 +2,13 @@
 //!
 //! It must know nothing of what is done with them.
 
-use std::{net::SocketAddr, path::Path, time::Duration};
+use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use emend_runtime::{
     Lifecycle,
+    auth::Authenticator,
+    bearer::TokenFile,
     database::DatabaseUrl,
     health::Readiness,
     listen::{self, Exposure, reachable},
@@ -73,6 +75,15 @@ impl Databases {
     }
 }
 
+/// Whom both services know.
+#[derive(Debug, Default)]
+pub struct Known {
+    /// Who knows who calls; without one everybody may do everything.
+    pub authenticator: Option<Arc<Authenticator>>,
+    /// What learning-svc knows feedback-svc by.
+    pub token: Option<TokenFile>,
+}
+
 /// The two services, running and ready.
 #[derive(Debug)]
 pub struct Pair {
@@ -88,7 +99,7 @@ impl Pair {
     pub async fn start(
         databases: Databases,
         addresses: (&str, &str),
-        exposure: Exposure,
+        (exposure, known): (&Exposure, Known),
         lifecycle: &Lifecycle,
         context: &Context,
     ) -> Result<Self> {
@@ -101,6 +112,7 @@ impl Pair {
         let metrics = Metrics::new();
         let mut config = learning_svc::Config::new(databases.learning.clone());
         config.metrics = metrics.clone();
+        config.authenticator.clone_from(&known.authenticator);
         let learning = learning_svc::start(
             config,
             learning_listener,
@@ -116,6 +128,8 @@ impl Pair {
         let peer = peer.parse().context("learning-svc's address")?;
         let mut config = feedback_svc::Config::new(databases.feedback.clone(), peer);
         config.metrics = metrics.clone();
+        config.authenticator = known.authenticator;
+        config.learning_token = known.token;
         let feedback = feedback_svc::start(
             config,
             feedback_listener,
@@ -154,7 +168,7 @@ impl Pair {
         Self::start(
             Databases::ephemeral()?,
             loopback,
-            Exposure::default(),
+            (&Exposure::default(), Known::default()),
             lifecycle,
             context,
         )

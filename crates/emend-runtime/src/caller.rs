@@ -1,13 +1,9 @@
-//! Who calls: puts the authenticated client into each request's extensions.
+//! Who calls: the authenticated client, as [`AuthLayer`](crate::auth::AuthLayer) puts it into each request's extensions.
 //!
-//! Authentication is off, so every caller is anonymous. A later layer that verifies certificates or tokens inserts
-//! another [`Caller`] in the same place; handlers only ever ask [`caller_of`]. It must know nothing of what callers may do.
-
-use std::task::{Context, Poll};
+//! It must know nothing of what callers may do.
 
 pub use emend_core::Caller;
 use tonic::Request;
-use tower::{Layer, Service};
 
 /// The authenticated client that sent `request`; anonymous where no layer said otherwise.
 pub fn caller_of<T>(request: &Request<T>) -> Caller {
@@ -16,46 +12,6 @@ pub fn caller_of<T>(request: &Request<T>) -> Caller {
         .get::<Caller>()
         .cloned()
         .unwrap_or_else(Caller::anonymous)
-}
-
-/// Names every caller anonymous.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct AnonymousLayer;
-
-impl<S> Layer<S> for AnonymousLayer {
-    type Service = Anonymous<S>;
-
-    fn layer(&self, inner: S) -> Self::Service {
-        Anonymous {
-            inner,
-            caller: Caller::anonymous(),
-        }
-    }
-}
-
-/// See [`AnonymousLayer`].
-#[derive(Debug, Clone)]
-pub struct Anonymous<S> {
-    inner: S,
-    caller: Caller,
-}
-
-impl<S, B> Service<http::Request<B>> for Anonymous<S>
-where
-    S: Service<http::Request<B>>,
-{
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = S::Future;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, mut request: http::Request<B>) -> Self::Future {
-        request.extensions_mut().insert(self.caller.clone());
-        self.inner.call(request)
-    }
 }
 
 #[cfg(test)]

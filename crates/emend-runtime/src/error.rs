@@ -60,6 +60,14 @@ pub enum Error {
         /// One sentence.
         message: String,
     },
+    /// Nobody knows who calls.
+    #[error("{message}")]
+    Unauthenticated {
+        /// A stable reason in `UPPER_SNAKE_CASE`.
+        reason: &'static str,
+        /// One sentence, which tells a stranger nothing.
+        message: String,
+    },
     /// This caller may not do this.
     #[error("{message}")]
     PermissionDenied {
@@ -149,6 +157,7 @@ impl Error {
             Self::AlreadyExists { .. } => Code::AlreadyExists,
             Self::FailedPrecondition { .. } => Code::FailedPrecondition,
             Self::Aborted { .. } => Code::Aborted,
+            Self::Unauthenticated { .. } => Code::Unauthenticated,
             Self::PermissionDenied { .. } => Code::PermissionDenied,
             Self::ResourceExhausted { .. } => Code::ResourceExhausted,
             Self::Unavailable { .. } => Code::Unavailable,
@@ -166,6 +175,7 @@ impl Error {
             Self::AlreadyExists { reason, .. }
             | Self::FailedPrecondition { reason, .. }
             | Self::Aborted { reason, .. }
+            | Self::Unauthenticated { reason, .. }
             | Self::PermissionDenied { reason, .. }
             | Self::ResourceExhausted { reason, .. }
             | Self::Unavailable { reason, .. } => reason,
@@ -231,7 +241,8 @@ impl From<Error> for Status {
     }
 }
 
-fn to_status(error: &Error) -> Status {
+/// The status that the caller sees.
+pub fn to_status(error: &Error) -> Status {
     let request_id = RequestId::current();
     error.log_internals(request_id.as_ref());
     Status::with_error_details(

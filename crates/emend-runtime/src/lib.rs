@@ -5,11 +5,11 @@
 //! (distributed traces, with the feature `traces`; else spans are nothing).
 //!
 //! With the feature `status`: [`error`] (the one taxonomy of errors and the one place that makes a gRPC status of them),
-//! [`status`] (reading one on the client's side), [`request_id`].
+//! [`status`] (reading one on the client's side), [`bearer`] (a token for calls), [`request_id`].
 //!
-//! With `server`: [`serve`] (a server as a function of its listener and its lifecycle), its layers [`caller`],
+//! With `server`: [`serve`] (a server as a function of its listener and its lifecycle), its layers [`auth`],
 //! [`trace_context`], [`admission`] and [`deadline`], [`health`], [`listen`] and [`telemetry`]; [`config`] (settings from flags,
-//! environment and file), [`serve_args`], [`probe`].
+//! environment and file), [`serve_args`], [`probe`]; [`auth`] (who may do what), [`reload`] (files that change).
 //!
 //! With `database`: [`database`] (which one), [`sqlite`], [`postgres`], [`store`] (what can go wrong with them, and what
 //! is worth repeating), [`audit`] (looking at what is stored). With `testing`: [`testing`], a fresh PostgreSQL database
@@ -30,6 +30,8 @@ pub mod span;
 pub mod traceparent;
 
 #[cfg(feature = "status")]
+pub mod bearer;
+#[cfg(feature = "status")]
 pub mod error;
 #[cfg(feature = "status")]
 pub mod request_id;
@@ -38,6 +40,8 @@ pub mod status;
 
 #[cfg(feature = "server")]
 pub mod admission;
+#[cfg(feature = "server")]
+pub mod auth;
 #[cfg(feature = "server")]
 mod awaited;
 #[cfg(feature = "server")]
@@ -56,6 +60,8 @@ pub mod health;
 pub mod listen;
 #[cfg(feature = "server")]
 pub mod probe;
+#[cfg(feature = "server")]
+pub mod reload;
 #[cfg(feature = "server")]
 mod room;
 #[cfg(feature = "server")]

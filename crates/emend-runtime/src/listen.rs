@@ -1,11 +1,12 @@
 //! Where a server listens, and the refusal to do so where strangers could reach it.
 //!
-//! Authentication is off. Whoever can connect can read and write everything, so an address beyond loopback is refused
-//! unless a flag allows it in as many words. It must know nothing of what is served.
+//! Without a file that says who may do what, whoever can connect can read and write everything: so an address beyond loopback
+//! is refused then, unless a flag allows it in as many words. It must know nothing of what is served.
 
 use std::{
     io,
     net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    path::PathBuf,
 };
 
 use tokio::net::{TcpListener, lookup_host};
@@ -13,9 +14,13 @@ use tokio::net::{TcpListener, lookup_host};
 /// The flag that allows it.
 pub const ALLOW_FLAG: &str = "--allow-unauthenticated";
 
-/// Whether strangers may connect. Flattened into the arguments of everything that listens.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::Args)]
+/// Who may connect. Flattened into the arguments of everything that listens.
+#[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
 pub struct Exposure {
+    /// A file that says which caller may do what, and by which tokens callers are known; read again when it changes. Without
+    /// it callers are not authenticated. docs/security.md describes it
+    #[arg(long, value_name = "FILE")]
+    pub auth_config: Option<PathBuf>,
     /// Listen beyond loopback although callers are not authenticated: whoever can connect can read and write everything
     #[arg(long)]
     pub allow_unauthenticated: bool,
@@ -27,7 +32,7 @@ pub struct ListenArgs {
     /// Address to listen on; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT")]
     pub listen: Option<String>,
-    /// Whether strangers may connect.
+    /// Who may connect.
     #[command(flatten)]
     pub exposure: Exposure,
 }
@@ -36,14 +41,14 @@ impl ListenArgs {
     /// What is wrong with these arguments, as far as that is known without listening or asking for names.
     pub fn check(&self) -> Option<String> {
         let address: SocketAddr = self.listen.as_deref()?.parse().ok()?;
-        exposed(&[address], self.exposure)
+        exposed(&[address], &self.exposure)
             .err()
             .map(|error| error.to_string())
     }
 
     /// Listens where the arguments say, else at `default`.
     pub async fn bind(&self, default: &str) -> Result<TcpListener, ListenError> {
-        bind(self.listen.as_deref().unwrap_or(default), self.exposure).await
+        bind(self.listen.as_deref().unwrap_or(default), &self.exposure).await
     }
 }
 
@@ -74,7 +79,8 @@ pub enum ListenError {
     /// Strangers could connect.
     #[error(
         "refusing to listen on {address}: it is beyond loopback and callers are not authenticated, so whoever can connect \
-         could read and write everything; listen on 127.0.0.1, or pass {ALLOW_FLAG} to allow just that"
+         could read and write everything; listen on 127.0.0.1, say with --auth-config who may do what, or pass {ALLOW_FLAG} to \
+         allow just that"
     )]
     Exposed {
         /// The address as resolved.
@@ -92,7 +98,7 @@ pub enum ListenError {
 
 /// Listens on `address` (`HOST:PORT`), unless that would expose an unauthenticated service. A host name is refused if any
 /// of its addresses is beyond loopback.
-pub async fn bind(address: &str, exposure: Exposure) -> Result<TcpListener, ListenError> {
+pub async fn bind(address: &str, exposure: &Exposure) -> Result<TcpListener, ListenError> {
     let resolved: Vec<SocketAddr> = lookup_host(address)
         .await
         .map_err(|source| ListenError::Address {
@@ -110,12 +116,14 @@ pub async fn bind(address: &str, exposure: Exposure) -> Result<TcpListener, List
 }
 
 /// An error where strangers could connect to one of the addresses, and may not.
-fn exposed(addresses: &[SocketAddr], exposure: Exposure) -> Result<(), ListenError> {
+fn exposed(addresses: &[SocketAddr], exposure: &Exposure) -> Result<(), ListenError> {
     let beyond = addresses
         .iter()
         .find(|address| !address.ip().to_canonical().is_loopback());
     match beyond {
-        Some(beyond) if !exposure.allow_unauthenticated => Err(ListenError::Exposed { address: *beyond }),
+        Some(beyond) if !exposure.allow_unauthenticated && exposure.auth_config.is_none() => {
+            Err(ListenError::Exposed { address: *beyond })
+        }
         _ => Ok(()),
     }
 }
@@ -133,16 +141,18 @@ mod tests {
     }
 
     const OPEN: Exposure = Exposure {
+        auth_config: None,
         allow_unauthenticated: true,
     };
     const CLOSED: Exposure = Exposure {
+        auth_config: None,
         allow_unauthenticated: false,
     };
 
     #[tokio::test]
     async fn loopback_needs_no_permission() {
         for address in ["127.0.0.1:0", "localhost:0"] {
-            let listener = bind(address, CLOSED).await.unwrap();
+            let listener = bind(address, &CLOSED).await.unwrap();
             assert!(listener.local_addr().unwrap().ip().is_loopback());
         }
     }
@@ -150,7 +160,7 @@ mod tests {
     #[tokio::test]
     async fn beyond_loopback_is_refused_and_the_refusal_names_the_flag() {
         for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:7401", "[::ffff:192.0.2.1]:7401"] {
-            let refusal = bind(address, CLOSED).await.unwrap_err();
+            let refusal = bind(address, &CLOSED).await.unwrap_err();
             assert!(
                 matches!(refusal, ListenError::Exposed { .. }),
                 "{address}: {refusal}"
@@ -164,6 +174,13 @@ mod tests {
         let program = Program::parse_from(["service", "--listen", "0.0.0.0:0", ALLOW_FLAG]);
         assert_eq!(program.listen.exposure, OPEN);
         assert!(program.listen.bind("127.0.0.1:0").await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn who_says_who_may_do_what_may_listen_anywhere() {
+        let program = Program::parse_from(["service", "--listen", "0.0.0.0:0", "--auth-config", "auth.toml"]);
+        assert!(program.listen.bind("127.0.0.1:0").await.is_ok());
+        assert_eq!(program.listen.check(), None);
     }
 
     #[tokio::test]
@@ -184,13 +201,13 @@ mod tests {
     #[tokio::test]
     async fn what_is_no_address_or_is_taken_is_told_apart() {
         assert!(matches!(
-            bind("7401", CLOSED).await.unwrap_err(),
+            bind("7401", &CLOSED).await.unwrap_err(),
             ListenError::Address { .. }
         ));
-        let taken = bind("127.0.0.1:0", CLOSED).await.unwrap();
+        let taken = bind("127.0.0.1:0", &CLOSED).await.unwrap();
         let address = taken.local_addr().unwrap().to_string();
         assert!(matches!(
-            bind(&address, CLOSED).await.unwrap_err(),
+            bind(&address, &CLOSED).await.unwrap_err(),
             ListenError::Bind { .. }
         ));
     }

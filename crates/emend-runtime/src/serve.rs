@@ -39,8 +39,8 @@ use tower::{Layer as _, Service, ServiceExt as _};
 
 use crate::{
     admission::{Admission, AdmissionLayer, Patience},
+    auth::{AuthLayer, Authenticated, Authenticator, Gate, GateLayer},
     awaited::Awaited,
-    caller::{Anonymous, AnonymousLayer},
     connection::{Part, Parts, Streams},
     deadline::{DeadlineLayer, Deadlines},
     entropy::Entropy,
@@ -68,7 +68,7 @@ const REFLECTION: &str = "/grpc.reflection.";
 /// How long to wait when the system has no more file descriptors, or the like.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-type Stack = Anonymous<Traced<Admission<Deadlines<Routes>>>>;
+type Stack = Authenticated<Traced<Gate<Admission<Deadlines<Routes>>>>>;
 
 /// How a side of a connection finds out that the other has gone without a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,6 +100,7 @@ pub struct Server {
     keep_alive: KeepAlive,
     readiness: Readiness,
     metrics: RpcMetrics,
+    authenticator: Option<Arc<Authenticator>>,
     entropy: Entropy,
 }
 
@@ -116,6 +117,7 @@ impl Server {
             keep_alive: KeepAlive::default(),
             readiness,
             metrics: RpcMetrics::default(),
+            authenticator: None,
             entropy,
         }
     }
@@ -173,6 +175,13 @@ impl Server {
         self
     }
 
+    /// Who knows who calls and who may do what; without one everybody may do everything.
+    #[must_use]
+    pub fn authenticator(mut self, authenticator: Option<Arc<Authenticator>>) -> Self {
+        self.authenticator = authenticator;
+        self
+    }
+
     /// How it finds out that a client has gone without a word.
     #[must_use]
     pub fn keep_alive(mut self, keep_alive: KeepAlive) -> Self {
@@ -190,8 +199,9 @@ impl Server {
         let routes = with_reflection(routes, &self.names)?.prepare();
         let admission = AdmissionLayer::new(self.max_calls, &self.streams, self.patience);
         let admitted = admission.layer(DeadlineLayer.layer(routes));
-        let stack = AnonymousLayer
-            .layer(TraceLayer::new(self.entropy, self.metrics.calls(&self.names)).layer(admitted));
+        let traced = TraceLayer::new(self.entropy, self.metrics.calls(&self.names));
+        let stack =
+            AuthLayer::new(self.authenticator, &self.streams).layer(traced.layer(GateLayer.layer(admitted)));
         let requests = Requests {
             time: self.patience.request,
             streams: self.client_streams.into(),

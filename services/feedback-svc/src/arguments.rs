@@ -4,6 +4,8 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::Parser;
 use emend_runtime::{
+    auth,
+    bearer::TokenFile,
     config::{
         ConfigArgs, Program,
         units::{bytes, count, span},
@@ -26,6 +28,7 @@ use crate::{CommitConfig, Config, LearningAddress, RelayConfig};
     after_help = "SIGTERM or ctrl-c ends it in good order, within two seconds more than --shutdown-grace and with exit code \
                   0; a second one ends it at once, with exit code 130.",
     mut_arg("listen", |arg| arg.default_value("127.0.0.1:7401").env("EMEND_FEEDBACK_LISTEN")),
+    mut_arg("auth_config", |arg| arg.env("EMEND_FEEDBACK_AUTH_CONFIG")),
     mut_arg("config", |arg| arg.env("EMEND_FEEDBACK_CONFIG")),
 )]
 pub struct Arguments {
@@ -40,6 +43,9 @@ pub struct Arguments {
         env = "EMEND_LEARNING_ADDR"
     )]
     pub learning_addr: LearningAddress,
+    /// A file that holds the token that learning-svc knows this service by, as an ingester; read again for each connection
+    #[arg(long, value_name = "FILE", env = "EMEND_LEARNING_TOKEN_FILE")]
+    pub learning_token_file: Option<PathBuf>,
     /// Where feedback is kept.
     #[command(flatten)]
     pub storage: StorageArgs,
@@ -149,6 +155,7 @@ impl Arguments {
             ..defaults.relay.retry
         };
         Config {
+            learning_token: self.learning_token_file.as_ref().map(TokenFile::new),
             postgres_connections: self.storage.database_connections,
             commit: CommitConfig {
                 queue_bytes: self.commit.commit_queue_size,
@@ -182,8 +189,16 @@ impl Arguments {
 impl Program for Arguments {
     fn check(&self) -> Vec<String> {
         let url = self.url().err().map(|error| error.to_string());
+        let auth = auth::args::check(self.listen.exposure.auth_config.as_ref());
         let log = telemetry::check(&self.log).err().map(|error| error.to_string());
-        url.into_iter().chain(log).chain(self.listen.check()).collect()
+        let token = self.learning_token_file.as_ref().map(TokenFile::new);
+        let token = token.and_then(|file| file.authorization().err().map(|error| error.to_string()));
+        url.into_iter()
+            .chain(token)
+            .chain(log)
+            .chain(self.listen.check())
+            .chain(auth)
+            .collect()
     }
 }
 

@@ -2,11 +2,13 @@
 //!
 //! It must know nothing of command lines.
 
-use std::{fmt, str::FromStr, time::Duration};
+use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 
 use emend_runtime::{
     BackoffConfig,
     admission::Patience,
+    auth::Authenticator,
+    bearer::TokenFile,
     database::DatabaseUrl,
     serve::{KeepAlive, MAX_CALLS},
     telemetry::Metrics,
@@ -22,6 +24,8 @@ pub struct Config {
     pub postgres_connections: u32,
     /// Where learning-svc is.
     pub learning: LearningAddress,
+    /// The token that learning-svc knows this service by, if it asks for one.
+    pub learning_token: Option<TokenFile>,
     /// How submissions are grouped.
     pub commit: CommitConfig,
     /// How events are brought to learning-svc.
@@ -34,6 +38,8 @@ pub struct Config {
     pub patience: Patience,
     /// How it finds out that a client has gone without a word.
     pub keep_alive: KeepAlive,
+    /// Who knows who calls and who may do what; without one everybody may do everything.
+    pub authenticator: Option<Arc<Authenticator>>,
     /// Where it counts and measures what it does: the process's own, in which there is one feedback-svc.
     pub metrics: Metrics,
 }
@@ -45,12 +51,14 @@ impl Config {
             database,
             postgres_connections: 16,
             learning,
+            learning_token: None,
             commit: CommitConfig::default(),
             relay: RelayConfig::default(),
             request_id_retention: Duration::from_hours(8 * 24),
             max_calls: MAX_CALLS,
             patience: Patience::default(),
             keep_alive: KeepAlive::default(),
+            authenticator: None,
             metrics: Metrics::new(),
         }
     }

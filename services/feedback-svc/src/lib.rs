@@ -128,6 +128,7 @@ pub async fn start(
 
     let delivery = IngestClient::new(
         config.learning.endpoint(),
+        config.learning_token,
         lifecycle.clone(),
         config.relay.answer_timeout,
         config.relay.keep_alive,
@@ -149,6 +150,7 @@ pub async fn start(
         .max_calls(config.max_calls)
         .metrics(config.metrics.rpc())
         .patience(config.patience)
+        .authenticator(config.authenticator)
         .keep_alive(config.keep_alive)
         .serve(listener, &lifecycle)
         .context("can't serve")?;

@@ -4,7 +4,9 @@ use std::{env, process::ExitCode, time::Duration};
 
 use anyhow::Context as _;
 use emend_proto::feedback::v1::feedback_service_server::SERVICE_NAME;
-use emend_runtime::{Entropy, Lifecycle, SystemClock, config, lifecycle::run_until_signal, probe, telemetry};
+use emend_runtime::{
+    Entropy, Lifecycle, SystemClock, auth, config, lifecycle::run_until_signal, probe, telemetry,
+};
 use feedback_svc::{Arguments, Environment, start};
 
 /// Keeps idle connections a little smaller than the system's.
@@ -36,7 +38,8 @@ async fn main() -> anyhow::Result<ExitCode> {
         clock: SystemClock::shared(),
         entropy: Entropy::system(),
     };
-    let config = arguments.configuration(database);
+    let mut config = arguments.configuration(database);
+    config.authenticator = auth::args::load(arguments.listen.exposure.auth_config.as_deref(), &lifecycle)?;
     let metrics = config.metrics.clone();
     let handle = start(config, listener, environment)
         .await

@@ -14,11 +14,13 @@ use emend_proto::{
     },
     learning::v1::{Event, EventResult},
 };
-use emend_runtime::{Entropy, Lifecycle, SharedClock, simulation::Interference, simulation::Undisturbed};
+use emend_runtime::{
+    Entropy, Lifecycle, SharedClock, auth::Access, simulation::Interference, simulation::Undisturbed,
+};
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use prost::Message as _;
-use tonic::{Request, Status};
+use tonic::Status;
 
 pub use crate::store::memory::Defect;
 use crate::{
@@ -170,7 +172,7 @@ impl Replica {
     pub async fn submit(&self, request: SubmitFeedbackRequest) -> Result<SubmitFeedbackResponse, Status> {
         let endpoint = self.endpoint.clone();
         Ok(endpoint
-            .submit_feedback(Request::new(request))
+            .submit_feedback(Access::open().request(request))
             .await?
             .into_inner())
     }
@@ -179,7 +181,7 @@ impl Replica {
     pub async fn retract(&self, request: RetractFeedbackRequest) -> Result<RetractFeedbackResponse, Status> {
         let endpoint = self.endpoint.clone();
         Ok(endpoint
-            .retract_feedback(Request::new(request))
+            .retract_feedback(Access::open().request(request))
             .await?
             .into_inner())
     }

@@ -4,6 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::Parser;
 use emend_runtime::{
+    auth,
     config::{
         ConfigArgs, Program,
         units::{bytes, count, span},
@@ -27,6 +28,7 @@ use crate::{Config, stream::Settings};
     after_help = "SIGTERM or ctrl-c ends it in good order, within two seconds more than --shutdown-grace and with exit code \
                   0; a second one ends it at once, with exit code 130.",
     mut_arg("listen", |arg| arg.default_value("127.0.0.1:7402").env("EMEND_LEARNING_LISTEN")),
+    mut_arg("auth_config", |arg| arg.env("EMEND_LEARNING_AUTH_CONFIG")),
     mut_arg("config", |arg| arg.env("EMEND_LEARNING_CONFIG")),
 )]
 pub struct Arguments {
@@ -205,9 +207,10 @@ impl Program for Arguments {
     fn check(&self) -> Vec<String> {
         let url = self.url().err().map(|error| error.to_string());
         let listen_url = self.listen_url().err().map(|error| error.to_string());
+        let auth = auth::args::check(self.listen.exposure.auth_config.as_ref());
         let log = telemetry::check(&self.log).err().map(|error| error.to_string());
         let files = url.into_iter().chain(listen_url);
-        files.chain(log).chain(self.listen.check()).collect()
+        files.chain(log).chain(self.listen.check()).chain(auth).collect()
     }
 }
 

@@ -236,6 +236,7 @@ pub async fn start(
         .max_calls(config.max_calls)
         .metrics(config.metrics.rpc())
         .patience(config.patience)
+        .authenticator(config.authenticator)
         .keep_alive(config.keep_alive)
         .serve(listener, &lifecycle)
         .context("can't serve")?;

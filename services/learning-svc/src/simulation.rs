@@ -10,9 +10,9 @@ use emend_proto::{
         v1::{IngestRequest, IngestResponse, ReportStatusRequest, SubscribeRequest},
     },
 };
-use emend_runtime::{Entropy, Lifecycle, SharedClock};
+use emend_runtime::{Entropy, Lifecycle, SharedClock, auth::Access};
 use futures::stream::BoxStream;
-use tonic::{Request, Status};
+use tonic::Status;
 
 use crate::{
     app::{App, queue::IngestQueue},
@@ -78,7 +78,7 @@ impl Replica {
 
     /// One batch of an ingest stream.
     pub async fn ingest(&self, request: IngestRequest) -> Result<IngestResponse, Status> {
-        self.ingest.clone().batch(Ok(request)).await
+        self.ingest.clone().batch(Access::open(), Ok(request)).await
     }
 
     /// Opens a stream: the messages as they go on the wire.
@@ -88,7 +88,7 @@ impl Replica {
     ) -> Result<BoxStream<'static, Result<Frame, Status>>, Status> {
         Ok(self
             .subscriptions
-            .subscribe(Request::new(request))
+            .subscribe(Access::open().request(request))
             .await?
             .into_inner())
     }
@@ -96,7 +96,7 @@ impl Replica {
     /// Takes a node's report.
     pub async fn report(&self, request: ReportStatusRequest) -> Result<(), Status> {
         self.subscriptions
-            .report_status(Request::new(request))
+            .report_status(Access::open().request(request))
             .await
             .map(|_| ())
     }

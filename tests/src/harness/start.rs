@@ -1,9 +1,10 @@
 //! How the services are started within this process. The only place that knows.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use emend_runtime::{
-    Entropy, Lifecycle, SystemClock, admission::Patience, lifecycle::Shutdown, serve::KeepAlive,
+    Entropy, Lifecycle, SystemClock, admission::Patience, auth::Authenticator, bearer::TokenFile,
+    lifecycle::Shutdown, serve::KeepAlive,
 };
 use tokio::net::TcpListener;
 
@@ -33,6 +34,10 @@ pub struct Settings {
     pub max_calls: Option<usize>,
     /// How long learning-svc waits for a client in the middle of a call.
     pub patience: Option<Patience>,
+    /// Who knows who calls.
+    pub authenticator: Option<Arc<Authenticator>>,
+    /// What feedback-svc is known by at learning-svc.
+    pub learning_token: Option<TokenFile>,
 }
 
 /// A running service.
@@ -91,6 +96,8 @@ pub async fn feedback(database_url: &str, learning: SocketAddr, settings: &Setti
     config.postgres_connections = CONNECTIONS;
     config.relay.lease = LEASE;
     config.relay.answer_timeout = ANSWER_TIMEOUT;
+    config.authenticator.clone_from(&settings.authenticator);
+    config.learning_token.clone_from(&settings.learning_token);
     if let Some(keep_alive) = settings.keep_alive {
         config.keep_alive = keep_alive;
         config.relay.keep_alive = keep_alive;
@@ -124,7 +131,10 @@ pub async fn learning(database_url: &str, settings: &Settings) -> Running {
         keep_alive,
         max_calls,
         patience,
+        authenticator,
+        learning_token: _,
     } = settings;
+    config.authenticator.clone_from(authenticator);
     config.patience = patience.unwrap_or(config.patience);
     config.max_calls = max_calls.unwrap_or(config.max_calls);
     config.keep_alive = keep_alive.unwrap_or(config.keep_alive);

@@ -22,6 +22,7 @@ mod random_walk;
 mod real_clients;
 mod replicas;
 mod review;
+mod security;
 mod shutdown;
 mod story;
 mod stream;

@@ -1,10 +1,14 @@
-//! `emend admin`: for operators, on the database itself.
+//! `emend admin`: for operators, beside the services: on the database itself, and new tokens.
 
 use std::path::PathBuf;
 
 use clap::Subcommand;
 use emend_core::Epoch;
-use emend_runtime::{database::DatabaseUrl, sqlite::DataDir};
+use emend_runtime::{
+    auth::{TokenHash, mint},
+    database::DatabaseUrl,
+    sqlite::DataDir,
+};
 use serde_json::json;
 
 use crate::{
@@ -40,8 +44,15 @@ pub struct Args {
     what: What,
 }
 
+const TOKEN_HELP: &str = "\
+The token goes into a file that only its bearer can read, for --token-file, and is shown this once. The hash goes into the
+file that --auth-config names, at the caller who is to be known by the token.";
+
 #[derive(Debug, Subcommand)]
 enum What {
+    /// Make a bearer token and the hash that a service knows it by
+    #[command(after_help = TOKEN_HELP)]
+    Token,
     /// Begin a new life of the revision log, after a restore
     #[command(after_help = NEW_EPOCH_HELP)]
     NewEpoch {
@@ -62,10 +73,29 @@ enum What {
 
 /// Does it.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
-    let What::NewEpoch {
-        data_dir,
-        database_url,
-    } = args.what;
+    match args.what {
+        What::Token => token(context, output),
+        What::NewEpoch {
+            data_dir,
+            database_url,
+        } => new_epoch(data_dir, database_url, context, output).await,
+    }
+}
+
+fn token(context: &Context, output: &mut Output<'_>) -> Result {
+    let token = mint(&context.entropy);
+    let hash = TokenHash::of(&token).to_string();
+    output.result(&json!({"token": token, "tokenSha256": hash}), || {
+        format!("{token}\ntoken_sha256 = [\"{hash}\"]")
+    })
+}
+
+async fn new_epoch(
+    data_dir: PathBuf,
+    database_url: Option<DatabaseUrl>,
+    context: &Context,
+    output: &mut Output<'_>,
+) -> Result {
     let database = database_url.unwrap_or_else(|| DatabaseUrl::sqlite(data_dir.join("learning.db")));
     // Held until the end. A restored database is there; one that is not is not to be made.
     let _lock = match &database {

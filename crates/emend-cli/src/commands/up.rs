@@ -7,7 +7,8 @@ use emend_proto::{
     learning::v1::subscription_service_server::SERVICE_NAME as LEARNING,
 };
 use emend_runtime::{
-    Lifecycle,
+    Lifecycle, auth,
+    bearer::TokenFile,
     config::ConfigArgs,
     database::DatabaseUrl,
     lifecycle::run_until_signal,
@@ -21,12 +22,12 @@ use crate::{
     context::{Context, FEEDBACK_ADDR, Global, LEARNING_ADDR},
     failure::{Failure, Result},
     output::Output,
-    pair::{Databases, GRACE, Pair},
+    pair::{Databases, GRACE, Known, Pair},
 };
 
 /// Where the data is, and who may connect.
 #[derive(Debug, clap::Args)]
-#[command(mut_arg("config", |arg| arg.env("EMEND_CONFIG")), after_help = "\
+#[command(mut_arg("auth_config", |arg| arg.env("EMEND_AUTH_CONFIG")), mut_arg("config", |arg| arg.env("EMEND_CONFIG")), after_help = "\
 Examples:
   emend up
   emend up --data-dir /var/lib/emend
@@ -67,9 +68,12 @@ pub struct Args {
     /// Keep the data in a directory that is removed at the end
     #[arg(long)]
     ephemeral: bool,
-    /// Whether strangers may connect.
+    /// Who may connect.
     #[command(flatten)]
     exposure: Exposure,
+    /// A file that holds the token that learning-svc knows feedback-svc by, as an ingester; needed with --auth-config
+    #[arg(long, value_name = "FILE", env = "EMEND_LEARNING_TOKEN_FILE")]
+    learning_token_file: Option<PathBuf>,
     /// What operators see of both.
     #[command(flatten)]
     telemetry: TelemetryArgs,
@@ -90,11 +94,29 @@ impl Args {
             let listen = Some(address.clone().unwrap_or_else(|| default.into()));
             ListenArgs {
                 listen,
-                exposure: self.exposure,
+                exposure: self.exposure.clone(),
             }
             .check()
         });
-        url.into_iter().chain(exposed).collect()
+        let auth = auth::args::check(self.exposure.auth_config.as_ref());
+        let token = self.token().err().map(|failure| failure.to_string());
+        url.into_iter().chain(exposed).chain(auth).chain(token).collect()
+    }
+
+    /// What feedback-svc is known by, where callers are authenticated.
+    fn token(&self) -> Result<Option<TokenFile>> {
+        match (&self.exposure.auth_config, &self.learning_token_file) {
+            (None, _) => Ok(None),
+            (Some(_), Some(path)) => {
+                let file = TokenFile::new(path);
+                let read = file.authorization();
+                read.map_err(|error| Failure::usage(format!("--learning-token-file: {error}")))?;
+                Ok(Some(file))
+            }
+            (Some(_), None) => Err(Failure::usage(
+                "--auth-config needs --learning-token-file: learning-svc must know feedback-svc, as an ingester",
+            )),
+        }
     }
 
     fn url(&self) -> Result<Option<DatabaseUrl>> {
@@ -123,6 +145,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         ];
         return Ok(probe::probe(&services).await);
     }
+    let token = args.token()?;
     let databases = if args.ephemeral {
         Databases::ephemeral()?
     } else {
@@ -131,10 +154,15 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     let admin = args.telemetry.bind().await;
     let admin = admin.map_err(|error| Failure::usage(error.to_string()))?;
     let lifecycle = Lifecycle::new();
+    let authenticator = auth::args::load(args.exposure.auth_config.as_deref(), &lifecycle);
+    let known = Known {
+        authenticator: authenticator.map_err(|error| Failure::usage(error.to_string()))?,
+        token,
+    };
     let pair = Pair::start(
         databases,
         (context.feedback_addr(), context.learning_addr()),
-        args.exposure,
+        (&args.exposure, known),
         &lifecycle,
         context,
     )

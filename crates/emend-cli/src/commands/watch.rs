@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use emend_client::{AppliedChange, Observed, State, Subscriber, SubscriberEvent};
+use emend_client::{AppliedChange, Observed, State, SubscriberEvent};
 use emend_core::{Kind as CoreKind, Revision};
 use emend_proto::learning::v1::SnapshotReason;
 use emend_runtime::{Lifecycle, lifecycle::Signals};
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
-    context::{Context, uri},
+    context::Context,
     failure::{Failure, Result},
     output::Output,
     view,
@@ -57,7 +57,8 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     let lifecycle = Lifecycle::new();
     let mut signals = Signals::listen()?;
     let node_id = format!("watch-{}", &context.entropy.uuid_v4().simple().to_string()[..8]);
-    let mut builder = Subscriber::builder(uri(context.learning_addr()), node_id)
+    let mut builder = context
+        .subscriber(node_id)
         .version(concat!("emend-cli/", env!("CARGO_PKG_VERSION")))
         .label("program", "emend watch")
         .include_user_scoped(args.user_scoped)

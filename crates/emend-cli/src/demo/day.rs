@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use emend_client::{FeedbackClient, Submission, Subscriber};
+use emend_client::{FeedbackClient, Submission};
 use emend_core::{FeedbackId, Kind as CoreKind, Namespace, Revision, UserId};
 use emend_proto::{
     common::v1::OutcomeState,
@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     commands::resources::put_request,
-    context::{Context, uri},
+    context::Context,
     failure::{Failure, Result},
     settled::settled,
     view,
@@ -82,12 +82,14 @@ impl Day {
         context.global.namespace = Some(NAMESPACE.into());
         let namespace =
             Namespace::parse(NAMESPACE).map_err(|invalid| Failure::failed(invalid.to_string()))?;
-        let feedback = FeedbackClient::new(uri(context.feedback_addr()))
+        let feedback = context
+            .feedback_client()
             .map_err(|error| Failure::failed(error.to_string()))?
             .deadline(PATIENCE);
         let mut nodes = Vec::new();
         for name in NODES {
-            let (node, events) = Subscriber::builder(uri(context.learning_addr()), name)
+            let (node, events) = context
+                .subscriber(name)
                 .namespace(NAMESPACE)
                 .zone(name)
                 .version(env!("CARGO_PKG_VERSION"))

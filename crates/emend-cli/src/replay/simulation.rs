@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use emend_client::{FeedbackClient, NodeHandle, Submission, Subscriber};
+use emend_client::{FeedbackClient, NodeHandle, Submission};
 use emend_core::{Kind, Namespace, Revision};
 use emend_proto::{
     common::v1::ResourceKind,
@@ -24,7 +24,7 @@ use super::{
     traffic::Traffic,
 };
 use crate::{
-    context::{Context, uri},
+    context::Context,
     failure::{Failure, Result},
     output::Output,
     settled::settled,
@@ -212,18 +212,17 @@ impl<'d> Loop<'d> {
         context: &Context,
         lifecycle: &Lifecycle,
     ) -> Result<Self> {
-        let feedback = FeedbackClient::new(uri(context.feedback_addr()))
+        let feedback = context
+            .feedback_client()
             .map_err(|error| Failure::usage(error.to_string()))?
             .deadline(PATIENCE);
-        let node = Subscriber::builder(
-            uri(context.learning_addr()),
-            format!("{}-node", settings.namespace),
-        )
-        .namespace(settings.namespace.clone())
-        .version(concat!("emend-cli/", env!("CARGO_PKG_VERSION")))
-        .spawn(lifecycle)
-        .await
-        .map_err(|error| Failure::usage(error.to_string()))?;
+        let node = context
+            .subscriber(format!("{}-node", settings.namespace))
+            .namespace(settings.namespace.clone())
+            .version(concat!("emend-cli/", env!("CARGO_PKG_VERSION")))
+            .spawn(lifecycle)
+            .await
+            .map_err(|error| Failure::usage(error.to_string()))?;
         timeout(PATIENCE, node.view().wait_until_filled())
             .await
             .map_err(|_| Failure::failed("the node got nothing from learning-svc"))?;

@@ -8,7 +8,7 @@
 mod retry;
 mod submission;
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, path::Path, time::Duration};
 
 use emend_core::{FeedbackId, Namespace};
 use emend_proto::{
@@ -20,7 +20,9 @@ use emend_proto::{
     },
 };
 use emend_runtime::{
-    Backoff, BackoffConfig, Entropy, span,
+    Backoff, BackoffConfig, Entropy,
+    bearer::TokenFile,
+    span,
     status::{Explained, from_item_status},
 };
 use tokio::time::{Instant, sleep_until};
@@ -110,6 +112,7 @@ pub struct FeedbackClient {
     endpoint: Endpoint,
     channel: Channel,
     headers: MetadataMap,
+    token: Option<TokenFile>,
     deadline: Duration,
     backoff: BackoffConfig,
     entropy: Entropy,
@@ -125,6 +128,7 @@ impl FeedbackClient {
             channel: endpoint.connect_lazy(),
             endpoint,
             headers: MetadataMap::new(),
+            token: None,
             deadline: DEADLINE,
             backoff: BackoffConfig {
                 max: Duration::from_secs(2),
@@ -154,6 +158,13 @@ impl FeedbackClient {
     #[must_use]
     pub fn headers(mut self, headers: MetadataMap) -> Self {
         self.headers = headers;
+        self
+    }
+
+    /// Sends the bearer token in this file with every call; the file is read each time. Default: none.
+    #[must_use]
+    pub fn token_file(mut self, path: impl AsRef<Path>) -> Self {
+        self.token = Some(TokenFile::new(path));
         self
     }
 
@@ -329,6 +340,9 @@ impl FeedbackClient {
         let traceparent = span::current().and_then(|current| current.as_str().parse().ok());
         if let Some(traceparent) = traceparent {
             request.metadata_mut().insert("traceparent", traceparent);
+        }
+        if let Some(token) = &self.token {
+            token.authorize(&mut request);
         }
         // The server answers before it.
         request.set_timeout(left);

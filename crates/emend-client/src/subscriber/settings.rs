@@ -4,11 +4,15 @@
 
 #[cfg(any(test, feature = "simulation"))]
 use std::sync::Arc;
-use std::{collections::HashMap, path::PathBuf, time::Duration};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use emend_core::{Kind, Namespace, NodeId, Violations};
 use emend_proto::learning::v1::{Cursor, NodeInfo, SubscribeRequest};
-use emend_runtime::{BackoffConfig, Entropy, SharedClock, SystemClock};
+use emend_runtime::{BackoffConfig, Entropy, SharedClock, SystemClock, bearer::TokenFile};
 use tonic::{metadata::MetadataMap, transport::Endpoint};
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -97,6 +101,7 @@ pub struct SubscriberBuilder {
     pub(super) keep_alive: (Duration, Duration),
     pub(super) report_interval: Duration,
     pub(super) headers: MetadataMap,
+    pub(super) token: Option<TokenFile>,
     pub(super) copy: Option<PathBuf>,
     pub(super) copy_interval: Duration,
     pub(super) backoff: BackoffConfig,
@@ -126,6 +131,7 @@ impl SubscriberBuilder {
             keep_alive: (Duration::from_secs(20), Duration::from_secs(10)),
             report_interval: Duration::from_secs(10),
             headers: MetadataMap::new(),
+            token: None,
             copy: None,
             copy_interval: Duration::from_secs(30),
             backoff: BackoffConfig::default(),
@@ -156,6 +162,7 @@ impl SubscriberBuilder {
         Box::new(Grpc {
             endpoint: settings.endpoint.clone(),
             headers: settings.headers.clone(),
+            token: self.token.clone(),
         })
     }
 
@@ -235,6 +242,12 @@ impl SubscriberBuilder {
     /// Sent with every call, for example an `authorization`.
     pub fn headers(mut self, headers: MetadataMap) -> Self {
         self.headers = headers;
+        self
+    }
+
+    /// Sends the bearer token in this file with every call; the file is read each time. Default: none.
+    pub fn token_file(mut self, path: impl AsRef<Path>) -> Self {
+        self.token = Some(TokenFile::new(path));
         self
     }
 

@@ -11,6 +11,7 @@ use emend_proto::{
         v1::{ReportStatusRequest, SubscribeRequest},
     },
 };
+use emend_runtime::bearer::TokenFile;
 use futures::{StreamExt as _, future::BoxFuture, stream::BoxStream};
 use tonic::{
     Request, Status,
@@ -50,16 +51,21 @@ pub(super) trait Reports: Send + Sync {
 pub(super) struct Grpc {
     pub(super) endpoint: Endpoint,
     pub(super) headers: MetadataMap,
+    pub(super) token: Option<TokenFile>,
 }
 
 struct Client {
     client: SubscriptionServiceClient<Channel>,
     headers: MetadataMap,
+    token: Option<TokenFile>,
 }
 
-fn call<T>(headers: &MetadataMap, message: T) -> Request<T> {
+fn call<T>(headers: &MetadataMap, token: Option<&TokenFile>, message: T) -> Request<T> {
     let mut request = Request::new(message);
     *request.metadata_mut() = headers.clone();
+    if let Some(token) = token {
+        token.authorize(&mut request);
+    }
     request
 }
 
@@ -74,11 +80,17 @@ impl Transport for Grpc {
                 .map_err(|error| Ended::failed(with_sources(&error)))?;
             let mut client =
                 SubscriptionServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE_BYTES);
-            let messages = client.subscribe(call(&self.headers, request)).await?.into_inner();
+            let token = self.token.clone();
+            let request = call(&self.headers, token.as_ref(), request);
+            let messages = client.subscribe(request).await?.into_inner();
             let headers = self.headers.clone();
             Ok(Opened {
                 messages: messages.boxed(),
-                reports: Box::new(Client { client, headers }),
+                reports: Box::new(Client {
+                    client,
+                    headers,
+                    token,
+                }),
             })
         })
     }
@@ -86,7 +98,7 @@ impl Transport for Grpc {
 
 impl Reports for Client {
     fn report(&self, report: ReportStatusRequest) -> BoxFuture<'static, Result<(), Status>> {
-        let mut request = call(&self.headers, report);
+        let mut request = call(&self.headers, self.token.as_ref(), report);
         request.set_timeout(REPORT_TIMEOUT);
         let mut client = self.client.clone();
         Box::pin(async move { client.report_status(request).await.map(|_| ()) })

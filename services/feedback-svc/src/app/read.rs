@@ -1,6 +1,6 @@
 //! Reading feedback.
 
-use emend_core::{FeedbackId, Namespace};
+use emend_core::{Caller, FeedbackId, Namespace};
 use emend_runtime::Error;
 
 use super::UseCases;
@@ -24,9 +24,18 @@ impl<T> Page<T> {
 }
 
 impl UseCases {
-    /// One feedback with its current outcome.
-    pub(crate) async fn get(&self, namespace: &Namespace, id: FeedbackId) -> Result<Feedback, Error> {
-        self.looked_for(namespace, id, None).await
+    /// One feedback with its current outcome. With `own`, that of others is as good as none.
+    pub(crate) async fn get(
+        &self,
+        namespace: &Namespace,
+        id: FeedbackId,
+        own: Option<&Caller>,
+    ) -> Result<Feedback, Error> {
+        let feedback = self.looked_for(namespace, id, None).await?;
+        match own {
+            Some(own) if feedback.caller != *own => Err(Error::not_found("feedback", id.to_string())),
+            _ => Ok(feedback),
+        }
     }
 
     /// A page of feedback, newest first.

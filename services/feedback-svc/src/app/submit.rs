@@ -1,6 +1,5 @@
 //! Submitting: one correction or several, each stored once however often its request is repeated.
 
-use emend_core::Violations;
 use emend_runtime::Error;
 use tokio::time::Instant;
 
@@ -12,8 +11,8 @@ use crate::{
     waiters::Waiter,
 };
 
-/// One item of a batch as it was parsed.
-pub(crate) type Item = Result<Submission, Violations>;
+/// One item of a batch as it was parsed, or why its caller may not submit it.
+pub(crate) type Item = Result<Submission, Error>;
 
 /// What the committer answers for one item; nothing if it forgot it.
 type Stored = Option<Result<(NewFeedback, Inserted), Error>>;

@@ -9,9 +9,15 @@ mod render;
 
 use std::{sync::Arc, time::Duration};
 
+use emend_core::{Caller, Namespace};
 use emend_proto::feedback::v1 as pb;
 use emend_runtime::{
-    Error, caller::caller_of, deadline::deadline_of, error::to_item_status, trace_context::traceparent_of,
+    Error,
+    auth::{Access, Call, Role, open},
+    caller::caller_of,
+    deadline::deadline_of,
+    error::to_item_status,
+    trace_context::traceparent_of,
 };
 use tokio::time::Instant;
 use tonic::{Request, Response, Status};
@@ -42,6 +48,11 @@ fn origin_of<T>(request: &Request<T>) -> Origin {
     }
 }
 
+/// Whose feedback alone the caller may see; none if everybody's.
+fn own<'a>(access: &Access, namespace: &Namespace, caller: &'a Caller) -> Option<&'a Caller> {
+    (!access.holds(Role::Reviewer, namespace)).then_some(caller)
+}
+
 /// Until when an outcome is waited for: min(the caller's deadline − 100 ms, 2 s).
 fn until<T>(request: &Request<T>) -> impl FnOnce(parse::Wait) -> Option<Instant> + use<T> {
     let deadline = deadline_of(request);
@@ -64,7 +75,8 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
         request: Request<pb::SubmitFeedbackRequest>,
     ) -> Result<Response<pb::SubmitFeedbackResponse>, Status> {
         let (origin, until) = (origin_of(&request), until(&request));
-        let (submission, wait) = parse::submission(&request.into_inner()).map_err(Error::from)?;
+        let Call { message, .. } = open(request)?;
+        let (submission, wait) = parse::submission(&message).map_err(Error::from)?;
         let feedback = self.0.submit(&origin, submission, until(wait)).await?;
         Ok(Response::new(pb::SubmitFeedbackResponse {
             feedback: Some(render::feedback(feedback)?),
@@ -76,7 +88,8 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
         request: Request<pb::BatchSubmitFeedbackRequest>,
     ) -> Result<Response<pb::BatchSubmitFeedbackResponse>, Status> {
         let (origin, until) = (origin_of(&request), until(&request));
-        let (items, wait) = parse::batch(&request.into_inner()).map_err(Error::from)?;
+        let Call { access, message } = open(request)?;
+        let (items, wait) = parse::batch(&message, &access).map_err(Error::from)?;
         let results = self.0.submit_batch(&origin, items, until(wait)).await?;
         let results = results
             .into_iter()
@@ -99,8 +112,13 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
         &self,
         request: Request<pb::GetFeedbackRequest>,
     ) -> Result<Response<pb::GetFeedbackResponse>, Status> {
-        let (namespace, id) = parse::get(&request.into_inner()).map_err(Error::from)?;
-        let feedback = self.0.get(&namespace, id).await?;
+        let caller = caller_of(&request);
+        let Call { access, message } = open(request)?;
+        let (namespace, id) = parse::get(&message).map_err(Error::from)?;
+        let feedback = self
+            .0
+            .get(&namespace, id, own(&access, &namespace, &caller))
+            .await?;
         Ok(Response::new(pb::GetFeedbackResponse {
             feedback: Some(render::feedback(feedback)?),
         }))
@@ -110,7 +128,7 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
         &self,
         request: Request<pb::ListFeedbackRequest>,
     ) -> Result<Response<pb::ListFeedbackResponse>, Status> {
-        let request = request.into_inner();
+        let Call { message: request, .. } = open(request)?;
         let hash = parse::list_hash(&request);
         let query = parse::list(&request, hash).map_err(Error::from)?;
         let page = self.0.list(query).await?;
@@ -122,12 +140,16 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
         request: Request<pb::RetractFeedbackRequest>,
     ) -> Result<Response<pb::RetractFeedbackResponse>, Status> {
         let (origin, until) = (origin_of(&request), until(&request));
+        let Call { access, message } = open(request)?;
         let parse::Retraction {
             namespace,
             id,
             reason,
             wait,
-        } = parse::retraction(&request.into_inner()).map_err(Error::from)?;
+        } = parse::retraction(&message).map_err(Error::from)?;
+        if let Some(own) = own(&access, &namespace, &origin.caller) {
+            self.0.get(&namespace, id, Some(own)).await?;
+        }
         let feedback = self
             .0
             .retract(&origin, namespace, id, reason, until(wait))
@@ -141,7 +163,7 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
         &self,
         request: Request<pb::ListDeadLettersRequest>,
     ) -> Result<Response<pb::ListDeadLettersResponse>, Status> {
-        let request = request.into_inner();
+        let Call { message: request, .. } = open(request)?;
         let hash = parse::dead_letters_hash(&request);
         let query = parse::dead_letters(&request, hash).map_err(Error::from)?;
         let page = self.0.dead_letters(query).await?;
@@ -152,7 +174,8 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
         &self,
         request: Request<pb::RedriveDeadLettersRequest>,
     ) -> Result<Response<pb::RedriveDeadLettersResponse>, Status> {
-        let which = parse::redrive(&request.into_inner()).map_err(Error::from)?;
+        let Call { message, .. } = open(request)?;
+        let which = parse::redrive(&message).map_err(Error::from)?;
         let redriven = self.0.redrive(&which).await?;
         Ok(Response::new(pb::RedriveDeadLettersResponse {
             redriven_count: emend_wire::render::saturated(redriven),

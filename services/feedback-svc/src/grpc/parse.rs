@@ -5,6 +5,7 @@ use emend_core::{
     correction::scope_user, violation::bounded_text,
 };
 use emend_proto::feedback::v1 as pb;
+use emend_runtime::auth::Access;
 use emend_wire::{
     page::{self, QueryHash},
     parse,
@@ -80,7 +81,10 @@ pub(super) fn submission(request: &pb::SubmitFeedbackRequest) -> Result<(Submiss
 }
 
 /// Each item for itself; fails as a whole only where the batch itself is wrong.
-pub(super) fn batch(request: &pb::BatchSubmitFeedbackRequest) -> Result<(Vec<Item>, Wait), Violations> {
+pub(super) fn batch(
+    request: &pb::BatchSubmitFeedbackRequest,
+    access: &Access,
+) -> Result<(Vec<Item>, Wait), Violations> {
     let mut violations = Violations::new();
     let count = request.requests.len();
     if count == 0 || count > MAX_BATCH {
@@ -91,10 +95,10 @@ pub(super) fn batch(request: &pb::BatchSubmitFeedbackRequest) -> Result<(Vec<Ite
     }
     let wait = violations.check("wait", wait(request.wait));
     let wait = violations.finish(wait)?;
-    let items = request
-        .requests
-        .iter()
-        .map(|item| submission(item).map(|(submission, _)| submission));
+    let items = request.requests.iter().map(|item| -> Item {
+        access.admit(item)?;
+        Ok(submission(item)?.0)
+    });
     Ok((items.collect(), wait))
 }
 

@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use emend_proto::learning::v1::{
     Event, EventResult, IngestRequest, IngestResponse, ingest_service_client::IngestServiceClient,
 };
-use emend_runtime::{Lifecycle, serve::KeepAlive};
+use emend_runtime::{Lifecycle, bearer::TokenFile, serve::KeepAlive};
 use tokio::{
     sync::{Mutex, mpsc, oneshot},
     time::timeout,
@@ -22,7 +22,7 @@ use tokio::{
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{
-    Code, Status,
+    Code, Request, Status,
     transport::{Channel, Endpoint},
 };
 
@@ -38,6 +38,7 @@ const WRITE_QUEUE: usize = 16;
 #[derive(Debug)]
 pub(crate) struct IngestClient {
     endpoint: Endpoint,
+    token: Option<TokenFile>,
     lifecycle: Lifecycle,
     answer_timeout: Duration,
     stream: Mutex<Option<Stream>>,
@@ -52,6 +53,9 @@ struct Stream {
     _reader: AbortOnDropHandle<()>,
 }
 
+/// The batches of one stream, in the order in which they are sent.
+type Call = Request<ReceiverStream<IngestRequest>>;
+
 type Answer = Result<Vec<EventResult>, DeliveryError>;
 
 /// Who waits for the next answers, in order; none once the stream has ended.
@@ -62,6 +66,7 @@ impl IngestClient {
     /// A client that connects when it is first used. Its tasks run in `lifecycle`.
     pub(crate) fn new(
         endpoint: Endpoint,
+        token: Option<TokenFile>,
         lifecycle: Lifecycle,
         answer_timeout: Duration,
         keep_alive: KeepAlive,
@@ -74,6 +79,7 @@ impl IngestClient {
             .tcp_nodelay(true);
         Self {
             endpoint,
+            token,
             lifecycle,
             answer_timeout,
             stream: Mutex::new(None),
@@ -106,9 +112,13 @@ impl IngestClient {
         })?;
         let (requests, queue) = mpsc::channel(WRITE_QUEUE);
         let under_way = UnderWay(Arc::new(SyncMutex::new(Some(VecDeque::new()))));
+        let mut call = Request::new(ReceiverStream::new(queue));
+        if let Some(token) = &self.token {
+            token.authorize(&mut call);
+        }
         let reader = self
             .lifecycle
-            .spawn("read ingest answers", read(channel, queue, under_way.clone()));
+            .spawn("read ingest answers", read(channel, call, under_way.clone()));
         Ok(Stream {
             requests,
             under_way,
@@ -118,22 +128,18 @@ impl IngestClient {
 }
 
 /// Hands answers to who waits for them, until the stream ends.
-async fn read(channel: Channel, queue: mpsc::Receiver<IngestRequest>, under_way: UnderWay) {
-    let error = match answers(channel, queue, &under_way).await {
+async fn read(channel: Channel, call: Call, under_way: UnderWay) {
+    let error = match answers(channel, call, &under_way).await {
         Ok(()) => DeliveryError::Unavailable("learning-svc ended the stream".to_owned()),
         Err(status) => explain(&status),
     };
     under_way.end(&error);
 }
 
-async fn answers(
-    channel: Channel,
-    queue: mpsc::Receiver<IngestRequest>,
-    under_way: &UnderWay,
-) -> Result<(), Status> {
+async fn answers(channel: Channel, call: Call, under_way: &UnderWay) -> Result<(), Status> {
     // Waiting for the response's head here lets batches be sent before it has come.
     let mut client = IngestServiceClient::new(channel);
-    let mut answers = client.ingest(ReceiverStream::new(queue)).await?.into_inner();
+    let mut answers = client.ingest(call).await?.into_inner();
     while let Some(IngestResponse { results }) = answers.message().await? {
         under_way.answer(results);
     }

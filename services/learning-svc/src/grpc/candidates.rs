@@ -5,7 +5,12 @@ use emend_proto::{
     common::v1::{ItemStatus, ResourceValue},
     learning::v1::{self as pb, candidate_service_server::CandidateService},
 };
-use emend_runtime::{Error, caller::caller_of, error::to_item_status};
+use emend_runtime::{
+    Error,
+    auth::{Call, open},
+    caller::caller_of,
+    error::to_item_status,
+};
 use emend_wire::{
     page::{self, QueryHash},
     parse as wire,
@@ -143,7 +148,7 @@ impl CandidateService for Candidates {
         &self,
         request: Request<pb::ListCandidatesRequest>,
     ) -> Result<Response<pb::ListCandidatesResponse>, Status> {
-        let request = request.into_inner();
+        let Call { message: request, .. } = open(request)?;
         let query = query(&request);
         let (filter, after, limit) = list(&request, query).map_err(Error::from)?;
         let (records, more) = self.app.list_candidates(&filter, after, limit).await?;
@@ -160,7 +165,7 @@ impl CandidateService for Candidates {
         &self,
         request: Request<pb::GetCandidateRequest>,
     ) -> Result<Response<pb::GetCandidateResponse>, Status> {
-        let request = request.into_inner();
+        let Call { message: request, .. } = open(request)?;
         let mut violations = Violations::new();
         let namespace = parse::namespace(&mut violations, &request.namespace);
         let candidate = parse::candidate_id(&mut violations, &request.candidate_id);
@@ -174,7 +179,7 @@ impl CandidateService for Candidates {
         request: Request<pb::ApproveCandidateRequest>,
     ) -> Result<Response<pb::ApproveCandidateResponse>, Status> {
         let caller = caller_of(&request);
-        let reviewed = self.approve(&caller, request.into_inner(), None).await?;
+        let reviewed = self.approve(&caller, open(request)?.message, None).await?;
         Ok(Response::new(pb::ApproveCandidateResponse {
             candidate: Some(render::candidate(&reviewed.candidate)),
             revision: reviewed.revision.0,
@@ -186,7 +191,7 @@ impl CandidateService for Candidates {
         request: Request<pb::RejectCandidateRequest>,
     ) -> Result<Response<pb::RejectCandidateResponse>, Status> {
         let caller = caller_of(&request);
-        let reviewed = self.reject(&caller, request.into_inner(), None).await?;
+        let reviewed = self.reject(&caller, open(request)?.message, None).await?;
         Ok(Response::new(pb::RejectCandidateResponse {
             candidate: Some(render::candidate(&reviewed.candidate)),
             revision: reviewed.revision.0,
@@ -198,11 +203,16 @@ impl CandidateService for Candidates {
         request: Request<pb::BatchApproveCandidatesRequest>,
     ) -> Result<Response<pb::BatchApproveCandidatesResponse>, Status> {
         let caller = caller_of(&request);
-        let requests = request.into_inner().requests;
+        let Call { access, message } = open(request)?;
+        let requests = message.requests;
         let operation = self.operation(requests.len())?;
         let mut results = Vec::with_capacity(requests.len());
         for request in requests {
-            results.push(result(self.approve(&caller, request, Some(operation)).await));
+            let reviewed = match access.admit(&request) {
+                Ok(()) => self.approve(&caller, request, Some(operation)).await,
+                Err(refused) => Err(refused),
+            };
+            results.push(result(reviewed));
         }
         Ok(Response::new(pb::BatchApproveCandidatesResponse { results }))
     }
@@ -212,11 +222,16 @@ impl CandidateService for Candidates {
         request: Request<pb::BatchRejectCandidatesRequest>,
     ) -> Result<Response<pb::BatchRejectCandidatesResponse>, Status> {
         let caller = caller_of(&request);
-        let requests = request.into_inner().requests;
+        let Call { access, message } = open(request)?;
+        let requests = message.requests;
         let operation = self.operation(requests.len())?;
         let mut results = Vec::with_capacity(requests.len());
         for request in requests {
-            results.push(result(self.reject(&caller, request, Some(operation)).await));
+            let reviewed = match access.admit(&request) {
+                Ok(()) => self.reject(&caller, request, Some(operation)).await,
+                Err(refused) => Err(refused),
+            };
+            results.push(result(reviewed));
         }
         Ok(Response::new(pb::BatchRejectCandidatesResponse { results }))
     }

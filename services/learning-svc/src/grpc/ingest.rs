@@ -7,7 +7,7 @@ use emend_core::{
     violation::bounded_text,
 };
 use emend_proto::learning::v1::{self as pb, event, event_result, ingest_service_server::IngestService};
-use emend_runtime::{Error, error::to_item_status, traceparent::Traceparent};
+use emend_runtime::{Error, auth::Access, error::to_item_status, traceparent::Traceparent};
 use emend_wire::parse;
 use futures::{Stream, StreamExt as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -46,9 +46,10 @@ impl Ingest {
         }
     }
 
-    /// Applies one batch of a stream.
+    /// Applies one batch of a stream, as far as who sends it may.
     pub(crate) async fn batch(
         self,
+        access: Access,
         request: Result<pb::IngestRequest, Status>,
     ) -> Result<pb::IngestResponse, Status> {
         let events = request?.events;
@@ -59,13 +60,14 @@ impl Ingest {
         let ids: Vec<String> = events.iter().map(|event| event.event_id.clone()).collect();
         let (mut results, mut valid, mut places) = (Vec::with_capacity(ids.len()), Vec::new(), Vec::new());
         for (place, event) in events.into_iter().enumerate() {
-            match self::event(&event) {
+            let admitted = access.admit(&event).and_then(|()| Ok(self::event(&event)?));
+            match admitted {
                 Ok(event) => {
                     valid.push(event);
                     places.push(place);
                     results.push(None);
                 }
-                Err(violations) => results.push(Some(Err(Error::from(violations)))),
+                Err(refused) => results.push(Some(Err(refused))),
             }
         }
         for (place, result) in places.into_iter().zip(self.queue.submit(valid).await) {
@@ -101,12 +103,12 @@ impl IngestService for Ingest {
         let place = Arc::clone(&self.room).try_acquire_owned().map_err(|_| {
             Error::unavailable("TOO_MANY_SENDERS", "this replica has as many senders as it may")
         })?;
-        let ingest = self.clone();
+        let (ingest, access) = (self.clone(), Access::of(&request));
         let batches = request
             .into_inner()
             .take_until(self.soft.clone().cancelled_owned());
         let answers = batches
-            .map(move |batch| ingest.clone().batch(batch))
+            .map(move |batch| ingest.clone().batch(access.clone(), batch))
             .buffered(UNDER_WAY)
             .map(move |answer| {
                 // Given back when the stream is dropped.

@@ -2,7 +2,11 @@
 
 use emend_core::{Counting, Invalid, Kind, Policy, RiskLevel, Violations};
 use emend_proto::learning::v1::{self as pb, policy_service_server::PolicyService};
-use emend_runtime::{Error, caller::caller_of};
+use emend_runtime::{
+    Error,
+    auth::{Call, open},
+    caller::caller_of,
+};
 use emend_wire::parse as wire;
 use jiff::SignedDuration;
 use tonic::{Request, Response, Status};
@@ -44,7 +48,7 @@ impl PolicyService for Policies {
         &self,
         request: Request<pb::GetPolicyRequest>,
     ) -> Result<Response<pb::GetPolicyResponse>, Status> {
-        let request = request.into_inner();
+        let Call { message: request, .. } = open(request)?;
         let mut violations = Violations::new();
         let namespace = parse::namespace(&mut violations, &request.namespace);
         let kind = violations.check("kind", wire::kind(request.kind));
@@ -61,7 +65,7 @@ impl PolicyService for Policies {
         request: Request<pb::UpdatePolicyRequest>,
     ) -> Result<Response<pb::UpdatePolicyResponse>, Status> {
         let caller = caller_of(&request);
-        let update = update(&caller, request.into_inner()).map_err(Error::from)?;
+        let update = update(&caller, open(request)?.message).map_err(Error::from)?;
         let in_force = self.app.update_policy(&update).await?;
         Ok(Response::new(pb::UpdatePolicyResponse {
             policy: Some(render::policy(&in_force)),

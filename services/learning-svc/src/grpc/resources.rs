@@ -8,7 +8,12 @@ use emend_proto::{
     common::v1 as common,
     learning::v1::{self as pb, resource_service_server::ResourceService},
 };
-use emend_runtime::{Error, caller::caller_of, deadline::deadline_of};
+use emend_runtime::{
+    Error,
+    auth::{Access, Call, open},
+    caller::caller_of,
+    deadline::deadline_of,
+};
 use emend_wire::{page::QueryHash, parse as wire, render as wire_render, value};
 use tonic::{Request, Response, Status, Streaming};
 
@@ -55,7 +60,7 @@ impl ResourceService for Resources {
         request: Request<pb::GetResourceRequest>,
     ) -> Result<Response<pb::GetResourceResponse>, Status> {
         let deadline = deadline_of(&request);
-        let response = reads::get_resource(&self.stream, request.into_inner(), deadline).await?;
+        let response = reads::get_resource(&self.stream, open(request)?.message, deadline).await?;
         Ok(Response::new(response))
     }
 
@@ -64,7 +69,7 @@ impl ResourceService for Resources {
         request: Request<pb::ListResourcesRequest>,
     ) -> Result<Response<pb::ListResourcesResponse>, Status> {
         let deadline = deadline_of(&request);
-        let response = reads::list_resources(&self.stream, request.into_inner(), deadline).await?;
+        let response = reads::list_resources(&self.stream, open(request)?.message, deadline).await?;
         Ok(Response::new(response))
     }
 
@@ -73,7 +78,7 @@ impl ResourceService for Resources {
         request: Request<pb::ResolveRequest>,
     ) -> Result<Response<pb::ResolveResponse>, Status> {
         let deadline = deadline_of(&request);
-        let response = reads::resolve(&self.stream, request.into_inner(), deadline).await?;
+        let response = reads::resolve(&self.stream, open(request)?.message, deadline).await?;
         Ok(Response::new(response))
     }
 
@@ -82,7 +87,7 @@ impl ResourceService for Resources {
         request: Request<pb::PutResourceRequest>,
     ) -> Result<Response<pb::PutResourceResponse>, Status> {
         let caller = caller_of(&request);
-        let put = put(&caller, &request.into_inner()).map_err(Error::from)?;
+        let put = put(&caller, &open(request)?.message).map_err(Error::from)?;
         let done = self.app.put(&put).await?;
         Ok(Response::new(pb::PutResourceResponse {
             resource: Some(resource(&put.key, &put.value, &done)),
@@ -95,7 +100,7 @@ impl ResourceService for Resources {
         request: Request<pb::DeleteResourceRequest>,
     ) -> Result<Response<pb::DeleteResourceResponse>, Status> {
         let caller = caller_of(&request);
-        let delete = delete(&caller, &request.into_inner()).map_err(Error::from)?;
+        let delete = delete(&caller, &open(request)?.message).map_err(Error::from)?;
         let revision = self.app.delete(&delete).await?;
         Ok(Response::new(pb::DeleteResourceResponse { revision: revision.0 }))
     }
@@ -105,7 +110,9 @@ impl ResourceService for Resources {
         request: Request<Streaming<pb::ImportResourcesRequest>>,
     ) -> Result<Response<pb::ImportResourcesResponse>, Status> {
         let caller = caller_of(&request);
-        let response = import::run(&self.app, &self.imports, &caller, request.into_inner()).await?;
+        let access = Access::of(&request);
+        let who = (&caller, &access);
+        let response = import::run(&self.app, &self.imports, who, request.into_inner()).await?;
         Ok(Response::new(response))
     }
 
@@ -113,7 +120,7 @@ impl ResourceService for Resources {
         &self,
         request: Request<pb::ListRevisionsRequest>,
     ) -> Result<Response<pb::ListRevisionsResponse>, Status> {
-        let request = request.into_inner();
+        let Call { message: request, .. } = open(request)?;
         let query = query(&request);
         let (filter, place, limit) = list(&request, query).map_err(Error::from)?;
         let (records, more) = self
@@ -130,7 +137,7 @@ impl ResourceService for Resources {
         request: Request<pb::RevertRevisionRequest>,
     ) -> Result<Response<pb::RevertRevisionResponse>, Status> {
         let caller = caller_of(&request);
-        let revert = revert(&caller, &request.into_inner()).map_err(Error::from)?;
+        let revert = revert(&caller, &open(request)?.message).map_err(Error::from)?;
         let revision = self.app.revert(&revert).await?;
         Ok(Response::new(pb::RevertRevisionResponse { revision: revision.0 }))
     }

@@ -23,7 +23,11 @@ use emend_proto::{
         v1 as pb,
     },
 };
-use emend_runtime::{Error, caller::caller_of};
+use emend_runtime::{
+    Error,
+    auth::{Call, open},
+    caller::caller_of,
+};
 use futures::{StreamExt as _, future::BoxFuture, stream::BoxStream};
 use http::{HeaderValue, header::CONTENT_TYPE};
 use tonic::{
@@ -56,7 +60,8 @@ impl Subscriptions {
 
     async fn open(&self, request: Request<pb::SubscribeRequest>) -> Result<Session, Error> {
         let caller = caller_of(&request);
-        let subscription = parse::subscription(request.into_inner(), caller)?;
+        let Call { access, message } = open(request)?;
+        let subscription = parse::subscription(message, caller, &access)?;
         self.stream.subscribe(subscription).await
     }
 }
@@ -79,7 +84,7 @@ impl SubscriptionService for Subscriptions {
         request: Request<pb::ReportStatusRequest>,
     ) -> Result<Response<pb::ReportStatusResponse>, Status> {
         let caller = caller_of(&request);
-        let (node_id, report) = parse::report(request.into_inner()).map_err(Error::from)?;
+        let (node_id, report) = parse::report(open(request)?.message).map_err(Error::from)?;
         self.stream.nodes().report(caller, node_id, &report).await?;
         Ok(Response::new(pb::ReportStatusResponse {}))
     }
@@ -88,7 +93,7 @@ impl SubscriptionService for Subscriptions {
         &self,
         request: Request<pb::ListNodesRequest>,
     ) -> Result<Response<pb::ListNodesResponse>, Status> {
-        let query = parse::list_nodes(request.into_inner()).map_err(Error::from)?;
+        let query = parse::list_nodes(open(request)?.message).map_err(Error::from)?;
         Ok(Response::new(self.stream.nodes().list(query).await?))
     }
 }

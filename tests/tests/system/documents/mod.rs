@@ -10,6 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use emend_runtime::auth::Authenticator;
 use emend_tests::harness::process::{binary, run};
 use tokio::process::Command;
 
@@ -41,6 +42,8 @@ const CONFIGURATION: &str = "docs/configuration.md";
 /// The page of what takes a container engine or a cluster to run. What it names is held to the programs by the tests of the
 /// manifests; here, to what there is.
 const DEPLOY: &str = "docs/deploy.md";
+/// The page with a file that says who may do what.
+const SECURITY: &str = "docs/security.md";
 /// The directory of pages that are run together.
 const RUNBOOKS: &str = "docs/runbooks";
 
@@ -123,6 +126,19 @@ async fn the_file_of_settings_is_understood() {
 }
 
 #[test]
+fn the_file_that_says_who_may_do_what_is_understood() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("auth.toml");
+    let page = blocks(&text(SECURITY));
+    let mut files = page.iter().filter(|block| block.language == "toml");
+    fs::write(&file, &files.next().expect("the page shows a file").text).expect("a file");
+    if let Err(problem) = Authenticator::load(&file) {
+        panic!("{problem}");
+    }
+    assert_eq!(files.count(), 0, "every file is tried");
+}
+
+#[test]
 fn the_readmes_dependencies_are_those_its_example_uses() {
     let page = blocks(&text("README.md"));
     let block = |language: &str| {
@@ -192,7 +208,7 @@ fn every_block_of_every_page_is_held_to_something() {
                 // A documentation test of emend-client.
                 "rust,no_run" => page == "README.md",
                 // A file of settings, given to a program below; dependencies, looked for below.
-                "toml" => page == CONFIGURATION || page == "README.md",
+                "toml" => [CONFIGURATION, SECURITY, "README.md"].contains(&page.as_str()),
                 // Taken from a program that is run.
                 "rust" | "python" | "go" => is_part,
                 _ => false,

@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 
 use emend_core::{Caller, FieldViolation, Namespace, OperationId, Violations};
 use emend_proto::learning::v1::{self as pb, import_resources_request::Message};
-use emend_runtime::Error;
+use emend_runtime::{Error, auth::Access};
 use emend_wire::parse as wire;
 use futures::{Stream, StreamExt as _};
 use tokio::{
@@ -83,14 +83,17 @@ struct Spool {
 pub(super) async fn run(
     app: &App,
     slots: &Slots,
-    caller: &Caller,
+    (caller, access): (&Caller, &Access),
     messages: impl Stream<Item = Result<pb::ImportResourcesRequest, Status>>,
 ) -> Result<pb::ImportResourcesResponse, Error> {
     let _slot = slots.take()?;
     let mut messages = std::pin::pin!(messages);
     let operation = OperationId(app.entropy.uuid_v7(app.clock.now()));
     let import = match next(&mut messages).await?.and_then(|first| first.message) {
-        Some(Message::Header(header)) => self::header(caller, &header, operation)?,
+        Some(Message::Header(header)) => {
+            access.admit(&header)?;
+            self::header(caller, &header, operation)?
+        }
         _ => return Err(Error::invalid("header", "is required in the first message")),
     };
     let mut spool = Spool {
@@ -103,7 +106,12 @@ pub(super) async fn run(
     };
     while let Some(message) = next(&mut messages).await? {
         match message.message {
-            Some(Message::Rows(rows)) => spool.take(&rows.rows)?,
+            Some(Message::Rows(rows)) => {
+                if rows.rows.iter().any(|row| !row.user_id.is_empty()) {
+                    access.speaks_for_users(spool.namespace.as_str())?;
+                }
+                spool.take(&rows.rows)?;
+            }
             Some(Message::Header(_)) => {
                 return Err(Error::invalid("header", "must be in the first message only"));
             }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use emend_core::violation::bounded_text;
 use emend_core::{Caller, Epoch, Invalid, Namespace, NodeId, Violations, violation::bounded_prose};
 use emend_proto::{common::v1 as common, learning::v1 as pb};
+use emend_runtime::{Error, auth::Access};
 use emend_wire::{
     page::{self, QueryHash},
     parse,
@@ -35,11 +36,12 @@ const DEFAULT_SEEN_WITHIN: SignedDuration = SignedDuration::from_hours(24);
 const SEEN_BOUNDS: (SignedDuration, SignedDuration) =
     (SignedDuration::from_secs(1), SignedDuration::from_hours(366 * 24));
 
-/// A `SubscribeRequest`.
+/// A `SubscribeRequest`, with its filter narrowed to what the caller may see.
 pub(super) fn subscription(
     request: pb::SubscribeRequest,
     caller: Caller,
-) -> Result<Subscription, Violations> {
+    access: &Access,
+) -> Result<Subscription, Error> {
     let mut violations = Violations::new();
     let info = request.node.unwrap_or_default();
     let node_id = node(&info, &mut violations);
@@ -59,20 +61,23 @@ pub(super) fn subscription(
     };
     let max_batch_bytes = violations.check("max_batch_bytes", batch_bytes(request.max_batch_bytes));
     let parsed = (|| {
-        Some(Subscription {
-            node_id: node_id?,
-            caller,
-            info,
-            filter: Filter::new(&namespaces, &request.kinds, request.include_user_scoped),
-            cursor: match cursor {
-                Some(cursor) => Some(cursor?),
-                None => None,
-            },
-            bookmark_interval: bookmark_interval?,
-            max_batch_bytes: max_batch_bytes?,
-        })
+        let cursor = match cursor {
+            Some(cursor) => Some(cursor?),
+            None => None,
+        };
+        Some((node_id?, cursor, bookmark_interval?, max_batch_bytes?))
     })();
-    violations.finish(parsed)
+    let (node_id, cursor, bookmark_interval, max_batch_bytes) = violations.finish(parsed)?;
+    let namespaces = access.narrow(namespaces)?;
+    Ok(Subscription {
+        node_id,
+        caller,
+        info,
+        filter: Filter::new(&namespaces, &request.kinds, request.include_user_scoped),
+        cursor,
+        bookmark_interval,
+        max_batch_bytes,
+    })
 }
 
 /// A `ReportStatusRequest`, and the node that it is of.

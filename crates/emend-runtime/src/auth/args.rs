@@ -1,0 +1,26 @@
+//! Who may do what, as an argument.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use super::{Authenticator, ConfigError};
+use crate::{
+    lifecycle::Lifecycle,
+    reload::{self, Reload},
+};
+
+/// Reads the file at `path`, if there is one, and reads it again when it changes, for as long as `lifecycle` runs.
+pub fn load(path: Option<&Path>, lifecycle: &Lifecycle) -> Result<Option<Arc<Authenticator>>, ConfigError> {
+    let Some(path) = path else { return Ok(None) };
+    let authenticator = Arc::new(Authenticator::load(path)?);
+    let watched: Arc<dyn Reload> = Arc::<Authenticator>::clone(&authenticator);
+    reload::spawn(vec![watched], reload::INTERVAL, lifecycle);
+    Ok(Some(authenticator))
+}
+
+/// What is wrong with the file.
+pub fn check(path: Option<&PathBuf>) -> Option<String> {
+    Authenticator::load(path?).err().map(|error| error.to_string())
+}

@@ -1,0 +1,184 @@
+//! Who is known now: the state that was read last, and the streams that hang on it.
+//!
+//! When the files change they are read again, and each stream's caller is looked at again. Files that are not right leave
+//! everything as it was.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use arc_swap::ArcSwap;
+
+use super::{
+    config::{self, ConfigError},
+    directory::Directory,
+    principal::Principal,
+    role::Role,
+    standing::{Presented, Seats, Standing, Supervision},
+};
+use crate::{
+    error::Error,
+    reload::{Reload, Watched},
+};
+
+/// Knows who calls.
+pub struct Authenticator {
+    path: PathBuf,
+    directory: ArcSwap<Directory>,
+    watched: Mutex<Watched>,
+    seats: Seats,
+}
+
+impl fmt::Debug for Authenticator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authenticator")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Authenticator {
+    /// Reads the file at `path`.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        let watched = Watched::new(vec![path.to_owned()]);
+        let directory = config::load(path)?;
+        Ok(Self {
+            path: path.to_owned(),
+            directory: ArcSwap::from_pointee(directory),
+            watched: Mutex::new(watched),
+            seats: Seats::default(),
+        })
+    }
+
+    pub(super) fn identify(&self, presented: &Presented) -> Result<Arc<Principal>, Error> {
+        presented.identify(&self.directory.load())
+    }
+
+    pub(super) fn permit(&self, presented: Presented, role: Role) -> Result<Standing, Error> {
+        presented.permit(&self.directory.load(), role)
+    }
+
+    pub(super) fn supervise(&self, standing: Standing) -> Supervision {
+        self.seats.take(standing, || self.directory.load_full())
+    }
+}
+
+impl Reload for Authenticator {
+    fn reload_if_changed(&self) -> bool {
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        if !watched.has_changed() {
+            return false;
+        }
+        match config::load(&self.path) {
+            Ok(directory) => {
+                let directory = Arc::new(directory);
+                self.directory.store(Arc::clone(&directory));
+                self.seats.check(&directory);
+                tracing::info!(file = %self.path.display(), "read again who may do what");
+                true
+            }
+            Err(error) => {
+                tracing::error!(%error, "who may do what stays as it was: the new file can't be used");
+                false
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use http::{Request, header::AUTHORIZATION};
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::auth::{standing::PeerNames, token::TokenHash};
+
+    fn file_of(name: &str) -> String {
+        let hash = TokenHash::of("secret");
+        format!(
+            "[[principals]]\nname = \"{name}\"\ntoken_sha256 = [\"{hash}\"]\ncertificates = [\"node.example\"]\n\
+             grants = [{{ roles = [\"subscriber\"], namespaces = [\"shop\"] }}]\n"
+        )
+    }
+
+    fn authenticator(text: &str) -> (TempDir, PathBuf, Authenticator) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("auth.toml");
+        fs::write(&path, text).unwrap();
+        let authenticator = Authenticator::load(&path).unwrap();
+        (directory, path, authenticator)
+    }
+
+    fn presented(authorization: Option<&str>, names: &[&str]) -> Presented {
+        let mut request = Request::new(());
+        if let Some(value) = authorization {
+            request
+                .headers_mut()
+                .insert(AUTHORIZATION, value.parse().unwrap());
+        }
+        if !names.is_empty() {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            request.extensions_mut().insert(PeerNames(names.into()));
+        }
+        Presented::of(&request)
+    }
+
+    fn found(authenticator: &Authenticator, authorization: Option<&str>, names: &[&str]) -> String {
+        match authenticator.permit(presented(authorization, names), Role::Subscriber) {
+            Ok(standing) => standing.caller().to_string(),
+            Err(error) => error.reason().to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_caller_is_known_by_its_token_or_else_by_a_name_in_its_certificate() {
+        let (_directory, _, authenticator) = authenticator(&file_of("node"));
+        for (authorization, names, expected) in [
+            (Some("Bearer secret"), &[][..], "node"),
+            (Some("bearer  secret "), &[], "node"),
+            (None, &["other.example", "node.example"], "node"),
+            (None, &[], "CREDENTIALS_MISSING"),
+            (None, &["other.example"], "CREDENTIALS_NOT_ACCEPTED"),
+            (Some("Bearer guess"), &[], "CREDENTIALS_NOT_ACCEPTED"),
+            (Some("Basic secret"), &[], "CREDENTIALS_NOT_ACCEPTED"),
+            (Some("secret"), &[], "CREDENTIALS_NOT_ACCEPTED"),
+            (Some("Bearer "), &[], "CREDENTIALS_NOT_ACCEPTED"),
+            // A good certificate does not make up for a bad token.
+            (
+                Some("Bearer guess"),
+                &["node.example"],
+                "CREDENTIALS_NOT_ACCEPTED",
+            ),
+        ] {
+            assert_eq!(
+                found(&authenticator, authorization, names),
+                expected,
+                "{authorization:?} {names:?}"
+            );
+        }
+        let other = authenticator.permit(presented(Some("Bearer secret"), &[]), Role::Operator);
+        assert_eq!(other.unwrap_err().reason(), "ROLE_MISSING");
+    }
+
+    #[test]
+    fn a_changed_file_counts_and_a_bad_one_changes_nothing() {
+        let (_directory, path, authenticator) = authenticator(&file_of("node"));
+        assert!(!authenticator.reload_if_changed(), "nothing changed");
+        fs::write(&path, "principals = 1").unwrap();
+        assert!(!authenticator.reload_if_changed());
+        assert_eq!(found(&authenticator, Some("Bearer secret"), &[]), "node");
+        fs::write(&path, file_of("other")).unwrap();
+        assert!(authenticator.reload_if_changed());
+        assert_eq!(found(&authenticator, Some("Bearer secret"), &[]), "other");
+    }
+
+    #[test]
+    fn nothing_shows_a_token() {
+        let presented = presented(Some("Bearer secret"), &[]);
+        assert!(!format!("{presented:?}").contains("secret"));
+    }
+}

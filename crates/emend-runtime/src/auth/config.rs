@@ -1,0 +1,283 @@
+//! The file that says who may do what (`--auth-config`), in TOML. docs/security.md describes it.
+//!
+//! Unknown keys are refused, and so is whatever would leave open who somebody is: two principals of one name, or one
+//! credential of two principals. It must know nothing of requests.
+
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use emend_core::{Caller, Namespace};
+use serde::Deserialize;
+
+use super::{
+    directory::{Directory, Entry},
+    principal::{Grant, Principal, Reach},
+    role::Role,
+    token::TokenHash,
+};
+
+/// Why the file can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// It can't be read.
+    #[error("can't read {}: {source}", file.display())]
+    Read {
+        /// Which.
+        file: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// It says what can't be.
+    #[error("{}: {problem}", file.display())]
+    Invalid {
+        /// Which.
+        file: PathBuf,
+        /// What.
+        problem: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    principals: Vec<PrincipalEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PrincipalEntry {
+    name: String,
+    #[serde(default)]
+    token_sha256: Vec<String>,
+    #[serde(default)]
+    certificates: Vec<String>,
+    grants: Vec<GrantEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GrantEntry {
+    roles: Vec<Role>,
+    namespaces: NamespacesEntry,
+    #[serde(default)]
+    act_for_users: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum NamespacesEntry {
+    All(String),
+    Only(Vec<String>),
+}
+
+/// Reads the file.
+pub(super) fn load(path: &Path) -> Result<Directory, ConfigError> {
+    let text = String::from_utf8(read(path)?).map_err(|_| invalid(path, "is not UTF-8"))?;
+    let file: File = toml::from_str(&text).map_err(|error| invalid(path, error.to_string()))?;
+    if file.principals.is_empty() {
+        return Err(invalid(path, "has no principals, so nobody could do anything"));
+    }
+    Ok(Directory::new(principals(path, &file.principals)?))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, ConfigError> {
+    fs::read(path).map_err(|source| ConfigError::Read {
+        file: path.to_owned(),
+        source,
+    })
+}
+
+fn invalid(file: &Path, problem: impl Into<String>) -> ConfigError {
+    ConfigError::Invalid {
+        file: file.to_owned(),
+        problem: problem.into(),
+    }
+}
+
+fn principals(path: &Path, entries: &[PrincipalEntry]) -> Result<Vec<Entry>, ConfigError> {
+    let mut names = BTreeSet::new();
+    let mut credentials = BTreeSet::new();
+    let mut all = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let problem = |what: String| invalid(path, format!("principal {:?}: {what}", entry.name));
+        let caller = Caller::parse(&entry.name).map_err(|error| problem(format!("its name {}", error.0)))?;
+        if caller == Caller::anonymous() || caller == Caller::system() {
+            return Err(problem("the name is Emend's own".to_owned()));
+        }
+        if !names.insert(entry.name.clone()) {
+            return Err(problem("is there twice".to_owned()));
+        }
+        let mut tokens = Vec::with_capacity(entry.token_sha256.len());
+        for text in &entry.token_sha256 {
+            let hash = TokenHash::parse(text).ok_or_else(|| {
+                problem(
+                    "token_sha256: must be 64 hexadecimal digits, as `emend admin token` prints them"
+                        .to_owned(),
+                )
+            })?;
+            tokens.push(hash);
+        }
+        let own = tokens
+            .iter()
+            .map(|hash| ("token_sha256", hash.to_string()))
+            .chain(
+                entry
+                    .certificates
+                    .iter()
+                    .map(|name| ("certificates", name.clone())),
+            );
+        let mut has_some = false;
+        for (of, credential) in own {
+            has_some = true;
+            if credential.is_empty() {
+                return Err(problem(format!("{of}: must not be empty")));
+            }
+            if !credentials.insert((of, credential)) {
+                return Err(problem(format!("{of}: one of them is there twice")));
+            }
+        }
+        if !has_some {
+            return Err(problem(
+                "has no credential: token_sha256 or certificates".to_owned(),
+            ));
+        }
+        if entry.grants.is_empty() {
+            return Err(problem("has no grants".to_owned()));
+        }
+        let grants = entry
+            .grants
+            .iter()
+            .map(grant)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(problem)?;
+        all.push(Entry {
+            principal: Arc::new(Principal::new(caller, &grants)),
+            tokens,
+            certificates: entry.certificates.clone(),
+        });
+    }
+    Ok(all)
+}
+
+fn grant(entry: &GrantEntry) -> Result<Grant, String> {
+    const FORM: &str = "grants.namespaces: must be \"*\" or a list of names";
+    if entry.roles.is_empty() {
+        return Err("grants.roles: must not be empty".to_owned());
+    }
+    let reach = match &entry.namespaces {
+        NamespacesEntry::All(all) if all == "*" => Reach::All,
+        NamespacesEntry::All(_) => return Err(FORM.to_owned()),
+        NamespacesEntry::Only(names) if names.is_empty() => return Err(FORM.to_owned()),
+        NamespacesEntry::Only(names) => {
+            let parsed = names.iter().map(|name| {
+                Namespace::parse(name).map_err(|error| format!("grants.namespaces: {name:?} {}", error.0))
+            });
+            Reach::only(parsed.collect::<Result<_, _>>()?)
+        }
+    };
+    Ok(Grant {
+        roles: entry.roles.clone(),
+        reach,
+        act_for_users: entry.act_for_users,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(text: &str) -> String {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("auth.toml");
+        fs::write(&path, text).unwrap();
+        match load(&path) {
+            Ok(_) => String::new(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    fn principal(rest: &str) -> String {
+        let hash = TokenHash::of("a");
+        format!("[[principals]]\nname = \"a\"\ntoken_sha256 = [\"{hash}\"]\n{rest}\n")
+    }
+
+    const GRANT: &str = "grants = [{ roles = [\"reporter\"], namespaces = [\"shop\"] }]";
+
+    #[test]
+    fn what_is_right_is_taken() {
+        assert_eq!(refusal(&principal(GRANT)), "");
+        let all =
+            "grants = [{ roles = [\"admin\", \"ingester\"], namespaces = \"*\", act_for_users = true }]";
+        assert_eq!(refusal(&principal(all)), "");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let twice = format!(
+            "{}{}",
+            principal(GRANT),
+            principal(GRANT).replace("name = \"a\"", "name = \"b\"")
+        );
+        for (text, expected) in [
+            (String::new(), "no principals"),
+            (
+                principal(&format!("{GRANT}\ntoken = \"x\"")),
+                "unknown field `token`",
+            ),
+            (
+                principal("grants = [{ roles = [\"king\"], namespaces = \"*\" }]"),
+                "unknown variant `king`",
+            ),
+            (
+                principal("grants = [{ roles = [\"admin\"], namespaces = \"shop\" }]"),
+                "must be \"*\" or a list",
+            ),
+            (
+                principal("grants = [{ roles = [\"admin\"], namespaces = [] }]"),
+                "must be \"*\" or a list",
+            ),
+            (
+                principal("grants = [{ roles = [], namespaces = \"*\" }]"),
+                "grants.roles",
+            ),
+            (
+                principal("grants = [{ roles = [\"admin\"], namespaces = [\"No\"] }]"),
+                "\"No\"",
+            ),
+            (principal("grants = []"), "has no grants"),
+            (
+                format!("{}{}", principal(GRANT), principal(GRANT)),
+                "is there twice",
+            ),
+            (twice, "one of them is there twice"),
+            (
+                format!("[[principals]]\nname = \"a\"\n{GRANT}"),
+                "has no credential",
+            ),
+            (
+                principal(GRANT).replace("name = \"a\"", "name = \"system\""),
+                "Emend's own",
+            ),
+        ] {
+            let refusal = refusal(&text);
+            assert!(refusal.contains(expected), "{text}\n→ {refusal}");
+            assert!(refusal.contains("auth.toml"), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_shows_no_hash() {
+        let hash = TokenHash::of("a").to_string();
+        let text = principal(GRANT).replace(&hash, &hash[1..]);
+        let refusal = refusal(&text);
+        assert!(
+            refusal.contains("token_sha256") && !refusal.contains(&hash[1..]),
+            "{refusal}"
+        );
+    }
+}

@@ -1,0 +1,224 @@
+//! Finds out who calls and refuses who may not call the method; what the rest needs to know travels in the request's
+//! extensions ([`Access`], [`Caller`]).
+//!
+//! Health checks and reflection are let through. Who is refused is answered by [`GateLayer`], further in: so refusals are
+//! counted and logged like everything else. A stream that has begun is supervised: it ends when the file changes so that its
+//! caller may do something else than when it began.
+
+use std::{
+    convert::Infallible,
+    future::{Ready, ready},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use emend_core::Caller;
+use futures::future::{BoxFuture, Either};
+use http::{HeaderMap, HeaderValue, Request, Response, header::AUTHORIZATION};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use tonic::{Status, body::Body};
+use tower::{Layer, Service};
+
+use super::{
+    access::Access,
+    authenticator::Authenticator,
+    rules::{Rule, rule_of},
+    standing::{Presented, Standing},
+};
+use crate::error::{Error, to_status};
+
+/// The paths of what every server answers: health checks and reflection.
+const ALWAYS: &str = "/grpc.";
+
+/// Puts who calls, and what it may do, into every request.
+#[derive(Debug, Clone)]
+pub struct AuthLayer {
+    /// `None`: authentication is off.
+    authenticator: Option<Arc<Authenticator>>,
+    streams: Arc<[&'static str]>,
+}
+
+impl AuthLayer {
+    /// By `authenticator`; without one everybody may do everything. `streams` are the paths of what answers with a
+    /// long-lived stream.
+    pub fn new(authenticator: Option<Arc<Authenticator>>, streams: &[&'static str]) -> Self {
+        Self {
+            authenticator,
+            streams: streams.into(),
+        }
+    }
+}
+
+impl<S> Layer<S> for AuthLayer {
+    type Service = Authenticated<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Authenticated {
+            inner,
+            by: self.clone(),
+            anonymous: Caller::anonymous(),
+        }
+    }
+}
+
+/// See [`AuthLayer`].
+#[derive(Debug, Clone)]
+pub struct Authenticated<S> {
+    inner: S,
+    by: AuthLayer,
+    anonymous: Caller,
+}
+
+type Answer = Result<Response<Body>, Infallible>;
+
+impl<S> Service<Request<Body>> for Authenticated<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Either<S::Future, BoxFuture<'static, Answer>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let Some(authenticator) = &self.by.authenticator else {
+            request.extensions_mut().insert(self.anonymous.clone());
+            request.extensions_mut().insert(Access::open());
+            return Either::Left(self.inner.call(request));
+        };
+        let path = request.uri().path();
+        if path.starts_with(ALWAYS) {
+            return Either::Left(self.inner.call(request));
+        }
+        let presented = Presented::of(&request);
+        let rule = rule_of(path);
+        let standing = match permit(authenticator, presented, rule) {
+            Ok(standing) => standing,
+            Err(error) => {
+                request.extensions_mut().insert(Refused(Arc::new(error)));
+                return Either::Left(self.inner.call(request));
+            }
+        };
+        let is_stream = self.by.streams.contains(&path);
+        let extensions = request.extensions_mut();
+        extensions.insert(standing.caller().clone());
+        extensions.insert(standing.access());
+        if !is_stream {
+            return Either::Left(self.inner.call(request));
+        }
+        let supervised = authenticator.supervise(standing);
+        let response = self.inner.call(request);
+        Either::Right(Box::pin(async move {
+            let response = response.await?;
+            Ok(response.map(|inner| {
+                Body::new(Supervised {
+                    inner: Some(inner),
+                    standing: supervised,
+                })
+            }))
+        }))
+    }
+}
+
+/// What the caller may do by that method.
+fn permit(
+    authenticator: &Authenticator,
+    presented: Presented,
+    rule: Option<&'static Rule>,
+) -> Result<Standing, Error> {
+    let Some(rule) = rule else {
+        // Not passed on: a method that was forgotten in the table is open to nobody.
+        authenticator.identify(&presented)?;
+        return Err(Error::Unimplemented("the method"));
+    };
+    authenticator.permit(presented, rule.role)
+}
+
+/// Why a request must not be done.
+#[derive(Debug, Clone)]
+struct Refused(Arc<Error>);
+
+/// Answers what [`AuthLayer`] has refused.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct GateLayer;
+
+impl<S> Layer<S> for GateLayer {
+    type Service = Gate<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Gate(inner)
+    }
+}
+
+/// See [`GateLayer`].
+#[derive(Debug, Clone)]
+pub struct Gate<S>(S);
+
+impl<S> Service<Request<Body>> for Gate<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Either<S::Future, Ready<Answer>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.0.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        match request.extensions().get::<Refused>() {
+            Some(Refused(error)) => Either::Right(ready(Ok(to_status(error).into_http()))),
+            None => Either::Left(self.0.call(request)),
+        }
+    }
+}
+
+/// The bearer token of a request, if it has an authorization at all.
+pub(super) fn bearer(headers: &HeaderMap) -> Option<&HeaderValue> {
+    headers.get(AUTHORIZATION)
+}
+
+/// A stream that ends when its caller may no longer have it.
+struct Supervised {
+    inner: Option<Body>,
+    standing: super::standing::Supervision,
+}
+
+impl HttpBody for Supervised {
+    type Data = <Body as HttpBody>::Data;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Status>>> {
+        let this = &mut *self;
+        if this.inner.is_none() {
+            return Poll::Ready(None);
+        }
+        if let Poll::Ready(why) = this.standing.poll_lost(cx) {
+            this.inner = None;
+            let mut trailers = HeaderMap::new();
+            let said = Status::from(why).add_header(&mut trailers);
+            return Poll::Ready(Some(said.map(|()| Frame::trailers(trailers))));
+        }
+        match &mut this.inner {
+            Some(inner) => Pin::new(inner).poll_frame(cx),
+            None => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.as_ref().is_none_or(HttpBody::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.as_ref().map(HttpBody::size_hint).unwrap_or_default()
+    }
+}

@@ -1,0 +1,31 @@
+//! Who calls, and who may do what.
+//!
+//! [`AuthLayer`] finds out who calls by what the request came with ([`standing`]), of whom the [`Authenticator`] knows by a
+//! file ([`config`]), and refuses who lacks the role that the method takes ([`rules`], the one table). Handlers check
+//! namespaces: each begins with [`open`], or asks [`Access`] for each item. docs/security.md says all that to operators.
+//!
+//! It must know nothing of what the services do.
+
+mod access;
+mod addressed;
+pub mod args;
+mod authenticator;
+mod config;
+mod directory;
+mod layer;
+mod principal;
+mod role;
+pub mod rules;
+pub mod standing;
+mod token;
+
+pub use self::{
+    access::{Access, Call, open},
+    addressed::{Addressed, Named},
+    authenticator::Authenticator,
+    config::ConfigError,
+    layer::{AuthLayer, Authenticated, Gate, GateLayer},
+    principal::{Grant, Principal, Reach},
+    role::Role,
+    token::{TokenHash, mint},
+};

@@ -1,0 +1,155 @@
+//! Who a caller is once it is known, and where it holds which roles.
+//!
+//! It must know nothing of how that was found out.
+
+use std::sync::Arc;
+
+use emend_core::{Caller, Namespace};
+
+use super::role::Role;
+
+/// Some namespaces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reach {
+    /// All there are and will be.
+    All,
+    /// These, sorted.
+    Only(Arc<[Namespace]>),
+}
+
+impl Reach {
+    /// Nothing.
+    pub fn none() -> Self {
+        Self::Only(Arc::default())
+    }
+
+    /// Exactly these.
+    pub fn only(mut namespaces: Vec<Namespace>) -> Self {
+        namespaces.sort_unstable();
+        namespaces.dedup();
+        Self::Only(namespaces.into())
+    }
+
+    /// Both.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        match (self, other) {
+            (Self::Only(one), Self::Only(another)) => {
+                Self::only(one.iter().chain(&**another).cloned().collect())
+            }
+            _ => Self::All,
+        }
+    }
+
+    /// Whether a namespace of that name is among them.
+    pub fn covers(&self, namespace: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(namespaces) => namespaces
+                .binary_search_by(|known| known.as_str().cmp(namespace))
+                .is_ok(),
+        }
+    }
+
+    fn is_none(&self) -> bool {
+        matches!(self, Self::Only(namespaces) if namespaces.is_empty())
+    }
+}
+
+/// Roles in some namespaces.
+#[derive(Debug, Clone)]
+pub struct Grant {
+    /// Which.
+    pub roles: Vec<Role>,
+    /// Where.
+    pub reach: Reach,
+    /// Whether it may do there in a user's name what the roles may do.
+    pub act_for_users: bool,
+}
+
+/// A caller and what it may do. Made once, when the file is read.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Principal {
+    caller: Caller,
+    /// Where it holds each role, by [`Role::index`].
+    held: [Reach; Role::ALL.len()],
+    /// Where it may do so in a user's name.
+    for_users: [Reach; Role::ALL.len()],
+}
+
+impl Principal {
+    /// With what it is granted.
+    pub fn new(caller: Caller, grants: &[Grant]) -> Self {
+        let where_held = |role: Role, only_for_users: bool| {
+            grants
+                .iter()
+                .filter(|grant| !only_for_users || grant.act_for_users)
+                .filter(|grant| grant.roles.iter().any(|held| held.includes(role)))
+                .fold(Reach::none(), |reach, grant| reach.or(&grant.reach))
+        };
+        Self {
+            caller,
+            held: Role::ALL.map(|role| where_held(role, false)),
+            for_users: Role::ALL.map(|role| where_held(role, true)),
+        }
+    }
+
+    /// Its name in feedback and in the audit trail.
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// Where it holds a role; `None` if nowhere.
+    pub fn reach(&self, role: Role) -> Option<&Reach> {
+        self.held.get(role.index()).filter(|reach| !reach.is_none())
+    }
+
+    /// Whether it holds a role there, in a user's name.
+    pub(super) fn acts_for_users(&self, role: Role, namespace: &str) -> bool {
+        self.for_users
+            .get(role.index())
+            .is_some_and(|reach| reach.covers(namespace))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn namespaces(names: &[&str]) -> Reach {
+        Reach::only(names.iter().map(|name| Namespace::parse(name).unwrap()).collect())
+    }
+
+    #[test]
+    fn a_role_is_held_where_a_grant_has_it_or_one_that_includes_it() {
+        let grant = |role, names: &[&str], act_for_users| Grant {
+            roles: vec![role],
+            reach: namespaces(names),
+            act_for_users,
+        };
+        let principal = Principal::new(
+            Caller::parse("ops").unwrap(),
+            &[
+                grant(Role::Operator, &["b", "a"], false),
+                grant(Role::Reviewer, &["c"], true),
+            ],
+        );
+        assert_eq!(principal.reach(Role::Operator), Some(&namespaces(&["a", "b"])));
+        assert_eq!(
+            principal.reach(Role::Reviewer),
+            Some(&namespaces(&["a", "b", "c"]))
+        );
+        assert_eq!(principal.reach(Role::Admin), None);
+        assert_eq!(principal.reach(Role::Ingester), None);
+        assert!(principal.acts_for_users(Role::Reviewer, "c"));
+        assert!(!principal.acts_for_users(Role::Reviewer, "a"));
+        assert!(!principal.acts_for_users(Role::Operator, "c"));
+    }
+
+    #[test]
+    fn all_and_some_are_all() {
+        assert_eq!(Reach::All.or(&namespaces(&["a"])), Reach::All);
+        assert!(Reach::All.covers("whatever"));
+        assert!(!namespaces(&["a"]).covers("b"));
+    }
+}

@@ -1,0 +1,205 @@
+//! What a caller presented and what it may do by it; and how a stream finds out that this has changed.
+//!
+//! It must know nothing of files or connections.
+
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use emend_core::Caller;
+use futures::task::AtomicWaker;
+use http::{HeaderValue, Request};
+
+use super::{
+    access::Access,
+    directory::{Directory, unknown},
+    layer::bearer,
+    principal::{Principal, Reach},
+    role::Role,
+};
+use crate::error::Error;
+
+/// The names in a client's certificate, which the connection's handshake has verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerNames(pub Arc<[String]>);
+
+/// What a request came with.
+#[derive(Clone)]
+pub struct Presented {
+    authorization: Option<HeaderValue>,
+    names: Option<PeerNames>,
+}
+
+impl fmt::Debug for Presented {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Presented")
+            .field("authorization", &self.authorization.as_ref().map(|_| "…"))
+            .field("names", &self.names)
+            .finish()
+    }
+}
+
+impl Presented {
+    /// By a request.
+    pub(super) fn of<T>(request: &Request<T>) -> Self {
+        Self {
+            authorization: bearer(request.headers()).cloned(),
+            names: request.extensions().get::<PeerNames>().cloned(),
+        }
+    }
+
+    /// Who that is. A token counts before a certificate, and a bad one is not made good by a certificate.
+    pub(super) fn identify(&self, directory: &Directory) -> Result<Arc<Principal>, Error> {
+        match (&self.authorization, &self.names) {
+            (Some(value), _) => {
+                let token = value
+                    .to_str()
+                    .ok()
+                    .and_then(|text| text.split_once(' '))
+                    .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+                    .map(|(_, token)| token.trim())
+                    .ok_or_else(unknown)?;
+                directory.by_token(token)
+            }
+            (None, Some(PeerNames(names))) => directory.by_names(names),
+            (None, None) => Err(Error::Unauthenticated {
+                reason: "CREDENTIALS_MISSING",
+                message: "the call needs a bearer token or a client certificate".to_owned(),
+            }),
+        }
+    }
+
+    /// What may be done by it with a method that takes `role`.
+    pub(super) fn permit(self, directory: &Directory, role: Role) -> Result<Standing, Error> {
+        let principal = self.identify(directory)?;
+        match principal.reach(role) {
+            Some(reach) => Ok(Standing {
+                reach: reach.clone(),
+                role,
+                presented: self,
+                principal: Arc::clone(&principal),
+            }),
+            None => Err(Error::PermissionDenied {
+                reason: "ROLE_MISSING",
+                message: "the caller may not call this method".to_owned(),
+            }),
+        }
+    }
+}
+
+/// A caller that may call a method.
+#[derive(Debug, Clone)]
+pub struct Standing {
+    presented: Presented,
+    principal: Arc<Principal>,
+    role: Role,
+    reach: Reach,
+}
+
+impl Standing {
+    /// The caller.
+    pub(super) fn caller(&self) -> &Caller {
+        self.principal.caller()
+    }
+
+    /// What handlers are told.
+    pub(super) fn access(&self) -> Access {
+        Access::known(Arc::clone(&self.principal), self.role)
+    }
+}
+
+/// A stream's place in the list of all that are supervised.
+struct Seat {
+    standing: Standing,
+    is_lost: AtomicBool,
+    why: Mutex<Option<Error>>,
+    waker: AtomicWaker,
+}
+
+impl Seat {
+    /// Ends the stream if its caller may do something else than when it began.
+    fn check(&self, directory: &Directory) {
+        let Standing {
+            presented,
+            principal,
+            role,
+            reach,
+        } = &self.standing;
+        let why = match presented.clone().permit(directory, *role) {
+            Err(refused) => refused,
+            Ok(now) if now.reach == *reach && now.caller() == principal.caller() => return,
+            Ok(_) => Error::unavailable(
+                "ACCESS_CHANGED",
+                "what the caller may do has changed; connect again",
+            ),
+        };
+        *self.why.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+        self.is_lost.store(true, Ordering::Release);
+        self.waker.wake();
+    }
+}
+
+/// All streams that are supervised.
+#[derive(Default)]
+pub(super) struct Seats(Mutex<Vec<Weak<Seat>>>);
+
+impl Seats {
+    /// Supervises a stream from now on. `newest` is asked once nothing can be missed any more.
+    pub(super) fn take(&self, standing: Standing, newest: impl FnOnce() -> Arc<Directory>) -> Supervision {
+        let seat = Arc::new(Seat {
+            standing,
+            is_lost: AtomicBool::new(false),
+            why: Mutex::default(),
+            waker: AtomicWaker::new(),
+        });
+        {
+            let mut seats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            // Amortised: those that are gone are let go of when there is no room left.
+            if seats.len() == seats.capacity() {
+                seats.retain(|seat| seat.strong_count() > 0);
+            }
+            seats.push(Arc::downgrade(&seat));
+        }
+        seat.check(&newest());
+        Supervision { seat }
+    }
+
+    /// Looks at all of them once more.
+    pub(super) fn check(&self, directory: &Directory) {
+        let seats: Vec<_> = {
+            let mut seats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            seats.retain(|seat| seat.strong_count() > 0);
+            seats.iter().filter_map(Weak::upgrade).collect()
+        };
+        for seat in seats {
+            seat.check(directory);
+        }
+    }
+}
+
+/// What tells a stream that it has to end.
+pub(super) struct Supervision {
+    seat: Arc<Seat>,
+}
+
+impl Supervision {
+    /// Ready, once, when the caller may no longer have the stream, with why.
+    pub(super) fn poll_lost(&self, cx: &mut Context<'_>) -> Poll<Error> {
+        self.seat.waker.register(cx.waker());
+        if !self.seat.is_lost.load(Ordering::Acquire) {
+            return Poll::Pending;
+        }
+        let why = self
+            .seat
+            .why
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        Poll::Ready(why.unwrap_or_else(unknown))
+    }
+}

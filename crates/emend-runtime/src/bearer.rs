@@ -1,0 +1,112 @@
+//! A bearer token in a file, for whoever calls a service. Read again for each call, so a new token needs no restart.
+//!
+//! It must know nothing of who takes the token.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use tonic::{
+    Request,
+    metadata::{Ascii, MetadataMap, MetadataValue},
+};
+
+const AUTHORIZATION: &str = "authorization";
+
+/// A file that holds a bearer token and nothing else but white space around it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenFile(PathBuf);
+
+/// Why there is no token.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenFileError {
+    /// It can't be read.
+    #[error("can't read the token in {}: {source}", file.display())]
+    Read {
+        /// Which.
+        file: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// What is in it is no token.
+    #[error("{} must hold one token, of visible ASCII characters", file.display())]
+    Invalid {
+        /// Which.
+        file: PathBuf,
+    },
+}
+
+impl TokenFile {
+    /// This file, which need not be there yet.
+    pub fn new(path: impl AsRef<Path>) -> Self {
+        Self(path.as_ref().to_owned())
+    }
+
+    /// The value of the `authorization` header, with the token that is in the file now.
+    pub fn authorization(&self) -> Result<MetadataValue<Ascii>, TokenFileError> {
+        let text = fs::read_to_string(&self.0).map_err(|source| TokenFileError::Read {
+            file: self.0.clone(),
+            source,
+        })?;
+        let token = text.trim();
+        let value = format!("Bearer {token}").parse::<MetadataValue<Ascii>>();
+        match value {
+            Ok(mut value) if !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()) => {
+                value.set_sensitive(true);
+                Ok(value)
+            }
+            _ => Err(TokenFileError::Invalid { file: self.0.clone() }),
+        }
+    }
+
+    /// Sends the token with a call. Without one the call goes as it is, to be refused by its server; why is logged.
+    pub fn authorize<T>(&self, request: &mut Request<T>) {
+        self.authorize_headers(request.metadata_mut());
+    }
+
+    /// The same, for the headers of a call.
+    pub fn authorize_headers(&self, headers: &mut MetadataMap) {
+        match self.authorization() {
+            Ok(value) => {
+                headers.insert(AUTHORIZATION, value);
+            }
+            Err(error) => tracing::error!(%error, "calling without a token"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_token_is_sent_from_then_on_and_none_is_shown() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("token");
+        let file = TokenFile::new(&path);
+        assert!(matches!(file.authorization(), Err(TokenFileError::Read { .. })));
+        for token in ["one", "another"] {
+            fs::write(&path, format!("{token}\n")).unwrap();
+            let mut request = Request::new(());
+            file.authorize(&mut request);
+            let sent = request.metadata().get(AUTHORIZATION).unwrap();
+            assert_eq!(sent.to_str().unwrap(), format!("Bearer {token}"));
+            assert!(!format!("{sent:?}").contains(token));
+        }
+    }
+
+    #[test]
+    fn what_is_no_token_is_told_without_showing_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("token");
+        for bad in ["", " \n", "two words", "zwölf", "a\nb"] {
+            fs::write(&path, bad).unwrap();
+            let error = TokenFile::new(&path).authorization().unwrap_err().to_string();
+            assert!(
+                error.contains("must hold one token") && !error.contains("words"),
+                "{error}"
+            );
+        }
+    }
+}
