@@ -7,9 +7,11 @@
 //! With the feature `status`: [`error`] (the one taxonomy of errors and the one place that makes a gRPC status of them),
 //! [`status`] (reading one on the client's side), [`request_id`].
 //!
+//! With `tls`: [`tls`], connections that others can neither read nor forge.
+//!
 //! With `server`: [`serve`] (a server as a function of its listener and its lifecycle), its layers [`caller`],
 //! [`trace_context`], [`admission`] and [`deadline`], [`health`], [`listen`] and [`telemetry`]; [`config`] (settings from flags,
-//! environment and file), [`serve_args`], [`probe`].
+//! environment and file), [`reload`], [`serve_args`], [`probe`].
 //!
 //! With `database`: [`database`] (which one), [`sqlite`], [`postgres`], [`store`] (what can go wrong with them, and what
 //! is worth repeating), [`audit`] (looking at what is stored). With `testing`: [`testing`], a fresh PostgreSQL database
@@ -57,6 +59,10 @@ pub mod listen;
 #[cfg(feature = "server")]
 pub mod probe;
 #[cfg(feature = "server")]
+mod prefaced;
+#[cfg(feature = "server")]
+pub mod reload;
+#[cfg(feature = "server")]
 mod room;
 #[cfg(feature = "server")]
 pub mod serve;
@@ -68,6 +74,9 @@ pub mod telemetry;
 pub mod trace_context;
 #[cfg(feature = "server")]
 mod unread;
+
+#[cfg(feature = "tls")]
+pub mod tls;
 
 #[cfg(feature = "database")]
 pub mod audit;
