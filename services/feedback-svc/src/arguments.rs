@@ -14,6 +14,7 @@ use emend_runtime::{
     sqlite::DataDir,
     storage::{self, StorageError},
     telemetry::{self, LogArgs, TelemetryArgs},
+    tls::{ClientTls, TlsArgs, TlsError},
 };
 
 use crate::{CommitConfig, Config, LearningAddress, RelayConfig};
@@ -32,7 +33,7 @@ pub struct Arguments {
     /// Where to listen.
     #[command(flatten)]
     pub listen: ListenArgs,
-    /// Where learning-svc is; it need not be there yet
+    /// Where learning-svc is, https://HOST:PORT for TLS; it need not be there yet
     #[arg(
         long,
         value_name = "HOST:PORT",
@@ -40,6 +41,12 @@ pub struct Arguments {
         env = "EMEND_LEARNING_ADDR"
     )]
     pub learning_addr: LearningAddress,
+    /// How connections to it are secured.
+    #[command(flatten)]
+    pub learning_tls: LearningTlsArgs,
+    /// How connections are secured.
+    #[command(flatten)]
+    pub tls: TlsArgs,
     /// Where feedback is kept.
     #[command(flatten)]
     pub storage: StorageArgs,
@@ -61,6 +68,41 @@ pub struct Arguments {
     /// The file, and questions about all of these.
     #[command(flatten)]
     pub config: ConfigArgs,
+}
+
+/// How connections to learning-svc are secured.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "TLS")]
+pub struct LearningTlsArgs {
+    /// The CAs (PEM) that learning-svc's certificate is verified by, in place of the system's; read for each connection
+    #[arg(long, value_name = "FILE", env = "EMEND_LEARNING_CA")]
+    pub learning_ca: Option<PathBuf>,
+    /// The certificate (PEM) that learning-svc is shown; read for each connection
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "EMEND_LEARNING_CLIENT_CERT",
+        requires = "learning_client_key"
+    )]
+    pub learning_client_cert: Option<PathBuf>,
+    /// That certificate's private key (PEM)
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "EMEND_LEARNING_CLIENT_KEY",
+        requires = "learning_client_cert"
+    )]
+    pub learning_client_key: Option<PathBuf>,
+}
+
+impl LearningTlsArgs {
+    fn files(&self) -> Option<ClientTls> {
+        ClientTls::from_files(
+            self.learning_ca.as_deref(),
+            self.learning_client_cert.as_deref(),
+            self.learning_client_key.as_deref(),
+        )
+    }
 }
 
 /// Where feedback is kept.
@@ -141,14 +183,14 @@ impl Arguments {
         storage::lock(self.url()?, &self.storage.data_dir, "feedback.db")
     }
 
-    /// How the service is set up, with that database.
-    pub fn configuration(&self, database: DatabaseUrl) -> Config {
-        let defaults = Config::new(database, self.learning_addr.clone());
+    /// How the service is set up, with that database. Reads the files for TLS.
+    pub fn configuration(&self, database: DatabaseUrl) -> Result<Config, TlsError> {
+        let defaults = Config::new(database, self.learning()?);
         let retry = emend_runtime::BackoffConfig {
             max: self.relay.relay_retry_max,
             ..defaults.relay.retry
         };
-        Config {
+        Ok(Config {
             postgres_connections: self.storage.database_connections,
             commit: CommitConfig {
                 queue_bytes: self.commit.commit_queue_size,
@@ -167,7 +209,19 @@ impl Arguments {
             max_calls: self.serve.max_calls,
             keep_alive: self.serve.keep_alive(),
             patience: self.serve.patience(),
+            tls: self.tls.load()?,
             ..defaults
+        })
+    }
+
+    fn learning(&self) -> Result<LearningAddress, TlsError> {
+        let address = self.learning_addr.clone();
+        match self.learning_tls.files() {
+            Some(files) => {
+                files.check()?;
+                address.tls(files)
+            }
+            None => Ok(address),
         }
     }
 
@@ -183,7 +237,16 @@ impl Program for Arguments {
     fn check(&self) -> Vec<String> {
         let url = self.url().err().map(|error| error.to_string());
         let log = telemetry::check(&self.log).err().map(|error| error.to_string());
-        url.into_iter().chain(log).chain(self.listen.check()).collect()
+        let learning = self
+            .learning()
+            .err()
+            .map(|error| format!("--learning-addr, --learning-ca, --learning-client-cert: {error}"));
+        url.into_iter()
+            .chain(log)
+            .chain(self.listen.check())
+            .chain(learning)
+            .chain(self.tls.check())
+            .collect()
     }
 }
 
@@ -204,7 +267,7 @@ mod tests {
         let database = DatabaseUrl::sqlite("x.db");
         let learning = "127.0.0.1:7402".parse().unwrap();
         assert_eq!(
-            format!("{:?}", arguments.configuration(database.clone())),
+            format!("{:?}", arguments.configuration(database.clone()).unwrap()),
             format!("{:?}", Config::new(database, learning))
         );
     }
@@ -228,7 +291,7 @@ mod tests {
             "--request-patience=5s",
             "--response-patience=4s",
         ]);
-        let config = arguments.configuration(DatabaseUrl::sqlite("x.db"));
+        let config = arguments.configuration(DatabaseUrl::sqlite("x.db")).unwrap();
         assert_eq!((config.postgres_connections, config.max_calls), (9, 11));
         assert_eq!(
             (config.commit.queue_bytes, config.commit.queue_time.as_secs()),

@@ -36,7 +36,7 @@ async fn main() -> anyhow::Result<ExitCode> {
         clock: SystemClock::shared(),
         entropy: Entropy::system(),
     };
-    let config = arguments.configuration(database);
+    let config = arguments.configuration(database)?;
     let metrics = config.metrics.clone();
     let handle = start(config, listener, environment)
         .await

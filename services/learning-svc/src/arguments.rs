@@ -14,6 +14,7 @@ use emend_runtime::{
     sqlite::DataDir,
     storage::{self, StorageError},
     telemetry::{self, LogArgs, TelemetryArgs},
+    tls::TlsArgs,
 };
 use jiff::SignedDuration;
 
@@ -33,6 +34,9 @@ pub struct Arguments {
     /// Where to listen.
     #[command(flatten)]
     pub listen: ListenArgs,
+    /// How connections are secured.
+    #[command(flatten)]
+    pub tls: TlsArgs,
     /// Where everything is kept.
     #[command(flatten)]
     pub storage: StorageArgs,
@@ -159,7 +163,7 @@ impl Arguments {
     }
 
     /// How the service is set up, with that database.
-    pub fn configuration(&self, database: DatabaseUrl) -> Result<Config, StorageError> {
+    pub fn configuration(&self, database: DatabaseUrl) -> anyhow::Result<Config> {
         let mut config = Config::new(database);
         config.listen_database = self.listen_url()?;
         if matches!(config.database, DatabaseUrl::Postgres(_)) {
@@ -180,6 +184,7 @@ impl Arguments {
         config.max_calls = self.serve.max_calls;
         config.keep_alive = self.serve.keep_alive();
         config.patience = self.serve.patience();
+        config.tls = self.tls.load()?;
         Ok(config)
     }
 
@@ -207,7 +212,11 @@ impl Program for Arguments {
         let listen_url = self.listen_url().err().map(|error| error.to_string());
         let log = telemetry::check(&self.log).err().map(|error| error.to_string());
         let files = url.into_iter().chain(listen_url);
-        files.chain(log).chain(self.listen.check()).collect()
+        files
+            .chain(log)
+            .chain(self.listen.check())
+            .chain(self.tls.check())
+            .collect()
     }
 }
 

@@ -2,11 +2,14 @@
 //!
 //! It must know nothing of command lines.
 
+use std::sync::Arc;
+
 use emend_runtime::{
     admission::Patience,
     database::{DatabaseUrl, PostgresUrl},
     serve::{KeepAlive, MAX_CALLS},
     telemetry::Metrics,
+    tls::TlsServer,
 };
 
 use crate::stream::Settings;
@@ -31,6 +34,8 @@ pub struct Config {
     pub patience: Patience,
     /// How it finds out that a client has gone without a word.
     pub keep_alive: KeepAlive,
+    /// Over what it is served; none: connections are plain.
+    pub tls: Option<Arc<TlsServer>>,
     /// Where it counts and measures what it does: the process's own, in which there is one learning-svc.
     pub metrics: Metrics,
 }
@@ -51,6 +56,7 @@ impl Config {
             max_calls: MAX_CALLS,
             patience: Patience::default(),
             keep_alive: KeepAlive::default(),
+            tls: None,
             metrics: Metrics::new(),
         }
     }

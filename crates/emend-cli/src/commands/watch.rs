@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
-    context::{Context, uri},
+    context::Context,
     failure::{Failure, Result},
     output::Output,
     view,
@@ -57,7 +57,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     let lifecycle = Lifecycle::new();
     let mut signals = Signals::listen()?;
     let node_id = format!("watch-{}", &context.entropy.uuid_v4().simple().to_string()[..8]);
-    let mut builder = Subscriber::builder(uri(context.learning_addr()), node_id)
+    let mut builder = Subscriber::builder(context.learning_remote()?, node_id)
         .version(concat!("emend-cli/", env!("CARGO_PKG_VERSION")))
         .label("program", "emend watch")
         .include_user_scoped(args.user_scoped)

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     commands::resources::put_request,
-    context::{Context, uri},
+    context::Context,
     failure::{Failure, Result},
     settled::settled,
     view,
@@ -82,12 +82,12 @@ impl Day {
         context.global.namespace = Some(NAMESPACE.into());
         let namespace =
             Namespace::parse(NAMESPACE).map_err(|invalid| Failure::failed(invalid.to_string()))?;
-        let feedback = FeedbackClient::new(uri(context.feedback_addr()))
+        let feedback = FeedbackClient::new(context.feedback_remote()?)
             .map_err(|error| Failure::failed(error.to_string()))?
             .deadline(PATIENCE);
         let mut nodes = Vec::new();
         for name in NODES {
-            let (node, events) = Subscriber::builder(uri(context.learning_addr()), name)
+            let (node, events) = Subscriber::builder(context.learning_remote()?, name)
                 .namespace(NAMESPACE)
                 .zone(name)
                 .version(env!("CARGO_PKG_VERSION"))

@@ -24,7 +24,7 @@ use super::{
     traffic::Traffic,
 };
 use crate::{
-    context::{Context, uri},
+    context::Context,
     failure::{Failure, Result},
     output::Output,
     settled::settled,
@@ -212,11 +212,11 @@ impl<'d> Loop<'d> {
         context: &Context,
         lifecycle: &Lifecycle,
     ) -> Result<Self> {
-        let feedback = FeedbackClient::new(uri(context.feedback_addr()))
+        let feedback = FeedbackClient::new(context.feedback_remote()?)
             .map_err(|error| Failure::usage(error.to_string()))?
             .deadline(PATIENCE);
         let node = Subscriber::builder(
-            uri(context.learning_addr()),
+            context.learning_remote()?,
             format!("{}-node", settings.namespace),
         )
         .namespace(settings.namespace.clone())

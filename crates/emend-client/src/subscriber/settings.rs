@@ -8,8 +8,8 @@ use std::{collections::HashMap, path::PathBuf, time::Duration};
 
 use emend_core::{Kind, Namespace, NodeId, Violations};
 use emend_proto::learning::v1::{Cursor, NodeInfo, SubscribeRequest};
-use emend_runtime::{BackoffConfig, Entropy, SharedClock, SystemClock};
-use tonic::{metadata::MetadataMap, transport::Endpoint};
+use emend_runtime::{BackoffConfig, Entropy, SharedClock, SystemClock, tls::Remote};
+use tonic::metadata::MetadataMap;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::transport::{Grpc, Transport};
@@ -32,7 +32,7 @@ pub enum ConfigError {
 /// Everything that can be set.
 #[derive(Debug)]
 pub(super) struct Settings {
-    pub(super) endpoint: Endpoint,
+    pub(super) remote: Remote,
     pub(super) node: NodeInfo,
     pub(super) namespaces: Vec<Namespace>,
     pub(super) kinds: Vec<Kind>,
@@ -154,7 +154,7 @@ impl SubscriberBuilder {
             return Box::new(Arc::clone(server));
         }
         Box::new(Grpc {
-            endpoint: settings.endpoint.clone(),
+            remote: settings.remote.clone(),
             headers: settings.headers.clone(),
         })
     }
@@ -270,7 +270,7 @@ impl SubscriberBuilder {
     }
 
     pub(super) fn settings(&self) -> Result<Settings, ConfigError> {
-        let endpoint = self.address.endpoint()?;
+        let remote = self.address.remote()?;
         let mut violations = Violations::new();
         violations.check("node.id", NodeId::parse(&self.node.id));
         let namespaces = self.namespaces.iter().enumerate();
@@ -294,12 +294,14 @@ impl SubscriberBuilder {
             return Err(ConfigError::Invalid(violations));
         }
         Ok(Settings {
-            endpoint: endpoint
-                .connect_timeout(self.connect_timeout)
-                .tcp_nodelay(true)
-                .http2_keep_alive_interval(self.keep_alive.0)
-                .keep_alive_timeout(self.keep_alive.1)
-                .keep_alive_while_idle(true),
+            remote: remote.map(|endpoint| {
+                endpoint
+                    .connect_timeout(self.connect_timeout)
+                    .tcp_nodelay(true)
+                    .http2_keep_alive_interval(self.keep_alive.0)
+                    .keep_alive_timeout(self.keep_alive.1)
+                    .keep_alive_while_idle(true)
+            }),
             node: self.node.clone(),
             namespaces,
             kinds: self.kinds.clone(),

@@ -9,6 +9,10 @@ mod files;
 mod remote;
 #[cfg(feature = "server")]
 mod server;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+#[cfg(all(test, feature = "server"))]
+mod tests;
 
 use std::sync::Arc;
 
