@@ -342,7 +342,11 @@ mod tests {
         let ca = directory.path().join("ca.pem");
         std::fs::write(&ca, authority.pem()).unwrap();
         let ca = format!("--ca={}", ca.display());
-        let secured = |arguments: &[&str]| said(arguments).feedback_remote().map(|remote| remote.is_secured());
+        let secured = |arguments: &[&str]| {
+            said(arguments)
+                .feedback_remote()
+                .map(|remote| remote.is_secured())
+        };
         assert!(!secured(&["--feedback-addr=127.0.0.1:7401"]).unwrap());
         assert!(secured(&["--feedback-addr=https://emend.example"]).unwrap());
         assert!(secured(&["--feedback-addr=127.0.0.1:7401", &ca]).unwrap());
@@ -355,7 +359,10 @@ mod tests {
 
     #[tokio::test]
     async fn who_is_not_there_is_named_with_the_flag_that_says_where() {
-        let refused = said(&["--learning-addr=127.0.0.1:1"]).learning().await.unwrap_err();
+        let refused = said(&["--learning-addr=127.0.0.1:1"])
+            .learning()
+            .await
+            .unwrap_err();
         assert_eq!(refused.exit(), crate::failure::Exit::Unavailable);
         let text = refused.to_string();
         assert!(

@@ -57,9 +57,9 @@ pub mod health;
 #[cfg(feature = "server")]
 pub mod listen;
 #[cfg(feature = "server")]
-pub mod probe;
-#[cfg(feature = "server")]
 mod prefaced;
+#[cfg(feature = "server")]
+pub mod probe;
 #[cfg(feature = "server")]
 pub mod reload;
 #[cfg(feature = "server")]

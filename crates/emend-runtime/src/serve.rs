@@ -11,13 +11,7 @@
 //! stream are bounded by [`SEND_BUFFER`] and one message. It must know nothing of what the services do.
 
 use std::{
-    convert::Infallible,
-    future::poll_fn,
-    io,
-    net::SocketAddr,
-    pin::pin,
-    sync::Arc,
-    task::Poll,
+    convert::Infallible, future::poll_fn, io, net::SocketAddr, pin::pin, sync::Arc, task::Poll,
     time::Duration,
 };
 
@@ -209,10 +203,7 @@ impl Server {
             requests,
             lifecycle: lifecycle.clone(),
         };
-        lifecycle.spawn(
-            "accept connections",
-            accept(listener, self.tls, serving),
-        );
+        lifecycle.spawn("accept connections", accept(listener, self.tls, serving));
         Ok(address)
     }
 }

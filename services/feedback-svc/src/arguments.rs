@@ -273,6 +273,41 @@ mod tests {
     }
 
     #[test]
+    fn what_is_wrong_with_files_for_tls_is_told_before_the_start_and_keeps_it_from_starting() {
+        for (arguments, told) in [
+            (
+                ["--tls-cert=/nowhere/a.pem", "--tls-key=/nowhere/a.key"],
+                "/nowhere/a.pem",
+            ),
+            (
+                [
+                    "--learning-addr=https://learning:7402",
+                    "--learning-ca=/nowhere/ca.pem",
+                ],
+                "/nowhere/ca.pem",
+            ),
+        ] {
+            let arguments = Arguments::parse_from(["feedback-svc"].iter().chain(&arguments));
+            let complaints = arguments.check();
+            assert!(
+                complaints.len() == 1 && complaints[0].contains(told),
+                "{complaints:?}"
+            );
+            assert!(arguments.configuration(DatabaseUrl::sqlite("x.db")).is_err());
+        }
+        for half in [
+            "--tls-cert=a.pem",
+            "--tls-client-ca=a.pem",
+            "--learning-client-key=a.key",
+        ] {
+            assert!(
+                Arguments::try_parse_from(["feedback-svc", half]).is_err(),
+                "{half}"
+            );
+        }
+    }
+
+    #[test]
     fn each_bound_reaches_the_service() {
         let arguments = Arguments::parse_from([
             "feedback-svc",

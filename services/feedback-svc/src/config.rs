@@ -218,7 +218,14 @@ mod tests {
         ] {
             assert!(good.parse::<LearningAddress>().is_ok(), "{good}");
         }
-        for bad in ["", "learning", "https://learning", "ftp://learning:7402", "a b:1", "http://"] {
+        for bad in [
+            "",
+            "learning",
+            "https://learning",
+            "ftp://learning:7402",
+            "a b:1",
+            "http://",
+        ] {
             assert!(bad.parse::<LearningAddress>().is_err(), "{bad}");
         }
     }

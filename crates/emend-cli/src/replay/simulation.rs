@@ -215,15 +215,12 @@ impl<'d> Loop<'d> {
         let feedback = FeedbackClient::new(context.feedback_remote()?)
             .map_err(|error| Failure::usage(error.to_string()))?
             .deadline(PATIENCE);
-        let node = Subscriber::builder(
-            context.learning_remote()?,
-            format!("{}-node", settings.namespace),
-        )
-        .namespace(settings.namespace.clone())
-        .version(concat!("emend-cli/", env!("CARGO_PKG_VERSION")))
-        .spawn(lifecycle)
-        .await
-        .map_err(|error| Failure::usage(error.to_string()))?;
+        let node = Subscriber::builder(context.learning_remote()?, format!("{}-node", settings.namespace))
+            .namespace(settings.namespace.clone())
+            .version(concat!("emend-cli/", env!("CARGO_PKG_VERSION")))
+            .spawn(lifecycle)
+            .await
+            .map_err(|error| Failure::usage(error.to_string()))?;
         timeout(PATIENCE, node.view().wait_until_filled())
             .await
             .map_err(|_| Failure::failed("the node got nothing from learning-svc"))?;

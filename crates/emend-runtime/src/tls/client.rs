@@ -38,9 +38,7 @@ impl ClientTls {
     pub fn from_files(ca: Option<&Path>, cert: Option<&Path>, key: Option<&Path>) -> Option<Self> {
         let tls = Self {
             ca: ca.map(Path::to_owned),
-            identity: cert
-                .zip(key)
-                .map(|(cert, key)| (cert.to_owned(), key.to_owned())),
+            identity: cert.zip(key).map(|(cert, key)| (cert.to_owned(), key.to_owned())),
         };
         (tls != Self::default()).then_some(tls)
     }
@@ -80,7 +78,10 @@ fn system_roots() -> Result<RootCertStore, TlsError> {
     let found = rustls_native_certs::load_native_certs();
     let (added, _) = roots.add_parsable_certificates(found.certs);
     if added == 0 {
-        return Err(TlsError::new("the system's CAs", "there are none; name a CA file"));
+        return Err(TlsError::new(
+            "the system's CAs",
+            "there are none; name a CA file",
+        ));
     }
     Ok(roots)
 }

@@ -127,7 +127,12 @@ impl Connector {
     }
 
     async fn open(self) -> io::Result<TlsStream<TcpStream>> {
-        let Self { tls, host, port, name } = self;
+        let Self {
+            tls,
+            host,
+            port,
+            name,
+        } = self;
         let config = tokio::task::spawn_blocking(move || tls.config())
             .await
             .map_err(io::Error::other)?
@@ -160,10 +165,20 @@ mod tests {
     #[test]
     fn uris_are_plain_or_secured_and_nothing_else() {
         assert!(!Remote::new("http://127.0.0.1:7402").unwrap().is_secured());
-        for secured in ["https://learning:7402", "https://[::1]:7402", "HTTPS://emend.example"] {
+        for secured in [
+            "https://learning:7402",
+            "https://[::1]:7402",
+            "HTTPS://emend.example",
+        ] {
             assert!(Remote::new(secured).unwrap().is_secured(), "{secured}");
         }
-        for bad in ["learning:7402", "ftp://learning:7402", "", "https://", "https://a b:1"] {
+        for bad in [
+            "learning:7402",
+            "ftp://learning:7402",
+            "",
+            "https://",
+            "https://a b:1",
+        ] {
             assert!(Remote::new(bad).is_err(), "{bad}");
         }
     }

@@ -66,9 +66,8 @@ impl TlsFiles {
                 if let Some(list) = &self.client_crl {
                     verifier = verifier.with_crls(all(list, "revocation list")?);
                 }
-                builder.with_client_cert_verifier(
-                    verifier.build().map_err(|error| TlsError::of(file, error))?,
-                )
+                builder
+                    .with_client_cert_verifier(verifier.build().map_err(|error| TlsError::of(file, error))?)
             }
         };
         let (chain, key) = identity(&self.cert, &self.key)?;

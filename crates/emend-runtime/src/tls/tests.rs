@@ -1,5 +1,7 @@
 //! Servers with certificates on real sockets: who is let in, and what becomes of that when files change.
 
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
 use std::{convert::Infallible, fs, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use emend_proto::learning::v1::{GetPolicyRequest, policy_service_client::PolicyServiceClient};
@@ -15,9 +17,7 @@ use tonic::{Code, Status, body::Body, server::NamedService};
 use tower::Service;
 
 use super::{ClientTls, PeerNames, Remote, TlsFiles, TlsServer, testing::Authority};
-use crate::{
-    Entropy, Lifecycle, health::Readiness, lifecycle::Shutdown, reload::Reload as _, serve::Server,
-};
+use crate::{Entropy, Lifecycle, health::Readiness, lifecycle::Shutdown, reload::Reload as _, serve::Server};
 
 /// Longer than anything here takes.
 const SOON: Duration = Duration::from_secs(30);
@@ -186,7 +186,9 @@ async fn a_client_has_to_show_a_certificate_of_the_cas_and_its_names_come_with_e
     authority
         .issue(7, &["relay.example", uri])
         .write(files.0.path(), "relay");
-    other.issue(8, &["relay.example"]).write(files.0.path(), "stranger");
+    other
+        .issue(8, &["relay.example"])
+        .write(files.0.path(), "stranger");
     let server = Running::start(&files).await;
     let seen = server.names(files.client(&authority, Some("relay"))).await;
     assert_eq!(seen, Some(format!("{uri} relay.example")));
@@ -260,11 +262,17 @@ async fn half_open_handshakes_do_not_hold_up_a_soft_stop() {
     let silent = TcpStream::connect(server.address).await.unwrap();
     let mut half = TcpStream::connect(server.address).await.unwrap();
     // The head of a record that never comes.
-    half.write_all(&[0x16, 0x03, 0x01, 0x02, 0x00, 0x01]).await.unwrap();
+    half.write_all(&[0x16, 0x03, 0x01, 0x02, 0x00, 0x01])
+        .await
+        .unwrap();
     // Who was accepted after them has been served: they are being shaken hands with.
     assert!(server.names(files.client(&authority, None)).await.is_some());
     let ended = timeout(Duration::from_secs(8), server.lifecycle.shutdown(SOON)).await;
-    assert_eq!(ended, Ok(Shutdown::Graceful), "less than the time that a handshake has");
+    assert_eq!(
+        ended,
+        Ok(Shutdown::Graceful),
+        "less than the time that a handshake has"
+    );
     drop((silent, half));
 }
 
@@ -283,5 +291,8 @@ fn what_is_wrong_with_a_file_is_told_with_its_name_and_without_what_it_holds() {
     issued.write(files.0.path(), "server");
     files.write("clients.pem", "");
     let told = files.server().check().unwrap_err().to_string();
-    assert!(told.contains("clients.pem") && told.contains("no certificate"), "{told}");
+    assert!(
+        told.contains("clients.pem") && told.contains("no certificate"),
+        "{told}"
+    );
 }
