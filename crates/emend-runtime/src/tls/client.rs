@@ -56,14 +56,14 @@ impl ClientTls {
         };
         let builder = ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
-            .map_err(|error| TlsError::new("TLS", error))?
+            .map_err(|error| TlsError::new("TLS", &error))?
             .with_root_certificates(roots);
         let mut config = match &self.identity {
             Some((cert, key)) => {
                 let (chain, secret) = identity(cert, key)?;
                 builder
                     .with_client_auth_cert(chain, secret)
-                    .map_err(|error| TlsError::of(cert, error))?
+                    .map_err(|error| TlsError::of(cert, &error))?
             }
             None => builder.with_no_client_auth(),
         };

@@ -20,12 +20,12 @@ pub struct TlsError {
 
 impl TlsError {
     /// About a file.
-    pub(super) fn of(file: &Path, reason: impl ToString) -> Self {
-        Self::new(file.display(), reason)
+    pub(super) fn of(file: &Path, reason: &(impl ToString + ?Sized)) -> Self {
+        Self::new(&file.display(), reason)
     }
 
     /// About anything else.
-    pub(super) fn new(what: impl ToString, reason: impl ToString) -> Self {
+    pub(super) fn new(what: &(impl ToString + ?Sized), reason: &(impl ToString + ?Sized)) -> Self {
         Self {
             what: what.to_string(),
             reason: reason.to_string(),
@@ -36,13 +36,13 @@ impl TlsError {
 /// What `file` holds of one type, at least one.
 pub(super) fn all<T: PemObject>(file: &Path, what: &str) -> Result<Vec<T>, TlsError> {
     let unfit = |error: pem::Error| match error {
-        pem::Error::Io(error) => TlsError::of(file, error),
-        error => TlsError::of(file, format!("not PEM: {error}")),
+        pem::Error::Io(error) => TlsError::of(file, &error),
+        error => TlsError::of(file, &format!("not PEM: {error}")),
     };
     let found: Result<Vec<T>, _> = T::pem_file_iter(file).map_err(unfit)?.collect();
     let found = found.map_err(unfit)?;
     if found.is_empty() {
-        return Err(TlsError::of(file, format!("holds no {what}")));
+        return Err(TlsError::of(file, &format!("holds no {what}")));
     }
     Ok(found)
 }
@@ -63,7 +63,7 @@ pub(super) fn roots(file: &Path) -> Result<RootCertStore, TlsError> {
     for certificate in all(file, "certificate")? {
         roots
             .add(certificate)
-            .map_err(|error: rustls::Error| TlsError::of(file, error))?;
+            .map_err(|error: rustls::Error| TlsError::of(file, &error))?;
     }
     Ok(roots)
 }

@@ -31,7 +31,7 @@ pub struct Remote {
 impl Remote {
     /// At this URI. An `https` one is verified by the system's CAs unless [`Remote::tls`] says otherwise.
     pub fn new(uri: &str) -> Result<Self, TlsError> {
-        let parsed: Uri = uri.parse().map_err(|error| TlsError::new(uri, error))?;
+        let parsed: Uri = uri.parse().map_err(|error| TlsError::new(uri, &error))?;
         let secured = match parsed.scheme_str() {
             Some("http") => None,
             Some("https") => Some(Connector::new(&parsed)?),
@@ -44,7 +44,7 @@ impl Remote {
         } else {
             Endpoint::from_shared(uri.to_owned())
         };
-        let endpoint = endpoint.map_err(|error| TlsError::new(uri, error))?;
+        let endpoint = endpoint.map_err(|error| TlsError::new(uri, &error))?;
         Ok(Self { endpoint, secured })
     }
 
@@ -117,7 +117,7 @@ impl Connector {
     fn new(uri: &Uri) -> Result<Self, TlsError> {
         let host = uri.host().unwrap_or_default();
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        let name = ServerName::try_from(host.clone()).map_err(|error| TlsError::new(uri, error))?;
+        let name = ServerName::try_from(host.clone()).map_err(|error| TlsError::new(uri, &error))?;
         Ok(Self {
             tls: ClientTls::default(),
             host,

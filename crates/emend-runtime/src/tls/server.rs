@@ -57,7 +57,7 @@ impl TlsFiles {
     fn config(&self) -> Result<ServerConfig, TlsError> {
         let builder = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
-            .map_err(|error| TlsError::new("TLS", error))?;
+            .map_err(|error| TlsError::new("TLS", &error))?;
         let builder = match &self.client_ca {
             None => builder.with_no_client_auth(),
             Some(file) => {
@@ -67,13 +67,13 @@ impl TlsFiles {
                     verifier = verifier.with_crls(all(list, "revocation list")?);
                 }
                 builder
-                    .with_client_cert_verifier(verifier.build().map_err(|error| TlsError::of(file, error))?)
+                    .with_client_cert_verifier(verifier.build().map_err(|error| TlsError::of(file, &error))?)
             }
         };
         let (chain, key) = identity(&self.cert, &self.key)?;
         let mut config = builder
             .with_single_cert(chain, key)
-            .map_err(|error| TlsError::of(&self.cert, error))?;
+            .map_err(|error| TlsError::of(&self.cert, &error))?;
         config.alpn_protocols = alpn();
         // A session that is resumed would not be verified again.
         config.session_storage = Arc::new(NoServerSessionStorage {});
