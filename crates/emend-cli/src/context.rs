@@ -18,11 +18,9 @@ use emend_runtime::{
     Entropy, SharedClock, SystemClock,
     bearer::TokenFile,
     telemetry::{LogArgs, Telemetry},
+    tls::{ClientTls, Remote},
 };
-use tonic::{
-    Request,
-    transport::{Channel, Endpoint},
-};
+use tonic::{Request, transport::Channel};
 
 use crate::{
     failure::{Failure, Result},
@@ -60,6 +58,33 @@ pub struct Global {
         help_heading = "Common options"
     )]
     pub learning_addr: Option<String>,
+    /// The CAs (PEM) that the services' certificates are verified by; an address without http:// is then one of TLS
+    #[arg(
+        long,
+        global = true,
+        env = "EMEND_CA",
+        value_name = "FILE",
+        help_heading = "Common options"
+    )]
+    pub ca: Option<PathBuf>,
+    /// The certificate (PEM) that the services are shown; an address without http:// is then one of TLS
+    #[arg(
+        long,
+        global = true,
+        env = "EMEND_CLIENT_CERT",
+        value_name = "FILE",
+        help_heading = "Common options"
+    )]
+    pub client_cert: Option<PathBuf>,
+    /// That certificate's private key (PEM)
+    #[arg(
+        long,
+        global = true,
+        env = "EMEND_CLIENT_KEY",
+        value_name = "FILE",
+        help_heading = "Common options"
+    )]
+    pub client_key: Option<PathBuf>,
     /// The search application [default: default]
     #[arg(
         long,
@@ -117,12 +142,13 @@ impl Context {
         }
     }
 
-    /// The same, but with the services elsewhere.
+    /// The same, but with the services in this process, without TLS.
     #[must_use]
     pub fn at(&self, feedback: SocketAddr, learning: SocketAddr) -> Self {
         let mut there = self.clone();
         there.global.feedback_addr = Some(feedback.to_string());
         there.global.learning_addr = Some(learning.to_string());
+        (there.global.ca, there.global.client_cert, there.global.client_key) = (None, None, None);
         there
     }
 
@@ -162,17 +188,18 @@ impl Context {
     }
 
     /// A subscriber set up to call with the caller's token.
-    pub fn subscriber(&self, node_id: impl Into<String>) -> SubscriberBuilder {
-        let builder = Subscriber::builder(uri(self.learning_addr()), node_id);
-        match &self.global.token_file {
+    pub fn subscriber(&self, node_id: impl Into<String>) -> Result<SubscriberBuilder> {
+        let builder = Subscriber::builder(self.learning_remote()?, node_id);
+        Ok(match &self.global.token_file {
             Some(path) => builder.token_file(path),
             None => builder,
-        }
+        })
     }
 
     /// A client for submitting that tries again, set up to call with the caller's token.
-    pub fn feedback_client(&self) -> std::result::Result<FeedbackClient, ConfigError> {
-        let client = FeedbackClient::new(uri(self.feedback_addr()))?;
+    pub fn feedback_client(&self) -> Result<FeedbackClient> {
+        let client = FeedbackClient::new(self.feedback_remote()?)
+            .map_err(|error| Failure::usage(error.to_string()))?;
         Ok(match &self.global.token_file {
             Some(path) => client.token_file(path),
             None => client,
@@ -182,7 +209,8 @@ impl Context {
     /// A client of the feedback service.
     pub async fn feedback(&self) -> Result<FeedbackServiceClient<Channel>> {
         self.check_token()?;
-        connect("feedback-svc", self.feedback_addr(), "feedback-addr")
+        let remote = self.feedback_remote()?;
+        connect("feedback-svc", self.feedback_addr(), "feedback-addr", remote)
             .await
             .map(FeedbackServiceClient::new)
     }
@@ -220,25 +248,56 @@ impl Context {
 
     async fn learning(&self) -> Result<Channel> {
         self.check_token()?;
-        connect("learning-svc", self.learning_addr(), "learning-addr").await
+        let remote = self.learning_remote()?;
+        connect("learning-svc", self.learning_addr(), "learning-addr", remote).await
+    }
+
+    /// Where feedback-svc is, and how connections to it are secured.
+    pub fn feedback_remote(&self) -> Result<Remote> {
+        self.remote(self.feedback_addr(), "feedback-addr")
+    }
+
+    /// Where learning-svc is, and how connections to it are secured.
+    pub fn learning_remote(&self) -> Result<Remote> {
+        self.remote(self.learning_addr(), "learning-addr")
+    }
+
+    /// Where that is. What was said for TLS is never left out silently.
+    fn remote(&self, address: &str, flag: &str) -> Result<Remote> {
+        let Global {
+            ca,
+            client_cert,
+            client_key,
+            ..
+        } = &self.global;
+        if client_cert.is_some() != client_key.is_some() {
+            return Err(Failure::usage("--client-cert and --client-key need each other"));
+        }
+        let tls = ClientTls::from_files(ca.as_deref(), client_cert.as_deref(), client_key.as_deref());
+        let uri = if address.contains("://") {
+            address.to_owned()
+        } else if tls.is_some() {
+            format!("https://{address}")
+        } else {
+            format!("http://{address}")
+        };
+        let remote = Remote::new(&uri)
+            .map_err(|error| Failure::usage(format!("--{flag} {address:?} is not HOST:PORT: {error}")))?;
+        let Some(tls) = tls else { return Ok(remote) };
+        tls.check()
+            .and_then(|()| remote.tls(tls))
+            .map_err(|error| Failure::usage(format!("--ca, --client-cert, --{flag}: {error}")))
     }
 }
 
-/// `HOST:PORT` as the URI that tonic takes.
-pub fn uri(address: &str) -> String {
-    if address.contains("://") {
-        address.to_owned()
-    } else {
-        format!("http://{address}")
-    }
-}
-
-async fn connect(service: &'static str, address: &str, flag: &'static str) -> Result<Channel> {
-    let endpoint = Endpoint::from_shared(uri(address))
-        .map_err(|error| Failure::usage(format!("--{flag} {address:?} is not HOST:PORT: {error}")))?;
-    endpoint
-        .connect_timeout(CONNECT)
-        .tcp_nodelay(true)
+async fn connect(
+    service: &'static str,
+    address: &str,
+    flag: &'static str,
+    remote: Remote,
+) -> Result<Channel> {
+    remote
+        .map(|endpoint| endpoint.connect_timeout(CONNECT).tcp_nodelay(true))
         .connect()
         .await
         .map_err(|error| Failure::Unreachable {
@@ -310,15 +369,44 @@ mod tests {
         assert_eq!(walk(100).await, ((0..7).collect(), false));
     }
 
+    /// A context by these arguments.
+    fn said(arguments: &[&str]) -> Context {
+        #[derive(clap::Parser)]
+        struct Program {
+            #[command(flatten)]
+            global: Global,
+        }
+        let arguments = ["emend"].iter().chain(arguments);
+        let program = <Program as clap::Parser>::parse_from(arguments);
+        Context::new(program.global, Telemetry::default())
+    }
+
     #[test]
-    fn addresses_become_uris() {
-        assert_eq!(uri("127.0.0.1:7401"), "http://127.0.0.1:7401");
-        assert_eq!(uri("https://emend.example"), "https://emend.example");
+    fn an_address_is_one_of_tls_where_that_is_said_in_any_way() {
+        let authority = emend_runtime::tls::testing::Authority::new("CA");
+        let directory = tempfile::tempdir().unwrap();
+        let ca = directory.path().join("ca.pem");
+        std::fs::write(&ca, authority.pem()).unwrap();
+        let ca = format!("--ca={}", ca.display());
+        let secured = |arguments: &[&str]| {
+            said(arguments)
+                .feedback_remote()
+                .map(|remote| remote.is_secured())
+        };
+        assert!(!secured(&["--feedback-addr=127.0.0.1:7401"]).unwrap());
+        assert!(secured(&["--feedback-addr=https://emend.example"]).unwrap());
+        assert!(secured(&["--feedback-addr=127.0.0.1:7401", &ca]).unwrap());
+        let plain = secured(&["--feedback-addr=http://127.0.0.1:7401", &ca]).unwrap_err();
+        assert!(plain.to_string().contains("https://"), "{plain}");
+        assert!(secured(&["--client-cert=x.pem"]).is_err(), "no key");
+        let away = secured(&["--ca=/nowhere/ca.pem"]).unwrap_err();
+        assert!(away.to_string().contains("/nowhere/ca.pem"), "{away}");
     }
 
     #[tokio::test]
     async fn who_is_not_there_is_named_with_the_flag_that_says_where() {
-        let refused = connect("learning-svc", "127.0.0.1:1", "learning-addr")
+        let refused = said(&["--learning-addr=127.0.0.1:1"])
+            .learning()
             .await
             .unwrap_err();
         assert_eq!(refused.exit(), crate::failure::Exit::Unavailable);

@@ -4,46 +4,59 @@
 
 use std::fmt::Write as _;
 
+use emend_runtime::tls::{ClientTls, Remote};
 use tonic::transport::Endpoint;
 
 use crate::ConfigError;
 
-/// Where a service is: made of a URI such as `http://127.0.0.1:7402`, or of an [`Endpoint`] with TLS and the like.
+/// Where a service is: made of a URI such as `http://127.0.0.1:7402` or `https://learning.example:7402`, or of an
+/// [`Endpoint`] with TLS of its own and the like.
+///
+/// Over `https` the server is verified by the system's CAs, unless [`ServerAddress::tls`] names others.
 #[derive(Debug, Clone)]
-pub struct ServerAddress(Result<Endpoint, String>);
+pub struct ServerAddress(Result<Remote, String>);
 
 impl ServerAddress {
+    /// Verified by these files, which are read again for every connection. The URI must begin with `https://`.
+    #[must_use]
+    pub fn tls(self, tls: ClientTls) -> Self {
+        let secured = |remote: Remote| remote.tls(tls).map_err(|error| error.to_string());
+        Self(self.0.and_then(secured))
+    }
+
     /// Whether it is one turns out when it is used.
-    pub(crate) fn endpoint(&self) -> Result<Endpoint, ConfigError> {
+    pub(crate) fn remote(&self) -> Result<Remote, ConfigError> {
         self.0.clone().map_err(ConfigError::Address)
     }
 }
 
 impl From<Endpoint> for ServerAddress {
     fn from(endpoint: Endpoint) -> Self {
-        Self(Ok(endpoint))
+        Self(Ok(endpoint.into()))
+    }
+}
+
+impl From<Remote> for ServerAddress {
+    fn from(remote: Remote) -> Self {
+        Self(Ok(remote))
     }
 }
 
 impl From<String> for ServerAddress {
     fn from(uri: String) -> Self {
-        let endpoint = Endpoint::from_shared(uri.clone()).map_err(|error| with_sources(&error));
-        Self(endpoint.and_then(|endpoint| match endpoint.uri().scheme_str() {
-            Some("http" | "https") => Ok(endpoint),
-            _ => Err(format!("{uri:?} must begin with http:// or https://")),
-        }))
+        Self::from(uri.as_str())
     }
 }
 
 impl From<&str> for ServerAddress {
     fn from(uri: &str) -> Self {
-        Self::from(uri.to_owned())
+        Self(Remote::new(uri).map_err(|error| error.to_string()))
     }
 }
 
 impl From<&String> for ServerAddress {
     fn from(uri: &String) -> Self {
-        Self::from(uri.clone())
+        Self::from(uri.as_str())
     }
 }
 

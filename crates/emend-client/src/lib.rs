@@ -70,6 +70,7 @@ pub mod subscriber;
 pub mod view;
 
 pub use address::ServerAddress;
+pub use emend_runtime::tls::ClientTls;
 pub use feedback::{CallError, FeedbackClient, Recorded, Submission};
 pub use replica::{Applied, AppliedChange, Installed, Rejection, State};
 pub use subscriber::{

@@ -7,6 +7,8 @@
 //! With the feature `status`: [`error`] (the one taxonomy of errors and the one place that makes a gRPC status of them),
 //! [`status`] (reading one on the client's side), [`bearer`] (a token for calls), [`request_id`].
 //!
+//! With `tls`: [`tls`], connections that others can neither read nor forge.
+//!
 //! With `server`: [`serve`] (a server as a function of its listener and its lifecycle), its layers [`auth`],
 //! [`trace_context`], [`admission`] and [`deadline`], [`health`], [`listen`] and [`telemetry`]; [`config`] (settings from flags,
 //! environment and file), [`serve_args`], [`probe`]; [`auth`] (who may do what), [`reload`] (files that change).
@@ -59,6 +61,8 @@ pub mod health;
 #[cfg(feature = "server")]
 pub mod listen;
 #[cfg(feature = "server")]
+mod prefaced;
+#[cfg(feature = "server")]
 pub mod probe;
 #[cfg(feature = "server")]
 pub mod reload;
@@ -74,6 +78,9 @@ pub mod telemetry;
 pub mod trace_context;
 #[cfg(feature = "server")]
 mod unread;
+
+#[cfg(feature = "tls")]
+pub mod tls;
 
 #[cfg(feature = "database")]
 pub mod audit;

@@ -11,13 +11,7 @@
 //! stream are bounded by [`SEND_BUFFER`] and one message. It must know nothing of what the services do.
 
 use std::{
-    convert::Infallible,
-    future::poll_fn,
-    io,
-    net::SocketAddr,
-    pin::{Pin, pin},
-    sync::Arc,
-    task::{Context, Poll, ready},
+    convert::Infallible, future::poll_fn, io, net::SocketAddr, pin::pin, sync::Arc, task::Poll,
     time::Duration,
 };
 
@@ -29,11 +23,11 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
-    time::{Instant, Sleep, sleep},
+    time::{Instant, sleep, timeout_at},
 };
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use tokio_rustls::rustls;
 use tonic::{body::Body, server::NamedService, service::Routes, transport::server::TcpConnectInfo};
 use tower::{Layer as _, Service, ServiceExt as _};
 
@@ -46,16 +40,14 @@ use crate::{
     entropy::Entropy,
     health::{self, Readiness},
     lifecycle::Lifecycle,
+    prefaced::Prefaced,
     telemetry::metrics::RpcMetrics,
+    tls::{PeerNames, TlsServer},
     trace_context::{TraceLayer, Traced},
 };
 
-/// How long a new connection may take until it has sent HTTP/2's preface.
+/// How long a new connection may take until it has sent HTTP/2's preface, TLS included.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// The length of that preface, in bytes. What is shorter is no HTTP/2.
-const PREFACE: usize = 24;
-/// How long a client has to answer when it is told that the connection ends.
-const ANSWER: Duration = Duration::from_secs(3);
 /// How many RPCs one connection may have open.
 const MAX_STREAMS: u32 = 1_024;
 /// How many RPCs may be under way at once, streams that have begun not counted, unless [`Server::max_calls`] says otherwise.
@@ -101,6 +93,7 @@ pub struct Server {
     readiness: Readiness,
     metrics: RpcMetrics,
     authenticator: Option<Arc<Authenticator>>,
+    tls: Option<Arc<TlsServer>>,
     entropy: Entropy,
 }
 
@@ -118,6 +111,7 @@ impl Server {
             readiness,
             metrics: RpcMetrics::default(),
             authenticator: None,
+            tls: None,
             entropy,
         }
     }
@@ -189,6 +183,13 @@ impl Server {
         self
     }
 
+    /// All connections are over TLS, by files that the caller has looked at again (see [`crate::reload`]); default: none is.
+    #[must_use]
+    pub fn tls(mut self, tls: Option<Arc<TlsServer>>) -> Self {
+        self.tls = tls;
+        self
+    }
+
     /// Starts serving in `lifecycle` and answers with the address. The listener is closed by the soft token, every
     /// connection by the hard one at the latest.
     pub fn serve(self, listener: TcpListener, lifecycle: &Lifecycle) -> io::Result<SocketAddr> {
@@ -206,10 +207,13 @@ impl Server {
             time: self.patience.request,
             streams: self.client_streams.into(),
         };
-        lifecycle.spawn(
-            "accept connections",
-            accept(listener, stack, self.keep_alive, requests, lifecycle.clone()),
-        );
+        let serving = Serving {
+            stack,
+            keep_alive: self.keep_alive,
+            requests,
+            lifecycle: lifecycle.clone(),
+        };
+        lifecycle.spawn("accept connections", accept(listener, self.tls, serving));
         Ok(address)
     }
 }
@@ -259,13 +263,23 @@ impl Requests {
     }
 }
 
-async fn accept(
-    listener: TcpListener,
+/// What every connection is served with.
+#[derive(Clone)]
+struct Serving {
     stack: Stack,
     keep_alive: KeepAlive,
     requests: Requests,
     lifecycle: Lifecycle,
-) {
+}
+
+/// Who is at the other side.
+struct Peer {
+    connection: TcpConnectInfo,
+    names: Option<PeerNames>,
+}
+
+async fn accept(listener: TcpListener, tls: Option<Arc<TlsServer>>, serving: Serving) {
+    let lifecycle = serving.lifecycle.clone();
     loop {
         let accepted = tokio::select! {
             biased;
@@ -277,14 +291,25 @@ async fn accept(
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%peer, %error, "TCP_NODELAY refused");
                 }
-                lifecycle.spawn_owned(connection(
-                    stream,
-                    peer,
-                    stack.clone(),
-                    keep_alive,
-                    requests.clone(),
-                    lifecycle.clone(),
-                ));
+                let deadline = Instant::now() + HANDSHAKE;
+                let peer = Peer {
+                    connection: TcpConnectInfo {
+                        local_addr: stream.local_addr().ok(),
+                        remote_addr: Some(peer),
+                    },
+                    names: None,
+                };
+                // Two futures, so that a plain connection has no room for a handshake.
+                match &tls {
+                    None => lifecycle.spawn_owned(connection(stream, peer, deadline, serving.clone())),
+                    Some(tls) => lifecycle.spawn_owned(secured(
+                        Arc::clone(tls),
+                        stream,
+                        peer,
+                        deadline,
+                        serving.clone(),
+                    )),
+                };
             }
             // One client that is gone again concerns nobody; a lack of descriptors passes when connections end.
             Err(error) => {
@@ -293,6 +318,46 @@ async fn accept(
             }
         }
     }
+}
+
+/// Shakes hands until `deadline`, or until the scope is asked to stop; then serves as any other.
+async fn secured(
+    tls: Arc<TlsServer>,
+    stream: TcpStream,
+    mut peer: Peer,
+    deadline: Instant,
+    serving: Serving,
+) {
+    let address = peer.connection.remote_addr;
+    let shaken = tokio::select! {
+        biased;
+        () = serving.lifecycle.soft().cancelled() => return,
+        shaken = timeout_at(deadline, tls.accept(stream)) => shaken,
+    };
+    drop(tls);
+    match shaken {
+        Ok(Ok((stream, names))) => {
+            peer.names = names;
+            connection(stream, peer, deadline, serving).await;
+        }
+        // Somebody was meant to be let in and is not, or was not meant to: operators want to know.
+        Ok(Err(error)) if is_refusal(&error) => {
+            tracing::info!(peer = ?address, %error, "a client's certificate is refused");
+        }
+        Ok(Err(error)) => tracing::debug!(peer = ?address, %error, "the TLS handshake failed"),
+        Err(_) => tracing::debug!(peer = ?address, "the TLS handshake took too long"),
+    }
+}
+
+/// Whether it was the client's certificate.
+fn is_refusal(error: &io::Error) -> bool {
+    let error = error
+        .get_ref()
+        .and_then(|error| error.downcast_ref::<rustls::Error>());
+    matches!(
+        error,
+        Some(rustls::Error::InvalidCertificate(_) | rustls::Error::NoCertificatesPresented)
+    )
 }
 
 fn http(streams: Streams, keep_alive: KeepAlive) -> Builder<Streams> {
@@ -314,25 +379,28 @@ fn http(streams: Streams, keep_alive: KeepAlive) -> Builder<Streams> {
 }
 
 /// Serves one connection to its end, or until the hard token.
-async fn connection(
-    stream: TcpStream,
-    peer: SocketAddr,
-    stack: Stack,
-    keep_alive: KeepAlive,
-    requests: Requests,
-    lifecycle: Lifecycle,
-) {
-    let info = TcpConnectInfo {
-        local_addr: stream.local_addr().ok(),
-        remote_addr: Some(peer),
-    };
+async fn connection<S>(stream: S, peer: Peer, deadline: Instant, serving: Serving)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let Serving {
+        stack,
+        keep_alive,
+        requests,
+        lifecycle,
+    } = serving;
+    let address = peer.connection.remote_addr;
     let soft = lifecycle.soft().clone();
     let service = stack.map_request(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(info.clone());
+        let extensions = request.extensions_mut();
+        extensions.insert(peer.connection.clone());
+        if let Some(names) = &peer.names {
+            extensions.insert(names.clone());
+        }
         let time = requests.time(request.uri().path());
         request.map(|body| Body::new(Awaited::new(body, soft.clone(), time)))
     });
-    let io = TokioIo::new(Prefaced::new(stream, lifecycle.soft()));
+    let io = TokioIo::new(Prefaced::new(stream, deadline, lifecycle.soft()));
     let parts = Parts::new();
     let mut served = pin!(
         http(parts.executor(lifecycle.clone()), keep_alive)
@@ -360,153 +428,8 @@ async fn connection(
     })
     .await;
     match ended {
-        None => tracing::debug!(%peer, "closed by the hard deadline"),
-        Some(Err(error)) => tracing::debug!(%peer, error, "connection ended with an error"),
+        None => tracing::debug!(peer = ?address, "closed by the hard deadline"),
+        Some(Err(error)) => tracing::debug!(peer = ?address, error, "connection ended with an error"),
         Some(Ok(())) => {}
-    }
-}
-
-/// A connection that ends with an error if its first [`PREFACE`] bytes take longer than [`HANDSHAKE`], or are not here when
-/// the scope is asked to stop. From then on HTTP/2's own keep-alive finds out who is gone, and when the scope is asked to
-/// stop, whoever does not answer the ping of the farewell within [`ANSWER`]: nothing else would end such a connection before
-/// the hard deadline.
-struct Prefaced {
-    stream: TcpStream,
-    /// `None` once the preface is here.
-    pending: Option<Handshake>,
-    soft: CancellationToken,
-    farewell: Farewell,
-}
-
-struct Handshake {
-    /// How many bytes are still missing.
-    missing: usize,
-    /// The time they have.
-    time: Pin<Box<Sleep>>,
-    soft: Pin<Box<WaitForCancellationFutureOwned>>,
-}
-
-/// Whether the client answers when it is told that the connection ends.
-enum Farewell {
-    NotYet,
-    /// The time that the answer has.
-    Said(Pin<Box<Sleep>>),
-    Answered,
-}
-
-impl Prefaced {
-    fn new(stream: TcpStream, soft: &CancellationToken) -> Self {
-        Self {
-            stream,
-            pending: Some(Handshake {
-                missing: PREFACE,
-                time: Box::pin(sleep(HANDSHAKE)),
-                soft: Box::pin(soft.clone().cancelled_owned()),
-            }),
-            soft: soft.clone(),
-            farewell: Farewell::NotYet,
-        }
-    }
-
-    /// Ready when the client has not answered in time. Asked whenever there is nothing to read, or no room to write: a client
-    /// that reads nothing is not read from either. The connection is woken to say farewell, so that nobody has to wait here
-    /// for the token.
-    fn poll_unanswered(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if matches!(self.farewell, Farewell::NotYet) && self.soft.is_cancelled() {
-            self.farewell = Farewell::Said(Box::pin(sleep(ANSWER)));
-        }
-        match &mut self.farewell {
-            Farewell::Said(time) => time.as_mut().poll(cx),
-            Farewell::NotYet | Farewell::Answered => Poll::Pending,
-        }
-    }
-
-    /// What a write came to. Who takes something has its time for the answer from then on: that comes after what was sent
-    /// before.
-    fn written(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        if written.is_pending() {
-            ready!(self.poll_unanswered(cx));
-            return Poll::Ready(Err(unanswered()));
-        }
-        if let Farewell::Said(time) = &mut self.farewell {
-            time.as_mut().reset(Instant::now() + ANSWER);
-        }
-        written
-    }
-}
-
-fn unanswered() -> io::Error {
-    io::Error::new(
-        io::ErrorKind::TimedOut,
-        "the client does not answer that the connection ends",
-    )
-}
-
-impl AsyncRead for Prefaced {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let Self {
-            stream,
-            pending,
-            farewell,
-            ..
-        } = &mut *self;
-        if let Poll::Ready(read) = Pin::new(stream).poll_read(cx, buffer) {
-            if let Some(handshake) = pending {
-                let read = buffer.filled().len() - before;
-                handshake.missing = handshake.missing.saturating_sub(read);
-                if handshake.missing == 0 {
-                    *pending = None;
-                }
-            }
-            if matches!(farewell, Farewell::Said(_)) {
-                *farewell = Farewell::Answered;
-            }
-            return Poll::Ready(read);
-        }
-        let Some(handshake) = pending else {
-            ready!(self.poll_unanswered(cx));
-            return Poll::Ready(Err(unanswered()));
-        };
-        if handshake.soft.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
-        }
-        ready!(handshake.time.as_mut().poll(cx));
-        Poll::Ready(Err(io::Error::new(
-            io::ErrorKind::TimedOut,
-            "the HTTP/2 preface took too long",
-        )))
-    }
-}
-
-impl AsyncWrite for Prefaced {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.written(cx, written)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
-        self.written(cx, written)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
     }
 }

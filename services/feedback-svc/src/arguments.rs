@@ -16,6 +16,7 @@ use emend_runtime::{
     sqlite::DataDir,
     storage::{self, StorageError},
     telemetry::{self, LogArgs, TelemetryArgs},
+    tls::{ClientTls, TlsArgs, TlsError},
 };
 
 use crate::{CommitConfig, Config, LearningAddress, RelayConfig};
@@ -35,7 +36,7 @@ pub struct Arguments {
     /// Where to listen.
     #[command(flatten)]
     pub listen: ListenArgs,
-    /// Where learning-svc is; it need not be there yet
+    /// Where learning-svc is, https://HOST:PORT for TLS; it need not be there yet
     #[arg(
         long,
         value_name = "HOST:PORT",
@@ -46,6 +47,12 @@ pub struct Arguments {
     /// A file that holds the token that learning-svc knows this service by, as an ingester; read again for each connection
     #[arg(long, value_name = "FILE", env = "EMEND_LEARNING_TOKEN_FILE")]
     pub learning_token_file: Option<PathBuf>,
+    /// How connections to it are secured.
+    #[command(flatten)]
+    pub learning_tls: LearningTlsArgs,
+    /// How connections are secured.
+    #[command(flatten)]
+    pub tls: TlsArgs,
     /// Where feedback is kept.
     #[command(flatten)]
     pub storage: StorageArgs,
@@ -67,6 +74,41 @@ pub struct Arguments {
     /// The file, and questions about all of these.
     #[command(flatten)]
     pub config: ConfigArgs,
+}
+
+/// How connections to learning-svc are secured.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "TLS")]
+pub struct LearningTlsArgs {
+    /// The CAs (PEM) that learning-svc's certificate is verified by, in place of the system's; read for each connection
+    #[arg(long, value_name = "FILE", env = "EMEND_LEARNING_CA")]
+    pub learning_ca: Option<PathBuf>,
+    /// The certificate (PEM) that learning-svc is shown; read for each connection
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "EMEND_LEARNING_CLIENT_CERT",
+        requires = "learning_client_key"
+    )]
+    pub learning_client_cert: Option<PathBuf>,
+    /// That certificate's private key (PEM)
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "EMEND_LEARNING_CLIENT_KEY",
+        requires = "learning_client_cert"
+    )]
+    pub learning_client_key: Option<PathBuf>,
+}
+
+impl LearningTlsArgs {
+    fn files(&self) -> Option<ClientTls> {
+        ClientTls::from_files(
+            self.learning_ca.as_deref(),
+            self.learning_client_cert.as_deref(),
+            self.learning_client_key.as_deref(),
+        )
+    }
 }
 
 /// Where feedback is kept.
@@ -147,14 +189,14 @@ impl Arguments {
         storage::lock(self.url()?, &self.storage.data_dir, "feedback.db")
     }
 
-    /// How the service is set up, with that database.
-    pub fn configuration(&self, database: DatabaseUrl) -> Config {
-        let defaults = Config::new(database, self.learning_addr.clone());
+    /// How the service is set up, with that database. Reads the files for TLS.
+    pub fn configuration(&self, database: DatabaseUrl) -> Result<Config, TlsError> {
+        let defaults = Config::new(database, self.learning()?);
         let retry = emend_runtime::BackoffConfig {
             max: self.relay.relay_retry_max,
             ..defaults.relay.retry
         };
-        Config {
+        Ok(Config {
             learning_token: self.learning_token_file.as_ref().map(TokenFile::new),
             postgres_connections: self.storage.database_connections,
             commit: CommitConfig {
@@ -174,7 +216,19 @@ impl Arguments {
             max_calls: self.serve.max_calls,
             keep_alive: self.serve.keep_alive(),
             patience: self.serve.patience(),
+            tls: self.tls.load()?,
             ..defaults
+        })
+    }
+
+    fn learning(&self) -> Result<LearningAddress, TlsError> {
+        let address = self.learning_addr.clone();
+        match self.learning_tls.files() {
+            Some(files) => {
+                files.check()?;
+                address.tls(files)
+            }
+            None => Ok(address),
         }
     }
 
@@ -193,10 +247,16 @@ impl Program for Arguments {
         let log = telemetry::check(&self.log).err().map(|error| error.to_string());
         let token = self.learning_token_file.as_ref().map(TokenFile::new);
         let token = token.and_then(|file| file.authorization().err().map(|error| error.to_string()));
+        let learning = self
+            .learning()
+            .err()
+            .map(|error| format!("--learning-addr, --learning-ca, --learning-client-cert: {error}"));
         url.into_iter()
             .chain(token)
             .chain(log)
             .chain(self.listen.check())
+            .chain(learning)
+            .chain(self.tls.check())
             .chain(auth)
             .collect()
     }
@@ -219,9 +279,44 @@ mod tests {
         let database = DatabaseUrl::sqlite("x.db");
         let learning = "127.0.0.1:7402".parse().unwrap();
         assert_eq!(
-            format!("{:?}", arguments.configuration(database.clone())),
+            format!("{:?}", arguments.configuration(database.clone()).unwrap()),
             format!("{:?}", Config::new(database, learning))
         );
+    }
+
+    #[test]
+    fn what_is_wrong_with_files_for_tls_is_told_before_the_start_and_keeps_it_from_starting() {
+        for (arguments, told) in [
+            (
+                ["--tls-cert=/nowhere/a.pem", "--tls-key=/nowhere/a.key"],
+                "/nowhere/a.pem",
+            ),
+            (
+                [
+                    "--learning-addr=https://learning:7402",
+                    "--learning-ca=/nowhere/ca.pem",
+                ],
+                "/nowhere/ca.pem",
+            ),
+        ] {
+            let arguments = Arguments::parse_from(["feedback-svc"].iter().chain(&arguments));
+            let complaints = arguments.check();
+            assert!(
+                complaints.len() == 1 && complaints[0].contains(told),
+                "{complaints:?}"
+            );
+            assert!(arguments.configuration(DatabaseUrl::sqlite("x.db")).is_err());
+        }
+        for half in [
+            "--tls-cert=a.pem",
+            "--tls-client-ca=a.pem",
+            "--learning-client-key=a.key",
+        ] {
+            assert!(
+                Arguments::try_parse_from(["feedback-svc", half]).is_err(),
+                "{half}"
+            );
+        }
     }
 
     #[test]
@@ -243,7 +338,7 @@ mod tests {
             "--request-patience=5s",
             "--response-patience=4s",
         ]);
-        let config = arguments.configuration(DatabaseUrl::sqlite("x.db"));
+        let config = arguments.configuration(DatabaseUrl::sqlite("x.db")).unwrap();
         assert_eq!((config.postgres_connections, config.max_calls), (9, 11));
         assert_eq!(
             (config.commit.queue_bytes, config.commit.queue_time.as_secs()),

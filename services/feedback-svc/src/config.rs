@@ -12,8 +12,8 @@ use emend_runtime::{
     database::DatabaseUrl,
     serve::{KeepAlive, MAX_CALLS},
     telemetry::Metrics,
+    tls::{ClientTls, Remote, TlsError, TlsServer},
 };
-use tonic::transport::Endpoint;
 
 /// How one feedback-svc is set up.
 #[derive(Debug, Clone)]
@@ -40,6 +40,8 @@ pub struct Config {
     pub keep_alive: KeepAlive,
     /// Who knows who calls and who may do what; without one everybody may do everything.
     pub authenticator: Option<Arc<Authenticator>>,
+    /// Over what it is served; none: connections are plain.
+    pub tls: Option<Arc<TlsServer>>,
     /// Where it counts and measures what it does: the process's own, in which there is one feedback-svc.
     pub metrics: Metrics,
 }
@@ -59,6 +61,7 @@ impl Config {
             patience: Patience::default(),
             keep_alive: KeepAlive::default(),
             authenticator: None,
+            tls: None,
             metrics: Metrics::new(),
         }
     }
@@ -147,11 +150,11 @@ impl Default for RelayConfig {
     }
 }
 
-/// Where learning-svc is: `HOST:PORT`, or a URL with the scheme `http`.
+/// Where learning-svc is: `HOST:PORT`, or a URL with the scheme `http` or `https`.
 #[derive(Debug, Clone)]
 pub struct LearningAddress {
     text: String,
-    endpoint: Endpoint,
+    remote: Remote,
 }
 
 /// Why it is no address.
@@ -174,23 +177,31 @@ impl FromStr for LearningAddress {
         };
         let url = match text.split_once("://") {
             None => format!("http://{text}"),
-            Some(("http", _)) => text.to_owned(),
+            Some(("http" | "https", _)) => text.to_owned(),
             Some((scheme, _)) => return Err(error(format!("the scheme {scheme} is not supported"))),
         };
-        let endpoint = Endpoint::from_shared(url).map_err(|invalid| error(invalid.to_string()))?;
-        if endpoint.uri().port_u16().is_none() {
+        let remote = Remote::new(&url).map_err(|invalid| error(invalid.to_string()))?;
+        if remote.port().is_none() {
             return Err(error("the port is missing".to_owned()));
         }
         Ok(Self {
             text: text.to_owned(),
-            endpoint,
+            remote,
         })
     }
 }
 
 impl LearningAddress {
-    pub(crate) fn endpoint(&self) -> Endpoint {
-        self.endpoint.clone()
+    /// Verified by these files, which are read again for every connection; refused where the scheme is not `https`.
+    pub fn tls(self, tls: ClientTls) -> Result<Self, TlsError> {
+        Ok(Self {
+            remote: self.remote.tls(tls)?,
+            ..self
+        })
+    }
+
+    pub(crate) fn remote(&self) -> Remote {
+        self.remote.clone()
     }
 }
 
@@ -209,12 +220,20 @@ mod tests {
         for good in [
             "127.0.0.1:7402",
             "http://learning:7402",
+            "https://learning:7402",
             "[::1]:7402",
             "learning.example:7402",
         ] {
             assert!(good.parse::<LearningAddress>().is_ok(), "{good}");
         }
-        for bad in ["", "learning", "https://learning:7402", "a b:1", "http://"] {
+        for bad in [
+            "",
+            "learning",
+            "https://learning",
+            "ftp://learning:7402",
+            "a b:1",
+            "http://",
+        ] {
             assert!(bad.parse::<LearningAddress>().is_err(), "{bad}");
         }
     }

@@ -40,8 +40,13 @@ use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 use anyhow::Context as _;
 use emend_proto::feedback::v1::feedback_service_server::{FeedbackServiceServer, SERVICE_NAME};
 use emend_runtime::{
-    Entropy, Lifecycle, SharedClock, database::DatabaseUrl, health::Readiness, lifecycle::Shutdown,
-    serve::Server, telemetry::Metrics,
+    Entropy, Lifecycle, SharedClock,
+    database::DatabaseUrl,
+    health::Readiness,
+    lifecycle::Shutdown,
+    reload::{self, Reload},
+    serve::Server,
+    telemetry::Metrics,
 };
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -127,7 +132,7 @@ pub async fn start(
     FeedbackMetrics::watch(&config.metrics, &store);
 
     let delivery = IngestClient::new(
-        config.learning.endpoint(),
+        config.learning.remote(),
         config.learning_token,
         lifecycle.clone(),
         config.relay.answer_timeout,
@@ -152,9 +157,12 @@ pub async fn start(
         .patience(config.patience)
         .authenticator(config.authenticator)
         .keep_alive(config.keep_alive)
+        .tls(config.tls.clone())
         .serve(listener, &lifecycle)
         .context("can't serve")?;
 
+    let reloaded = config.tls.iter().map(|tls| Arc::clone(tls) as Arc<dyn Reload>);
+    reload::spawn(reloaded.collect(), reload::INTERVAL, &lifecycle);
     let commits = commits.counting(metrics.stored.clone());
     spawn_delivery(commits, &relay, config.relay, &lifecycle);
     let soft = lifecycle.soft();

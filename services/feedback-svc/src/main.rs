@@ -38,7 +38,7 @@ async fn main() -> anyhow::Result<ExitCode> {
         clock: SystemClock::shared(),
         entropy: Entropy::system(),
     };
-    let mut config = arguments.configuration(database);
+    let mut config = arguments.configuration(database)?;
     config.authenticator = auth::args::load(arguments.listen.exposure.auth_config.as_deref(), &lifecycle)?;
     let metrics = config.metrics.clone();
     let handle = start(config, listener, environment)

@@ -15,6 +15,7 @@ use emend_runtime::{
     sqlite::DataDir,
     storage::{self, StorageError},
     telemetry::{self, LogArgs, TelemetryArgs},
+    tls::TlsArgs,
 };
 use jiff::SignedDuration;
 
@@ -35,6 +36,9 @@ pub struct Arguments {
     /// Where to listen.
     #[command(flatten)]
     pub listen: ListenArgs,
+    /// How connections are secured.
+    #[command(flatten)]
+    pub tls: TlsArgs,
     /// Where everything is kept.
     #[command(flatten)]
     pub storage: StorageArgs,
@@ -161,7 +165,7 @@ impl Arguments {
     }
 
     /// How the service is set up, with that database.
-    pub fn configuration(&self, database: DatabaseUrl) -> Result<Config, StorageError> {
+    pub fn configuration(&self, database: DatabaseUrl) -> anyhow::Result<Config> {
         let mut config = Config::new(database);
         config.listen_database = self.listen_url()?;
         if matches!(config.database, DatabaseUrl::Postgres(_)) {
@@ -182,6 +186,7 @@ impl Arguments {
         config.max_calls = self.serve.max_calls;
         config.keep_alive = self.serve.keep_alive();
         config.patience = self.serve.patience();
+        config.tls = self.tls.load()?;
         Ok(config)
     }
 
@@ -210,7 +215,12 @@ impl Program for Arguments {
         let auth = auth::args::check(self.listen.exposure.auth_config.as_ref());
         let log = telemetry::check(&self.log).err().map(|error| error.to_string());
         let files = url.into_iter().chain(listen_url);
-        files.chain(log).chain(self.listen.check()).chain(auth).collect()
+        files
+            .chain(log)
+            .chain(self.listen.check())
+            .chain(self.tls.check())
+            .chain(auth)
+            .collect()
     }
 }
 

@@ -10,6 +10,7 @@ use emend_runtime::{
     database::{DatabaseUrl, PostgresUrl},
     serve::{KeepAlive, MAX_CALLS},
     telemetry::Metrics,
+    tls::TlsServer,
 };
 
 use crate::stream::Settings;
@@ -36,6 +37,8 @@ pub struct Config {
     pub keep_alive: KeepAlive,
     /// Who knows who calls and who may do what; without one everybody may do everything.
     pub authenticator: Option<Arc<Authenticator>>,
+    /// Over what it is served; none: connections are plain.
+    pub tls: Option<Arc<TlsServer>>,
     /// Where it counts and measures what it does: the process's own, in which there is one learning-svc.
     pub metrics: Metrics,
 }
@@ -57,6 +60,7 @@ impl Config {
             patience: Patience::default(),
             keep_alive: KeepAlive::default(),
             authenticator: None,
+            tls: None,
             metrics: Metrics::new(),
         }
     }

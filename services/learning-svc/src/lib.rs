@@ -36,8 +36,13 @@ use emend_proto::learning::v1::{
     resource_service_server::ResourceServiceServer,
 };
 use emend_runtime::{
-    Entropy, Lifecycle, SharedClock, database::DatabaseUrl, health::Readiness, lifecycle::Shutdown,
-    postgres::PgWake, serve::Server,
+    Entropy, Lifecycle, SharedClock,
+    database::DatabaseUrl,
+    health::Readiness,
+    lifecycle::Shutdown,
+    postgres::PgWake,
+    reload::{self, Reload},
+    serve::Server,
 };
 use tokio::net::TcpListener;
 
@@ -238,8 +243,11 @@ pub async fn start(
         .patience(config.patience)
         .authenticator(config.authenticator)
         .keep_alive(config.keep_alive)
+        .tls(config.tls.clone())
         .serve(listener, &lifecycle)
         .context("can't serve")?;
+    let reloaded = config.tls.iter().map(|tls| Arc::clone(tls) as Arc<dyn Reload>);
+    reload::spawn(reloaded.collect(), reload::INTERVAL, &lifecycle);
     tracing::info!(%address, database = %config.database, "learning-svc serves");
     Ok(Handle {
         address,

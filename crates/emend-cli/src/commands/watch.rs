@@ -58,7 +58,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     let mut signals = Signals::listen()?;
     let node_id = format!("watch-{}", &context.entropy.uuid_v4().simple().to_string()[..8]);
     let mut builder = context
-        .subscriber(node_id)
+        .subscriber(node_id)?
         .version(concat!("emend-cli/", env!("CARGO_PKG_VERSION")))
         .label("program", "emend watch")
         .include_user_scoped(args.user_scoped)

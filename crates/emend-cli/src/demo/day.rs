@@ -83,13 +83,12 @@ impl Day {
         let namespace =
             Namespace::parse(NAMESPACE).map_err(|invalid| Failure::failed(invalid.to_string()))?;
         let feedback = context
-            .feedback_client()
-            .map_err(|error| Failure::failed(error.to_string()))?
+            .feedback_client()?
             .deadline(PATIENCE);
         let mut nodes = Vec::new();
         for name in NODES {
             let (node, events) = context
-                .subscriber(name)
+                .subscriber(name)?
                 .namespace(NAMESPACE)
                 .zone(name)
                 .version(env!("CARGO_PKG_VERSION"))

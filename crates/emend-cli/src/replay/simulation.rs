@@ -212,12 +212,9 @@ impl<'d> Loop<'d> {
         context: &Context,
         lifecycle: &Lifecycle,
     ) -> Result<Self> {
-        let feedback = context
-            .feedback_client()
-            .map_err(|error| Failure::usage(error.to_string()))?
-            .deadline(PATIENCE);
+        let feedback = context.feedback_client()?.deadline(PATIENCE);
         let node = context
-            .subscriber(format!("{}-node", settings.namespace))
+            .subscriber(format!("{}-node", settings.namespace))?
             .namespace(settings.namespace.clone())
             .version(concat!("emend-cli/", env!("CARGO_PKG_VERSION")))
             .spawn(lifecycle)

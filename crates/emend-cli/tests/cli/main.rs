@@ -6,5 +6,6 @@ mod harness;
 mod journey;
 mod mcp;
 mod replay;
+mod tls;
 mod transfer;
 mod up;

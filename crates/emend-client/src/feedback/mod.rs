@@ -24,6 +24,7 @@ use emend_runtime::{
     bearer::TokenFile,
     span,
     status::{Explained, from_item_status},
+    tls::Remote,
 };
 use tokio::time::{Instant, sleep_until};
 use tonic::{
@@ -109,7 +110,7 @@ impl Recorded {
 /// Submits corrections. Clones share one connection.
 #[derive(Debug, Clone)]
 pub struct FeedbackClient {
-    endpoint: Endpoint,
+    remote: Remote,
     channel: Channel,
     headers: MetadataMap,
     token: Option<TokenFile>,
@@ -121,12 +122,13 @@ pub struct FeedbackClient {
 impl FeedbackClient {
     /// A client of the feedback-svc at `address`. It connects with the first call, and again when the connection is lost.
     pub fn new(address: impl Into<ServerAddress>) -> Result<Self, ConfigError> {
-        let endpoint = address.into().endpoint()?;
-        let endpoint = endpoint.connect_timeout(Duration::from_secs(5)).tcp_nodelay(true);
-        let endpoint = kept_alive(endpoint, KEEP_ALIVE.0, KEEP_ALIVE.1);
+        let remote = address.into().remote()?.map(|endpoint| {
+            let endpoint = endpoint.connect_timeout(Duration::from_secs(5)).tcp_nodelay(true);
+            kept_alive(endpoint, KEEP_ALIVE.0, KEEP_ALIVE.1)
+        });
         Ok(Self {
-            channel: endpoint.connect_lazy(),
-            endpoint,
+            channel: remote.connect_lazy(),
+            remote,
             headers: MetadataMap::new(),
             token: None,
             deadline: DEADLINE,
@@ -149,8 +151,10 @@ impl FeedbackClient {
     /// then the connection is given up and the calls on it are made anew. Default: 3 s, 2 s.
     #[must_use]
     pub fn keep_alive(mut self, interval: Duration, timeout: Duration) -> Self {
-        self.endpoint = kept_alive(self.endpoint, interval, timeout);
-        self.channel = self.endpoint.connect_lazy();
+        self.remote = self
+            .remote
+            .map(|endpoint| kept_alive(endpoint, interval, timeout));
+        self.channel = self.remote.connect_lazy();
         self
     }
 

@@ -12,8 +12,8 @@ use std::{
 
 use emend_core::{Kind, Namespace, NodeId, Violations};
 use emend_proto::learning::v1::{Cursor, NodeInfo, SubscribeRequest};
-use emend_runtime::{BackoffConfig, Entropy, SharedClock, SystemClock, bearer::TokenFile};
-use tonic::{metadata::MetadataMap, transport::Endpoint};
+use emend_runtime::{BackoffConfig, Entropy, SharedClock, SystemClock, bearer::TokenFile, tls::Remote};
+use tonic::metadata::MetadataMap;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::transport::{Grpc, Transport};
@@ -36,7 +36,7 @@ pub enum ConfigError {
 /// Everything that can be set.
 #[derive(Debug)]
 pub(super) struct Settings {
-    pub(super) endpoint: Endpoint,
+    pub(super) remote: Remote,
     pub(super) node: NodeInfo,
     pub(super) namespaces: Vec<Namespace>,
     pub(super) kinds: Vec<Kind>,
@@ -160,7 +160,7 @@ impl SubscriberBuilder {
             return Box::new(Arc::clone(server));
         }
         Box::new(Grpc {
-            endpoint: settings.endpoint.clone(),
+            remote: settings.remote.clone(),
             headers: settings.headers.clone(),
             token: self.token.clone(),
         })
@@ -283,7 +283,7 @@ impl SubscriberBuilder {
     }
 
     pub(super) fn settings(&self) -> Result<Settings, ConfigError> {
-        let endpoint = self.address.endpoint()?;
+        let remote = self.address.remote()?;
         let mut violations = Violations::new();
         violations.check("node.id", NodeId::parse(&self.node.id));
         let namespaces = self.namespaces.iter().enumerate();
@@ -307,12 +307,14 @@ impl SubscriberBuilder {
             return Err(ConfigError::Invalid(violations));
         }
         Ok(Settings {
-            endpoint: endpoint
-                .connect_timeout(self.connect_timeout)
-                .tcp_nodelay(true)
-                .http2_keep_alive_interval(self.keep_alive.0)
-                .keep_alive_timeout(self.keep_alive.1)
-                .keep_alive_while_idle(true),
+            remote: remote.map(|endpoint| {
+                endpoint
+                    .connect_timeout(self.connect_timeout)
+                    .tcp_nodelay(true)
+                    .http2_keep_alive_interval(self.keep_alive.0)
+                    .keep_alive_timeout(self.keep_alive.1)
+                    .keep_alive_while_idle(true)
+            }),
             node: self.node.clone(),
             namespaces,
             kinds: self.kinds.clone(),

@@ -11,13 +11,9 @@ use emend_proto::{
         v1::{ReportStatusRequest, SubscribeRequest},
     },
 };
-use emend_runtime::bearer::TokenFile;
+use emend_runtime::{bearer::TokenFile, tls::Remote};
 use futures::{StreamExt as _, future::BoxFuture, stream::BoxStream};
-use tonic::{
-    Request, Status,
-    metadata::MetadataMap,
-    transport::{Channel, Endpoint},
-};
+use tonic::{Request, Status, metadata::MetadataMap, transport::Channel};
 
 use super::ended::Ended;
 use crate::address::with_sources;
@@ -49,7 +45,7 @@ pub(super) trait Reports: Send + Sync {
 /// Over gRPC.
 #[derive(Debug)]
 pub(super) struct Grpc {
-    pub(super) endpoint: Endpoint,
+    pub(super) remote: Remote,
     pub(super) headers: MetadataMap,
     pub(super) token: Option<TokenFile>,
 }
@@ -74,7 +70,7 @@ impl Transport for Grpc {
     fn open(&self, request: SubscribeRequest) -> BoxFuture<'_, Result<Opened, Ended>> {
         Box::pin(async move {
             let channel = self
-                .endpoint
+                .remote
                 .connect()
                 .await
                 .map_err(|error| Ended::failed(with_sources(&error)))?;

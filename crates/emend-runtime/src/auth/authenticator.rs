@@ -95,7 +95,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::auth::{standing::PeerNames, token::TokenHash};
+    use crate::{auth::token::TokenHash, tls::PeerNames};
 
     fn file_of(name: &str) -> String {
         let hash = TokenHash::of("secret");

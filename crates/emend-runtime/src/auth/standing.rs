@@ -23,11 +23,6 @@ use super::{
     role::Role,
 };
 use crate::error::Error;
-
-/// The names in a client's certificate, which the connection's handshake has verified.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PeerNames(pub Arc<[String]>);
-
 /// What a request came with.
 #[derive(Clone)]
 pub struct Presented {

@@ -14,17 +14,14 @@ use async_trait::async_trait;
 use emend_proto::learning::v1::{
     Event, EventResult, IngestRequest, IngestResponse, ingest_service_client::IngestServiceClient,
 };
-use emend_runtime::{Lifecycle, bearer::TokenFile, serve::KeepAlive};
+use emend_runtime::{Lifecycle, bearer::TokenFile, serve::KeepAlive, tls::Remote};
 use tokio::{
     sync::{Mutex, mpsc, oneshot},
     time::timeout,
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::task::AbortOnDropHandle;
-use tonic::{
-    Code, Request, Status,
-    transport::{Channel, Endpoint},
-};
+use tonic::{Code, Request, Status, transport::Channel};
 
 use super::{Delivery, DeliveryError};
 use crate::fail_points;
@@ -37,7 +34,7 @@ const WRITE_QUEUE: usize = 16;
 /// Sends events to one learning-svc address.
 #[derive(Debug)]
 pub(crate) struct IngestClient {
-    endpoint: Endpoint,
+    remote: Remote,
     token: Option<TokenFile>,
     lifecycle: Lifecycle,
     answer_timeout: Duration,
@@ -65,20 +62,22 @@ struct UnderWay(Arc<SyncMutex<Option<VecDeque<oneshot::Sender<Answer>>>>>);
 impl IngestClient {
     /// A client that connects when it is first used. Its tasks run in `lifecycle`.
     pub(crate) fn new(
-        endpoint: Endpoint,
+        remote: Remote,
         token: Option<TokenFile>,
         lifecycle: Lifecycle,
         answer_timeout: Duration,
         keep_alive: KeepAlive,
     ) -> Self {
-        let endpoint = endpoint
-            .connect_timeout(CONNECT_TIMEOUT)
-            .http2_keep_alive_interval(keep_alive.interval)
-            .keep_alive_timeout(keep_alive.timeout)
-            .keep_alive_while_idle(true)
-            .tcp_nodelay(true);
+        let remote = remote.map(|endpoint| {
+            endpoint
+                .connect_timeout(CONNECT_TIMEOUT)
+                .http2_keep_alive_interval(keep_alive.interval)
+                .keep_alive_timeout(keep_alive.timeout)
+                .keep_alive_while_idle(true)
+                .tcp_nodelay(true)
+        });
         Self {
-            endpoint,
+            remote,
             token,
             lifecycle,
             answer_timeout,
@@ -104,7 +103,7 @@ impl IngestClient {
     }
 
     async fn open(&self) -> Result<Stream, DeliveryError> {
-        let channel = self.endpoint.connect().await.map_err(|error| {
+        let channel = self.remote.connect().await.map_err(|error| {
             let cause = std::error::Error::source(&error)
                 .map(|source| format!(": {source}"))
                 .unwrap_or_default();

@@ -37,6 +37,8 @@ const TYPED: &[&str] = &[
     "docs/integration/python.md",
     "docs/integration/go.md",
 ];
+/// The page whose commands a test of `emend` runs: services are started with the certificates that they make.
+const TLS: &str = "docs/tls.md";
 /// The page with a file of settings.
 const CONFIGURATION: &str = "docs/configuration.md";
 /// The page of what takes a container engine or a cluster to run. What it names is held to the programs by the tests of the
@@ -201,7 +203,7 @@ fn every_block_of_every_page_is_held_to_something() {
             let is_part =
                 block.before.starts_with("<!-- part of ") || block.before.starts_with("<!-- all of ");
             let held = match block.language.as_str() {
-                "sh" => TYPED.contains(&page.as_str()) || page.starts_with(RUNBOOKS) || page == DEPLOY,
+                "sh" => TYPED.contains(&page.as_str()) || page.starts_with(RUNBOOKS) || page == DEPLOY || page == TLS,
                 "yaml" => page == DEPLOY,
                 // Pictures; and queries, which `cargo xtask lint` has promtool check, and the names in them.
                 "text" | "promql" => true,

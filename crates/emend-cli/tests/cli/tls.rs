@@ -1,0 +1,262 @@
+//! The pair and everybody who talks to it over mutual TLS.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use emend_client::{
+    ClientTls, FeedbackClient, Observed, ServerAddress, Submission, Subscriber, SubscriberEvent,
+};
+use emend_core::Revision;
+use emend_runtime::{
+    Entropy, Lifecycle, SystemClock,
+    lifecycle::Shutdown,
+    reload::Reload as _,
+    tls::{TlsFiles, TlsServer, testing::Authority},
+};
+use feedback_svc::LearningAddress;
+use tempfile::TempDir;
+use tokio::{net::TcpListener, time::timeout};
+
+use crate::harness::{PATIENCE, Ran, run};
+
+/// Both services in this process, which let in whoever has a certificate of `ca.pem`; the server's own is `server.pem`.
+struct Secured {
+    directory: TempDir,
+    lifecycle: Lifecycle,
+    tls: Arc<TlsServer>,
+    feedback: feedback_svc::Handle,
+    learning: learning_svc::Handle,
+}
+
+impl Secured {
+    /// By the files in `directory`; the relay shows `relay.pem`.
+    async fn start(directory: TempDir) -> Self {
+        let at = |name: &str| directory.path().join(name);
+        let files = TlsFiles {
+            cert: at("server.pem"),
+            key: at("server.key"),
+            client_ca: Some(at("ca.pem")),
+            client_crl: None,
+        };
+        let tls = Arc::new(TlsServer::load(files).expect("fit files"));
+        let lifecycle = Lifecycle::new();
+        let database = |name: &str| {
+            format!("sqlite:{}", at(name).display())
+                .parse()
+                .expect("a database")
+        };
+        let mut config = learning_svc::Config::new(database("learning.db"));
+        config.tls = Some(Arc::clone(&tls));
+        let environment = learning_svc::Environment {
+            lifecycle: lifecycle.clone(),
+            clock: SystemClock::shared(),
+            entropy: Entropy::system(),
+        };
+        let learning = learning_svc::start(config, listener().await, environment)
+            .await
+            .expect("learning-svc starts");
+        let relay = identity(directory.path(), "relay");
+        let address: LearningAddress = format!("https://{}", learning.address())
+            .parse()
+            .expect("an address");
+        let address = address.tls(relay).expect("https");
+        let mut config = feedback_svc::Config::new(database("feedback.db"), address);
+        config.tls = Some(Arc::clone(&tls));
+        let environment = feedback_svc::Environment {
+            lifecycle: lifecycle.clone(),
+            clock: SystemClock::shared(),
+            entropy: Entropy::system(),
+        };
+        let feedback = feedback_svc::start(config, listener().await, environment)
+            .await
+            .expect("feedback-svc starts");
+        let ready = async { tokio::join!(feedback.ready(), learning.ready()) };
+        timeout(PATIENCE, ready).await.expect("both are ready");
+        Self {
+            directory,
+            lifecycle,
+            tls,
+            feedback,
+            learning,
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn backend(&self, tls: ClientTls) -> FeedbackClient {
+        let address = ServerAddress::from(format!("https://{}", self.feedback.address()));
+        FeedbackClient::new(address.tls(tls)).expect("valid settings")
+    }
+
+    /// Lets three people say that a phrase means a verb, which makes it apply; answers with the revision.
+    async fn learns(&self, backend: &FeedbackClient, phrase: &str) -> Revision {
+        let mut applied = None;
+        for reporter in ["ana", "ben", "chloe"] {
+            let said = Submission::phrase_mapping("default", phrase, "send_courier")
+                .reporter(reporter)
+                .wait_evaluated();
+            applied = backend.submit(said).await.expect("stored").applied_revision();
+        }
+        applied.expect("three people are enough")
+    }
+
+    async fn nodes(&self, options: &[&str]) -> Ran {
+        let address = self.learning.address().to_string();
+        let asked = ["nodes", "--json", "--timeout=5s", "--learning-addr", &address];
+        run(&[&asked, options].concat()).await
+    }
+
+    async fn stop(self) {
+        let ended = self.lifecycle.shutdown(PATIENCE).await;
+        assert_eq!((ended, self.lifecycle.failure()), (Shutdown::Graceful, None));
+    }
+}
+
+async fn listener() -> TcpListener {
+    TcpListener::bind("127.0.0.1:0").await.expect("a free port")
+}
+
+fn identity(directory: &Path, name: &str) -> ClientTls {
+    let file = |extension| directory.join(format!("{name}.{extension}"));
+    ClientTls::default()
+        .ca(directory.join("ca.pem"))
+        .identity(file("pem"), file("key"))
+}
+
+fn issued_by(authority: &Authority) -> TempDir {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path();
+    fs::write(path.join("ca.pem"), authority.pem()).expect("written");
+    authority.issue(1, &["127.0.0.1"]).write(path, "server");
+    authority.issue(2, &["spiffe://emend/relay"]).write(path, "relay");
+    authority.issue(3, &["node-1.example"]).write(path, "node");
+    directory
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_correction_reaches_a_node_over_mutual_tls_while_all_certificates_are_replaced() {
+    let (old, new) = (Authority::new("old"), Authority::new("new"));
+    let pair = Secured::start(issued_by(&old)).await;
+    let client = identity(pair.directory.path(), "node");
+    let backend = pair.backend(client.clone());
+    let address = ServerAddress::from(format!("https://{}", pair.learning.address()));
+    let (node, mut events) = Subscriber::builder(address.tls(client.clone()), "node-1")
+        .spawn_observed(&pair.lifecycle)
+        .await
+        .expect("valid settings");
+    let revision = pair.learns(&backend, "before").await;
+    timeout(PATIENCE, node.view().wait_for_revision(revision))
+        .await
+        .expect("the node has it");
+
+    let stranger = ClientTls::default().ca(pair.path("ca.pem"));
+    let nobody = pair.backend(stranger).deadline(std::time::Duration::from_secs(2));
+    let said = Submission::phrase_mapping("default", "x", "y").reporter("eve");
+    assert!(nobody.submit(said).await.is_err(), "without a certificate");
+
+    // Load on connections that stay, while CA, certificates and keys are replaced in steps.
+    let loaded = Arc::new(AtomicBool::new(true));
+    let load = {
+        let (backend, loaded) = (backend.clone(), Arc::clone(&loaded));
+        tokio::spawn(async move {
+            let mut stored = 0;
+            while loaded.load(Ordering::SeqCst) {
+                let said = Submission::phrase_mapping("default", format!("load {stored}"), "send_courier");
+                backend.submit(said.reporter("dora")).await.expect("stored");
+                stored += 1;
+            }
+            stored
+        })
+    };
+    fs::write(pair.path("ca.pem"), old.pem() + &new.pem()).expect("written");
+    pair.tls.reload_if_changed();
+    new.issue(4, &["127.0.0.1"])
+        .write(pair.directory.path(), "server");
+    pair.tls.reload_if_changed();
+    new.issue(5, &["spiffe://emend/relay"])
+        .write(pair.directory.path(), "relay");
+    old.issue(6, &["late.example"])
+        .write(pair.directory.path(), "late");
+    new.issue(7, &["node-1.example"])
+        .write(pair.directory.path(), "node");
+    fs::write(pair.path("ca.pem"), new.pem()).expect("written");
+    pair.tls.reload_if_changed();
+
+    // A new connection knows the new CA alone; whoever has only the old one's certificate is refused.
+    let fresh = pair.backend(client);
+    let revision = pair.learns(&fresh, "after").await;
+    let late = pair
+        .backend(identity(pair.directory.path(), "late"))
+        .deadline(std::time::Duration::from_secs(2));
+    let said = Submission::phrase_mapping("default", "x", "y").reporter("eve");
+    assert!(late.submit(said).await.is_err(), "its CA was removed");
+    let revision = revision.max(pair.learns(&backend, "after, by a connection of before").await);
+    timeout(PATIENCE, node.view().wait_for_revision(revision))
+        .await
+        .expect("the node has it");
+    loaded.store(false, Ordering::SeqCst);
+    assert!(load.await.expect("no submission failed") > 0);
+    let mut streams = 0;
+    while let Ok(Some(observed)) = timeout(std::time::Duration::ZERO, events.next()).await {
+        match observed {
+            Observed::Event(event) => match &*event {
+                SubscriberEvent::Connected => streams += 1,
+                SubscriberEvent::Disconnected { reason, .. } => panic!("the stream broke: {reason}"),
+                _ => {}
+            },
+            Observed::Missed(missed) => panic!("{missed} events were missed"),
+        }
+    }
+    assert_eq!(streams, 1);
+    pair.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_command_shows_its_certificate_and_says_what_is_wrong_without() {
+    let pair = Secured::start(issued_by(&Authority::new("ca"))).await;
+    let option = |flag: &str, name: &str| format!("--{flag}={}", pair.path(name).display());
+    let (ca, cert, key) = (
+        option("ca", "ca.pem"),
+        option("client-cert", "node.pem"),
+        option("client-key", "node.key"),
+    );
+    pair.nodes(&[&ca, &cert, &key]).await.ok();
+    for options in [&[][..], &[ca.as_str()], &[cert.as_str(), key.as_str()]] {
+        let ran = pair.nodes(options).await;
+        assert_ne!(ran.code, 0, "{options:?}: {ran:?}");
+    }
+    pair.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_documented_certificates_are_fit() {
+    if Command::new("openssl").arg("version").output().is_err() {
+        eprintln!("skipped: there is no openssl");
+        return;
+    }
+    let page = include_str!("../../../../docs/tls.md");
+    let typed = page
+        .split("```sh\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next());
+    let directory = tempfile::tempdir().expect("a directory");
+    let ran = Command::new("sh")
+        .args(["-euc", typed.expect("a block for a shell")])
+        .current_dir(directory.path())
+        .output()
+        .expect("a shell");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let pair = Secured::start(directory).await;
+    let backend = pair.backend(identity(pair.directory.path(), "node"));
+    pair.learns(&backend, "by openssl").await;
+    pair.stop().await;
+}

@@ -1,0 +1,176 @@
+//! A connection that has to say something in time: first HTTP/2's preface, at the end that it has heard the farewell.
+//!
+//! It must know nothing of what is served.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::{Instant, Sleep, sleep, sleep_until},
+};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+/// The length of HTTP/2's preface, in bytes. What is shorter is no HTTP/2.
+const PREFACE: usize = 24;
+/// How long a client has to answer when it is told that the connection ends.
+const ANSWER: Duration = Duration::from_secs(3);
+
+/// A connection that ends with an error if its first [`PREFACE`] bytes take too long, or are not here when
+/// the scope is asked to stop. From then on HTTP/2's own keep-alive finds out who is gone, and when the scope is asked to
+/// stop, whoever does not answer the ping of the farewell within [`ANSWER`]: nothing else would end such a connection before
+/// the hard deadline.
+pub(crate) struct Prefaced<S> {
+    stream: S,
+    /// `None` once the preface is here.
+    pending: Option<Handshake>,
+    soft: CancellationToken,
+    farewell: Farewell,
+}
+
+struct Handshake {
+    /// How many bytes are still missing.
+    missing: usize,
+    /// The time they have.
+    time: Pin<Box<Sleep>>,
+    soft: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+/// Whether the client answers when it is told that the connection ends.
+enum Farewell {
+    NotYet,
+    /// The time that the answer has.
+    Said(Pin<Box<Sleep>>),
+    Answered,
+}
+
+impl<S> Prefaced<S> {
+    /// The preface has to be here by `deadline`.
+    pub(crate) fn new(stream: S, deadline: Instant, soft: &CancellationToken) -> Self {
+        Self {
+            stream,
+            pending: Some(Handshake {
+                missing: PREFACE,
+                time: Box::pin(sleep_until(deadline)),
+                soft: Box::pin(soft.clone().cancelled_owned()),
+            }),
+            soft: soft.clone(),
+            farewell: Farewell::NotYet,
+        }
+    }
+
+    /// Ready when the client has not answered in time. Asked whenever there is nothing to read, or no room to write: a client
+    /// that reads nothing is not read from either. The connection is woken to say farewell, so that nobody has to wait here
+    /// for the token.
+    fn poll_unanswered(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if matches!(self.farewell, Farewell::NotYet) && self.soft.is_cancelled() {
+            self.farewell = Farewell::Said(Box::pin(sleep(ANSWER)));
+        }
+        match &mut self.farewell {
+            Farewell::Said(time) => time.as_mut().poll(cx),
+            Farewell::NotYet | Farewell::Answered => Poll::Pending,
+        }
+    }
+
+    /// What a write came to. Who takes something has its time for the answer from then on: that comes after what was sent
+    /// before.
+    fn written(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if written.is_pending() {
+            ready!(self.poll_unanswered(cx));
+            return Poll::Ready(Err(unanswered()));
+        }
+        if let Farewell::Said(time) = &mut self.farewell {
+            time.as_mut().reset(Instant::now() + ANSWER);
+        }
+        written
+    }
+}
+
+fn unanswered() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::TimedOut,
+        "the client does not answer that the connection ends",
+    )
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Prefaced<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let Self {
+            stream,
+            pending,
+            farewell,
+            ..
+        } = &mut *self;
+        if let Poll::Ready(read) = Pin::new(stream).poll_read(cx, buffer) {
+            if let Some(handshake) = pending {
+                let read = buffer.filled().len() - before;
+                handshake.missing = handshake.missing.saturating_sub(read);
+                if handshake.missing == 0 {
+                    *pending = None;
+                }
+            }
+            if matches!(farewell, Farewell::Said(_)) {
+                *farewell = Farewell::Answered;
+            }
+            return Poll::Ready(read);
+        }
+        let Some(handshake) = pending else {
+            ready!(self.poll_unanswered(cx));
+            return Poll::Ready(Err(unanswered()));
+        };
+        if handshake.soft.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        }
+        ready!(handshake.time.as_mut().poll(cx));
+        Poll::Ready(Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            "the HTTP/2 preface took too long",
+        )))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Prefaced<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.written(cx, written)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if let Poll::Ready(flushed) = Pin::new(&mut self.stream).poll_flush(cx) {
+            return Poll::Ready(flushed);
+        }
+        // TLS takes more than the socket does, and waits here.
+        ready!(self.poll_unanswered(cx));
+        Poll::Ready(Err(unanswered()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if let Poll::Ready(shut) = Pin::new(&mut self.stream).poll_shutdown(cx) {
+            return Poll::Ready(shut);
+        }
+        ready!(self.poll_unanswered(cx));
+        Poll::Ready(Err(unanswered()))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        self.written(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}

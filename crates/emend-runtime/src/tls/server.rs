@@ -1,0 +1,194 @@
+//! A server's side: its certificate, and whom it lets in.
+//!
+//! It must know nothing of HTTP.
+
+use std::{
+    io,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use arc_swap::ArcSwap;
+use tokio::net::TcpStream;
+use tokio_rustls::{
+    TlsAcceptor,
+    rustls::{
+        ServerConfig,
+        pki_types::CertificateDer,
+        server::{NoServerSessionStorage, WebPkiClientVerifier},
+    },
+    server::TlsStream,
+};
+
+use super::{
+    PeerNames, alpn,
+    files::{TlsError, all, identity, provider, roots},
+};
+use crate::reload::{Reload, Watched};
+
+/// The files of a server, all PEM.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// Its certificate, and those that lead to its CA.
+    pub cert: PathBuf,
+    /// The certificate's key.
+    pub key: PathBuf,
+    /// The CAs of which every client needs a certificate. Without it clients are not asked for one.
+    pub client_ca: Option<PathBuf>,
+    /// What those CAs have revoked: lists of all of them.
+    pub client_crl: Option<PathBuf>,
+}
+
+impl TlsFiles {
+    fn all(&self) -> Vec<PathBuf> {
+        let optional = self.client_ca.iter().chain(&self.client_crl);
+        [&self.cert, &self.key]
+            .into_iter()
+            .chain(optional)
+            .cloned()
+            .collect()
+    }
+
+    /// Whether they are fit as they are now.
+    pub fn check(&self) -> Result<(), TlsError> {
+        self.config().map(drop)
+    }
+
+    fn config(&self) -> Result<ServerConfig, TlsError> {
+        let builder = ServerConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .map_err(|error| TlsError::new("TLS", &error))?;
+        let builder = match &self.client_ca {
+            None => builder.with_no_client_auth(),
+            Some(file) => {
+                let mut verifier =
+                    WebPkiClientVerifier::builder_with_provider(Arc::new(roots(file)?), provider());
+                if let Some(list) = &self.client_crl {
+                    verifier = verifier.with_crls(all(list, "revocation list")?);
+                }
+                builder
+                    .with_client_cert_verifier(verifier.build().map_err(|error| TlsError::of(file, &error))?)
+            }
+        };
+        let (chain, key) = identity(&self.cert, &self.key)?;
+        let mut config = builder
+            .with_single_cert(chain, key)
+            .map_err(|error| TlsError::of(&self.cert, &error))?;
+        config.alpn_protocols = alpn();
+        // A session that is resumed would not be verified again.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        config.send_tls13_tickets = 0;
+        Ok(config)
+    }
+}
+
+/// TLS as a server speaks it, replaced as a whole when its files change.
+#[derive(Debug)]
+pub struct TlsServer {
+    files: TlsFiles,
+    current: ArcSwap<ServerConfig>,
+    watched: Mutex<Watched>,
+}
+
+impl TlsServer {
+    /// Of the files as they are now.
+    pub fn load(files: TlsFiles) -> Result<Self, TlsError> {
+        let watched = Watched::new(files.all());
+        Ok(Self {
+            current: ArcSwap::from_pointee(files.config()?),
+            watched: Mutex::new(watched),
+            files,
+        })
+    }
+
+    /// Shakes hands, by the files as they were looked at last; answers also with the client's names if it had to show a
+    /// certificate. May take as long as the client likes.
+    pub(crate) async fn accept(
+        &self,
+        stream: TcpStream,
+    ) -> io::Result<(TlsStream<TcpStream>, Option<PeerNames>)> {
+        let acceptor = TlsAcceptor::from(self.current.load_full());
+        let stream = acceptor.accept(stream).await?;
+        let (_, session) = stream.get_ref();
+        let names = match session.peer_certificates().and_then(<[_]>::first) {
+            Some(certificate) => Some(names(certificate)?),
+            None => None,
+        };
+        Ok((stream, names))
+    }
+}
+
+/// The URIs and DNS names of a certificate that was verified.
+fn names(certificate: &CertificateDer<'_>) -> io::Result<PeerNames> {
+    let parsed = webpki::EndEntityCert::try_from(certificate).map_err(io::Error::other)?;
+    let names = parsed.valid_uri_names().chain(parsed.valid_dns_names());
+    Ok(PeerNames(names.map(ToOwned::to_owned).collect()))
+}
+
+impl Reload for TlsServer {
+    fn reload_if_changed(&self) -> bool {
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        if !watched.has_changed() {
+            return false;
+        }
+        match self.files.config() {
+            Ok(config) => {
+                self.current.store(Arc::new(config));
+                tracing::info!(certificate = %self.files.cert.display(), "new connections are made by the changed files for TLS");
+                true
+            }
+            Err(error) => {
+                tracing::error!(%error, "the changed files for TLS can't be used; what was in force before stays so");
+                false
+            }
+        }
+    }
+}
+
+/// The files of a server, as arguments.
+#[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
+#[command(next_help_heading = "TLS")]
+pub struct TlsArgs {
+    /// The server's certificate and those that lead to its CA (PEM): connections are over TLS; read again when it changes
+    #[arg(long, value_name = "FILE", env = "EMEND_TLS_CERT", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// The certificate's private key (PEM)
+    #[arg(long, value_name = "FILE", env = "EMEND_TLS_KEY", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// The CAs (PEM) of which each client has to show a certificate; without it clients are not asked for one
+    #[arg(long, value_name = "FILE", env = "EMEND_TLS_CLIENT_CA", requires = "tls_cert")]
+    pub tls_client_ca: Option<PathBuf>,
+    /// What these CAs have revoked (PEM): a list of each of them, without which its certificates are refused
+    #[arg(
+        long,
+        value_name = "FILE",
+        env = "EMEND_TLS_CLIENT_CRL",
+        requires = "tls_client_ca"
+    )]
+    pub tls_client_crl: Option<PathBuf>,
+}
+
+impl TlsArgs {
+    /// The files; none if connections are to be plain.
+    pub fn files(&self) -> Option<TlsFiles> {
+        let (cert, key) = self.tls_cert.clone().zip(self.tls_key.clone())?;
+        Some(TlsFiles {
+            cert,
+            key,
+            client_ca: self.tls_client_ca.clone(),
+            client_crl: self.tls_client_crl.clone(),
+        })
+    }
+
+    /// What is wrong with them.
+    pub fn check(&self) -> Option<String> {
+        let error = self.files()?.check().err()?;
+        Some(format!("--tls-cert, --tls-key, --tls-client-ca: {error}"))
+    }
+
+    /// TLS by them; none if connections are to be plain.
+    pub fn load(&self) -> Result<Option<Arc<TlsServer>>, TlsError> {
+        let loaded = self.files().map(TlsServer::load).transpose()?;
+        Ok(loaded.map(Arc::new))
+    }
+}
