@@ -6,5 +6,5 @@ pub use crate::{cache::format::fuzzing::copy, subscriber::engine::fuzzing::strea
 
 /// Takes a text for a server's address, or refuses it. Connects nowhere.
 pub fn address(text: &str) -> Result<(), ConfigError> {
-    ServerAddress::from(text).endpoint().map(drop)
+    ServerAddress::from(text).remote().map(drop)
 }

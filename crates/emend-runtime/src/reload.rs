@@ -52,10 +52,10 @@ impl Watched {
 fn contents(files: &[PathBuf]) -> [u8; 32] {
     let mut context = Context::new(&SHA256);
     for file in files {
-        let content = fs::read(file);
-        let length = content.as_ref().map_or(u64::MAX, |content| content.len() as u64);
+        let read = fs::read(file);
+        let length = read.as_ref().map_or(u64::MAX, |bytes| bytes.len() as u64);
         context.update(&length.to_le_bytes());
-        context.update(content.as_deref().unwrap_or_default());
+        context.update(read.as_deref().unwrap_or_default());
     }
     let mut hash = [0; 32];
     hash.copy_from_slice(context.finish().as_ref());

@@ -82,9 +82,7 @@ impl Day {
         context.global.namespace = Some(NAMESPACE.into());
         let namespace =
             Namespace::parse(NAMESPACE).map_err(|invalid| Failure::failed(invalid.to_string()))?;
-        let feedback = context
-            .feedback_client()?
-            .deadline(PATIENCE);
+        let feedback = context.feedback_client()?.deadline(PATIENCE);
         let mut nodes = Vec::new();
         for name in NODES {
             let (node, events) = context

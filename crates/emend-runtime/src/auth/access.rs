@@ -78,9 +78,8 @@ impl Access {
     /// What is no name of a namespace is let through: the handler says what is wrong with it.
     pub fn admit<T: Addressed>(&self, message: &T) -> Result<(), Error> {
         match message.named() {
-            Named::One(namespace) => self.reaches(namespace)?,
             Named::OneOrAll("") | Named::All => self.reaches_all()?,
-            Named::OneOrAll(namespace) => self.reaches(namespace)?,
+            Named::One(namespace) | Named::OneOrAll(namespace) => self.reaches(namespace)?,
             Named::Each | Named::Own => {}
         }
         match message.for_a_user() {
@@ -95,7 +94,7 @@ impl Access {
             Reach::All => Ok(asked),
             Reach::Only(own) if own.is_empty() => Err(foreign()),
             Reach::Only(own) if asked.is_empty() => Ok(own.to_vec()),
-            reach => {
+            reach @ Reach::Only(_) => {
                 if asked.iter().all(|namespace| reach.covers(namespace.as_str())) {
                     Ok(asked)
                 } else {

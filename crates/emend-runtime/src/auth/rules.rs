@@ -200,7 +200,7 @@ pub fn rule_of(path: &str) -> Option<&'static Rule> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::{collections::BTreeSet, fmt::Write as _};
 
     use prost::Message as _;
 
@@ -235,11 +235,11 @@ mod tests {
     fn table() -> String {
         let mut table = String::from("| RPC |");
         for role in Role::ALL {
-            table.push_str(&format!(" {role} |"));
+            let _ = write!(table, " {role} |");
         }
         table.push_str(" namespace |\n|---|---|---|---|---|---|---|---|\n");
         for rule in &RULES {
-            table.push_str(&format!("| `{}` |", rule.path));
+            let _ = write!(table, "| `{}` |", rule.path);
             for role in Role::ALL {
                 table.push_str(if role.includes(rule.role) {
                     " yes |"
@@ -247,7 +247,7 @@ mod tests {
                     " – |"
                 });
             }
-            table.push_str(&format!(" {} |\n", rule.reaches.in_words()));
+            let _ = writeln!(table, " {} |", rule.reaches.in_words());
         }
         table
     }

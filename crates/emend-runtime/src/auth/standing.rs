@@ -22,7 +22,8 @@ use super::{
     principal::{Principal, Reach},
     role::Role,
 };
-use crate::error::Error;
+use crate::{error::Error, tls::PeerNames};
+
 /// What a request came with.
 #[derive(Clone)]
 pub struct Presented {

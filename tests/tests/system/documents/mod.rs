@@ -203,7 +203,12 @@ fn every_block_of_every_page_is_held_to_something() {
             let is_part =
                 block.before.starts_with("<!-- part of ") || block.before.starts_with("<!-- all of ");
             let held = match block.language.as_str() {
-                "sh" => TYPED.contains(&page.as_str()) || page.starts_with(RUNBOOKS) || page == DEPLOY || page == TLS,
+                "sh" => {
+                    TYPED.contains(&page.as_str())
+                        || page.starts_with(RUNBOOKS)
+                        || page == DEPLOY
+                        || page == TLS
+                }
                 "yaml" => page == DEPLOY,
                 // Pictures; and queries, which `cargo xtask lint` has promtool check, and the names in them.
                 "text" | "promql" => true,
