@@ -5,7 +5,7 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::Args;
-use emend_client::{ConfigError, FeedbackClient, Subscriber, SubscriberBuilder};
+use emend_client::{FeedbackClient, Subscriber, SubscriberBuilder};
 use emend_proto::{
     feedback::v1::feedback_service_client::FeedbackServiceClient,
     learning::v1::{

@@ -50,7 +50,7 @@ pub(super) struct Grpc {
     pub(super) token: Option<TokenFile>,
 }
 
-struct Client {
+struct Connected {
     client: SubscriptionServiceClient<Channel>,
     headers: MetadataMap,
     token: Option<TokenFile>,
@@ -82,7 +82,7 @@ impl Transport for Grpc {
             let headers = self.headers.clone();
             Ok(Opened {
                 messages: messages.boxed(),
-                reports: Box::new(Client {
+                reports: Box::new(Connected {
                     client,
                     headers,
                     token,
@@ -92,7 +92,7 @@ impl Transport for Grpc {
     }
 }
 
-impl Reports for Client {
+impl Reports for Connected {
     fn report(&self, report: ReportStatusRequest) -> BoxFuture<'static, Result<(), Status>> {
         let mut request = call(&self.headers, self.token.as_ref(), report);
         request.set_timeout(REPORT_TIMEOUT);

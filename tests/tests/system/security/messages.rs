@@ -23,6 +23,34 @@ fn submission(namespace: &str) -> feedback::SubmitFeedbackRequest {
     }
 }
 
+/// A message that names a namespace, and nothing else.
+trait FromNamespace {
+    fn from_namespace(namespace: String) -> Self;
+}
+
+macro_rules! from_namespace {
+    ($($message:ty),+ $(,)?) => { $( impl FromNamespace for $message {
+        fn from_namespace(namespace: String) -> Self {
+            Self { namespace, ..Self::default() }
+        }
+    } )+ };
+}
+from_namespace!(
+    feedback::ListFeedbackRequest,
+    feedback::ListDeadLettersRequest,
+    feedback::RedriveDeadLettersRequest,
+    learning::Event,
+    learning::ListCandidatesRequest,
+    learning::ApproveCandidateRequest,
+    learning::RejectCandidateRequest,
+    learning::GetPolicyRequest,
+    learning::ListResourcesRequest,
+    learning::ResolveRequest,
+    learning::ImportHeader,
+    learning::ListRevisionsRequest,
+    learning::RevertRevisionRequest,
+);
+
 /// A request that names that namespace wherever it can, and may lack what only matters to who may do it.
 pub(super) fn message(path: &str, namespace: &str) -> Bytes {
     let ns = || namespace.to_owned();
@@ -37,31 +65,6 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
             <$message>::encode_to_vec(&<$message>::from_namespace(ns()))
         };
     }
-    macro_rules! from_namespace {
-        ($($message:ty),+ $(,)?) => { $( impl FromNamespace for $message {
-            fn from_namespace(namespace: String) -> Self {
-                Self { namespace, ..Self::default() }
-            }
-        } )+ };
-    }
-    trait FromNamespace {
-        fn from_namespace(namespace: String) -> Self;
-    }
-    from_namespace!(
-        feedback::ListFeedbackRequest,
-        feedback::ListDeadLettersRequest,
-        feedback::RedriveDeadLettersRequest,
-        learning::Event,
-        learning::ListCandidatesRequest,
-        learning::ApproveCandidateRequest,
-        learning::RejectCandidateRequest,
-        learning::GetPolicyRequest,
-        learning::ListResourcesRequest,
-        learning::ResolveRequest,
-        learning::ImportHeader,
-        learning::ListRevisionsRequest,
-        learning::RevertRevisionRequest,
-    );
     let bytes = match method(path) {
         "SubmitFeedback" => submission(namespace).encode_to_vec(),
         "BatchSubmitFeedback" => feedback::BatchSubmitFeedbackRequest {
