@@ -220,7 +220,10 @@ fn relative_root(from: &Path, workspace: &Workspace) -> Result<String> {
 }
 
 fn kustomization(root: &str, overlay: &str, components: &[&str]) -> String {
+    // What components add is put where the overlay is by whoever takes both.
+    let namespace = if overlay == "dev" { "emend-dev" } else { "emend" };
     let mut lines = vec![
+        format!("namespace: {namespace}"),
         "resources:".to_owned(),
         format!("  - {root}/{OVERLAYS}/{overlay}"),
     ];
@@ -294,7 +297,7 @@ mod tests {
     fn a_kustomization_names_what_is_taken() {
         assert_eq!(
             kustomization("../..", "prod", &["tls"]),
-            "resources:\n  - ../../deploy/k8s/overlays/prod\ncomponents:\n  - ../../deploy/k8s/components/tls\n"
+            "namespace: emend\nresources:\n  - ../../deploy/k8s/overlays/prod\ncomponents:\n  - ../../deploy/k8s/components/tls\n"
         );
         assert!(!kustomization("..", "dev", &[]).contains("components"));
     }

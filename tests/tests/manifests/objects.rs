@@ -1,7 +1,7 @@
 //! The manifests as kustomize renders them.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     env, fs,
     path::{Path, PathBuf},
     process::Command,
@@ -48,7 +48,12 @@ pub(crate) fn render(overlay: &str, components: &[&str]) -> Option<Objects> {
         .collect::<Vec<_>>()
         .join("/");
     let named = |kind: &str, name: &str| format!("  - {up}{}/{kind}/{name}\n", root.display());
-    let mut text = format!("resources:\n{}", named("overlays", overlay));
+    // What components add is put where the overlay is by whoever takes both.
+    let namespace = if overlay == "dev" { "emend-dev" } else { "emend" };
+    let mut text = format!(
+        "namespace: {namespace}\nresources:\n{}",
+        named("overlays", overlay)
+    );
     if !components.is_empty() {
         text.push_str("components:\n");
     }
@@ -108,6 +113,15 @@ impl Objects {
     /// All of a kind.
     pub(crate) fn of(&self, kind: &str) -> impl Iterator<Item = &Value> {
         self.0.iter().filter(move |object| text(object, "/kind") == kind)
+    }
+
+    /// Every namespace that an object is in or that is made.
+    pub(crate) fn namespaces(&self) -> BTreeSet<String> {
+        let of = |object: &Value| match text(object, "/kind").as_str() {
+            "Namespace" => text(object, "/metadata/name"),
+            _ => text(object, "/metadata/namespace"),
+        };
+        self.0.iter().map(of).collect()
     }
 
     /// The one of that kind and name.

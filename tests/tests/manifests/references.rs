@@ -12,6 +12,10 @@ const BROUGHT: [&str; 1] = ["emend-database"];
 /// All that is wrong.
 fn findings(objects: &Objects) -> Vec<String> {
     let mut findings = Vec::new();
+    let namespaces = objects.namespaces();
+    if namespaces.len() != 1 {
+        findings.push(format!("objects are in several namespaces: {namespaces:?}"));
+    }
     for workload in objects.workloads() {
         of_workload(objects, &workload, &mut findings);
     }
