@@ -31,7 +31,12 @@ const TABLE: &[(&str, &[&[&str]])] = &[
     ("dev", &[&["pod-monitor"], &["traces"]]),
     (
         "prod",
-        &[&["open-network", "tls"], &["pod-monitor"], &["traces"], &["autoscaling"]],
+        &[
+            &["open-network", "tls"],
+            &["pod-monitor"],
+            &["traces"],
+            &["autoscaling"],
+        ],
     ),
 ];
 
