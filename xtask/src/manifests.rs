@@ -31,12 +31,17 @@ const TABLE: &[(&str, &[&[&str]])] = &[
     ("dev", &[&["pod-monitor"], &["traces"]]),
     (
         "prod",
-        &[&["open-network"], &["pod-monitor"], &["traces"], &["autoscaling"]],
+        &[
+            &["open-network", "tls"],
+            &["pod-monitor"],
+            &["traces"],
+            &["autoscaling"],
+        ],
     ),
 ];
 
 /// Kinds that are no part of Kubernetes itself, for which there is no schema to check against.
-const FOREIGN: &[&str] = &["PodMonitor"];
+const FOREIGN: &[&str] = &["Certificate", "Issuer", "PodMonitor"];
 
 /// `cargo xtask manifests`.
 pub(crate) fn manifests(workspace: &Workspace, may_install: bool) -> ExitCode {

@@ -144,6 +144,7 @@ fn what_manifests_say_of_each_other_is_there() {
         ("dev", &["pod-monitor", "traces"]),
         ("prod", &[]),
         ("prod", &["open-network"]),
+        ("prod", &["tls", "pod-monitor", "traces", "autoscaling"]),
         ("prod", &["open-network", "pod-monitor", "traces", "autoscaling"]),
     ] {
         let Some(objects) = render(overlay, components) else {

@@ -269,6 +269,30 @@ async fn metrics_are_served_where_the_pod_monitor_looks() {
 }
 
 #[tokio::test]
+async fn the_flags_of_tls_are_those_of_the_programs() {
+    let Some(objects) = render("prod", &["tls"]) else {
+        return;
+    };
+    let url = "postgres://emend@127.0.0.1:1/emend".to_owned();
+    let secrets = BTreeMap::from([
+        (("emend-database", "feedback-url"), url.clone()),
+        (("emend-database", "learning-url"), url),
+    ]);
+    for workload in objects.workloads() {
+        let Some(pod) = Pod::make(&objects, &workload, &secrets).await else {
+            return;
+        };
+        // Certificates are cert-manager's to bring, so what needs them is not asked.
+        let (code, printed, told) = pod.run(&["--print-config"], &[]).await;
+        assert_eq!(code, Some(0), "{told}");
+        assert!(
+            printed.contains("tls-cert = \"/etc/emend/tls/tls.crt\""),
+            "{printed}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn without_a_word_about_callers_prod_does_not_listen() {
     let Some(objects) = render("prod", &[]) else {
         return;
