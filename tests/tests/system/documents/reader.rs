@@ -82,6 +82,8 @@ impl Reader {
             None
         };
         let programs = binary("emend").await;
+        // Built by itself where only tests were built: it has none that need it.
+        binary("search-node").await;
         let mut path: Vec<PathBuf> = programs.parent().map(PathBuf::from).into_iter().collect();
         path.extend(
             tools
