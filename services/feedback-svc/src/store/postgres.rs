@@ -151,7 +151,7 @@ impl PostgresStore {
     async fn raise_accept_order_once(&self) -> Result<(), StoreError> {
         let behind: bool =
             sqlx::query_scalar("SELECT last_value < (SELECT now_us FROM database_clock) FROM accept_order")
-                .fetch_one(&self.pool)
+                .fetch_one(&mut *self.connection().await?)
                 .await?;
         if !behind {
             return Ok(());
@@ -198,7 +198,7 @@ impl PostgresStore {
             .bind(DeliveryState::Pending.number())
             .bind(lease.map_or(0, |lease| rows::micros(lease.duration)))
             .bind(lease.map(|lease| lease.token.0.as_bytes().to_vec()))
-            .fetch_all(&self.pool)
+            .fetch_all(&mut *self.connection().await?)
             .await?;
         Ok(stored)
     }
@@ -244,6 +244,8 @@ impl PostgresStore {
         Ok(redriven)
     }
 
+    /// A connection for a statement. Not the pool itself: there, what goes wrong while a connection is made can't be told from
+    /// what is wrong with the statement.
     async fn connection(&self) -> Result<sqlx::pool::PoolConnection<Db>, StoreError> {
         self.pool.acquire().await.map_err(StoreError::connecting)
     }
