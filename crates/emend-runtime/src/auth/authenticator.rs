@@ -12,13 +12,13 @@ use std::{
 use arc_swap::ArcSwap;
 
 use super::{
-    config::{self, ConfigError},
-    directory::Directory,
-    principal::Principal,
+    config::{self, ConfigError, Loaded},
+    directory::{Directory, Identity},
     role::Role,
     standing::{Presented, Seats, Standing, Supervision},
 };
 use crate::{
+    clock::{SharedClock, SystemClock},
     error::Error,
     reload::{Reload, Watched},
 };
@@ -26,6 +26,7 @@ use crate::{
 /// Knows who calls.
 pub struct Authenticator {
     path: PathBuf,
+    clock: SharedClock,
     directory: ArcSwap<Directory>,
     watched: Mutex<Watched>,
     seats: Seats,
@@ -40,19 +41,26 @@ impl fmt::Debug for Authenticator {
 }
 
 impl Authenticator {
-    /// Reads the file at `path`.
+    /// Reads the file at `path`, and those that it names.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        let watched = Watched::new(vec![path.to_owned()]);
-        let directory = config::load(path)?;
+        Self::load_by(path, SystemClock::shared())
+    }
+
+    /// The same; JWTs expire by `clock`.
+    pub fn load_by(path: &Path, clock: SharedClock) -> Result<Self, ConfigError> {
+        let mut watched = Watched::new(vec![path.to_owned()]);
+        let Loaded { directory, files } = config::load(path, &clock)?;
+        watched.follow(files);
         Ok(Self {
             path: path.to_owned(),
+            clock,
             directory: ArcSwap::from_pointee(directory),
             watched: Mutex::new(watched),
             seats: Seats::default(),
         })
     }
 
-    pub(super) fn identify(&self, presented: &Presented) -> Result<Arc<Principal>, Error> {
+    pub(super) fn identify(&self, presented: &Presented) -> Result<Identity, Error> {
         presented.identify(&self.directory.load())
     }
 
@@ -61,7 +69,8 @@ impl Authenticator {
     }
 
     pub(super) fn supervise(&self, standing: Standing) -> Supervision {
-        self.seats.take(standing, || self.directory.load_full())
+        self.seats
+            .take(standing, &self.clock, || self.directory.load_full())
     }
 }
 
@@ -71,8 +80,9 @@ impl Reload for Authenticator {
         if !watched.has_changed() {
             return false;
         }
-        match config::load(&self.path) {
-            Ok(directory) => {
+        match config::load(&self.path, &self.clock) {
+            Ok(Loaded { directory, files }) => {
+                watched.follow(files);
                 let directory = Arc::new(directory);
                 self.directory.store(Arc::clone(&directory));
                 self.seats.check(&directory);

@@ -15,15 +15,17 @@ use serde::Deserialize;
 
 use super::{
     directory::{Directory, Entry},
+    jwt::{self, Verifier},
     principal::{Grant, Principal, Reach},
     role::Role,
     token::TokenHash,
 };
+use crate::clock::SharedClock;
 
 /// Why the file can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// It can't be read.
+    /// It, or one that it names, can't be read.
     #[error("can't read {}: {source}", file.display())]
     Read {
         /// Which.
@@ -46,6 +48,7 @@ pub enum ConfigError {
 struct File {
     #[serde(default)]
     principals: Vec<PrincipalEntry>,
+    jwt: Option<JwtEntry>,
 }
 
 #[derive(Deserialize)]
@@ -56,6 +59,8 @@ struct PrincipalEntry {
     token_sha256: Vec<String>,
     #[serde(default)]
     certificates: Vec<String>,
+    #[serde(default)]
+    jwt_subjects: Vec<String>,
     grants: Vec<GrantEntry>,
 }
 
@@ -75,14 +80,57 @@ enum NamespacesEntry {
     Only(Vec<String>),
 }
 
-/// Reads the file.
-pub(super) fn load(path: &Path) -> Result<Directory, ConfigError> {
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JwtEntry {
+    audience: String,
+    issuer: Option<String>,
+    jwks_file: Option<PathBuf>,
+    shared_key_file: Option<PathBuf>,
+}
+
+/// What was read, and which files it was read from.
+pub(super) struct Loaded {
+    pub(super) directory: Directory,
+    pub(super) files: Vec<PathBuf>,
+}
+
+/// Reads the file and those that it names. JWTs expire by `clock`.
+pub(super) fn load(path: &Path, clock: &SharedClock) -> Result<Loaded, ConfigError> {
+    let mut files = vec![path.to_owned()];
     let text = String::from_utf8(read(path)?).map_err(|_| invalid(path, "is not UTF-8"))?;
     let file: File = toml::from_str(&text).map_err(|error| invalid(path, error.to_string()))?;
     if file.principals.is_empty() {
         return Err(invalid(path, "has no principals, so nobody could do anything"));
     }
-    Ok(Directory::new(principals(path, &file.principals)?))
+    let jwt = match file.jwt {
+        Some(entry) => Some(verifier(path, entry, &mut files)?),
+        None => None,
+    };
+    let entries = principals(path, &file.principals, jwt.is_some())?;
+    Ok(Loaded {
+        directory: Directory::new(entries, jwt, clock.clone()),
+        files,
+    })
+}
+
+/// Reads the keys that tokens are verified with. Their file's name counts from where the file itself is.
+fn verifier(path: &Path, entry: JwtEntry, files: &mut Vec<PathBuf>) -> Result<Verifier, ConfigError> {
+    let (named, parse): (PathBuf, fn(&[u8]) -> Result<jwt::Keys, String>) =
+        match (entry.jwks_file, entry.shared_key_file) {
+            (Some(jwks), None) => (jwks, jwt::Keys::jwks),
+            (None, Some(key)) => (key, jwt::Keys::shared),
+            _ => return Err(invalid(path, "jwt: needs one of jwks_file and shared_key_file")),
+        };
+    if entry.audience.is_empty() {
+        return Err(invalid(path, "jwt.audience: must not be empty"));
+    }
+    let file = path
+        .parent()
+        .map_or_else(|| named.clone(), |directory| directory.join(&named));
+    let keys = parse(&read(&file)?).map_err(|problem| invalid(&file, problem))?;
+    files.push(file);
+    Ok(Verifier::new(keys, &entry.audience, entry.issuer.as_deref()))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, ConfigError> {
@@ -99,7 +147,7 @@ fn invalid(file: &Path, problem: impl Into<String>) -> ConfigError {
     }
 }
 
-fn principals(path: &Path, entries: &[PrincipalEntry]) -> Result<Vec<Entry>, ConfigError> {
+fn principals(path: &Path, entries: &[PrincipalEntry], has_jwt: bool) -> Result<Vec<Entry>, ConfigError> {
     let mut names = BTreeSet::new();
     let mut credentials = BTreeSet::new();
     let mut all = Vec::with_capacity(entries.len());
@@ -111,6 +159,9 @@ fn principals(path: &Path, entries: &[PrincipalEntry]) -> Result<Vec<Entry>, Con
         }
         if !names.insert(entry.name.clone()) {
             return Err(problem("is there twice".to_owned()));
+        }
+        if !has_jwt && !entry.jwt_subjects.is_empty() {
+            return Err(problem("has jwt_subjects, and there is no [jwt]".to_owned()));
         }
         let mut tokens = Vec::with_capacity(entry.token_sha256.len());
         for text in &entry.token_sha256 {
@@ -130,6 +181,12 @@ fn principals(path: &Path, entries: &[PrincipalEntry]) -> Result<Vec<Entry>, Con
                     .certificates
                     .iter()
                     .map(|name| ("certificates", name.clone())),
+            )
+            .chain(
+                entry
+                    .jwt_subjects
+                    .iter()
+                    .map(|subject| ("jwt_subjects", subject.clone())),
             );
         let mut has_some = false;
         for (of, credential) in own {
@@ -143,7 +200,7 @@ fn principals(path: &Path, entries: &[PrincipalEntry]) -> Result<Vec<Entry>, Con
         }
         if !has_some {
             return Err(problem(
-                "has no credential: token_sha256 or certificates".to_owned(),
+                "has no credential: token_sha256, certificates or jwt_subjects".to_owned(),
             ));
         }
         if entry.grants.is_empty() {
@@ -159,6 +216,7 @@ fn principals(path: &Path, entries: &[PrincipalEntry]) -> Result<Vec<Entry>, Con
             principal: Arc::new(Principal::new(caller, &grants)),
             tokens,
             certificates: entry.certificates.clone(),
+            subjects: entry.jwt_subjects.clone(),
         });
     }
     Ok(all)
@@ -190,12 +248,13 @@ fn grant(entry: &GrantEntry) -> Result<Grant, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::SystemClock;
 
     fn refusal(text: &str) -> String {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("auth.toml");
         fs::write(&path, text).unwrap();
-        match load(&path) {
+        match load(&path, &SystemClock::shared()) {
             Ok(_) => String::new(),
             Err(error) => error.to_string(),
         }
@@ -251,6 +310,21 @@ mod tests {
             ),
             (principal("grants = []"), "has no grants"),
             (
+                principal(&format!("jwt_subjects = [\"x\"]\n{GRANT}")),
+                "there is no [jwt]",
+            ),
+            (
+                format!("{}[jwt]\naudience = \"x\"", principal(GRANT)),
+                "needs one of",
+            ),
+            (
+                format!(
+                    "{}[jwt]\naudience = \"x\"\njwks_file = \"gone\"",
+                    principal(GRANT)
+                ),
+                "gone",
+            ),
+            (
                 format!("{}{}", principal(GRANT), principal(GRANT)),
                 "is there twice",
             ),
@@ -266,7 +340,10 @@ mod tests {
         ] {
             let refusal = refusal(&text);
             assert!(refusal.contains(expected), "{text}\n→ {refusal}");
-            assert!(refusal.contains("auth.toml"), "{refusal}");
+            assert!(
+                refusal.contains("auth.toml") || refusal.contains("gone"),
+                "{refusal}"
+            );
         }
     }
 

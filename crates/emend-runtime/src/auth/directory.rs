@@ -2,11 +2,21 @@
 //!
 //! It must know nothing of files or of what principals may do.
 
-use std::{collections::HashMap, fmt, sync::Arc};
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
 
-use super::{principal::Principal, token::TokenHash};
-use crate::error::Error;
+use super::{
+    jwt::{Unaccepted, Verifier},
+    principal::Principal,
+    token::TokenHash,
+};
+use crate::{clock::SharedClock, error::Error};
 
+/// How many verified JWTs are remembered: verifying one costs some ten microseconds.
+const REMEMBERED: usize = 4_096;
 /// The longest bearer token that is looked at, in bytes.
 const MAX_TOKEN: usize = 8_192;
 
@@ -15,6 +25,16 @@ pub(super) struct Entry {
     pub(super) principal: Arc<Principal>,
     pub(super) tokens: Vec<TokenHash>,
     pub(super) certificates: Vec<String>,
+    pub(super) subjects: Vec<String>,
+}
+
+/// Who a caller was found to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Identity {
+    /// Who.
+    pub(super) principal: Arc<Principal>,
+    /// Until when, in seconds since 1970, if that has an end.
+    pub(super) expires_at: Option<i64>,
 }
 
 /// One state of who is known.
@@ -23,13 +43,21 @@ pub(super) struct Directory {
     /// timing is a part of a hash of his own guess; the rest is compared in constant time.
     tokens: HashMap<[u8; 4], Vec<(TokenHash, Arc<Principal>)>>,
     certificates: HashMap<String, Arc<Principal>>,
+    subjects: HashMap<String, Arc<Principal>>,
+    jwt: Option<Verifier>,
+    verified: Mutex<HashMap<[u8; 32], Identity>>,
+    clock: SharedClock,
 }
 
 impl Directory {
-    pub(super) fn new(entries: Vec<Entry>) -> Self {
+    pub(super) fn new(entries: Vec<Entry>, jwt: Option<Verifier>, clock: SharedClock) -> Self {
         let mut directory = Self {
             tokens: HashMap::new(),
             certificates: HashMap::new(),
+            subjects: HashMap::new(),
+            jwt,
+            verified: Mutex::default(),
+            clock,
         };
         for entry in entries {
             let principal = entry.principal;
@@ -43,30 +71,78 @@ impl Directory {
             for name in entry.certificates {
                 directory.certificates.insert(name, Arc::clone(&principal));
             }
+            for subject in entry.subjects {
+                directory.subjects.insert(subject, Arc::clone(&principal));
+            }
         }
         directory
     }
 
     /// Whose bearer token that is.
-    pub(super) fn by_token(&self, token: &str) -> Result<Arc<Principal>, Error> {
+    pub(super) fn by_token(&self, token: &str) -> Result<Identity, Error> {
         if token.is_empty() || token.len() > MAX_TOKEN {
             return Err(unknown());
         }
         let hash = TokenHash::of(token);
-        self.tokens
+        let found = self
+            .tokens
             .get(&first_bytes(&hash))
-            .and_then(|candidates| candidates.iter().find(|(known, _)| known.matches(&hash)))
-            .map(|(_, principal)| Arc::clone(principal))
-            .ok_or_else(unknown)
+            .and_then(|candidates| candidates.iter().find(|(known, _)| known.matches(&hash)));
+        if let Some((_, principal)) = found {
+            return Ok(Identity {
+                principal: Arc::clone(principal),
+                expires_at: None,
+            });
+        }
+        match &self.jwt {
+            Some(verifier) => self.by_jwt(verifier, token, &hash),
+            None => Err(unknown()),
+        }
     }
 
     /// Whose certificate that is, by the names in it. The first that is known counts.
-    pub(super) fn by_names(&self, names: &[String]) -> Result<Arc<Principal>, Error> {
+    pub(super) fn by_names(&self, names: &[String]) -> Result<Identity, Error> {
         names
             .iter()
             .find_map(|name| self.certificates.get(name))
-            .map(Arc::clone)
+            .map(|principal| Identity {
+                principal: Arc::clone(principal),
+                expires_at: None,
+            })
             .ok_or_else(unknown)
+    }
+
+    fn by_jwt(&self, verifier: &Verifier, token: &str, hash: &TokenHash) -> Result<Identity, Error> {
+        let now = self.clock.now().as_second();
+        let remembered = self.verified().get(&hash.bytes()).cloned();
+        let identity = match remembered {
+            Some(identity) => identity,
+            None => {
+                let claims = verifier.verify(token, now).map_err(|refused| match refused {
+                    Unaccepted::Expired => expired(),
+                    Unaccepted::NotValid => unknown(),
+                })?;
+                let principal = self.subjects.get(&claims.subject).ok_or_else(unknown)?;
+                let identity = Identity {
+                    principal: Arc::clone(principal),
+                    expires_at: Some(claims.expires_at),
+                };
+                let mut verified = self.verified();
+                if verified.len() >= REMEMBERED {
+                    verified.clear();
+                }
+                verified.insert(hash.bytes(), identity.clone());
+                identity
+            }
+        };
+        if identity.expires_at.is_some_and(|end| end <= now) {
+            return Err(expired());
+        }
+        Ok(identity)
+    }
+
+    fn verified(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], Identity>> {
+        self.verified.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -86,5 +162,13 @@ pub(super) fn unknown() -> Error {
     Error::Unauthenticated {
         reason: "CREDENTIALS_NOT_ACCEPTED",
         message: "the credentials are not accepted".to_owned(),
+    }
+}
+
+/// Said only of a token whose signature is good.
+pub(super) fn expired() -> Error {
+    Error::Unauthenticated {
+        reason: "TOKEN_EXPIRED",
+        message: "the token has expired".to_owned(),
     }
 }

@@ -2,8 +2,11 @@
 //! extensions ([`Access`], [`Caller`]).
 //!
 //! Health checks and reflection are let through. Who is refused is answered by [`GateLayer`], further in: so refusals are
-//! counted and logged like everything else. A stream that has begun is supervised: it ends when the file changes so that its
-//! caller may do something else than when it began.
+//! counted and logged like everything else. A stream that has begun is supervised: it ends when its caller's token expires,
+//! or when the files change so that its caller may do something else than when it began.
+
+#[cfg(test)]
+mod tests;
 
 use std::{
     convert::Infallible,
@@ -11,18 +14,21 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use emend_core::Caller;
 use futures::future::{BoxFuture, Either};
 use http::{HeaderMap, HeaderValue, Request, Response, header::AUTHORIZATION};
 use http_body::{Body as HttpBody, Frame, SizeHint};
+use tokio::time::{Sleep, sleep};
 use tonic::{Status, body::Body};
 use tower::{Layer, Service};
 
 use super::{
     access::Access,
     authenticator::Authenticator,
+    directory::expired,
     rules::{Rule, rule_of},
     standing::{Presented, Standing},
 };
@@ -30,6 +36,8 @@ use crate::error::{Error, to_status};
 
 /// The paths of what every server answers: health checks and reflection.
 const ALWAYS: &str = "/grpc.";
+/// The longest time for which a timer is set; whoever has longer is looked at again.
+const LONGEST: Duration = Duration::from_hours(24);
 
 /// Puts who calls, and what it may do, into every request.
 #[derive(Debug, Clone)]
@@ -117,6 +125,7 @@ where
             let response = response.await?;
             Ok(response.map(|inner| {
                 Body::new(Supervised {
+                    timer: supervised.left().map(|left| Box::pin(sleep(left.min(LONGEST)))),
                     inner: Some(inner),
                     standing: supervised,
                 })
@@ -188,6 +197,28 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&HeaderValue> {
 struct Supervised {
     inner: Option<Body>,
     standing: super::standing::Supervision,
+    /// Of a token that expires.
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Supervised {
+    /// Ready when it has to end, with why.
+    fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<Error> {
+        if let Poll::Ready(why) = self.standing.poll_lost(cx) {
+            return Poll::Ready(why);
+        }
+        while let Some(timer) = &mut self.timer {
+            if timer.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            match self.standing.left() {
+                Some(left) if !left.is_zero() => *timer = Box::pin(sleep(left.min(LONGEST))),
+                Some(_) => return Poll::Ready(expired()),
+                None => self.timer = None,
+            }
+        }
+        Poll::Pending
+    }
 }
 
 impl HttpBody for Supervised {
@@ -202,7 +233,7 @@ impl HttpBody for Supervised {
         if this.inner.is_none() {
             return Poll::Ready(None);
         }
-        if let Poll::Ready(why) = this.standing.poll_lost(cx) {
+        if let Poll::Ready(why) = this.poll_ended(cx) {
             this.inner = None;
             let mut trailers = HeaderMap::new();
             let said = Status::from(why).add_header(&mut trailers);

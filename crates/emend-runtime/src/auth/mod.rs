@@ -12,6 +12,7 @@ pub mod args;
 mod authenticator;
 mod config;
 mod directory;
+mod jwt;
 mod layer;
 mod principal;
 mod role;

@@ -9,6 +9,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll},
+    time::Duration,
 };
 
 use emend_core::Caller;
@@ -17,12 +18,12 @@ use http::{HeaderValue, Request};
 
 use super::{
     access::Access,
-    directory::{Directory, unknown},
+    directory::{Directory, Identity, unknown},
     layer::bearer,
-    principal::{Principal, Reach},
+    principal::Reach,
     role::Role,
 };
-use crate::{error::Error, tls::PeerNames};
+use crate::{clock::SharedClock, error::Error, tls::PeerNames};
 
 /// What a request came with.
 #[derive(Clone)]
@@ -50,7 +51,7 @@ impl Presented {
     }
 
     /// Who that is. A token counts before a certificate, and a bad one is not made good by a certificate.
-    pub(super) fn identify(&self, directory: &Directory) -> Result<Arc<Principal>, Error> {
+    pub(super) fn identify(&self, directory: &Directory) -> Result<Identity, Error> {
         match (&self.authorization, &self.names) {
             (Some(value), _) => {
                 let token = value
@@ -72,13 +73,13 @@ impl Presented {
 
     /// What may be done by it with a method that takes `role`.
     pub(super) fn permit(self, directory: &Directory, role: Role) -> Result<Standing, Error> {
-        let principal = self.identify(directory)?;
-        match principal.reach(role) {
+        let identity = self.identify(directory)?;
+        match identity.principal.reach(role) {
             Some(reach) => Ok(Standing {
                 reach: reach.clone(),
                 role,
                 presented: self,
-                principal: Arc::clone(&principal),
+                identity,
             }),
             None => Err(Error::PermissionDenied {
                 reason: "ROLE_MISSING",
@@ -92,7 +93,7 @@ impl Presented {
 #[derive(Debug, Clone)]
 pub struct Standing {
     presented: Presented,
-    principal: Arc<Principal>,
+    identity: Identity,
     role: Role,
     reach: Reach,
 }
@@ -100,12 +101,12 @@ pub struct Standing {
 impl Standing {
     /// The caller.
     pub(super) fn caller(&self) -> &Caller {
-        self.principal.caller()
+        self.identity.principal.caller()
     }
 
     /// What handlers are told.
     pub(super) fn access(&self) -> Access {
-        Access::known(Arc::clone(&self.principal), self.role)
+        Access::known(Arc::clone(&self.identity.principal), self.role)
     }
 }
 
@@ -122,13 +123,13 @@ impl Seat {
     fn check(&self, directory: &Directory) {
         let Standing {
             presented,
-            principal,
+            identity,
             role,
             reach,
         } = &self.standing;
         let why = match presented.clone().permit(directory, *role) {
             Err(refused) => refused,
-            Ok(now) if now.reach == *reach && now.caller() == principal.caller() => return,
+            Ok(now) if now.reach == *reach && now.caller() == identity.principal.caller() => return,
             Ok(_) => Error::unavailable(
                 "ACCESS_CHANGED",
                 "what the caller may do has changed; connect again",
@@ -146,7 +147,12 @@ pub(super) struct Seats(Mutex<Vec<Weak<Seat>>>);
 
 impl Seats {
     /// Supervises a stream from now on. `newest` is asked once nothing can be missed any more.
-    pub(super) fn take(&self, standing: Standing, newest: impl FnOnce() -> Arc<Directory>) -> Supervision {
+    pub(super) fn take(
+        &self,
+        standing: Standing,
+        clock: &SharedClock,
+        newest: impl FnOnce() -> Arc<Directory>,
+    ) -> Supervision {
         let seat = Arc::new(Seat {
             standing,
             is_lost: AtomicBool::new(false),
@@ -162,7 +168,10 @@ impl Seats {
             seats.push(Arc::downgrade(&seat));
         }
         seat.check(&newest());
-        Supervision { seat }
+        Supervision {
+            seat,
+            clock: clock.clone(),
+        }
     }
 
     /// Looks at all of them once more.
@@ -181,6 +190,7 @@ impl Seats {
 /// What tells a stream that it has to end.
 pub(super) struct Supervision {
     seat: Arc<Seat>,
+    clock: SharedClock,
 }
 
 impl Supervision {
@@ -197,5 +207,12 @@ impl Supervision {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         Poll::Ready(why.unwrap_or_else(unknown))
+    }
+
+    /// How long the credentials are good; `None` if that has no end.
+    pub(super) fn left(&self) -> Option<Duration> {
+        let end = self.seat.standing.identity.expires_at?;
+        let left = i128::from(end) * 1_000_000_000 - self.clock.now().as_nanosecond();
+        Some(u64::try_from(left.max(0)).map_or(Duration::MAX, Duration::from_nanos))
     }
 }
