@@ -116,12 +116,13 @@ pub(super) fn load(path: &Path, clock: &SharedClock) -> Result<Loaded, ConfigErr
 
 /// Reads the keys that tokens are verified with. Their file's name counts from where the file itself is.
 fn verifier(path: &Path, entry: JwtEntry, files: &mut Vec<PathBuf>) -> Result<Verifier, ConfigError> {
-    let (named, parse): (PathBuf, fn(&[u8]) -> Result<jwt::Keys, String>) =
-        match (entry.jwks_file, entry.shared_key_file) {
-            (Some(jwks), None) => (jwks, jwt::Keys::jwks),
-            (None, Some(key)) => (key, jwt::Keys::shared),
-            _ => return Err(invalid(path, "jwt: needs one of jwks_file and shared_key_file")),
-        };
+    type Parse = fn(&[u8]) -> Result<jwt::Keys, String>;
+
+    let (named, parse): (PathBuf, Parse) = match (entry.jwks_file, entry.shared_key_file) {
+        (Some(jwks), None) => (jwks, jwt::Keys::jwks),
+        (None, Some(key)) => (key, jwt::Keys::shared),
+        _ => return Err(invalid(path, "jwt: needs one of jwks_file and shared_key_file")),
+    };
     if entry.audience.is_empty() {
         return Err(invalid(path, "jwt.audience: must not be empty"));
     }

@@ -115,25 +115,24 @@ impl Directory {
     fn by_jwt(&self, verifier: &Verifier, token: &str, hash: &TokenHash) -> Result<Identity, Error> {
         let now = self.clock.now().as_second();
         let remembered = self.verified().get(&hash.bytes()).cloned();
-        let identity = match remembered {
-            Some(identity) => identity,
-            None => {
-                let claims = verifier.verify(token, now).map_err(|refused| match refused {
-                    Unaccepted::Expired => expired(),
-                    Unaccepted::NotValid => unknown(),
-                })?;
-                let principal = self.subjects.get(&claims.subject).ok_or_else(unknown)?;
-                let identity = Identity {
-                    principal: Arc::clone(principal),
-                    expires_at: Some(claims.expires_at),
-                };
-                let mut verified = self.verified();
-                if verified.len() >= REMEMBERED {
-                    verified.clear();
-                }
-                verified.insert(hash.bytes(), identity.clone());
-                identity
+        let identity = if let Some(identity) = remembered {
+            identity
+        } else {
+            let claims = verifier.verify(token, now).map_err(|refused| match refused {
+                Unaccepted::Expired => expired(),
+                Unaccepted::NotValid => unknown(),
+            })?;
+            let principal = self.subjects.get(&claims.subject).ok_or_else(unknown)?;
+            let identity = Identity {
+                principal: Arc::clone(principal),
+                expires_at: Some(claims.expires_at),
+            };
+            let mut kept = self.verified();
+            if kept.len() >= REMEMBERED {
+                kept.clear();
             }
+            kept.insert(hash.bytes(), identity.clone());
+            identity
         };
         if identity.expires_at.is_some_and(|end| end <= now) {
             return Err(expired());

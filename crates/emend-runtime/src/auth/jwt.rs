@@ -31,7 +31,7 @@ const SHARED: [Algorithm; 3] = [Algorithm::HS256, Algorithm::HS384, Algorithm::H
 struct Key {
     id: Option<String>,
     algorithms: Vec<Algorithm>,
-    key: DecodingKey,
+    verifies: DecodingKey,
 }
 
 /// What signatures are verified with.
@@ -53,7 +53,7 @@ impl Keys {
                 keys.push(Key {
                     id: jwk.common.key_id.clone(),
                     algorithms,
-                    key: DecodingKey::from_jwk(jwk)
+                    verifies: DecodingKey::from_jwk(jwk)
                         .map_err(|error| format!("has a key that can't be used: {error}"))?,
                 });
             }
@@ -76,7 +76,7 @@ impl Keys {
         Ok(Self(vec![Key {
             id: None,
             algorithms: SHARED.to_vec(),
-            key: DecodingKey::from_secret(key),
+            verifies: DecodingKey::from_secret(key),
         }]))
     }
 }
@@ -170,7 +170,7 @@ impl Verifier {
             .0
             .iter()
             .filter(fits)
-            .find_map(|key| decode::<Wire>(token, &key.key, &validation).ok())
+            .find_map(|key| decode::<Wire>(token, &key.verifies, &validation).ok())
             .ok_or(Unaccepted::NotValid)?
             .claims;
         if claims.nbf.is_some_and(|from| from > now.saturating_add(LEEWAY)) {

@@ -133,7 +133,8 @@ fn the_file_that_says_who_may_do_what_is_understood() {
     let file = directory.path().join("auth.toml");
     let page = blocks(&text(SECURITY));
     // The public key of RFC 8037, appendix A.2.
-    let keys = r#"{"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#;
+    let keys =
+        r#"{"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#;
     fs::write(directory.path().join("jwks.json"), keys).expect("a file");
     let files: Vec<_> = page.iter().filter(|block| block.language == "toml").collect();
     assert_eq!(files.len(), 2, "by tokens, and by tokens that others issue");

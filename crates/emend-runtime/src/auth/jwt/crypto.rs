@@ -29,10 +29,12 @@ pub(super) fn install() {
     let _ = RING.install_default();
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the provider's signature")]
 fn no_signer(_: &Algorithm, _: &EncodingKey) -> Result<Box<dyn JwtSigner>> {
     Err(ErrorKind::UnsupportedAlgorithm.into())
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the provider's signature")]
 fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>> {
     let (algorithm, key) = (*algorithm, key.clone());
     // A key of one family never verifies by an algorithm of another.
