@@ -1,6 +1,13 @@
 //! How long runs with faults are, and what they throw their dice with.
 
-use std::env;
+use std::{env, process};
+
+use tokio::process::Command;
+
+use crate::harness::process::run;
+
+/// So many sockets and more are open at once in runs with thousands of streams, here and in the services.
+const OPEN_FILES: &str = "20000";
 
 /// Whether runs are to be long.
 pub fn is_long() -> bool {
@@ -10,6 +17,17 @@ pub fn is_long() -> bool {
 /// One length for every build, another for long runs.
 pub fn short_or_long<T>(short: T, long: T) -> T {
     if is_long() { long } else { short }
+}
+
+/// Lets this process, and those that it starts from now on, have as many open files as runs with thousands of streams need.
+///
+/// # Panics
+/// If the system does not allow it.
+pub async fn allow_many_open_files() {
+    let mut raise = Command::new("prlimit");
+    let this = process::id().to_string();
+    raise.args(["--pid", &this, &format!("--nofile={OPEN_FILES}")]);
+    run("prlimit", raise).await.expect("more open files");
 }
 
 /// The seed of a run: that of `EMEND_TEST_SEED`, or else this. It is printed, so that a run that failed says how it can be

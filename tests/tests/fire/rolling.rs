@@ -1,15 +1,15 @@
 //! Rolling restarts of everything, with load. That they cost no subscriber a snapshot is what the stream's audit sees to.
 
-use std::{process, time::Duration};
+use std::time::Duration;
 
 use emend_client::{Observed, SubscriberEvent};
 use emend_tests::{
-    faults::{Fleet, Run, bounded, rounds},
-    harness::{eventually, node::Node, process::run as run_to_its_end, system::Service, wait::holds},
+    faults::{Fleet, Run, bounded, rounds, runs::allow_many_open_files},
+    harness::{eventually, node::Node, system::Service, wait::holds},
     load::Plan,
 };
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
-use tokio::{process::Command, sync::watch};
+use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -35,9 +35,6 @@ async fn a_rolling_restart_of_everything_loses_nothing_and_costs_no_snapshot() {
     })
     .await;
 }
-
-/// So many sockets and more are open at once, here and in the services.
-const OPEN_FILES: &str = "20000";
 
 /// What happened to a node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -135,13 +132,7 @@ async fn a_rolling_upgrade_moves_each_stream_by_drain_and_loses_nothing() {
     bounded(async {
         let streams = rounds(90, 1_000);
         if streams > 90 {
-            let mut raise = Command::new("prlimit");
-            raise.args([
-                "--pid",
-                &process::id().to_string(),
-                &format!("--nofile={OPEN_FILES}"),
-            ]);
-            run_to_its_end("prlimit", raise).await.unwrap();
+            allow_many_open_files().await;
         }
         let Some(fleet) = Fleet::postgres(3, 3).await else {
             return;

@@ -1,29 +1,19 @@
 //! One of three learning-svc replicas killed, with many streams spread over them: all go on at the others.
 
-use std::{process, time::Duration};
+use std::time::Duration;
 
 use emend_tests::{
-    faults::{Fleet, Run, bounded, rounds},
-    harness::{node::Node, process::run as run_to_its_end},
+    faults::{Fleet, Run, bounded, rounds, runs::allow_many_open_files},
+    harness::node::Node,
     load::Plan,
 };
-use tokio::process::Command;
-
-/// So many sockets and more are open at once, here and in the services.
-const OPEN_FILES: &str = "20000";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_streams_of_a_killed_replica_go_on_at_the_others() {
     bounded(async {
         let streams = rounds(300, 3_000);
         if streams > 300 {
-            let mut raise = Command::new("prlimit");
-            raise.args([
-                "--pid",
-                &process::id().to_string(),
-                &format!("--nofile={OPEN_FILES}"),
-            ]);
-            run_to_its_end("prlimit", raise).await.unwrap();
+            allow_many_open_files().await;
         }
         let Some(fleet) = Fleet::postgres(1, 3).await else {
             return;
