@@ -6,6 +6,7 @@ use std::{
     fmt,
     path::{Path, PathBuf},
     str::FromStr,
+    time::Duration,
 };
 
 use sqlx::{migrate::Migrator, postgres::PgConnectOptions};
@@ -76,6 +77,14 @@ impl FromStr for DatabaseUrl {
 }
 
 impl DatabaseUrl {
+    /// How long to wait for it, where one waits so long for a server: a file is there or is not.
+    pub fn patience(&self, for_a_server: Duration) -> Duration {
+        match self {
+            Self::Sqlite(_) => Duration::ZERO,
+            Self::Postgres(_) => for_a_server,
+        }
+    }
+
     /// The SQLite file at `path`.
     pub fn sqlite(path: impl AsRef<Path>) -> Self {
         Self::Sqlite(path.as_ref().to_path_buf())
@@ -116,10 +125,23 @@ impl PostgresUrl {
         (*self.0).clone()
     }
 
+    /// The same database, as somebody else.
+    #[cfg(test)]
+    pub(crate) fn with_user(&self, name: &str, password: &str) -> Self {
+        Self(Box::new(self.options().username(name).password(password)))
+    }
+
     /// The same server, another database.
     #[must_use]
     pub fn with_database(&self, name: &str) -> Self {
         Self(Box::new(self.options().database(name)))
+    }
+
+    /// The same database, reached at another address.
+    #[cfg(test)]
+    pub(crate) fn at(&self, address: std::net::SocketAddr) -> Self {
+        let host = address.ip().to_string();
+        Self(Box::new(self.options().host(&host).port(address.port())))
     }
 }
 

@@ -165,11 +165,12 @@ impl Lifecycle {
     }
 
     /// Ends this scope: asks the tasks to finish, waits up to `grace`, stops the rest hard. Returns within `grace` and
-    /// two seconds, whatever the tasks do. May be called again.
+    /// a second, whatever the tasks do. May be called again; tasks that were stopped hard already have had that second.
     pub async fn shutdown(&self, grace: Duration) -> Shutdown {
         let Scope {
             soft, hard, tasks, ..
         } = &*self.0;
+        let stopped_before = hard.is_cancelled();
         soft.cancel();
         tasks.close();
         let graceful = timeout(grace, tasks.wait()).await.is_ok();
@@ -182,7 +183,8 @@ impl Lifecycle {
             ?grace,
             "not finished within the grace; stopping hard"
         );
-        if timeout(HARD_STOP, tasks.wait()).await.is_ok() {
+        let left = if stopped_before { Duration::ZERO } else { HARD_STOP };
+        if timeout(left, tasks.wait()).await.is_ok() {
             return Shutdown::Forced;
         }
         tracing::error!(tasks = tasks.len(), "abandoning tasks that do not stop");
@@ -232,19 +234,22 @@ impl Signals {
             _ = self.interrupt.recv() => "SIGINT",
         }
     }
+
+    /// For `main`: what `start` comes to. `None` if a signal comes before: then `start` is dropped where it is, and all that
+    /// it began in the scope is ended.
+    pub async fn during<T>(&mut self, lifecycle: &Lifecycle, start: impl Future<Output = T>) -> Option<T> {
+        tokio::select! {
+            started = start => return Some(started),
+            name = self.recv() => tracing::info!(signal = name, "ending before it has started"),
+        }
+        lifecycle.shutdown(Duration::ZERO).await;
+        None
+    }
 }
 
 /// For `main`: runs until a signal arrives or the scope is asked to stop, then shuts it down within `grace` (and at most
 /// two seconds more). A second signal ends the process at once, with exit code 130. Fails if anything in the scope did.
-pub async fn run_until_signal(lifecycle: &Lifecycle, grace: Duration) -> ExitCode {
-    let mut signals = match Signals::listen() {
-        Ok(signals) => signals,
-        Err(error) => {
-            lifecycle.fail(format!("can't listen for signals: {error}"));
-            lifecycle.shutdown(grace).await;
-            return ExitCode::FAILURE;
-        }
-    };
+pub async fn run_until_signal(signals: &mut Signals, lifecycle: &Lifecycle, grace: Duration) -> ExitCode {
     tokio::select! {
         name = signals.recv() => tracing::info!(signal = name, ?grace, "shutting down; once more to end at once"),
         () = lifecycle.soft().cancelled() => {}
@@ -319,6 +324,12 @@ mod tests {
             Shutdown::Abandoned(1)
         );
         assert_eq!(start.elapsed(), Duration::from_secs(10) + HARD_STOP);
+        assert_eq!(lifecycle.shutdown(Duration::ZERO).await, Shutdown::Abandoned(1));
+        assert_eq!(
+            start.elapsed(),
+            Duration::from_secs(10) + HARD_STOP,
+            "no second time"
+        );
         task.abort();
     }
 
@@ -358,7 +369,7 @@ mod tests {
             Some("task faulty panicked: the invariant is gone")
         );
         assert_eq!(
-            run_until_signal(&parent, Duration::from_secs(1)).await,
+            run_until_signal(&mut Signals::listen().unwrap(), &parent, Duration::from_secs(1)).await,
             ExitCode::FAILURE
         );
     }

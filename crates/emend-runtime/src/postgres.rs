@@ -1,15 +1,23 @@
 //! Opening PostgreSQL, by any number of replicas at once, and being woken by its notifications.
 //!
-//! It must know nothing of any schema but its name; migrations are handed in.
+//! [`links`] is how services use it: nothing waits for ever for a server that fell silent. It must know nothing of any
+//! schema but its name; migrations are handed in.
 
-use std::{sync::Arc, time::Duration};
+mod links;
+
+use std::{io::ErrorKind, sync::Arc, time::Duration};
 
 use sqlx::{
     ConnectOptions as _, Connection as _, PgConnection, PgPool,
     migrate::Migrator,
     postgres::{PgConnectOptions, PgListener, PgPoolOptions},
 };
-use tokio::{sync::watch, time::sleep};
+use tokio::{
+    sync::watch,
+    time::{sleep, timeout},
+};
+
+pub use links::{Lent, Link, Links, Transaction};
 
 use crate::{
     audit::{APPLIED, OpenError, same_schema},
@@ -22,6 +30,8 @@ use crate::{
 
 /// Longer than any statement of ours takes; what exceeds it is stuck.
 const STATEMENT_TIMEOUT: &str = "30s";
+/// Longer than that, by what the road takes: a server that is there has answered by then.
+const SILENCE: Duration = Duration::from_secs(35);
 /// Longer than any lock of ours is held, but for the head's by a large import that is all or nothing: whoever waits for
 /// longer is told that it can't be done now.
 const LOCK_TIMEOUT: &str = "10s";
@@ -29,6 +39,8 @@ const LOCK_TIMEOUT: &str = "10s";
 const IDLE_IN_TRANSACTION_TIMEOUT: &str = "30s";
 /// How long a use case waits for a connection.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the connection that listens may be without a word before it is asked whether it still leads to somebody.
+const LISTEN_SILENCE: Duration = Duration::from_secs(10);
 
 /// How one service uses a PostgreSQL database.
 #[derive(Debug, Clone)]
@@ -48,7 +60,15 @@ pub struct PostgresConfig {
 ///
 /// # Panics
 /// If the schema's name is not one.
-pub async fn open_postgres(config: &PostgresConfig, migrations: &Migrator) -> Result<PgPool, StoreError> {
+pub async fn open_postgres(config: &PostgresConfig, migrations: &Migrator) -> Result<Links, StoreError> {
+    open_links(config, migrations, SILENCE).await
+}
+
+async fn open_links(
+    config: &PostgresConfig,
+    migrations: &Migrator,
+    silence: Duration,
+) -> Result<Links, StoreError> {
     let schema = config.schema;
     assert!(
         !schema.is_empty()
@@ -63,10 +83,13 @@ pub async fn open_postgres(config: &PostgresConfig, migrations: &Migrator) -> Re
         .max_connections(config.max_connections.max(1))
         .acquire_timeout(ACQUIRE_TIMEOUT)
         .after_connect(move |connection, _| Box::pin(async move { prepare(connection, schema).await }))
+        // sqlx's own test would take all the time that there is to acquire.
+        .test_before_acquire(false)
+        .before_acquire(|connection, _| Box::pin(links::shows_life(connection)))
         .connect_with(options)
         .await
         .map_err(StoreError::connecting)?;
-    Ok(pool)
+    Ok(Links::new(pool, silence))
 }
 
 /// Begins a transaction that reads one consistent state for as long as it takes: the bounds on serving do not bind who
@@ -99,7 +122,8 @@ pub async fn open_postgres_to_read(
     Ok(pool)
 }
 
-/// Settings of every connection. Set by statement and not at start-up, which poolers refuse.
+/// Settings of every connection. Set by statement and not at start-up, which poolers refuse; a pooler has to be in session
+/// mode all the same, or they would be somebody else's after the first transaction.
 async fn prepare(connection: &mut PgConnection, schema: &'static str) -> Result<(), sqlx::Error> {
     sqlx::query(
         "SELECT set_config('search_path', $1, false), set_config('statement_timeout', $2, false),
@@ -121,19 +145,28 @@ async fn migrate(
     schema: &'static str,
     migrations: &Migrator,
 ) -> Result<(), StoreError> {
-    let mut connection = options.connect().await.map_err(StoreError::connecting)?;
+    // sqlx bounds what a pool takes to connect, not this.
+    let connected = timeout(ACQUIRE_TIMEOUT, options.connect()).await;
+    let connected = connected.unwrap_or_else(|_| Err(std::io::Error::from(ErrorKind::TimedOut).into()));
+    let mut connection = connected.map_err(StoreError::connecting)?;
     let mut creating = connection.begin().await?;
-    // IF NOT EXISTS alone is no protection: two at once would both find it missing, and one fail on the catalogue.
+    // Without it two at once would both find the schema missing, and one fail on the catalogue.
     sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended('emend schema ' || $1, 0))")
         .bind(schema)
         .execute(&mut *creating)
         .await?;
-    // A name can't be bound; it was checked to be nothing but a name.
-    sqlx::query(sqlx::AssertSqlSafe(format!(
-        "CREATE SCHEMA IF NOT EXISTS {schema}"
-    )))
-    .execute(&mut *creating)
-    .await?;
+    // CREATE SCHEMA IF NOT EXISTS would not do: PostgreSQL wants CREATE on the database before it looks whether it exists,
+    // and a service's user need not have that for ever.
+    let there: bool = sqlx::query_scalar("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)")
+        .bind(schema)
+        .fetch_one(&mut *creating)
+        .await?;
+    if !there {
+        // A name can't be bound; it was checked to be nothing but a name.
+        sqlx::query(sqlx::AssertSqlSafe(format!("CREATE SCHEMA {schema}")))
+            .execute(&mut *creating)
+            .await?;
+    }
     creating.commit().await?;
     sqlx::query("SELECT set_config('search_path', $1, false)")
         .bind(schema)
@@ -149,14 +182,14 @@ async fn migrate(
 }
 
 /// Wakes whoever tails a table, on every notification and after every reconnect. It carries nothing: the reader reads
-/// from its own cursor. Clones are woken independently. A connection that dies unnoticed is not noticed here either, so
-/// readers look by themselves from time to time.
+/// from its own cursor. Clones are woken independently. That a connection died without a word is noticed late, so readers
+/// look by themselves from time to time.
 #[derive(Debug, Clone)]
 pub struct PgWake(watch::Receiver<u64>);
 
 impl PgWake {
-    /// Listens on `channel` for as long as `lifecycle` runs, over a connection of its own that must not go through a
-    /// transaction pooler. Answers at once; the first wake-up tells that listening has begun.
+    /// Listens on `channel` for as long as `lifecycle` runs, over a connection of its own, which no pooler
+    /// may share. Answers at once; the first wake-up tells that listening has begun.
     pub fn listen(
         url: &PostgresUrl,
         channel: &'static str,
@@ -217,6 +250,11 @@ impl Listener {
     }
 
     async fn connect(&self) -> Result<PgListener, sqlx::Error> {
+        let connecting = timeout(ACQUIRE_TIMEOUT, self.try_connect());
+        connecting.await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
+    }
+
+    async fn try_connect(&self) -> Result<PgListener, sqlx::Error> {
         let pool = PgPoolOptions::new()
             .max_connections(1)
             .idle_timeout(None)
@@ -234,11 +272,27 @@ impl Listener {
         loop {
             // What was notified before listening began, or while the connection was away, was missed: wake for it.
             self.wake.send_modify(|count| *count = count.wrapping_add(1));
-            if let Err(error) = listener.try_recv().await {
+            if let Err(error) = heard(&mut listener).await {
                 return error;
             }
             // A burst of notifications is one wake-up.
             while listener.next_buffered().is_some() {}
+        }
+    }
+}
+
+/// Waits for a notification, or the end of the connection. Who only listens never learns that nobody speaks any more, and
+/// so asks from time to time. sqlx says farewell to a listener that is dropped, and waits for the answer: a connection that
+/// fell silent stays with a task of its own until TCP gives it up.
+async fn heard(listener: &mut PgListener) -> Result<(), sqlx::Error> {
+    loop {
+        // Nothing is lost where this is given up: what has come of a message stays in the connection's buffer.
+        if let Ok(heard) = timeout(LISTEN_SILENCE, listener.try_recv()).await {
+            return heard.map(drop);
+        }
+        links::shows_life(sqlx::Acquire::acquire(&mut *listener).await?).await?;
+        if listener.next_buffered().is_some() {
+            return Ok(());
         }
     }
 }
@@ -248,7 +302,6 @@ mod tests {
     use std::borrow::Cow;
 
     use sqlx::migrate::{Migration, MigrationType};
-    use tokio::time::timeout;
 
     use super::*;
     use crate::testing::TestPostgres;
@@ -292,24 +345,64 @@ mod tests {
             let config = config(database.url(), schema);
             tokio::spawn(async move { open_postgres(&config, &migrations()).await })
         });
-        let pools = futures::future::try_join_all(replicas).await.unwrap();
-        for pool in pools {
-            let pool = pool.unwrap();
+        let opened = futures::future::try_join_all(replicas).await.unwrap();
+        for links in opened {
+            let links = links.unwrap();
             sqlx::query("INSERT INTO note (text) VALUES (gen_random_uuid()::text)")
-                .execute(&pool)
+                .execute(&mut *links.acquire().await.unwrap())
                 .await
                 .unwrap();
-            pool.close().await;
+            links.close().await;
         }
-        let pool = open_postgres(&config(database.url(), "emend_learning"), &migrations())
+        let links = open_postgres(&config(database.url(), "emend_learning"), &migrations())
             .await
             .unwrap();
         let notes: i64 = sqlx::query_scalar("SELECT count(*) FROM note")
-            .fetch_one(&pool)
+            .fetch_one(&mut *links.acquire().await.unwrap())
             .await
             .unwrap();
         assert_eq!(notes, 4, "each schema has its own");
-        pool.close().await;
+        links.close().await;
+        database.close().await;
+    }
+
+    #[tokio::test]
+    async fn only_the_first_start_needs_the_privilege_to_create_a_schema() {
+        let Some(database) = TestPostgres::create().await else {
+            return;
+        };
+        let admin = open_postgres(&config(database.url(), "emend_other"), &migrations())
+            .await
+            .unwrap();
+        let run = async |statement: String| {
+            let statement = sqlx::AssertSqlSafe(statement);
+            let mut link = admin.acquire().await.unwrap();
+            sqlx::query(statement).execute(&mut *link).await.unwrap();
+        };
+        let database_name: String = sqlx::query_scalar("SELECT current_database()")
+            .fetch_one(&mut *admin.acquire().await.unwrap())
+            .await
+            .unwrap();
+        // The database's own name: roles are the whole server's.
+        let role = &database_name;
+        run(format!("CREATE ROLE {role} LOGIN PASSWORD 'for a test'")).await;
+        run(format!("GRANT CREATE ON DATABASE {database_name} TO {role}")).await;
+        let own = database.url().with_user(role, "for a test");
+        let config = config(&own, "emend_feedback");
+        open_postgres(&config, &migrations()).await.unwrap().close().await;
+
+        run(format!("REVOKE CREATE ON DATABASE {database_name} FROM {role}")).await;
+        open_postgres(&config, &migrations()).await.unwrap().close().await;
+        let elsewhere = PostgresConfig {
+            schema: "emend_learning",
+            ..config
+        };
+        let refused = open_postgres(&elsewhere, &migrations()).await.unwrap_err();
+        assert!(refused.to_string().contains("permission denied"), "{refused}");
+
+        run(format!("DROP OWNED BY {role}")).await;
+        run(format!("DROP ROLE {role}")).await;
+        admin.close().await;
         database.close().await;
     }
 
@@ -328,12 +421,12 @@ mod tests {
             false,
         ));
         open_postgres(&config, &newer).await.unwrap().close().await;
-        let pool = open_postgres(&config, &migrations()).await.unwrap();
+        let links = open_postgres(&config, &migrations()).await.unwrap();
         sqlx::query("INSERT INTO note (text) VALUES ('x')")
-            .execute(&pool)
+            .execute(&mut *links.acquire().await.unwrap())
             .await
             .unwrap();
-        pool.close().await;
+        links.close().await;
         database.close().await;
     }
 
@@ -342,20 +435,20 @@ mod tests {
         let Some(database) = TestPostgres::create().await else {
             return;
         };
-        let pool = open_postgres(&config(database.url(), "emend_feedback"), &migrations())
+        let links = open_postgres(&config(database.url(), "emend_feedback"), &migrations())
             .await
             .unwrap();
         let settings: (String, String, String) = sqlx::query_as(
             "SELECT current_setting('search_path'), current_setting('statement_timeout'), current_setting('application_name')",
         )
-        .fetch_one(&pool)
+        .fetch_one(&mut *links.acquire().await.unwrap())
         .await
         .unwrap();
         assert_eq!(
             settings,
             ("emend_feedback".into(), "30s".into(), "emend test".into())
         );
-        pool.close().await;
+        links.close().await;
         database.close().await;
     }
 
@@ -364,21 +457,24 @@ mod tests {
         let Some(database) = TestPostgres::create().await else {
             return;
         };
-        let pool = open_postgres(&config(database.url(), "emend_feedback"), &migrations())
+        let links = open_postgres(&config(database.url(), "emend_feedback"), &migrations())
             .await
             .unwrap();
         sqlx::query("INSERT INTO note (text) VALUES ('a'), ('b')")
-            .execute(&pool)
+            .execute(&mut *links.acquire().await.unwrap())
             .await
             .unwrap();
         let duplicate = sqlx::query("INSERT INTO note (text) VALUES ('a')")
-            .execute(&pool)
+            .execute(&mut *links.acquire().await.unwrap())
             .await
             .unwrap_err();
         assert!(StoreError::from(duplicate).is_unique_violation());
 
         let lock = "SELECT id FROM note WHERE text = $1 FOR UPDATE";
-        let (mut one, mut other) = (pool.begin().await.unwrap(), pool.begin().await.unwrap());
+        let (mut one, mut other) = (
+            links.begin("BEGIN").await.unwrap(),
+            links.begin("BEGIN").await.unwrap(),
+        );
         sqlx::query(lock).bind("a").execute(&mut *one).await.unwrap();
         sqlx::query(lock).bind("b").execute(&mut *other).await.unwrap();
         let (first, second) = tokio::join!(sqlx::query(lock).bind("b").execute(&mut *one), async {
@@ -392,7 +488,7 @@ mod tests {
             .expect("one of two deadlocked transactions fails");
         assert!(matches!(StoreError::from(victim), StoreError::Conflict(_)));
         one.rollback().await.unwrap();
-        pool.close().await;
+        links.close().await;
         database.close().await;
     }
 
@@ -402,7 +498,7 @@ mod tests {
             return;
         };
         let lifecycle = Lifecycle::new();
-        let pool = open_postgres(&config(database.url(), "emend_learning"), &migrations())
+        let links = open_postgres(&config(database.url(), "emend_learning"), &migrations())
             .await
             .unwrap();
         let mut wake = PgWake::listen(database.url(), "emend_head", &lifecycle, &Entropy::system());
@@ -410,25 +506,31 @@ mod tests {
             .await
             .expect("woken when listening begins");
 
-        sqlx::query("NOTIFY emend_head").execute(&pool).await.unwrap();
+        sqlx::query("NOTIFY emend_head")
+            .execute(&mut *links.acquire().await.unwrap())
+            .await
+            .unwrap();
         timeout(SOON, wake.woken())
             .await
             .expect("woken by a notification");
 
         sqlx::query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'emend listen' AND datname = current_database()")
-            .execute(&pool)
+            .execute(&mut *links.acquire().await.unwrap())
             .await
             .unwrap();
         timeout(SOON, wake.woken())
             .await
             .expect("woken after the reconnect");
 
-        sqlx::query("NOTIFY emend_head").execute(&pool).await.unwrap();
+        sqlx::query("NOTIFY emend_head")
+            .execute(&mut *links.acquire().await.unwrap())
+            .await
+            .unwrap();
         timeout(SOON, wake.woken())
             .await
             .expect("woken by a notification again");
         lifecycle.shutdown(SOON).await;
-        pool.close().await;
+        links.close().await;
         database.close().await;
     }
 

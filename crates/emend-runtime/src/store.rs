@@ -125,6 +125,8 @@ impl From<CorruptRow> for StoreError {
 pub enum Reason {
     /// [`StoreError::Conflict`]: begun anew.
     Conflict,
+    /// A use case that was given up by [`retry_conflicts`], since its conflicts did not end. Each of them is counted, too.
+    Contention,
     /// [`StoreError::Unavailable`].
     Unavailable,
     /// [`StoreError::Full`].
@@ -140,8 +142,9 @@ static SEEN: [AtomicU64; Reason::ALL.len()] = [const { AtomicU64::new(0) }; Reas
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Conflict,
+        Self::Contention,
         Self::Unavailable,
         Self::Full,
         Self::Corrupt,
@@ -152,6 +155,7 @@ impl Reason {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Conflict => "conflict",
+            Self::Contention => "contention",
             Self::Unavailable => "unavailable",
             Self::Full => "full",
             Self::Corrupt => "corrupt",
@@ -311,7 +315,13 @@ where
                 tokio::time::sleep(delay_for_attempt(attempt, &PAUSE, entropy.fraction())).await;
                 attempt += 1;
             }
-            result => return result,
+            Err(error) => {
+                if error.is_conflict() {
+                    Reason::Contention.count();
+                }
+                return Err(error);
+            }
+            Ok(done) => return Ok(done),
         }
     }
 }
@@ -415,6 +425,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn conflicts_without_end_are_reported_after_a_bounded_number_of_attempts() {
         let runs = AtomicU32::new(0);
+        let given_up = Reason::Contention.seen();
         let result: Result<(), _> = retry_conflicts(&Entropy::seeded(1), || async {
             runs.fetch_add(1, Ordering::SeqCst);
             Err(conflict())
@@ -422,6 +433,8 @@ mod tests {
         .await;
         assert!(result.unwrap_err().is_conflict());
         assert_eq!(runs.into_inner(), ATTEMPTS);
+        // No other test of this process gives up.
+        assert_eq!(Reason::Contention.seen(), given_up + 1);
     }
 
     #[tokio::test]

@@ -193,6 +193,11 @@ impl Server {
         self.road.close();
     }
 
+    /// By which everybody reaches it.
+    pub fn road(&self) -> &Gateway {
+        &self.road
+    }
+
     /// A connection past the road.
     ///
     /// # Panics

@@ -1,8 +1,13 @@
 //! One fault run: load and nodes that go on whatever happens, and the questions that every run ends with.
 
-use std::{future::Future, time::Duration};
+use std::{collections::BTreeMap, future::Future, time::Duration};
 
-use emend_proto::feedback::v1::ListDeadLettersRequest;
+use emend_proto::{
+    common::v1::{Cause, ResourceValue},
+    feedback::v1::ListDeadLettersRequest,
+    learning::v1::Revision,
+};
+use prost::Message as _;
 use tokio::time::timeout;
 
 use super::{fleet::Fleet, runs};
@@ -11,8 +16,11 @@ use crate::{
         ledger,
         stream::{self, Recorder, RevisionLog, everything},
     },
-    harness::{Dice, Learning, NAMESPACE, answered, eventually, node::Node, says::maps_to, wait::holds},
-    load::{Load, Plan, Record},
+    harness::{
+        Dice, Learning, NAMESPACE, answered, eventually, node::Node, says::maps_to, stored::StoredLog,
+        wait::holds,
+    },
+    load::{Import, Load, Plan, Record},
 };
 
 /// How long a run may take.
@@ -172,16 +180,18 @@ impl Run {
         assert_eq!(answered(dead).dead_letters, [], "no event is given up");
         assert_eq!(record.differences(&stored), [""; 0], "acknowledged and stored");
         assert_acts(&record, &learning[0]).await;
+        assert_imports(&record, &fleet.storage.stored().log().await);
+        let asked = Some(&record.asked);
         let holders: Vec<_> = nodes.iter().map(Into::into).collect();
         if lost_its_tail {
             // A node that is ahead of the log, or on another way, learns of it with the next digests.
             eventually("the nodes find out", || async {
-                let found = ledger::check(&fleet, None, &holders).await;
+                let found = ledger::check(&fleet, asked, &holders).await;
                 holds(found.is_empty(), || format!("{found:?}"))
             })
             .await;
         }
-        ledger::expect_sound(&fleet, None, &holders).await;
+        ledger::expect_sound(&fleet, asked, &holders).await;
 
         let log = RevisionLog::read(&fleet.storage.stored()).await;
         for recorder in recorders {
@@ -190,11 +200,16 @@ impl Run {
     }
 }
 
-/// What operators and importers were told is in the log.
+/// What operators were told is in the log.
 async fn assert_acts(record: &Record, learning: &Learning) {
-    let log = learning.revisions().await;
+    let log: BTreeMap<i64, Revision> = learning
+        .revisions()
+        .await
+        .into_iter()
+        .map(|revision| (revision.revision, revision))
+        .collect();
     for act in &record.acts {
-        let revision = log.iter().find(|revision| revision.revision == act.revision);
+        let revision = log.get(&act.revision);
         let revision = revision.unwrap_or_else(|| panic!("{act:?} is not in the log"));
         let change = revision.changes.iter().find(|change| {
             change.key.as_ref().is_some_and(|key| key.key == act.key)
@@ -202,11 +217,69 @@ async fn assert_acts(record: &Record, learning: &Learning) {
         });
         assert!(change.is_some(), "{act:?} is not what the log says: {revision:?}");
     }
-    let head = learning.head().await;
-    for (first, last) in &record.imports {
+    for revert in &record.reverts {
+        let [of, by] = [revert.of, revert.revision].map(|revision| {
+            let revision = log.get(&revision);
+            revision.unwrap_or_else(|| panic!("{revert:?} is not in the log"))
+        });
+        assert_eq!(
+            by.cause(),
+            Cause::Revert,
+            "{revert:?} is not what the log says: {by:?}"
+        );
+        assert!(!of.changes.is_empty(), "there was something to take back: {of:?}");
+        for taken_back in &of.changes {
+            let restored = by.changes.iter().find(|change| change.key == taken_back.key);
+            let restored = restored.map(|change| (&change.before, &change.after));
+            assert_eq!(
+                restored,
+                Some((&taken_back.after, &taken_back.before)),
+                "{revert:?} did not bring back what was there before {of:?}"
+            );
+        }
+    }
+}
+
+/// What importers were told is in the log, row by row.
+fn assert_imports(record: &Record, log: &StoredLog) {
+    type OfKey<'a> = (&'a str, &'a str);
+    let mut given: BTreeMap<OfKey<'_>, Vec<(i64, String)>> = BTreeMap::new();
+    if record.imports.is_empty() {
+        return;
+    }
+    for (revision, key, value) in &log.changes {
+        let value = value.as_deref().map(ResourceValue::decode);
+        let value = value.transpose().expect("a stored value");
+        given
+            .entry((&key.namespace, &key.key))
+            .or_default()
+            .push((*revision, maps_to(value.as_ref()).to_owned()));
+    }
+    for import in &record.imports {
+        let Import {
+            namespace,
+            keys,
+            value,
+            first,
+            last,
+            applied,
+        } = import;
         assert!(
-            first <= last && *last <= head,
-            "import {first} to {last}, of {head}"
+            first <= last && *last <= log.head,
+            "import {first} to {last}, of {}",
+            log.head
+        );
+        let is_of_it =
+            |(revision, given): &(i64, String)| (first..=last).contains(&revision) && given == value;
+        let rows = keys.iter().filter(|key| {
+            let given = given.get(&(namespace.as_str(), key.as_str()));
+            given.is_some_and(|given| given.iter().any(is_of_it))
+        });
+        let rows = rows.count();
+        // Or more: another try of it, which got no answer, may have been under way all the while.
+        assert!(
+            i64::try_from(rows).is_ok_and(|rows| rows >= *applied),
+            "import {first} to {last} changed {applied} rows, the log gave {value} to {rows} of them"
         );
     }
 }

@@ -1,10 +1,13 @@
 //! PostgreSQL restarted and killed under load, and a standby that takes over without the last seconds.
 
+use std::time::Duration;
+
 use emend_proto::feedback::v1::{SubmitFeedbackRequest, Wait};
 use emend_tests::{
     faults::{Fleet, Run, Server, Storage, bounded, rounds},
-    harness::{Gateway, NAMESPACE, alias, says},
+    harness::{Gateway, NAMESPACE, alias, eventually, says},
 };
+use tokio::time::Instant;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_that_is_restarted_or_killed_loses_nothing() {
@@ -24,6 +27,58 @@ async fn a_database_that_is_restarted_or_killed_loses_nothing() {
             }
             run.load().is_refused_by(1 + run.dice.below(10)).await;
             server.start_again().await;
+        }
+        run.goes_on().await;
+        run.ends_well().await;
+    })
+    .await;
+}
+
+/// The host goes without a word, and another is in its place: what was connected is never answered again and never ends.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_falls_silent_is_left_by_every_replica_by_itself() {
+    bounded(async {
+        let Some(server) = Server::start().await else {
+            return;
+        };
+        let fleet = Fleet::start(Storage::Own(server.url()), 2, 2).await;
+        let mut run = Run::begin("silent", fleet).await;
+        for round in 0..rounds(1, 20) {
+            run.goes_on().await;
+            // Until everybody waits for an answer, and callers have left those who do.
+            server.road().hold();
+            run.load().is_refused_by(20 + run.dice.below(20)).await;
+            server.road().forsake();
+            server.road().release();
+
+            let silent = Instant::now();
+            let feedback = run.fleet.feedback_clients();
+            let mut submitted = Vec::new();
+            for (number, feedback) in feedback.iter().enumerate() {
+                let request = SubmitFeedbackRequest {
+                    request_id: format!("after-{round}-{number}"),
+                    ..says(&format!("after-{number}"), alias("after", "person-1"))
+                };
+                run.record.asked.ask(&request);
+                let stored = eventually("each takes submissions again", || async {
+                    let answer = feedback.service.clone().submit_feedback(request.clone()).await;
+                    Ok(answer.map_err(|status| status.to_string())?.into_inner())
+                });
+                let stored = stored.await.feedback.unwrap();
+                submitted.push(run.record.acknowledge(&request, stored));
+            }
+            for member in run.fleet.members() {
+                member.is_ready().await;
+            }
+            for (feedback, id) in feedback.iter().zip(&submitted) {
+                feedback.delivered(NAMESPACE, id).await;
+            }
+            let head = run.fleet.learning_clients()[0].head().await;
+            for node in &run.nodes {
+                node.until(head).await;
+            }
+            let silent = silent.elapsed();
+            assert!(silent < Duration::from_secs(75), "{silent:?}");
         }
         run.goes_on().await;
         run.ends_well().await;

@@ -6,18 +6,16 @@ use std::time::Duration;
 
 use emend_core::{FeedbackId, Namespace};
 use prost::Message as _;
-use sqlx::{Connection as _, Database, QueryBuilder};
+use sqlx::QueryBuilder;
 
 use super::{
     super::{
         Inserted, Retracted, StoreError,
         rows::{self, FeedbackRow, RequestIdRow, micros},
     },
-    Db,
+    Connection, Db,
 };
 use crate::domain::{DeliveryState, FeedbackQuery, Lease, NewFeedback, NewRetraction};
-
-pub(super) type Connection = <Db as Database>::Connection;
 
 /// The columns of one feedback as they are stored; made before the transaction begins.
 pub(super) struct Columns<'a> {
@@ -263,8 +261,4 @@ pub(super) async fn prune_request_ids(
     .execute(connection)
     .await?;
     Ok(pruned.rows_affected())
-}
-
-pub(super) async fn ping(connection: &mut Connection) -> Result<(), StoreError> {
-    Ok(connection.ping().await?)
 }

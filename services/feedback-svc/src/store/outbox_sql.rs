@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use emend_core::{EventId, Namespace};
-use sqlx::{Database, QueryBuilder};
+use sqlx::QueryBuilder;
 
 use super::{
     super::{
@@ -13,11 +13,9 @@ use super::{
         chunks::chunks,
         rows::{ClaimedRow, DeadLetterRow, micros},
     },
-    Db,
+    Connection, Db,
 };
 use crate::domain::{DeadLetterQuery, DeliveryState, EncodedOutcome, Lease, LeaseToken, Redrive, Refusal};
-
-type Connection = <Db as Database>::Connection;
 
 const PENDING: i64 = DeliveryState::Pending.number();
 const DELIVERED: i64 = DeliveryState::Delivered.number();

@@ -11,10 +11,12 @@ use emend_runtime::{
     Entropy,
     audit::OpenError,
     database::PostgresUrl,
-    postgres::{BEGIN_LONG_READ as BEGIN_AUDIT, PostgresConfig, open_postgres, open_postgres_to_read},
+    postgres::{
+        BEGIN_LONG_READ as BEGIN_AUDIT, Link, Links, PostgresConfig, open_postgres, open_postgres_to_read,
+    },
     store::retry_conflicts,
 };
-use sqlx::{PgPool, Postgres as Db, migrate::Migrator};
+use sqlx::{Postgres as Db, migrate::Migrator};
 
 use super::{
     Backlog, Claimed, Connections, Inserted, Retracted, Settlement, Store, StoreError, audit::AuditRead, rows,
@@ -47,10 +49,15 @@ mod feedback_sql;
 )]
 mod outbox_sql;
 
+/// What the portable SQL runs on.
+type Connection = Link;
+
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
 
 /// The schema of this service.
 pub(crate) const SCHEMA: &str = "emend_feedback";
+
+const BEGIN: &str = "BEGIN";
 
 /// The last accept order given.
 const LAST_ACCEPT_ORDER: &str = "SELECT last_value FROM accept_order";
@@ -110,7 +117,7 @@ RETURNING o.event_id, o.accept_order, o.event_number, o.occurred_at_us, o.attemp
 /// Feedback in one schema of a PostgreSQL database.
 #[derive(Debug)]
 pub(crate) struct PostgresStore {
-    pool: PgPool,
+    links: Links,
     entropy: Entropy,
 }
 
@@ -127,8 +134,8 @@ impl PostgresStore {
             application_name: "emend feedback-svc",
             max_connections,
         };
-        let pool = open_postgres(&config, &MIGRATIONS).await?;
-        let store = Self { pool, entropy };
+        let links = open_postgres(&config, &MIGRATIONS).await?;
+        let store = Self { links, entropy };
         store.raise_accept_order().await?;
         Ok(store)
     }
@@ -151,12 +158,12 @@ impl PostgresStore {
     async fn raise_accept_order_once(&self) -> Result<(), StoreError> {
         let behind: bool =
             sqlx::query_scalar("SELECT last_value < (SELECT now_us FROM database_clock) FROM accept_order")
-                .fetch_one(&mut *self.connection().await?)
+                .fetch_one(&mut *self.links.acquire().await?)
                 .await?;
         if !behind {
             return Ok(());
         }
-        let mut transaction = self.pool.begin().await.map_err(StoreError::connecting)?;
+        let mut transaction = self.links.begin(BEGIN).await?;
         sqlx::query("ALTER SEQUENCE accept_order CACHE 1")
             .execute(&mut *transaction)
             .await?;
@@ -198,7 +205,7 @@ impl PostgresStore {
             .bind(DeliveryState::Pending.number())
             .bind(lease.map_or(0, |lease| rows::micros(lease.duration)))
             .bind(lease.map(|lease| lease.token.0.as_bytes().to_vec()))
-            .fetch_all(&mut *self.connection().await?)
+            .fetch_all(&mut *self.links.acquire().await?)
             .await?;
         Ok(stored)
     }
@@ -207,7 +214,7 @@ impl PostgresStore {
     async fn replay(&self, item: &Columns<'_>, lease: Option<Lease>) -> Result<Inserted, StoreError> {
         loop {
             if let Some(replayed) =
-                feedback_sql::replay(&mut *self.connection().await?, item.new, item.request_id).await?
+                feedback_sql::replay(&mut *self.links.acquire().await?, item.new, item.request_id).await?
             {
                 return Ok(replayed);
             }
@@ -223,7 +230,7 @@ impl PostgresStore {
         retraction: &NewRetraction,
         lease: Option<Lease>,
     ) -> Result<Retracted, StoreError> {
-        let mut transaction = self.pool.begin().await.map_err(StoreError::connecting)?;
+        let mut transaction = self.links.begin(BEGIN).await?;
         let retracted = feedback_sql::retract(&mut transaction, retraction, lease).await?;
         fail_points::RETRACTION_WRITTEN.pass();
         transaction.commit().await?;
@@ -231,30 +238,24 @@ impl PostgresStore {
     }
 
     async fn settle_once(&self, settlements: &[Settlement]) -> Result<(), StoreError> {
-        let mut transaction = self.pool.begin().await.map_err(StoreError::connecting)?;
+        let mut transaction = self.links.begin(BEGIN).await?;
         outbox_sql::settle(&mut transaction, settlements).await?;
         fail_points::BATCH_WRITTEN.pass();
         Ok(transaction.commit().await?)
     }
 
     async fn redrive_once(&self, which: &Redrive) -> Result<u64, StoreError> {
-        let mut transaction = self.pool.begin().await.map_err(StoreError::connecting)?;
+        let mut transaction = self.links.begin(BEGIN).await?;
         let redriven = outbox_sql::redrive(&mut transaction, which).await?;
         transaction.commit().await?;
         Ok(redriven)
-    }
-
-    /// A connection for a statement. Not the pool itself: there, what goes wrong while a connection is made can't be told from
-    /// what is wrong with the statement.
-    async fn connection(&self) -> Result<sqlx::pool::PoolConnection<Db>, StoreError> {
-        self.pool.acquire().await.map_err(StoreError::connecting)
     }
 
     /// Runs a statement of a test.
     #[cfg(test)]
     pub(crate) async fn execute(&self, sql: sqlx::AssertSqlSafe<String>) -> Result<u64, sqlx::Error> {
         sqlx::raw_sql(sql)
-            .execute(&self.pool)
+            .execute(&mut *self.links.acquire().await.unwrap())
             .await
             .map(|done| done.rows_affected())
     }
@@ -291,12 +292,12 @@ impl Store for PostgresStore {
     }
 
     async fn feedback(&self, namespace: &Namespace, id: FeedbackId) -> Result<Option<Feedback>, StoreError> {
-        let row = feedback_sql::feedback(&mut *self.connection().await?, namespace, id).await?;
+        let row = feedback_sql::feedback(&mut *self.links.acquire().await?, namespace, id).await?;
         Ok(row.map(Feedback::try_from).transpose()?)
     }
 
     async fn list(&self, query: &FeedbackQuery) -> Result<Vec<Feedback>, StoreError> {
-        let rows = feedback_sql::list(&mut *self.connection().await?, query).await?;
+        let rows = feedback_sql::list(&mut *self.links.acquire().await?, query).await?;
         Ok(rows
             .into_iter()
             .map(Feedback::try_from)
@@ -313,7 +314,7 @@ impl Store for PostgresStore {
 
     async fn claim(&self, limit: u32, lease: Lease) -> Result<Vec<Claimed>, StoreError> {
         let claimed = retry_conflicts(&self.entropy, async || {
-            outbox_sql::claim(&mut *self.connection().await?, CLAIM, limit, lease).await
+            outbox_sql::claim(&mut *self.links.acquire().await?, CLAIM, limit, lease).await
         });
         Ok(claimed
             .await?
@@ -323,7 +324,7 @@ impl Store for PostgresStore {
     }
 
     async fn still_leased(&self, leases: &[(EventId, LeaseToken)]) -> Result<Vec<EventId>, StoreError> {
-        outbox_sql::still_leased(&mut *self.connection().await?, leases).await
+        outbox_sql::still_leased(&mut *self.links.acquire().await?, leases).await
     }
 
     async fn settle(&self, settlements: &[Settlement]) -> Result<(), StoreError> {
@@ -331,7 +332,7 @@ impl Store for PostgresStore {
     }
 
     async fn dead_letters(&self, query: &DeadLetterQuery) -> Result<Vec<DeadLetter>, StoreError> {
-        let rows = outbox_sql::dead_letters(&mut *self.connection().await?, query).await?;
+        let rows = outbox_sql::dead_letters(&mut *self.links.acquire().await?, query).await?;
         Ok(rows
             .into_iter()
             .map(DeadLetter::try_from)
@@ -343,25 +344,25 @@ impl Store for PostgresStore {
     }
 
     async fn backlog(&self) -> Result<Backlog, StoreError> {
-        outbox_sql::backlog(&mut *self.connection().await?).await
+        outbox_sql::backlog(&mut *self.links.acquire().await?).await
     }
 
     async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64, StoreError> {
         retry_conflicts(&self.entropy, async || {
-            feedback_sql::prune_request_ids(&mut *self.connection().await?, retention, limit).await
+            feedback_sql::prune_request_ids(&mut *self.links.acquire().await?, retention, limit).await
         })
         .await
     }
 
     fn connections(&self) -> Connections {
-        Connections::of(&[&self.pool])
+        self.links.connections()
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
-        feedback_sql::ping(&mut *self.connection().await?).await
+        Ok(self.links.acquire().await?.ping().await?)
     }
 
     async fn close(&self) {
-        self.pool.close().await;
+        self.links.close().await;
     }
 }

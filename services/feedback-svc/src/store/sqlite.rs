@@ -12,7 +12,7 @@ use emend_runtime::{
     sqlite::{SqlitePools, open_sqlite, open_sqlite_to_read},
     store::{CorruptRow, retry_conflicts},
 };
-use sqlx::{QueryBuilder, Sqlite as Db, migrate::Migrator};
+use sqlx::{Connection as _, QueryBuilder, Sqlite as Db, SqliteConnection as Connection, migrate::Migrator};
 
 use super::{
     Backlog, Claimed, Connections, Inserted, Retracted, Settlement, Store, StoreError, audit::AuditRead,
@@ -202,7 +202,7 @@ impl SqliteStore {
 
 /// Takes the request ids that are free; answers with the orders of those whose ids were taken already.
 async fn insert_request_ids(
-    connection: &mut feedback_sql::Connection,
+    connection: &mut Connection,
     numbered: &[Numbered<'_>],
     now_us: i64,
 ) -> Result<HashSet<i64>, StoreError> {
@@ -246,7 +246,7 @@ async fn insert_request_ids(
 
 /// All rows of some feedback in one go: each statement on its own would be a way to the connection's thread and back.
 async fn insert_chunk(
-    connection: &mut feedback_sql::Connection,
+    connection: &mut Connection,
     chunk: &[Numbered<'_>],
     now_us: i64,
     lease: Option<Lease>,
@@ -402,7 +402,7 @@ impl Store for SqliteStore {
     }
 
     async fn ping(&self) -> Result<(), StoreError> {
-        feedback_sql::ping(&mut *self.reader().await?).await
+        Ok(self.reader().await?.ping().await?)
     }
 
     async fn close(&self) {

@@ -6,10 +6,12 @@ use emend_core::FeedbackId;
 use emend_runtime::{
     audit::OpenError,
     database::PostgresUrl,
-    postgres::{BEGIN_LONG_READ as BEGIN_LEDGER, PostgresConfig, open_postgres, open_postgres_to_read},
+    postgres::{
+        BEGIN_LONG_READ as BEGIN_LEDGER, Lent, Links, PostgresConfig, open_postgres, open_postgres_to_read,
+    },
     store::{Connections, StoreError},
 };
-use sqlx::{Pool, Transaction, migrate::Migrator, pool::PoolConnection};
+use sqlx::migrate::Migrator;
 
 use crate::store::ledger::LedgerRead;
 
@@ -34,6 +36,8 @@ mod writes_sql;
 
 /// The database that the portable SQL is compiled against.
 pub(super) type Db = sqlx::Postgres;
+/// A transaction of the store.
+pub(super) type Transaction = emend_runtime::postgres::Transaction;
 /// The store of that database.
 pub(super) type Backend = PostgresStore;
 
@@ -52,7 +56,7 @@ static MIGRATIONS: Migrator = sqlx::migrate!("./migrations/postgres");
 /// The store in one PostgreSQL database.
 #[derive(Debug, Clone)]
 pub struct PostgresStore {
-    pool: Pool<Db>,
+    links: Links,
 }
 
 impl PostgresStore {
@@ -64,8 +68,8 @@ impl PostgresStore {
             application_name: "emend learning-svc",
             max_connections,
         };
-        let pool = open_postgres(&config, &MIGRATIONS).await?;
-        Ok(Self { pool })
+        let links = open_postgres(&config, &MIGRATIONS).await?;
+        Ok(Self { links })
     }
 
     /// Begins to read all that is in the service's schema.
@@ -81,52 +85,52 @@ impl PostgresStore {
     }
 
     /// A connection to read by.
-    pub(super) async fn reader(&self) -> Result<PoolConnection<Db>, StoreError> {
-        self.pool.acquire().await.map_err(StoreError::connecting)
+    pub(super) async fn reader(&self) -> Result<Lent, StoreError> {
+        self.links.acquire().await
     }
 
     /// Begins a transaction that may write, READ COMMITTED.
     ///
     /// All it looks up, it looks up by an index. The planner is told so, because while a table grows faster than its
     /// statistics (within one large import they do not change at all) it would scan the table for every statement.
-    pub(super) async fn begin_write(&self) -> Result<Transaction<'static, Db>, StoreError> {
-        self.pool
-            .begin_with("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL enable_seqscan = off")
+    pub(super) async fn begin_write(&self) -> Result<Transaction, StoreError> {
+        self.links
+            .begin("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL enable_seqscan = off")
             .await
-            .map_err(StoreError::connecting)
     }
 
     /// Begins a transaction that reads one consistent state.
-    pub(super) async fn begin_read(&self) -> Result<Transaction<'static, Db>, StoreError> {
-        self.pool
-            .begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    pub(super) async fn begin_read(&self) -> Result<Transaction, StoreError> {
+        self.links
+            .begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             .await
-            .map_err(StoreError::connecting)
     }
 
     /// Runs statements of a test.
     #[cfg(test)]
     pub(super) async fn tamper(&self, sql: &'static str) -> Result<(), StoreError> {
-        sqlx::raw_sql(sql).execute(&self.pool).await?;
+        sqlx::raw_sql(sql)
+            .execute(&mut *self.links.acquire().await?)
+            .await?;
         self.close_pools().await;
         Ok(())
     }
 
     /// All connections, as they are now.
     pub(super) fn pool_connections(&self) -> Connections {
-        Connections::of(&[&self.pool])
+        self.links.connections()
     }
 
     /// Closes all connections.
     pub(super) async fn close_pools(&self) {
-        self.pool.close().await;
+        self.links.close().await;
     }
 }
 
 /// Keeps everybody else who handles one of these feedbacks waiting until this transaction ends: a feedback and its
 /// retraction meet on no row that both would write, and must not miss each other.
 pub(super) async fn lock_feedback(
-    transaction: &mut Transaction<'static, Db>,
+    transaction: &mut Transaction,
     ids: &[FeedbackId],
 ) -> Result<(), StoreError> {
     // Advisory locks are known by 64 bits. Two feedbacks that share them wait for each other, no more.
@@ -144,7 +148,7 @@ pub(super) async fn lock_feedback(
 }
 
 /// Wakes whoever tails the log in other replicas, when and if this transaction commits.
-pub(super) async fn notify(transaction: &mut Transaction<'static, Db>) -> Result<(), StoreError> {
+pub(super) async fn notify(transaction: &mut Transaction) -> Result<(), StoreError> {
     sqlx::query("SELECT pg_notify($1, '')")
         .bind(CHANNEL)
         .execute(&mut **transaction)

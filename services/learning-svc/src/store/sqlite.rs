@@ -10,7 +10,7 @@ use emend_runtime::{
     sqlite::{SqlitePools, open_sqlite, open_sqlite_to_read},
     store::{Connections, StoreError},
 };
-use sqlx::{Transaction, migrate::Migrator, pool::PoolConnection};
+use sqlx::{migrate::Migrator, pool::PoolConnection};
 
 use crate::store::ledger::LedgerRead;
 
@@ -35,6 +35,8 @@ mod writes_sql;
 
 /// The database that the portable SQL is compiled against.
 pub(super) type Db = sqlx::Sqlite;
+/// A transaction of the store.
+pub(super) type Transaction = sqlx::Transaction<'static, Db>;
 /// The store of that database.
 pub(super) type Backend = SqliteStore;
 
@@ -73,12 +75,12 @@ impl SqliteStore {
     }
 
     /// Begins a transaction that may write; everybody else's waits.
-    pub(super) async fn begin_write(&self) -> Result<Transaction<'static, Db>, StoreError> {
+    pub(super) async fn begin_write(&self) -> Result<Transaction, StoreError> {
         self.pools.begin_write().await
     }
 
     /// Begins a transaction that reads one consistent state.
-    pub(super) async fn begin_read(&self) -> Result<Transaction<'static, Db>, StoreError> {
+    pub(super) async fn begin_read(&self) -> Result<Transaction, StoreError> {
         self.pools.begin_read().await
     }
 
@@ -103,14 +105,14 @@ impl SqliteStore {
 
 /// Nobody else writes while this transaction does.
 pub(super) async fn lock_feedback(
-    _transaction: &mut Transaction<'static, Db>,
+    _transaction: &mut Transaction,
     _ids: &[FeedbackId],
 ) -> Result<(), StoreError> {
     Ok(())
 }
 
 /// Whoever tails the log in this process is woken after the commit; nobody else can have the file open.
-pub(super) async fn notify(_transaction: &mut Transaction<'static, Db>) -> Result<(), StoreError> {
+pub(super) async fn notify(_transaction: &mut Transaction) -> Result<(), StoreError> {
     Ok(())
 }
 

@@ -34,6 +34,8 @@ pub use self::{fault::Fault, scrambler::Scrambler};
 pub struct Gateway {
     address: SocketAddr,
     road: watch::Sender<Road>,
+    /// How many connections there have been.
+    accepted: Arc<AtomicU64>,
     harmed: Arc<AtomicUsize>,
     _accepting: AbortOnDropHandle<()>,
 }
@@ -45,6 +47,8 @@ struct Road {
     /// Grows with each change of the target; connections of another number end.
     number: u64,
     held: bool,
+    /// Connections of a lower number lead nowhere any more, and nobody is told.
+    forsaken: u64,
     conditions: Conditions,
 }
 
@@ -60,13 +64,16 @@ impl Gateway {
             target: None,
             number: 0,
             held: false,
+            forsaken: 0,
             conditions: Conditions::default(),
         });
+        let accepted = Arc::new(AtomicU64::new(0));
         let harmed = Arc::new(AtomicUsize::new(0));
-        let accepting = accept(listener, roads, Arc::clone(&harmed));
+        let accepting = accept(listener, roads, Arc::clone(&accepted), Arc::clone(&harmed));
         Self {
             address,
             road,
+            accepted,
             harmed,
             _accepting: AbortOnDropHandle::new(tokio::spawn(accepting)),
         }
@@ -128,19 +135,30 @@ impl Gateway {
         self.suffer([], 0);
     }
 
+    /// From now on all connections that there are swallow what is said, either way, and never end; new ones are not
+    /// harmed. So it is after a host died without a word and another took its address over.
+    pub fn forsake(&self) {
+        let accepted = self.accepted.load(Ordering::SeqCst);
+        self.road.send_modify(|road| road.forsaken = accepted);
+    }
+
     /// To how many connections something was done so far that they can't get over.
     pub fn harmed(&self) -> usize {
         self.harmed.load(Ordering::SeqCst)
     }
 }
 
-async fn accept(listener: TcpListener, roads: watch::Receiver<Road>, harmed: Arc<AtomicUsize>) {
-    let number = AtomicU64::new(0);
+async fn accept(
+    listener: TcpListener,
+    roads: watch::Receiver<Road>,
+    accepted: Arc<AtomicU64>,
+    harmed: Arc<AtomicUsize>,
+) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            accepted = listener.accept() => if let Ok((client, _)) = accepted {
-                let line = Line::new(number.fetch_add(1, Ordering::SeqCst), roads.clone(), Arc::clone(&harmed));
+            client = listener.accept() => if let Ok((client, _)) = client {
+                let line = Line::new(accepted.fetch_add(1, Ordering::SeqCst), roads.clone(), Arc::clone(&harmed));
                 connections.spawn(forward(client, line));
             },
             Some(_) = connections.join_next() => {}

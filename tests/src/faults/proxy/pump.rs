@@ -74,8 +74,12 @@ impl Line {
     /// Whether nothing passes that way any more.
     fn is_mute(&self, direction: Direction) -> bool {
         let (hole, unanswered) = {
-            let conditions = &self.roads.borrow().conditions;
-            (conditions.is_black_hole(), conditions.loses_answers())
+            let road = self.roads.borrow();
+            let forsaken = self.number < road.forsaken;
+            (
+                forsaken || road.conditions.is_black_hole(),
+                road.conditions.loses_answers(),
+            )
         };
         if hole {
             self.is_mute.store(true, Ordering::SeqCst);

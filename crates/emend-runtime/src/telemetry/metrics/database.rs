@@ -25,9 +25,9 @@ const ERRORS: Description = Description {
     name: "emend_db_errors_total",
     kind: Kind::Counter,
     unit: "errors",
-    labels: &["reason=conflict|unavailable|full|corrupt|unexpected"],
-    help: "Errors of databases in this process; a conflict with another transaction is begun anew and harms only where \
-           there are many",
+    labels: &["reason=conflict|contention|unavailable|full|corrupt|unexpected"],
+    help: "Errors of databases in this process. A conflict with another transaction is begun anew and is none to mend; \
+           contention is a use case that was given up because its conflicts did not end",
 };
 
 /// What all services of a process count.
