@@ -1,7 +1,8 @@
 //! Files that are read again when what is in them changes.
 //!
 //! They are looked at every few seconds, by content: that works with whatever replaces them, as Kubernetes does with
-//! links. SIGHUP has them looked at at once. It must know nothing of what is in them.
+//! links. What could not be used is tried again as often. SIGHUP has them read at once, changed or not; it never ends the
+//! process. It must know nothing of what is in them.
 
 use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
@@ -13,36 +14,80 @@ use crate::lifecycle::Lifecycle;
 /// How often files are looked at.
 pub const INTERVAL: Duration = Duration::from_secs(2);
 
-/// Something that was made of files.
-pub trait Reload: Send + Sync {
-    /// Reads the files again if they have changed; tells whether something new is in force. What can't be used is logged and
-    /// changes nothing. May wait for the disk.
-    fn reload_if_changed(&self) -> bool;
+/// When files are to be read again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// If they have changed, or if what was in them could not be used.
+    Changed,
+    /// In any case: somebody asks for it.
+    Asked,
 }
 
-/// Files and what was in them when they were looked at last.
+/// Something that was made of files.
+pub trait Reload: Send + Sync {
+    /// Reads the files again; tells whether something new is in force. What can't be used is logged, once for as long as it is
+    /// the same, and changes nothing. May wait for the disk.
+    fn reload(&self, when: When) -> bool;
+
+    /// The same if they have changed, or if what was in them could not be used.
+    fn reload_if_changed(&self) -> bool {
+        self.reload(When::Changed)
+    }
+}
+
+/// Files, what was in them when they were looked at last, and whether that could be used.
 #[derive(Debug)]
 pub struct Watched {
     files: Vec<PathBuf>,
     seen: [u8; 32],
+    /// Why what was in them can't be used, if so.
+    failure: Option<String>,
 }
 
 impl Watched {
     /// To be made before the files are read, so that a change in between is found.
     pub fn new(files: Vec<PathBuf>) -> Self {
         let seen = contents(&files);
-        Self { files, seen }
-    }
-
-    /// From now on these files are watched.
-    pub fn follow(&mut self, files: Vec<PathBuf>) {
-        if files != self.files {
-            *self = Self::new(files);
+        Self {
+            files,
+            seen,
+            failure: None,
         }
     }
 
+    /// From now on these files are watched. Tells whether they are others than before: then they are to be read after this,
+    /// so that a change in between is found.
+    #[must_use]
+    pub fn follow(&mut self, files: Vec<PathBuf>) -> bool {
+        let are_others = files != self.files;
+        if are_others {
+            self.seen = contents(&files);
+            self.files = files;
+        }
+        are_others
+    }
+
+    /// Whether they are to be read. Whoever reads them says what it came to.
+    pub fn is_due(&mut self, when: When) -> bool {
+        let has_changed = self.has_changed();
+        has_changed || self.failure.is_some() || when == When::Asked
+    }
+
+    /// They are in force.
+    pub fn succeeded(&mut self) {
+        self.failure = None;
+    }
+
+    /// They can't be used, and are due until they can. Tells whether anybody has to be told of it.
+    #[must_use]
+    pub fn failed(&mut self, why: String, when: When) -> bool {
+        let is_known = self.failure.as_ref() == Some(&why);
+        self.failure = Some(why);
+        !is_known || when == When::Asked
+    }
+
     /// Whether something else is in them than when this was asked last.
-    pub fn has_changed(&mut self) -> bool {
+    fn has_changed(&mut self) -> bool {
         let now = contents(&self.files);
         std::mem::replace(&mut self.seen, now) != now
     }
@@ -62,14 +107,22 @@ fn contents(files: &[PathBuf]) -> [u8; 32] {
     hash
 }
 
-/// Looks at the files every `interval`, and on SIGHUP, for as long as `lifecycle` runs.
+/// Looks at the files every `interval`, and reads them on SIGHUP, for as long as `lifecycle` runs. Where there are none that
+/// signal is taken all the same: whoever sends it to every process of a host means none to end.
 pub fn spawn(all: Vec<Arc<dyn Reload>>, interval: Duration, lifecycle: &Lifecycle) {
+    let mut hangup = match signal(SignalKind::hangup()) {
+        Ok(hangup) => Some(hangup),
+        Err(error) => {
+            tracing::error!(%error, "can't listen for SIGHUP");
+            None
+        }
+    };
     if all.is_empty() {
+        // Once it is listened for, it stays so until the process ends.
         return;
     }
     let soft = lifecycle.soft().clone();
     lifecycle.spawn("read changed files", async move {
-        let mut hangup = signal(SignalKind::hangup()).ok();
         loop {
             let asked = async {
                 match &mut hangup {
@@ -77,15 +130,15 @@ pub fn spawn(all: Vec<Arc<dyn Reload>>, interval: Duration, lifecycle: &Lifecycl
                     None => std::future::pending().await,
                 }
             };
-            tokio::select! {
+            let when = tokio::select! {
                 () = soft.cancelled() => return,
-                () = tokio::time::sleep(interval) => {}
-                _ = asked => {}
-            }
+                () = tokio::time::sleep(interval) => When::Changed,
+                _ = asked => When::Asked,
+            };
             let all = all.clone();
             let looked = tokio::task::spawn_blocking(move || {
                 for one in &all {
-                    one.reload_if_changed();
+                    one.reload(when);
                 }
             });
             if let Err(error) = looked.await {
@@ -113,6 +166,23 @@ mod tests {
         assert!(watched.has_changed());
         fs::write(&file, "").unwrap();
         assert!(watched.has_changed(), "empty is not absent");
+    }
+
+    #[test]
+    fn what_could_not_be_used_is_due_until_it_can_and_told_when_it_is_another() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut watched = Watched::new(vec![directory.path().join("file")]);
+        assert!(!watched.is_due(When::Changed));
+        assert!(watched.is_due(When::Asked));
+        assert!(watched.failed("no".to_owned(), When::Changed));
+        for _ in 0..2 {
+            assert!(watched.is_due(When::Changed));
+            assert!(!watched.failed("no".to_owned(), When::Changed), "it is known");
+        }
+        assert!(watched.failed("no".to_owned(), When::Asked), "who asks is told");
+        assert!(watched.failed("nor so".to_owned(), When::Changed));
+        watched.succeeded();
+        assert!(!watched.is_due(When::Changed));
     }
 
     #[test]

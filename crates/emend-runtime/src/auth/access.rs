@@ -1,7 +1,8 @@
 //! What the caller of one request may do: put into the request's extensions by the layer, asked by handlers.
 //!
 //! A handler begins with [`open`], which checks the namespace that the message names, or with [`Access::admit`] for each item
-//! of a message that has items. A request that no layer saw may do nothing.
+//! of a message that has items. One that takes long asks [`Access::as_of_now`] again before each part that it writes. A
+//! request that no layer saw may do nothing.
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use super::{
     addressed::{Addressed, Named},
     principal::{Principal, Reach},
     role::Role,
+    standing::Tenure,
 };
 use crate::error::Error;
 
@@ -23,8 +25,8 @@ pub struct Access(Kind);
 enum Kind {
     /// Authentication is off.
     Open,
-    /// A known caller, and the role that the method takes.
-    Known(Arc<Principal>, Role),
+    /// A known caller, the role that the method takes, and how to find out again; nothing where that can't change.
+    Known(Arc<Principal>, Role, Option<Tenure>),
     /// Nobody said who calls.
     Unknown,
 }
@@ -52,9 +54,23 @@ impl Access {
         Self(Kind::Open)
     }
 
-    /// What a known caller may do by a method that takes `role`.
+    /// What a known caller may do by a method that takes `role`, whatever changes.
     pub fn known(principal: Arc<Principal>, role: Role) -> Self {
-        Self(Kind::Known(principal, role))
+        Self(Kind::Known(principal, role, None))
+    }
+
+    /// The same for as long as it holds.
+    pub(super) fn held(principal: Arc<Principal>, role: Role, tenure: Tenure) -> Self {
+        Self(Kind::Known(principal, role, Some(tenure)))
+    }
+
+    /// What the same caller may do now. Refuses one that may not call the method any more: the credentials have expired, or
+    /// the files say otherwise than when the call began.
+    pub fn as_of_now(&self) -> Result<Self, Error> {
+        match &self.0 {
+            Kind::Known(_, _, Some(tenure)) => tenure.access(),
+            _ => Ok(self.clone()),
+        }
     }
 
     /// A request whose caller may do so much, for who calls handlers within this process.
@@ -108,7 +124,7 @@ impl Access {
     pub fn speaks_for_users(&self, namespace: &str) -> Result<(), Error> {
         let may = match &self.0 {
             Kind::Open => true,
-            Kind::Known(principal, role) => {
+            Kind::Known(principal, role, _) => {
                 principal.acts_for_users(*role, namespace) || Namespace::parse(namespace).is_err()
             }
             Kind::Unknown => false,
@@ -127,7 +143,7 @@ impl Access {
     pub fn holds(&self, role: Role, namespace: &Namespace) -> bool {
         match &self.0 {
             Kind::Open => true,
-            Kind::Known(principal, _) => principal
+            Kind::Known(principal, ..) => principal
                 .reach(role)
                 .is_some_and(|reach| reach.covers(namespace.as_str())),
             Kind::Unknown => false,
@@ -137,7 +153,7 @@ impl Access {
     fn reach(&self) -> Reach {
         match &self.0 {
             Kind::Open => Reach::All,
-            Kind::Known(principal, role) => principal.reach(*role).cloned().unwrap_or_else(Reach::none),
+            Kind::Known(principal, role, _) => principal.reach(*role).cloned().unwrap_or_else(Reach::none),
             Kind::Unknown => Reach::none(),
         }
     }

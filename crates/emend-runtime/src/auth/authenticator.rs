@@ -20,7 +20,7 @@ use super::{
 use crate::{
     clock::{SharedClock, SystemClock},
     error::Error,
-    reload::{Reload, Watched},
+    reload::{Reload, Watched, When},
 };
 
 /// Knows who calls.
@@ -49,8 +49,7 @@ impl Authenticator {
     /// The same; JWTs expire by `clock`.
     pub fn load_by(path: &Path, clock: SharedClock) -> Result<Self, ConfigError> {
         let mut watched = Watched::new(vec![path.to_owned()]);
-        let Loaded { directory, files } = config::load(path, &clock)?;
-        watched.follow(files);
+        let directory = read(path, &clock, &mut watched)?;
         Ok(Self {
             path: path.to_owned(),
             clock,
@@ -68,21 +67,35 @@ impl Authenticator {
         presented.permit(&self.directory.load(), role)
     }
 
+    pub(super) fn renew(&self, standing: &Standing) -> Result<Standing, Error> {
+        standing.renewed(&self.directory.load())
+    }
+
     pub(super) fn supervise(&self, standing: Standing) -> Supervision {
         self.seats
             .take(standing, &self.clock, || self.directory.load_full())
     }
 }
 
+/// Reads the file and those that it names, which are watched from then on.
+fn read(path: &Path, clock: &SharedClock, watched: &mut Watched) -> Result<Directory, ConfigError> {
+    let Loaded { directory, files } = config::load(path, clock);
+    if watched.follow(files) {
+        // What it names was not watched when it was read.
+        return config::load(path, clock).directory;
+    }
+    directory
+}
+
 impl Reload for Authenticator {
-    fn reload_if_changed(&self) -> bool {
+    fn reload(&self, when: When) -> bool {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        if !watched.has_changed() {
+        if !watched.is_due(when) {
             return false;
         }
-        match config::load(&self.path, &self.clock) {
-            Ok(Loaded { directory, files }) => {
-                watched.follow(files);
+        match read(&self.path, &self.clock, &mut watched) {
+            Ok(directory) => {
+                watched.succeeded();
                 let directory = Arc::new(directory);
                 self.directory.store(Arc::clone(&directory));
                 self.seats.check(&directory);
@@ -90,7 +103,9 @@ impl Reload for Authenticator {
                 true
             }
             Err(error) => {
-                tracing::error!(%error, "who may do what stays as it was: the new file can't be used");
+                if watched.failed(error.to_string(), when) {
+                    tracing::error!(%error, "who may do what stays as it was: the new file can't be used");
+                }
                 false
             }
         }
@@ -175,6 +190,54 @@ mod tests {
     }
 
     #[test]
+    fn where_a_token_and_a_certificate_are_two_callers_the_token_counts() {
+        let hash = TokenHash::of("other");
+        let text = format!(
+            "{}[[principals]]\nname = \"other\"\ntoken_sha256 = [\"{hash}\"]\n\
+             grants = [{{ roles = [\"reporter\"], namespaces = [\"shop\"] }}]\n",
+            file_of("node")
+        );
+        let (_directory, _, authenticator) = authenticator(&text);
+        let names = &["node.example"];
+        assert_eq!(found(&authenticator, None, names), "node");
+        // Its rights count too, and not those of the certificate beside them.
+        assert_eq!(found(&authenticator, Some("Bearer other"), names), "ROLE_MISSING");
+        let other = authenticator.permit(presented(Some("Bearer other"), names), Role::Reporter);
+        assert_eq!(other.unwrap().caller().to_string(), "other");
+    }
+
+    #[test]
+    fn two_authorizations_are_none() {
+        let (_directory, _, authenticator) = authenticator(&file_of("node"));
+        for (first, second) in [
+            ("Bearer secret", "Bearer guess"),
+            ("Bearer secret", "Bearer secret"),
+        ] {
+            let request = Request::builder()
+                .header(AUTHORIZATION, first)
+                .header(AUTHORIZATION, second)
+                .body(())
+                .unwrap();
+            let refused = authenticator.permit(Presented::of(&request), Role::Subscriber);
+            assert_eq!(refused.unwrap_err().reason(), "CREDENTIALS_NOT_ACCEPTED");
+        }
+    }
+
+    #[test]
+    fn a_token_that_is_too_long_is_not_looked_at() {
+        let text = file_of("node").replace(
+            &TokenHash::of("secret").to_string(),
+            &TokenHash::of(&"x".repeat(9_000)).to_string(),
+        );
+        let (_directory, _, authenticator) = authenticator(&text);
+        let long = format!("Bearer {}", "x".repeat(9_000));
+        assert_eq!(
+            found(&authenticator, Some(&long), &[]),
+            "CREDENTIALS_NOT_ACCEPTED"
+        );
+    }
+
+    #[test]
     fn a_changed_file_counts_and_a_bad_one_changes_nothing() {
         let (_directory, path, authenticator) = authenticator(&file_of("node"));
         assert!(!authenticator.reload_if_changed(), "nothing changed");
@@ -184,6 +247,29 @@ mod tests {
         fs::write(&path, file_of("other")).unwrap();
         assert!(authenticator.reload_if_changed());
         assert_eq!(found(&authenticator, Some("Bearer secret"), &[]), "other");
+    }
+
+    #[test]
+    fn a_file_that_is_named_and_comes_later_counts_when_it_is_there() {
+        let (directory, path, authenticator) = authenticator(&file_of("node"));
+        let key = directory.path().join("key");
+        let jwt = "[jwt]\naudience = \"emend\"\nshared_key_file = \"key\"\n";
+        fs::write(&path, file_of("other") + jwt).unwrap();
+        assert!(!authenticator.reload_if_changed(), "there is no key yet");
+        assert_eq!(found(&authenticator, Some("Bearer secret"), &[]), "node");
+        fs::write(&key, "x".repeat(32)).unwrap();
+        assert!(authenticator.reload_if_changed());
+        assert_eq!(found(&authenticator, Some("Bearer secret"), &[]), "other");
+        assert!(!authenticator.reload_if_changed(), "nothing is left to be read");
+        fs::write(&key, "y".repeat(32)).unwrap();
+        assert!(authenticator.reload_if_changed(), "it is watched");
+    }
+
+    #[test]
+    fn what_somebody_asks_for_is_read_again_whether_it_has_changed_or_not() {
+        let (_directory, _, authenticator) = authenticator(&file_of("node"));
+        assert!(!authenticator.reload(When::Changed));
+        assert!(authenticator.reload(When::Asked));
     }
 
     #[test]

@@ -89,29 +89,49 @@ struct JwtEntry {
     shared_key_file: Option<PathBuf>,
 }
 
-/// What was read, and which files it was read from.
+/// What was read, and which files it was or would have been read from.
 pub(super) struct Loaded {
-    pub(super) directory: Directory,
+    pub(super) directory: Result<Directory, ConfigError>,
     pub(super) files: Vec<PathBuf>,
 }
 
 /// Reads the file and those that it names. JWTs expire by `clock`.
-pub(super) fn load(path: &Path, clock: &SharedClock) -> Result<Loaded, ConfigError> {
+pub(super) fn load(path: &Path, clock: &SharedClock) -> Loaded {
     let mut files = vec![path.to_owned()];
+    let directory = directory(path, clock, &mut files);
+    Loaded { directory, files }
+}
+
+/// Adds to `files` what the file names, also where that can't be read.
+fn directory(path: &Path, clock: &SharedClock, files: &mut Vec<PathBuf>) -> Result<Directory, ConfigError> {
     let text = String::from_utf8(read(path)?).map_err(|_| invalid(path, "is not UTF-8"))?;
-    let file: File = toml::from_str(&text).map_err(|error| invalid(path, error.to_string()))?;
+    let file: File = toml::from_str(&text).map_err(|error| invalid(path, unreadable(&text, &error)))?;
     if file.principals.is_empty() {
         return Err(invalid(path, "has no principals, so nobody could do anything"));
     }
     let jwt = match file.jwt {
-        Some(entry) => Some(verifier(path, entry, &mut files)?),
+        Some(entry) => Some(verifier(path, entry, files)?),
         None => None,
     };
     let entries = principals(path, &file.principals, jwt.is_some())?;
-    Ok(Loaded {
-        directory: Directory::new(entries, jwt, clock.clone()),
-        files,
-    })
+    Ok(Directory::new(entries, jwt, clock.clone()))
+}
+
+/// What is wrong, and in which line; never the line's text or a value in it, which may be a secret.
+fn unreadable(text: &str, error: &toml::de::Error) -> String {
+    let line = error
+        .span()
+        .and_then(|span| text.get(..span.start))
+        .map_or(1, |before| before.matches('\n').count() + 1);
+    let message = error.message();
+    // `invalid type: string "…", expected a sequence`: what stands between is the value.
+    let value = ["invalid type", "invalid value"]
+        .iter()
+        .find(|what| message.starts_with(**what));
+    match value.zip(message.rsplit_once(", expected ")) {
+        Some((what, (_, expected))) => format!("line {line}: {what}, expected {expected}"),
+        None => format!("line {line}: {message}"),
+    }
 }
 
 /// Reads the keys that tokens are verified with. Their file's name counts from where the file itself is.
@@ -126,11 +146,17 @@ fn verifier(path: &Path, entry: JwtEntry, files: &mut Vec<PathBuf>) -> Result<Ve
     if entry.audience.is_empty() {
         return Err(invalid(path, "jwt.audience: must not be empty"));
     }
+    if entry.issuer.as_deref() == Some("") {
+        return Err(invalid(
+            path,
+            "jwt.issuer: must not be empty; leave it out for any",
+        ));
+    }
     let file = path
         .parent()
         .map_or_else(|| named.clone(), |directory| directory.join(&named));
+    files.push(file.clone());
     let keys = parse(&read(&file)?).map_err(|problem| invalid(&file, problem))?;
-    files.push(file);
     Ok(Verifier::new(keys, &entry.audience, entry.issuer.as_deref()))
 }
 
@@ -255,7 +281,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("auth.toml");
         fs::write(&path, text).unwrap();
-        match load(&path, &SystemClock::shared()) {
+        match load(&path, &SystemClock::shared()).directory {
             Ok(_) => String::new(),
             Err(error) => error.to_string(),
         }
@@ -326,6 +352,13 @@ mod tests {
                 "gone",
             ),
             (
+                format!(
+                    "{}[jwt]\naudience = \"x\"\nissuer = \"\"\njwks_file = \"x\"",
+                    principal(GRANT)
+                ),
+                "jwt.issuer",
+            ),
+            (
                 format!("{}{}", principal(GRANT), principal(GRANT)),
                 "is there twice",
             ),
@@ -345,6 +378,23 @@ mod tests {
                 refusal.contains("auth.toml") || refusal.contains("gone"),
                 "{refusal}"
             );
+        }
+    }
+
+    #[test]
+    fn what_is_no_toml_or_not_of_this_form_is_named_by_its_line_and_without_what_stands_there() {
+        for (wrong, expected) in [
+            ("token = \"s3cret\"", "line 4: unknown field `token`"),
+            ("certificates = [\"s3cret]", "line 5: missing comma"),
+            (
+                "certificates = \"s3cret\"",
+                "line 4: invalid type, expected a sequence",
+            ),
+            ("s3cret", "line 4: "),
+        ] {
+            let refusal = refusal(&principal(&format!("{wrong}\n{GRANT}")));
+            assert!(refusal.contains(expected), "{wrong}\n→ {refusal}");
+            assert!(!refusal.contains("s3cret"), "{wrong}\n→ {refusal}");
         }
     }
 

@@ -8,15 +8,18 @@ mod crypto;
 mod tests;
 
 use jsonwebtoken::{
-    Algorithm, DecodingKey, Validation, decode, decode_header,
-    jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, PublicKeyUse},
+    Algorithm, DecodingKey, DecodingKeyKind, Validation, decode, decode_header,
+    jwk::{AlgorithmParameters, EllipticCurve, Jwk, JwkSet, KeyOperations, PublicKeyUse},
 };
 use serde::Deserialize;
+use serde_json::Number;
 
 /// The least length of a shared key, in bytes.
 const LEAST_SHARED: usize = 32;
 /// By how much the clock of whoever issues tokens may be ahead of ours, in seconds.
 const LEEWAY: i64 = 60;
+/// Beyond this a fraction of a second is no longer told from a whole one (2⁵³).
+const EXACT: f64 = 9_007_199_254_740_992.0;
 
 const RSA: [Algorithm; 6] = [
     Algorithm::RS256,
@@ -42,19 +45,22 @@ impl Keys {
     pub(super) fn jwks(file: &[u8]) -> Result<Self, String> {
         let set: JwkSet =
             serde_json::from_slice(file).map_err(|error| format!("is not a JSON Web Key Set: {error}"))?;
-        let for_signing = set
-            .keys
-            .iter()
-            .filter(|jwk| matches!(jwk.common.public_key_use, None | Some(PublicKeyUse::Signature)));
         let mut keys = Vec::new();
-        for jwk in for_signing {
+        for jwk in set.keys.iter().filter(|jwk| is_for_signatures(jwk)) {
             let algorithms = algorithms(jwk)?;
-            if !algorithms.is_empty() {
+            if let Some(first) = algorithms.first() {
+                let verifies = DecodingKey::from_jwk(jwk)
+                    .map_err(|error| format!("has a key that can't be used: {error}"))?;
+                if !has_right_length(&verifies, *first) {
+                    return Err(
+                        "has a key of a wrong length: RSA takes 2048 to 8192 bits, the others what they are"
+                            .to_owned(),
+                    );
+                }
                 keys.push(Key {
                     id: jwk.common.key_id.clone(),
                     algorithms,
-                    verifies: DecodingKey::from_jwk(jwk)
-                        .map_err(|error| format!("has a key that can't be used: {error}"))?,
+                    verifies,
                 });
             }
         }
@@ -78,6 +84,26 @@ impl Keys {
             algorithms: SHARED.to_vec(),
             verifies: DecodingKey::from_secret(key),
         }]))
+    }
+}
+
+/// Whether a key is meant for verifying signatures, as far as it says so.
+fn is_for_signatures(jwk: &Jwk) -> bool {
+    let by_use = matches!(jwk.common.public_key_use, None | Some(PublicKeyUse::Signature));
+    let operations = jwk.common.key_operations.as_ref();
+    by_use && operations.is_none_or(|operations| operations.contains(&KeyOperations::Verify))
+}
+
+/// Whether signatures can be verified by it at all; one by which they can't is better told of when it is read.
+fn has_right_length(key: &DecodingKey, algorithm: Algorithm) -> bool {
+    match key.kind() {
+        DecodingKeyKind::RsaModulusExponent { n, .. } => (2048 / 8..=8192 / 8).contains(&n.len()),
+        DecodingKeyKind::SecretOrDer(bytes) => match algorithm {
+            // A byte that says that both coordinates follow, and these.
+            Algorithm::ES256 => bytes.len() == 1 + 2 * 32,
+            Algorithm::ES384 => bytes.len() == 1 + 2 * 48,
+            _ => bytes.len() == 32,
+        },
     }
 }
 
@@ -129,13 +155,24 @@ pub(super) enum Unaccepted {
 #[derive(Deserialize)]
 struct Wire {
     sub: String,
-    exp: i64,
-    nbf: Option<i64>,
+    exp: Number,
+    nbf: Option<Number>,
+    iss: Option<String>,
+}
+
+/// A time in seconds since 1970, rounded to a whole one; none where it is beyond what can be counted.
+fn seconds(time: &Number, round: fn(f64) -> f64) -> Option<i64> {
+    time.as_i64().or_else(|| {
+        let whole = round(time.as_f64()?);
+        #[expect(clippy::cast_possible_truncation, reason = "whole and within bounds")]
+        (whole.abs() < EXACT).then_some(whole as i64)
+    })
 }
 
 /// Verifies tokens.
 pub(super) struct Verifier {
     keys: Keys,
+    issuer: Option<String>,
     validation: Validation,
 }
 
@@ -146,19 +183,24 @@ impl Verifier {
         let mut validation = Validation::new(Algorithm::default());
         validation.set_audience(&[audience]);
         validation.set_required_spec_claims(&["exp", "aud", "sub"]);
-        if let Some(issuer) = issuer {
-            validation.set_issuer(&[issuer]);
-            validation.set_required_spec_claims(&["exp", "aud", "sub", "iss"]);
-        }
         // Compared below, with the clock that is injected.
         validation.validate_exp = false;
         validation.validate_nbf = false;
-        Self { keys, validation }
+        Self {
+            keys,
+            // Compared below, too: to the library one of several issuers would do.
+            issuer: issuer.map(ToOwned::to_owned),
+            validation,
+        }
     }
 
     /// What a token says, at that time in seconds since 1970.
     pub(super) fn verify(&self, token: &str, now: i64) -> Result<Claims, Unaccepted> {
         let header = decode_header(token).map_err(|_| Unaccepted::NotValid)?;
+        // What is critical has to be understood (RFC 7515, 4.1.11), and there is nothing of the kind that is understood here.
+        if header.crit.is_some() {
+            return Err(Unaccepted::NotValid);
+        }
         let fits = |key: &&Key| {
             key.algorithms.contains(&header.alg)
                 && (header.kid.is_none() || key.id.is_none() || header.kid == key.id)
@@ -173,15 +215,22 @@ impl Verifier {
             .find_map(|key| decode::<Wire>(token, &key.verifies, &validation).ok())
             .ok_or(Unaccepted::NotValid)?
             .claims;
-        if claims.nbf.is_some_and(|from| from > now.saturating_add(LEEWAY)) {
+        if self.issuer.is_some() && claims.iss != self.issuer {
             return Err(Unaccepted::NotValid);
         }
-        if claims.exp <= now {
+        let expires_at = seconds(&claims.exp, f64::floor).ok_or(Unaccepted::NotValid)?;
+        if let Some(from) = &claims.nbf {
+            let from = seconds(from, f64::ceil).ok_or(Unaccepted::NotValid)?;
+            if from > now.saturating_add(LEEWAY) {
+                return Err(Unaccepted::NotValid);
+            }
+        }
+        if expires_at <= now {
             return Err(Unaccepted::Expired);
         }
         Ok(Claims {
             subject: claims.sub,
-            expires_at: claims.exp,
+            expires_at,
         })
     }
 }

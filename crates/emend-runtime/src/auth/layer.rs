@@ -19,7 +19,7 @@ use std::{
 
 use emend_core::Caller;
 use futures::future::{BoxFuture, Either};
-use http::{HeaderMap, HeaderValue, Request, Response, header::AUTHORIZATION};
+use http::{HeaderMap, Request, Response};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use tokio::time::{Sleep, sleep};
 use tonic::{Status, body::Body};
@@ -115,7 +115,7 @@ where
         let is_stream = self.by.streams.contains(&path);
         let extensions = request.extensions_mut();
         extensions.insert(standing.caller().clone());
-        extensions.insert(standing.access());
+        extensions.insert(standing.access(authenticator));
         if !is_stream {
             return Either::Left(self.inner.call(request));
         }
@@ -186,11 +186,6 @@ where
             None => Either::Left(self.0.call(request)),
         }
     }
-}
-
-/// The bearer token of a request, if it has an authorization at all.
-pub(super) fn bearer(headers: &HeaderMap) -> Option<&HeaderValue> {
-    headers.get(AUTHORIZATION)
 }
 
 /// A stream that ends when its caller may no longer have it.

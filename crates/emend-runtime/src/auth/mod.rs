@@ -18,6 +18,8 @@ mod principal;
 mod role;
 pub mod rules;
 pub mod standing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod token;
 
 pub use self::{

@@ -1,4 +1,5 @@
-//! What a caller presented and what it may do by it; and how a stream finds out that this has changed.
+//! What a caller presented and what it may do by it; and how a call that takes long finds out that this has changed: a
+//! stream is ended ([`Supervision`]), whoever writes in parts asks before each ([`Tenure`]).
 //!
 //! It must know nothing of files or connections.
 
@@ -14,12 +15,12 @@ use std::{
 
 use emend_core::Caller;
 use futures::task::AtomicWaker;
-use http::{HeaderValue, Request};
+use http::{HeaderValue, Request, header::AUTHORIZATION};
 
 use super::{
     access::Access,
+    authenticator::Authenticator,
     directory::{Directory, Identity, unknown},
-    layer::bearer,
     principal::Reach,
     role::Role,
 };
@@ -44,8 +45,14 @@ impl fmt::Debug for Presented {
 impl Presented {
     /// By a request.
     pub(super) fn of<T>(request: &Request<T>) -> Self {
+        let mut authorizations = request.headers().get_all(AUTHORIZATION).iter();
+        let authorization = match (authorizations.next(), authorizations.next()) {
+            (one, None) => one.cloned(),
+            // Whoever looked at the call on its way may have taken another for the caller's: none counts.
+            (_, Some(_)) => Some(HeaderValue::from_static("")),
+        };
         Self {
-            authorization: bearer(request.headers()).cloned(),
+            authorization,
             names: request.extensions().get::<PeerNames>().cloned(),
         }
     }
@@ -104,9 +111,49 @@ impl Standing {
         self.identity.principal.caller()
     }
 
-    /// What handlers are told.
-    pub(super) fn access(&self) -> Access {
-        Access::known(Arc::clone(&self.identity.principal), self.role)
+    /// What handlers are told. `by` is asked where they want to know again.
+    pub(super) fn access(&self, by: &Arc<Authenticator>) -> Access {
+        Access::held(
+            Arc::clone(&self.identity.principal),
+            self.role,
+            Tenure {
+                standing: self.clone(),
+                by: Arc::clone(by),
+            },
+        )
+    }
+
+    /// What the same caller may do now by what it presented. Refuses whom the credentials no longer stand for, because they
+    /// have expired or by another state of the files, and who may no longer call the method.
+    pub(super) fn renewed(&self, directory: &Directory) -> Result<Self, Error> {
+        let now = self.presented.clone().permit(directory, self.role)?;
+        if now.caller() == self.caller() {
+            Ok(now)
+        } else {
+            Err(changed())
+        }
+    }
+}
+
+/// The caller may do something else than when the call began.
+fn changed() -> Error {
+    Error::unavailable(
+        "ACCESS_CHANGED",
+        "what the caller may do has changed; connect again",
+    )
+}
+
+/// A caller's standing, and who knows what it is worth now.
+#[derive(Debug, Clone)]
+pub(super) struct Tenure {
+    standing: Standing,
+    by: Arc<Authenticator>,
+}
+
+impl Tenure {
+    /// What the caller may do now.
+    pub(super) fn access(&self) -> Result<Access, Error> {
+        Ok(self.by.renew(&self.standing)?.access(&self.by))
     }
 }
 
@@ -121,19 +168,10 @@ struct Seat {
 impl Seat {
     /// Ends the stream if its caller may do something else than when it began.
     fn check(&self, directory: &Directory) {
-        let Standing {
-            presented,
-            identity,
-            role,
-            reach,
-        } = &self.standing;
-        let why = match presented.clone().permit(directory, *role) {
+        let why = match self.standing.renewed(directory) {
             Err(refused) => refused,
-            Ok(now) if now.reach == *reach && now.caller() == identity.principal.caller() => return,
-            Ok(_) => Error::unavailable(
-                "ACCESS_CHANGED",
-                "what the caller may do has changed; connect again",
-            ),
+            Ok(now) if now.reach == self.standing.reach => return,
+            Ok(_) => changed(),
         };
         *self.why.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
         self.is_lost.store(true, Ordering::Release);

@@ -353,8 +353,13 @@ impl Desk {
             _ => {}
         }
         let outcome = decision.outcome.take();
-        self.transitions
-            .extend(working.take(decision, because, revision.unwrap_or_default(), self.now));
+        self.transitions.extend(working.take(
+            event,
+            decision,
+            because,
+            revision.unwrap_or_default(),
+            self.now,
+        ));
         if person {
             working.state.highest_accept_order = order;
         }

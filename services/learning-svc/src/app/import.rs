@@ -7,6 +7,9 @@
 //! All or nothing is one transaction: contests are locked in the order of their ids, then the head, which is held until the
 //! end. Writers of other revisions wait for a large one; on PostgreSQL those that waited for a lock for 10 s are told that it
 //! can't be done now. Skipping bad rows commits every [`CHUNK`] rows, so that others come in between.
+//!
+//! Either takes long enough for the caller to lose its rights meanwhile. Whether it still has them is asked before each
+//! commit: what was committed before stays, what comes after is not written.
 
 use emend_core::{
     Ballot, Caller, CandidateId, ContestId, Event, FeedbackId, Kind, Namespace, OperationId, Origin,
@@ -66,6 +69,9 @@ pub struct Import {
     pub operation: OperationId,
 }
 
+/// Asked before each commit; an error refuses it. Must not wait.
+pub type May<'a> = &'a (dyn Fn() -> Result<(), Error> + Send + Sync);
+
 /// A valid row.
 #[derive(Debug, Clone)]
 pub struct Row {
@@ -114,8 +120,8 @@ impl Imported {
 }
 
 impl App {
-    /// Imports valid rows.
-    pub async fn import(&self, import: &Import, rows: Vec<Row>) -> Result<Imported, Error> {
+    /// Imports valid rows, for as long as the caller may.
+    pub async fn import(&self, import: &Import, rows: Vec<Row>, may: May<'_>) -> Result<Imported, Error> {
         let sent = rows.len() as u64;
         let rows = last_of_each_key(rows);
         let mut imported = Imported {
@@ -124,14 +130,15 @@ impl App {
         };
         match import.mode {
             Mode::AllOrNothing => {
-                let done = retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_all(import, &rows));
+                let done =
+                    retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_all(import, &rows, may));
                 imported.add(done.await?);
                 fail_points::IMPORT_COMMITTED.pass();
             }
             Mode::SkipInvalid => {
                 for chunk in rows.chunks(CHUNK) {
                     let done =
-                        retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_all(import, chunk));
+                        retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_all(import, chunk, may));
                     let done = done.await?;
                     fail_points::IMPORT_PART_COMMITTED.pass();
                     if done.last > Revision::default() {
@@ -146,7 +153,7 @@ impl App {
     }
 
     /// Imports rows in one transaction.
-    async fn try_all(&self, import: &Import, rows: &[Row]) -> Result<Imported, Failure> {
+    async fn try_all(&self, import: &Import, rows: &[Row], may: May<'_>) -> Result<Imported, Failure> {
         let now = self.clock.now();
         let mut tx = self.store.begin().await?;
         if rows.len() > CHUNK {
@@ -173,6 +180,7 @@ impl App {
                 .into());
             }
         }
+        may()?;
         tx.commit().await?;
         self.promotions.count(&promoted);
         Ok(imported)

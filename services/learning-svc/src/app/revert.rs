@@ -1,7 +1,7 @@
 //! A revision is taken back: what was there before it is restored, as a new revision.
 
 use emend_core::{Event, Namespace, Revision};
-use emend_runtime::{Error, error::PreconditionViolation, store::retry_conflicts};
+use emend_runtime::{Error, auth::Access, error::PreconditionViolation, store::retry_conflicts};
 
 use super::{
     App,
@@ -29,14 +29,16 @@ pub struct Revert {
 }
 
 impl App {
-    /// Takes a revision back; answers the new revision.
-    pub async fn revert(&self, revert: &Revert) -> Result<Revision, Error> {
-        let revision = retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_revert(revert)).await?;
+    /// Takes a revision back, if the caller with this `access` may do so: what is some user's own takes the right to act for
+    /// users. Answers the new revision.
+    pub async fn revert(&self, revert: &Revert, access: &Access) -> Result<Revision, Error> {
+        let revision =
+            retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_revert(revert, access)).await?;
         self.publish(revision).await;
         Ok(revision)
     }
 
-    async fn try_revert(&self, revert: &Revert) -> Result<Revision, Failure> {
+    async fn try_revert(&self, revert: &Revert, access: &Access) -> Result<Revision, Failure> {
         let mut tx = self.store.begin().await?;
         let changes = tx.changes_of(revert.revision).await?;
         if changes.is_empty()
@@ -45,6 +47,9 @@ impl App {
                 .any(|change| change.key.namespace != revert.namespace)
         {
             return Err(Error::not_found("revision", revert.revision.to_string()).into());
+        }
+        if changes.iter().any(|change| change.key.user.is_some()) {
+            access.speaks_for_users(revert.namespace.as_str())?;
         }
         let keys = changes.into_iter().map(|change| change.key);
         let mut desk = Desk::open(&mut *tx, &self.hot, self.clock.now(), keys, 0).await?;

@@ -1,7 +1,7 @@
 //! People approve and reject candidates.
 
 use emend_core::{CandidateId, Event, Namespace, OperationId, ResourceValue, Revision};
-use emend_runtime::{Error, store::retry_conflicts};
+use emend_runtime::{Error, auth::Access, store::retry_conflicts};
 
 use super::{
     App,
@@ -55,14 +55,16 @@ pub struct Reviewed {
 }
 
 impl App {
-    /// Does what a person decided.
-    pub async fn review(&self, review: &Review) -> Result<Reviewed, Error> {
-        let reviewed = retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_review(review)).await?;
+    /// Does what a person decided, if the caller with this `access` may do so: what is one user's own takes the right to act
+    /// for users.
+    pub async fn review(&self, review: &Review, access: &Access) -> Result<Reviewed, Error> {
+        let reviewed =
+            retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_review(review, access)).await?;
         self.publish(reviewed.revision).await;
         Ok(reviewed)
     }
 
-    async fn try_review(&self, review: &Review) -> Result<Reviewed, Failure> {
+    async fn try_review(&self, review: &Review, access: &Access) -> Result<Reviewed, Failure> {
         let id = review.candidate;
         let unknown = || Error::not_found("candidate", id.to_string());
         let mut tx = self.store.begin().await?;
@@ -78,6 +80,9 @@ impl App {
             .and_then(|found| found.kept.get(&id))
             .map(|kept| kept.version)
             .ok_or_else(unknown)?;
+        if key.user.is_some() {
+            access.speaks_for_users(key.namespace.as_str())?;
+        }
         etag::check(review.etag.as_deref(), &etag::of_version(version))?;
 
         let (event, reason) = match &review.verdict {

@@ -7,7 +7,7 @@ use emend_proto::{
 };
 use emend_runtime::{
     Error,
-    auth::{Call, open},
+    auth::{Access, Addressed, Call, open},
     caller::caller_of,
     error::to_item_status,
 };
@@ -49,6 +49,7 @@ impl Candidates {
     async fn approve(
         &self,
         caller: &Caller,
+        access: &Access,
         request: pb::ApproveCandidateRequest,
         operation: Option<OperationId>,
     ) -> Result<Reviewed, Error> {
@@ -87,12 +88,13 @@ impl Candidates {
                 },
             })
         })();
-        self.app.review(&violations.finish(review)?).await
+        self.app.review(&violations.finish(review)?, access).await
     }
 
     async fn reject(
         &self,
         caller: &Caller,
+        access: &Access,
         request: pb::RejectCandidateRequest,
         operation: Option<OperationId>,
     ) -> Result<Reviewed, Error> {
@@ -112,7 +114,7 @@ impl Candidates {
                 verdict: Verdict::Reject { reason: reason? },
             })
         })();
-        self.app.review(&violations.finish(review)?).await
+        self.app.review(&violations.finish(review)?, access).await
     }
 
     /// The id that the revisions of one batch share.
@@ -179,7 +181,8 @@ impl CandidateService for Candidates {
         request: Request<pb::ApproveCandidateRequest>,
     ) -> Result<Response<pb::ApproveCandidateResponse>, Status> {
         let caller = caller_of(&request);
-        let reviewed = self.approve(&caller, open(request)?.message, None).await?;
+        let Call { access, message } = open(request)?;
+        let reviewed = self.approve(&caller, &access, message, None).await?;
         Ok(Response::new(pb::ApproveCandidateResponse {
             candidate: Some(render::candidate(&reviewed.candidate)),
             revision: reviewed.revision.0,
@@ -191,7 +194,8 @@ impl CandidateService for Candidates {
         request: Request<pb::RejectCandidateRequest>,
     ) -> Result<Response<pb::RejectCandidateResponse>, Status> {
         let caller = caller_of(&request);
-        let reviewed = self.reject(&caller, open(request)?.message, None).await?;
+        let Call { access, message } = open(request)?;
+        let reviewed = self.reject(&caller, &access, message, None).await?;
         Ok(Response::new(pb::RejectCandidateResponse {
             candidate: Some(render::candidate(&reviewed.candidate)),
             revision: reviewed.revision.0,
@@ -208,8 +212,8 @@ impl CandidateService for Candidates {
         let operation = self.operation(requests.len())?;
         let mut results = Vec::with_capacity(requests.len());
         for request in requests {
-            let reviewed = match access.admit(&request) {
-                Ok(()) => self.approve(&caller, request, Some(operation)).await,
+            let reviewed = match admitted(&access, &request) {
+                Ok(now) => self.approve(&caller, &now, request, Some(operation)).await,
                 Err(refused) => Err(refused),
             };
             results.push(result(reviewed));
@@ -227,14 +231,21 @@ impl CandidateService for Candidates {
         let operation = self.operation(requests.len())?;
         let mut results = Vec::with_capacity(requests.len());
         for request in requests {
-            let reviewed = match access.admit(&request) {
-                Ok(()) => self.reject(&caller, request, Some(operation)).await,
+            let reviewed = match admitted(&access, &request) {
+                Ok(now) => self.reject(&caller, &now, request, Some(operation)).await,
                 Err(refused) => Err(refused),
             };
             results.push(result(reviewed));
         }
         Ok(Response::new(pb::BatchRejectCandidatesResponse { results }))
     }
+}
+
+/// What the caller of a batch may do now, if that is what this item asks for.
+fn admitted(access: &Access, item: &impl Addressed) -> Result<Access, Error> {
+    let now = access.as_of_now()?;
+    now.admit(item)?;
+    Ok(now)
 }
 
 /// What is wrong with an edited value whatever its contest.

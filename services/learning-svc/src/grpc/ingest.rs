@@ -53,6 +53,8 @@ impl Ingest {
         request: Result<pb::IngestRequest, Status>,
     ) -> Result<pb::IngestResponse, Status> {
         let events = request?.events;
+        // Who is no longer known, or no ingester, is refused as a whole: what it has sent waits to be sent again.
+        let access = access.as_of_now()?;
         if events.is_empty() || events.len() > BATCH {
             let found = events.len();
             return Err(Error::invalid("events", format!("must be 1 to {BATCH}, are {found}")).into());

@@ -29,7 +29,7 @@ use crate::{
     stream::{Stream, reads},
 };
 
-mod import;
+pub(super) mod import;
 #[cfg(feature = "fuzzing")]
 pub(super) use import::fuzzing as importing;
 mod revisions;
@@ -43,12 +43,12 @@ pub struct Resources {
 }
 
 impl Resources {
-    /// Reads from `stream`, writes with `app`.
-    pub fn new(app: App, stream: Stream) -> Self {
+    /// Reads from `stream`, writes with `app`; the rows of one import take `import_bytes` at most.
+    pub fn new(app: App, stream: Stream, import_bytes: usize) -> Self {
         Self {
             app,
             stream,
-            imports: import::Slots::default(),
+            imports: import::Slots::new(import_bytes),
         }
     }
 }
@@ -137,8 +137,9 @@ impl ResourceService for Resources {
         request: Request<pb::RevertRevisionRequest>,
     ) -> Result<Response<pb::RevertRevisionResponse>, Status> {
         let caller = caller_of(&request);
-        let revert = revert(&caller, &open(request)?.message).map_err(Error::from)?;
-        let revision = self.app.revert(&revert).await?;
+        let Call { access, message } = open(request)?;
+        let revert = revert(&caller, &message).map_err(Error::from)?;
+        let revision = self.app.revert(&revert, &access).await?;
         Ok(Response::new(pb::RevertRevisionResponse { revision: revision.0 }))
     }
 }

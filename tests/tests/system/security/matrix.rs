@@ -8,9 +8,9 @@ use emend_tests::harness::rpc::{channel, item_refusal};
 use tonic::{Code, Status, client::Grpc, codegen::http::uri::PathAndQuery, transport::Channel};
 
 use super::{
-    FOREIGN, Guarded, OWN, authorize,
+    Caller, EVERYWHERE, FOREIGN, Guarded, IN_OWN, OWN, authorize,
     messages::{item, message, method},
-    token_of,
+    on_both_databases, token_of,
 };
 
 /// A row of the table.
@@ -99,51 +99,10 @@ fn channels(guarded: &Guarded) -> impl Fn(&str) -> Channel + use<> {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn every_rpc_answers_every_role_as_documented() {
-    let own = format!("[\"{OWN}\"]");
-    let callers: Vec<_> = Role::ALL
-        .iter()
-        .map(|role| (role.name(), role.name(), own.as_str()))
-        .chain([("everywhere", "admin", "\"*\"")])
-        .collect();
-    let guarded = Guarded::start(&callers).await;
-    let channel_of = channels(&guarded);
-    let mut wrong = Vec::new();
-    for row in documented() {
-        let channel = channel_of(&row.path);
-        for (place, role) in Role::ALL.into_iter().enumerate() {
-            for namespace in [OWN, FOREIGN] {
-                let sent = message(&row.path, namespace);
-                let answer = call(&channel, &row.path, sent, Some(&token_of(role.name()))).await;
-                let (found, expected) = (denied(&row.path, answer), expected(&row, place, namespace));
-                if found != expected {
-                    wrong.push(format!(
-                        "{} as {role} in {namespace}: {found:?}, not {expected:?}",
-                        row.path
-                    ));
-                }
-            }
-        }
-        // Who may reach all namespaces may do everywhere what the role may.
-        if row.may[Role::ALL.len() - 1] && row.namespace != "none" {
-            let sent = message(&row.path, FOREIGN);
-            let answer = call(&channel, &row.path, sent, Some(&token_of("everywhere"))).await;
-            if let Some(found) = denied(&row.path, answer) {
-                wrong.push(format!("{} as an admin of all: {found}", row.path));
-            }
-        }
-        // None named stands for all, and is refused to who may not reach all.
-        if row.namespace == "named, or all" {
-            let sent = message(&row.path, "");
-            let answer = call(&channel, &row.path, sent, Some(&token_of("admin"))).await;
-            if denied(&row.path, answer).is_none() {
-                wrong.push(format!("{} of all namespaces as an admin of one", row.path));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    guarded.system.stop().await;
+/// One of each role in its own namespace, and one who may do everything everywhere.
+fn one_of_each_role() -> Vec<Caller<'static>> {
+    let of_each = Role::ALL.iter().map(|role| (role.name(), role.name(), IN_OWN));
+    of_each.chain([("everywhere", "admin", EVERYWHERE)]).collect()
 }
 
 /// What a stranger can tell two refusals apart by.
@@ -152,33 +111,70 @@ fn told(answer: Result<Option<Bytes>, Status>) -> (Code, String, Option<String>)
     (refusal.code, refusal.message, refusal.reason)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_stranger_is_told_the_same_whatever_is_asked_for() {
-    let guarded = Guarded::start(&[("admin", "admin", "\"*\"")]).await;
-    let channel_of = channels(&guarded);
-    let missing = (
-        Code::Unauthenticated,
-        "the call needs a bearer token or a client certificate".to_owned(),
-        Some("CREDENTIALS_MISSING".to_owned()),
-    );
-    let bad = (
-        Code::Unauthenticated,
-        "the credentials are not accepted".to_owned(),
-        Some("CREDENTIALS_NOT_ACCEPTED".to_owned()),
-    );
-    for row in documented() {
-        let channel = channel_of(&row.path);
-        let forgotten = row.path.replace(method(&row.path), "Forgotten");
-        for namespace in [OWN, FOREIGN, "No Name"] {
-            for path in [&row.path, &forgotten] {
-                let sent = || message(&row.path, namespace);
-                assert_eq!(told(call(&channel, path, sent(), None).await), missing, "{path}");
-                for token in ["guessed", "admin-tokem", "", "admin-token admin-token"] {
-                    let answer = call(&channel, path, sent(), Some(token)).await;
-                    assert_eq!(told(answer), bad, "{path} {token}");
+on_both_databases! {
+    async fn every_rpc_answers_every_role_as_documented(guarded: one_of_each_role()) {
+        let channel_of = channels(guarded);
+        let mut wrong = Vec::new();
+        for row in documented() {
+            let channel = channel_of(&row.path);
+            for (place, role) in Role::ALL.into_iter().enumerate() {
+                for namespace in [OWN, FOREIGN] {
+                    let sent = message(&row.path, namespace);
+                    let answer = call(&channel, &row.path, sent, Some(&token_of(role.name()))).await;
+                    let (found, expected) = (denied(&row.path, answer), expected(&row, place, namespace));
+                    if found != expected {
+                        wrong.push(format!(
+                            "{} as {role} in {namespace}: {found:?}, not {expected:?}",
+                            row.path
+                        ));
+                    }
+                }
+            }
+            // Who may reach all namespaces may do everywhere what the role may.
+            if row.may[Role::ALL.len() - 1] && row.namespace != "none" {
+                let sent = message(&row.path, FOREIGN);
+                let answer = call(&channel, &row.path, sent, Some(&token_of("everywhere"))).await;
+                if let Some(found) = denied(&row.path, answer) {
+                    wrong.push(format!("{} as an admin of all: {found}", row.path));
+                }
+            }
+            // None named stands for all, and is refused to who may not reach all.
+            if row.namespace == "named, or all" {
+                let sent = message(&row.path, "");
+                let answer = call(&channel, &row.path, sent, Some(&token_of("admin"))).await;
+                if denied(&row.path, answer).is_none() {
+                    wrong.push(format!("{} of all namespaces as an admin of one", row.path));
+                }
+            }
+        }
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    async fn a_stranger_is_told_the_same_whatever_is_asked_for(guarded: [("admin", "admin", EVERYWHERE)]) {
+        let channel_of = channels(guarded);
+        let missing = (
+            Code::Unauthenticated,
+            "the call needs a bearer token or a client certificate".to_owned(),
+            Some("CREDENTIALS_MISSING".to_owned()),
+        );
+        let bad = (
+            Code::Unauthenticated,
+            "the credentials are not accepted".to_owned(),
+            Some("CREDENTIALS_NOT_ACCEPTED".to_owned()),
+        );
+        for row in documented() {
+            let channel = channel_of(&row.path);
+            let forgotten = row.path.replace(method(&row.path), "Forgotten");
+            for namespace in [OWN, FOREIGN, "No Name"] {
+                for path in [&row.path, &forgotten] {
+                    let sent = || message(&row.path, namespace);
+                    assert_eq!(told(call(&channel, path, sent(), None).await), missing, "{path}");
+                    for token in ["guessed", "admin-tokem", "", "admin-token admin-token"] {
+                        let answer = call(&channel, path, sent(), Some(token)).await;
+                        assert_eq!(told(answer), bad, "{path} {token}");
+                    }
                 }
             }
         }
     }
-    guarded.system.stop().await;
 }

@@ -1,6 +1,7 @@
 //! Who may do what, over the wire: every RPC × every role × own and foreign namespace, as docs/security.md says; what a
-//! stranger is told; what a changed file does to streams; whom the audit trail names.
+//! stranger is told; what a changed file does to streams and imports; whom the audit trail names; tokens that others issue.
 
+mod jwt;
 mod matrix;
 mod messages;
 mod people;
@@ -11,43 +12,90 @@ use emend_runtime::{
     auth::{Authenticator, TokenHash},
     bearer::TokenFile,
     reload::Reload as _,
+    telemetry::Metrics,
 };
 use emend_tests::harness::{Database, System, system::Settings};
 use tempfile::TempDir;
 use tonic::{Request, metadata::MetadataMap};
 
 const OWN: &str = "own";
+const IN_OWN: &str = "[\"own\"]";
+const OWN_FOR_USERS: &str = "[\"own\"], act_for_users = true";
+const EVERYWHERE: &str = "\"*\"";
 const FOREIGN: &str = "foreign";
 
-/// A caller, by its name, roles and namespaces as the file has them. Its token is its name and `-token`.
+/// A caller, by its name, roles and namespaces (and what else its grant says) as the file has them. Its token is its name and `-token`.
 type Caller<'a> = (&'a str, &'a str, &'a str);
 
 /// feedback-svc itself.
-const SERVICE: Caller<'_> = ("feedback-svc", "ingester", "\"*\"");
+const SERVICE: Caller<'_> = ("feedback-svc", "ingester", EVERYWHERE);
 
 /// Both services, which know some callers by a file.
 struct Guarded {
     system: System,
+    /// learning-svc's.
+    metrics: Metrics,
     authenticator: Arc<Authenticator>,
     file: PathBuf,
     _directory: TempDir,
 }
 
+/// Stamps each test on both databases, with both services knowing these callers. On PostgreSQL it is skipped, with one line,
+/// where there is no server. After the test the system has to shut down in good order.
+macro_rules! on_both_databases {
+    ($( async fn $name:ident($guarded:ident: $callers:expr) $body:block )+) => { $(
+        mod $name {
+            use super::*;
+
+            async fn check($guarded: &$crate::security::Guarded) $body
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn sqlite() {
+                $crate::security::Guarded::check(
+                    emend_tests::harness::Database::sqlite(),
+                    &$callers,
+                    async |guarded| check(guarded).await,
+                )
+                .await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn postgres() {
+                if let Some(database) = emend_tests::harness::Database::postgres().await {
+                    $crate::security::Guarded::check(database, &$callers, async |guarded| check(guarded).await)
+                        .await;
+                }
+            }
+        }
+    )+ };
+}
+use on_both_databases;
+
 impl Guarded {
-    async fn start(callers: &[Caller<'_>]) -> Self {
+    /// Holds the test to them, then stops them.
+    async fn check(database: Database, callers: &[Caller<'_>], test: impl AsyncFnOnce(&Self)) {
+        let guarded = Self::start(database, callers).await;
+        test(&guarded).await;
+        guarded.system.stop().await;
+    }
+
+    async fn start(database: Database, callers: &[Caller<'_>]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("auth.toml");
         fs::write(&file, auth_file(callers)).unwrap();
         let token = directory.path().join("token");
         fs::write(&token, format!("{}\n", token_of(SERVICE.0))).unwrap();
         let authenticator = Arc::new(Authenticator::load(&file).unwrap());
+        let metrics = Metrics::new();
         let settings = Settings {
             authenticator: Some(Arc::clone(&authenticator)),
             learning_token: Some(TokenFile::new(token)),
+            learning_metrics: Some(metrics.clone()),
             ..Settings::default()
         };
         Self {
-            system: System::start(Database::sqlite(), 1, 1, settings).await,
+            system: System::start(database, 1, 1, settings).await,
+            metrics,
             authenticator,
             file,
             _directory: directory,

@@ -1,13 +1,10 @@
 //! Tokens that are good, and each way to make one that is not.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use ring::{
-    rand::SystemRandom,
-    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _},
-};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::auth::testing::{Issuer, base64, by_shared_key, unsigned};
 
 const SHARED_KEY: &[u8] = b"0123456789abcdef0123456789abcdef\n";
 
@@ -18,24 +15,8 @@ const BY_RSA: &str = "eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCIsImtpZCI6InJzYS0xIn0.ey
 /// The same by RS384, for which the set does not have the key.
 const BY_RSA_384: &str = "eyJhbGciOiJSUzM4NCIsInR5cCI6IkpXVCIsImtpZCI6InJzYS0xIn0.eyJzdWIiOiJzaG9wIiwiYXVkIjoiZW1lbmQiLCJleHAiOjIwMDB9.WPV0UrfxNSqyik5HSwzFqQA15EgaZGpH8HHN5-Vp9V46n-_42e-s01dwFoSFll4KPilnckmClvF7stAOixa-okoGKQ5Ve2qqMAbGwPU4cqpTN1nE81ElghoG6o5elR9NBSdM6dJlW4_NQDmHztas8Po0nylNyJcIMRmDYCu9Cq9gXNct4ula6GY6ZEs7Xs2-CQNKvxg6jUS-Dg6ycf0xKOUjNnfxeJcW5Qzn-sANUc2cp6V7MrCjNltKLiVJzvOyGgIqZCgP1FkMRqSQ-3YVqv3aOkYfQDYCbhJ42Unb9Iyq7BKNXhZC9DdPHGiQxVqyv3pqESS__rvkq-HjD7P8Fw";
 
-fn base64(bytes: impl AsRef<[u8]>) -> String {
-    URL_SAFE_NO_PAD.encode(bytes)
-}
-
-fn unsigned(header: &Value, claims: &Value) -> String {
-    format!("{}.{}", base64(header.to_string()), base64(claims.to_string()))
-}
-
-/// Signed by HMAC with SHA-256.
-fn by_hmac(key: &[u8], header: &Value, claims: &Value) -> String {
-    let message = unsigned(header, claims);
-    let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, key);
-    let tag = ring::hmac::sign(&key, message.as_bytes());
-    format!("{message}.{}", base64(tag))
-}
-
 fn shared(claims: &Value) -> String {
-    by_hmac(SHARED_KEY.trim_ascii(), &json!({"alg": "HS256"}), claims)
+    by_shared_key(SHARED_KEY.trim_ascii(), &json!({"alg": "HS256"}), claims)
 }
 
 fn shared_verifier() -> Verifier {
@@ -58,28 +39,21 @@ fn without(name: &str) -> Value {
     claims
 }
 
-/// The keys of [`BY_RSA`] and of a new P-256 key.
-fn public_keys(key: &EcdsaKeyPair) -> Vec<u8> {
-    let point = &key.public_key().as_ref()[1..];
-    let (x, y) = point.split_at(32);
-    let set = json!({"keys": [
-        {"kty": "RSA", "kid": "rsa-1", "use": "sig", "alg": "RS256", "n": MODULUS, "e": "AQAB"},
-        {"kty": "EC", "kid": "ec-1", "crv": "P-256", "x": base64(x), "y": base64(y)},
-        {"kty": "RSA", "kid": "encrypts", "use": "enc", "n": MODULUS, "e": "AQAB"},
-    ]});
-    set.to_string().into_bytes()
+/// The keys of [`BY_RSA`] and of an issuer.
+fn public_keys(issuer: &Issuer) -> Vec<u8> {
+    set(&[
+        json!({"kty": "RSA", "kid": "rsa-1", "use": "sig", "alg": "RS256", "n": MODULUS, "e": "AQAB"}),
+        issuer.jwk(),
+        json!({"kty": "RSA", "kid": "encrypts", "use": "enc", "n": MODULUS, "e": "AQAB"}),
+    ])
 }
 
-fn ec_key() -> EcdsaKeyPair {
-    let random = SystemRandom::new();
-    let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
-    EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, pkcs8.as_ref(), &random).unwrap()
+fn set(keys: &[Value]) -> Vec<u8> {
+    json!({"keys": keys}).to_string().into_bytes()
 }
 
-fn by_ec(key: &EcdsaKeyPair, header: &Value, claims: &Value) -> String {
-    let message = unsigned(header, claims);
-    let signature = key.sign(&SystemRandom::new(), message.as_bytes()).unwrap();
-    format!("{message}.{}", base64(signature))
+fn by_set(keys: &[Value]) -> Verifier {
+    Verifier::new(Keys::jwks(&set(keys)).unwrap(), "emend", None)
 }
 
 #[test]
@@ -123,7 +97,7 @@ fn each_claim_has_to_be_there_and_right() {
 #[test]
 fn a_signature_counts_to_the_last_bit_and_an_expired_token_without_a_good_one_is_not_called_expired() {
     let verifier = shared_verifier();
-    let other = by_hmac(&[7; 32], &json!({"alg": "HS256"}), &good());
+    let other = by_shared_key(&[7; 32], &json!({"alg": "HS256"}), &good());
     assert_eq!(verifier.verify(&other, 3_000), Err(Unaccepted::NotValid));
     let token = shared(&good());
     let (message, _) = token.rsplit_once('.').unwrap();
@@ -148,34 +122,45 @@ fn a_signature_counts_to_the_last_bit_and_an_expired_token_without_a_good_one_is
 
 #[test]
 fn the_keys_of_a_set_verify_what_they_signed() {
-    let key = ec_key();
-    let verifier = Verifier::new(Keys::jwks(&public_keys(&key)).unwrap(), "emend", None);
+    let issuer = Issuer::new("ec-1");
+    let verifier = Verifier::new(Keys::jwks(&public_keys(&issuer)).unwrap(), "emend", None);
     assert_eq!(verifier.verify(BY_RSA, 1_000).unwrap().subject, "shop");
     for header in [json!({"alg": "ES256", "kid": "ec-1"}), json!({"alg": "ES256"})] {
-        assert!(
-            verifier.verify(&by_ec(&key, &header, &good()), 1_000).is_ok(),
-            "{header}"
+        let token = issuer.token_by(&header, &good());
+        assert!(verifier.verify(&token, 1_000).is_ok(), "{header}");
+    }
+    for kid in [
+        json!("rsa-1"),
+        json!("ec-2"),
+        json!("EC-1"),
+        json!(""),
+        json!(1),
+        json!(["ec-1"]),
+    ] {
+        let elsewhere = issuer.token_by(&json!({"alg": "ES256", "kid": kid}), &good());
+        assert_eq!(
+            verifier.verify(&elsewhere, 1_000),
+            Err(Unaccepted::NotValid),
+            "{kid}"
         );
     }
-    let elsewhere = by_ec(&key, &json!({"alg": "ES256", "kid": "rsa-1"}), &good());
-    assert_eq!(verifier.verify(&elsewhere, 1_000), Err(Unaccepted::NotValid));
-    let others = by_ec(&ec_key(), &json!({"alg": "ES256", "kid": "ec-1"}), &good());
+    let others = Issuer::new("ec-1").token(&good());
     assert_eq!(verifier.verify(&others, 1_000), Err(Unaccepted::NotValid));
 }
 
 #[test]
 fn a_public_key_is_no_shared_key() {
-    let key = ec_key();
-    let set = public_keys(&key);
+    let issuer = Issuer::new("ec-1");
+    let set = public_keys(&issuer);
     let verifier = Verifier::new(Keys::jwks(&set).unwrap(), "emend", None);
     let modulus = URL_SAFE_NO_PAD.decode(MODULUS).unwrap();
     for (kid, secret) in [
         ("rsa-1", modulus.as_slice()),
         ("rsa-1", MODULUS.as_bytes()),
-        ("ec-1", key.public_key().as_ref()),
+        ("ec-1", issuer.public_key()),
         ("ec-1", set.as_slice()),
     ] {
-        let forged = by_hmac(secret, &json!({"alg": "HS256", "kid": kid}), &good());
+        let forged = by_shared_key(secret, &json!({"alg": "HS256", "kid": kid}), &good());
         assert_eq!(
             verifier.verify(&forged, 1_000),
             Err(Unaccepted::NotValid),
@@ -197,4 +182,194 @@ fn keys_that_can_not_be_used_are_refused_when_they_are_read() {
     assert!(refused(Keys::jwks(b"{\"keys\": []}")).contains("no key"));
     let octets = br#"{"keys": [{"kty": "oct", "k": "AAAA"}]}"#;
     assert!(refused(Keys::jwks(octets)).contains("shared_key_file"));
+    let mut short_point = Issuer::new("ec-1").jwk();
+    short_point["x"] = json!(base64([7; 31]));
+    for of_wrong_length in [
+        json!({"kty": "RSA", "n": base64([0xff; 255]), "e": "AQAB"}),
+        json!({"kty": "RSA", "n": base64([0xff; 1_025]), "e": "AQAB"}),
+        json!({"kty": "OKP", "crv": "Ed25519", "x": base64([7; 31])}),
+        short_point,
+    ] {
+        let problem = refused(Keys::jwks(&self::set(std::slice::from_ref(&of_wrong_length))));
+        assert!(problem.contains("length"), "{of_wrong_length}: {problem}");
+    }
+}
+
+#[test]
+fn keys_of_a_set_that_are_of_another_kind_or_for_something_else_stand_in_nobodys_way() {
+    let issuer = Issuer::new("ec-1");
+    let mut for_encryption = Issuer::new("ec-2").jwk();
+    for_encryption["key_ops"] = json!(["deriveKey"]);
+    let others = [
+        json!({"kty": "AKP", "kid": "new", "alg": "ML-DSA-44", "pub": "AAAA"}),
+        json!({"kty": "EC", "kid": "koblitz", "crv": "secp256k1", "x": "AAAA", "y": "AAAA"}),
+        json!({"kty": "OKP", "kid": "agreement", "crv": "X25519", "x": "AAAA"}),
+        for_encryption.clone(),
+    ];
+    assert!(Keys::jwks(&set(&others)).err().unwrap().contains("no key"));
+    let verifier = by_set(&[&others[..], &[issuer.jwk()]].concat());
+    assert!(verifier.verify(&issuer.token(&good()), 1_000).is_ok());
+
+    let other = Issuer::new("ec-2");
+    let with_operations = |operations: &[&str]| {
+        let mut key = other.jwk();
+        key["key_ops"] = json!(operations);
+        by_set(&[issuer.jwk(), key]).verify(&other.token(&good()), 1_000)
+    };
+    assert!(with_operations(&["sign", "verify"]).is_ok());
+    for operations in [&["sign"][..], &["encrypt", "wrapKey"], &[]] {
+        assert_eq!(
+            with_operations(operations),
+            Err(Unaccepted::NotValid),
+            "{operations:?}"
+        );
+    }
+}
+
+#[test]
+fn two_keys_of_one_id_both_count_while_they_are_there() {
+    let (old, new) = (Issuer::new("current"), Issuer::new("current"));
+    let both = by_set(&[old.jwk(), new.jwk()]);
+    for issuer in [&old, &new] {
+        assert!(both.verify(&issuer.token(&good()), 1_000).is_ok());
+    }
+    let after = by_set(&[new.jwk()]);
+    assert_eq!(
+        after.verify(&old.token(&good()), 1_000),
+        Err(Unaccepted::NotValid)
+    );
+}
+
+#[test]
+fn a_header_chooses_a_key_of_the_set_and_does_nothing_else() {
+    let (issuer, stranger) = (Issuer::new("ec-1"), Issuer::new("ec-1"));
+    let verifier = by_set(&[issuer.jwk()]);
+    // Keys that a token brings, or says where to find, are its own business.
+    for (name, value) in [
+        ("jwk", stranger.jwk()),
+        ("jku", json!("https://stranger.example/jwks.json")),
+        ("x5u", json!("https://stranger.example/x.pem")),
+        ("typ", json!("at+jwt")),
+    ] {
+        let mut header = json!({"alg": "ES256", "kid": "ec-1"});
+        header[name] = value;
+        let forged = stranger.token_by(&header, &good());
+        assert_eq!(
+            verifier.verify(&forged, 1_000),
+            Err(Unaccepted::NotValid),
+            "{header}"
+        );
+        let token = issuer.token_by(&header, &good());
+        assert!(verifier.verify(&token, 1_000).is_ok(), "{header}");
+    }
+    // What has to be understood is not: a signature over content that is not encoded, for example (RFC 7797).
+    for crit in [json!(["b64"]), json!(["exp"]), json!([]), json!("b64")] {
+        let token = issuer.token_by(&json!({"alg": "ES256", "b64": false, "crit": crit}), &good());
+        assert_eq!(
+            verifier.verify(&token, 1_000),
+            Err(Unaccepted::NotValid),
+            "{crit}"
+        );
+    }
+    for alg in [
+        json!("none"),
+        json!("None"),
+        json!("es256"),
+        json!(""),
+        json!(null),
+        json!(["ES256"]),
+    ] {
+        let token = issuer.token_by(&json!({"alg": alg}), &good());
+        assert_eq!(verifier.verify(&token, 1_000), Err(Unaccepted::NotValid), "{alg}");
+    }
+}
+
+#[test]
+fn what_is_said_twice_or_in_another_form_is_not_said() {
+    let issuer = Issuer::new("ec-1");
+    let verifier = by_set(&[issuer.jwk()]);
+    let header = r#"{"alg":"ES256"}"#;
+    let claims = r#"{"sub":"shop","aud":"emend","exp":2000}"#;
+    let verify = |header: &str, claims: &str| {
+        let token = issuer.sign(&format!("{}.{}", base64(header), base64(claims)));
+        verifier.verify(&token, 1_000)
+    };
+    assert!(verify(header, claims).is_ok());
+    for (header, claims) in [
+        (r#"{"alg":"ES256","alg":"ES256"}"#, claims),
+        (r#"{"alg":"none","alg":"ES256"}"#, claims),
+        (header, r#"{"sub":"guest","sub":"shop","aud":"emend","exp":2000}"#),
+        (header, r#"{"sub":"shop","aud":"other","aud":"emend","exp":2000}"#),
+        (header, r#"{"sub":"shop","aud":"emend","exp":1,"exp":2000}"#),
+        (header, r#"{"sub":["shop"],"aud":"emend","exp":2000}"#),
+        (header, r#"{"sub":null,"aud":"emend","exp":2000}"#),
+        (header, r#"{"sub":"shop","aud":["emend",7],"exp":2000}"#),
+        (header, r#"{"sub":"shop","aud":{"emend":true},"exp":2000}"#),
+        (header, r#"{"sub":"shop","aud":[],"exp":2000}"#),
+        (header, r#"{"sub":"shop","aud":" emend","exp":2000}"#),
+        (header, r#"{"sub":"shop","aud":"emend","exp":"2000"}"#),
+        (header, r#"{"sub":"shop","aud":"emend","exp":1e300}"#),
+        (header, r#"{"sub":"shop","aud":"emend","exp":-1}"#),
+        (header, r#"["shop",2000,null]"#),
+        (header, r#"[2000,null,"shop",null,"emend"]"#),
+        (header, "null"),
+        (header, ""),
+    ] {
+        assert_eq!(
+            verify(header, claims),
+            Err(Unaccepted::NotValid),
+            "{header} {claims}"
+        );
+    }
+    let token = issuer.sign(&format!("{}.{}", base64(header), base64(claims)));
+    let (message, signature) = token.rsplit_once('.').unwrap();
+    let (first, second) = message.split_once('.').unwrap();
+    for bent in [
+        format!("{token}="),
+        format!("{token}."),
+        format!(".{token}"),
+        format!("{token}\n"),
+        format!("{first}=.{second}.{signature}"),
+        format!("{first}.{second}=.{signature}"),
+        format!("{first}. {second}.{signature}"),
+        format!("{message}.{signature}.{signature}"),
+    ] {
+        assert_eq!(verifier.verify(&bent, 1_000), Err(Unaccepted::NotValid), "{bent}");
+    }
+    // The spaces are part of the name.
+    let spaced = verify(header, r#"{"sub":"shop ","aud":"emend","exp":2000}"#);
+    assert_eq!(spaced.unwrap().subject, "shop ");
+}
+
+#[test]
+fn an_issuer_is_one_text() {
+    let verifier = shared_verifier();
+    for issuer in [
+        json!(["https://issuer"]),
+        json!(["https://issuer", "https://other"]),
+        json!(null),
+    ] {
+        let token = shared(&with("iss", issuer.clone()));
+        assert_eq!(
+            verifier.verify(&token, 1_000),
+            Err(Unaccepted::NotValid),
+            "{issuer}"
+        );
+    }
+}
+
+#[test]
+fn times_may_have_fractions_and_count_to_the_safe_side() {
+    let verifier = shared_verifier();
+    let at = |name: &str, time: Value, now| verifier.verify(&shared(&with(name, time)), now);
+    assert_eq!(at("exp", json!(2_000.9), 1_999).unwrap().expires_at, 2_000);
+    assert_eq!(at("exp", json!(2_000.9), 2_000), Err(Unaccepted::Expired));
+    assert!(at("exp", json!(i64::MAX), 1_999).is_ok());
+    assert_eq!(at("exp", json!(u64::MAX), 1_999), Err(Unaccepted::NotValid));
+    // An issuer's clock may be a minute ahead.
+    assert!(at("nbf", json!(1_060), 1_000).is_ok());
+    assert_eq!(at("nbf", json!(1_060.1), 1_000), Err(Unaccepted::NotValid));
+    assert_eq!(at("nbf", json!(1_061), 1_000), Err(Unaccepted::NotValid));
+    assert!(at("nbf", json!(-1), 1_000).is_ok());
+    assert_eq!(at("nbf", json!(u64::MAX), 1_000), Err(Unaccepted::NotValid));
 }

@@ -1,13 +1,22 @@
-//! A stream of a caller whose token expires.
+//! Calls that go on while their caller's token expires, or what it may do changes.
 
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use std::{fs, path::PathBuf};
+
+use emend_proto::learning::v1::ImportHeader;
 use futures::FutureExt as _;
-use jiff::Timestamp;
+use http::header::AUTHORIZATION;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+use tempfile::TempDir;
 use tonic::Code;
 use tower::{ServiceExt as _, service_fn};
 
 use super::*;
-use crate::clock::ManualClock;
+use crate::{
+    auth::testing::{access_of, by_shared_key},
+    clock::{ManualClock, SharedClock},
+    reload::Reload as _,
+};
 
 const STREAM: &str = "/emend.learning.v1.SubscriptionService/Subscribe";
 const KEY: &[u8] = b"0123456789abcdef0123456789abcdef";
@@ -28,12 +37,48 @@ impl HttpBody for Silent {
 }
 
 fn token(expires_at: i64) -> String {
-    let part = |text: &str| URL_SAFE_NO_PAD.encode(text);
-    let claims = format!("{{\"sub\":\"node\",\"aud\":\"emend\",\"exp\":{expires_at}}}");
-    let message = format!("{}.{}", part("{\"alg\":\"HS256\"}"), part(&claims));
-    let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, KEY);
-    let tag = ring::hmac::sign(&key, message.as_bytes());
-    format!("{message}.{}", URL_SAFE_NO_PAD.encode(tag))
+    let claims = json!({"sub": "node", "aud": "emend", "exp": expires_at});
+    by_shared_key(KEY, &json!({"alg": "HS256"}), &claims)
+}
+
+/// Knows one principal, by its JWTs.
+struct Known {
+    authenticator: Arc<Authenticator>,
+    clock: Arc<ManualClock>,
+    directory: TempDir,
+}
+
+impl Known {
+    /// At the second 1,000.
+    fn new(name: &str, role: &str, namespaces: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("key"), KEY).unwrap();
+        let file = write(&directory, name, role, namespaces);
+        let clock = Arc::new(ManualClock::new(Timestamp::from_second(1_000).unwrap()));
+        let shared: SharedClock = Arc::<ManualClock>::clone(&clock);
+        let authenticator = Arc::new(Authenticator::load_by(&file, shared).unwrap());
+        Self {
+            authenticator,
+            clock,
+            directory,
+        }
+    }
+
+    /// The file says this from now on.
+    fn rewrite(&self, name: &str, role: &str, namespaces: &str) {
+        write(&self.directory, name, role, namespaces);
+        assert!(self.authenticator.reload_if_changed());
+    }
+}
+
+fn write(directory: &TempDir, name: &str, role: &str, namespaces: &str) -> PathBuf {
+    let file = directory.path().join("auth.toml");
+    let text = format!(
+        "[jwt]\naudience = \"emend\"\nshared_key_file = \"key\"\n[[principals]]\nname = \"{name}\"\n\
+         jwt_subjects = [\"node\"]\ngrants = [{{ roles = [\"{role}\"], namespaces = {namespaces} }}]\n"
+    );
+    fs::write(&file, text).unwrap();
+    file
 }
 
 async fn subscribe(authenticator: &Arc<Authenticator>, token: &str) -> Response<Body> {
@@ -58,20 +103,12 @@ async fn frame(response: &mut Response<Body>) -> Option<Result<Frame<<Body as Ht
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_ends_when_its_token_expires_and_a_new_one_is_refused() {
-    let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("auth.toml");
-    std::fs::write(directory.path().join("key"), KEY).unwrap();
-    let text = "[jwt]\naudience = \"emend\"\nshared_key_file = \"key\"\n[[principals]]\nname = \"node\"\n\
-                jwt_subjects = [\"node\"]\ngrants = [{ roles = [\"subscriber\"], namespaces = \"*\" }]\n";
-    std::fs::write(&file, text).unwrap();
-    let clock = Arc::new(ManualClock::new(Timestamp::from_second(1_000).unwrap()));
-    let shared: crate::clock::SharedClock = Arc::<ManualClock>::clone(&clock);
-    let authenticator = Arc::new(Authenticator::load_by(&file, shared).unwrap());
+    let known = Known::new("node", "subscriber", "\"*\"");
     let token = token(1_060);
 
-    let mut stream = subscribe(&authenticator, &token).await;
+    let mut stream = subscribe(&known.authenticator, &token).await;
     assert!(frame(&mut stream).now_or_never().is_none(), "it goes on");
-    clock.advance(jiff::SignedDuration::from_secs(60));
+    known.clock.advance(SignedDuration::from_secs(60));
     let last = frame(&mut stream)
         .await
         .unwrap()
@@ -86,10 +123,39 @@ async fn a_stream_ends_when_its_token_expires_and_a_new_one_is_refused() {
     );
     assert!(frame(&mut stream).await.is_none());
 
-    let refused = subscribe(&authenticator, &token).await;
+    let refused = subscribe(&known.authenticator, &token).await;
     let refused = Status::from_header_map(refused.headers()).unwrap();
     assert_eq!(
         crate::status::Explained::from(refused).reason.as_deref(),
         Some("TOKEN_EXPIRED")
     );
+}
+
+#[tokio::test]
+async fn a_call_that_takes_long_finds_out_what_its_caller_may_do_now() {
+    const IMPORT: &str = "/emend.learning.v1.ResourceService/ImportResources";
+    let header = ImportHeader {
+        namespace: "shop".into(),
+        ..Default::default()
+    };
+    let known = Known::new("ops", "operator", "[\"shop\", \"help\"]");
+    let access = access_of(&known.authenticator, IMPORT, &token(1_060)).await;
+    let now = || access.as_of_now().and_then(|now| now.admit(&header));
+    let told = || now().err().map(|refused| refused.reason());
+    assert_eq!(told(), None);
+    for (name, role, namespaces, expected) in [
+        ("ops", "reviewer", "\"*\"", Some("ROLE_MISSING")),
+        ("ops", "admin", "[\"help\"]", Some("NAMESPACE_DENIED")),
+        // The audit trail would name who is no longer meant by that token.
+        ("another", "operator", "\"*\"", Some("ACCESS_CHANGED")),
+        ("ops", "admin", "[\"shop\"]", None),
+    ] {
+        known.rewrite(name, role, namespaces);
+        assert_eq!(told(), expected, "{name} {role} {namespaces}");
+    }
+    assert!(access.admit(&header).is_ok(), "what was so when it began");
+    known.clock.advance(SignedDuration::from_secs(59));
+    assert_eq!(told(), None);
+    known.clock.advance(SignedDuration::from_secs(1));
+    assert_eq!(told(), Some("TOKEN_EXPIRED"));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use emend_core::{CandidateId, ContestState, Decision, Revision, Status, decide::Cause};
+use emend_core::{CandidateId, ContestState, Decision, Event, Revision, Status, decide::Cause};
 use jiff::Timestamp;
 
 use super::{Because, Written};
@@ -27,9 +27,10 @@ impl Working {
         Seal::of(&self.before.state, &self.before.kept)
     }
 
-    /// Takes a decision over, and makes of its transitions what is to be written.
+    /// Takes a decision upon an event over, and makes of its transitions what is to be written.
     pub(super) fn take(
         &mut self,
+        event: &Event,
         decision: Decision,
         because: &Because,
         revision: Revision,
@@ -77,7 +78,10 @@ impl Working {
         });
         let writes = writes.collect();
         self.state = after;
-        self.policy_version = policy_version;
+        // What waits for the policy goes on waiting for it where nothing was evaluated.
+        if evaluates(event) || !self.before.row.pending {
+            self.policy_version = policy_version;
+        }
         self.decided = true;
         writes
     }
@@ -136,6 +140,17 @@ impl Working {
             }
         }
         changed
+    }
+}
+
+/// Whether an event has all that is pending evaluated, by the policy as it is now. What a person sets or takes away does
+/// not.
+fn evaluates(event: &Event) -> bool {
+    match event {
+        Event::Recorded { .. } | Event::Retracted { .. } | Event::PolicyChanged | Event::Reject { .. } => {
+            true
+        }
+        Event::Approve { .. } | Event::Put { .. } | Event::Delete { .. } | Event::Revert { .. } => false,
     }
 }
 

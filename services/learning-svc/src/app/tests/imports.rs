@@ -1,10 +1,13 @@
 //! Bulk import.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use emend_core::{Correction, OperationId, Status, correction::Form};
+use emend_runtime::Error;
 
 use super::{
     on_both_databases,
-    world::{World, assert_sound, candidate, candidates, head, namespace, one, operator, put, verb},
+    world::{World, assert_sound, candidate, candidates, head, namespace, one, operator, put, still, verb},
 };
 use crate::{
     app::import::{As, Import, Imported, Mode, Row},
@@ -20,6 +23,7 @@ on_both_databases!(
     all_or_nothing_writes_nothing_where_a_limit_is_reached,
     skipping_reports_what_a_limit_kept_out,
     crossed_imports_and_votes_meet_no_deadlock,
+    who_loses_the_right_to_import_on_the_way_gets_no_further,
 );
 
 fn import(mode: Mode, import_as: As) -> Import {
@@ -57,7 +61,7 @@ fn counts(imported: &Imported) -> (u64, u64, i64, i64) {
 async fn an_import_as_decision_applies_and_pins(world: &World) {
     let app = world.instance().await;
     let imported = app
-        .import(&import(Mode::AllOrNothing, As::Decision), many(3))
+        .import(&import(Mode::AllOrNothing, As::Decision), many(3), &still)
         .await
         .unwrap();
     assert_eq!(counts(&imported), (3, 0, 1, 1));
@@ -73,9 +77,14 @@ async fn an_import_as_decision_applies_and_pins(world: &World) {
 async fn an_import_run_twice_changes_nothing(world: &World) {
     let app = world.instance().await;
     for mode in [Mode::AllOrNothing, Mode::SkipInvalid] {
-        app.import(&import(mode, As::Decision), many(5)).await.unwrap();
+        app.import(&import(mode, As::Decision), many(5), &still)
+            .await
+            .unwrap();
         let before = candidates(&app).await;
-        let again = app.import(&import(mode, As::Decision), many(5)).await.unwrap();
+        let again = app
+            .import(&import(mode, As::Decision), many(5), &still)
+            .await
+            .unwrap();
         assert_eq!(counts(&again), (0, 5, 0, 0));
         assert_eq!(candidates(&app).await, before);
     }
@@ -86,8 +95,14 @@ async fn an_import_run_twice_changes_nothing(world: &World) {
 async fn an_import_as_votes_casts_one_vote_each_however_often_it_runs(world: &World) {
     let app = world.instance().await;
     let votes = import(Mode::AllOrNothing, As::Votes);
-    assert_eq!(counts(&app.import(&votes, many(4)).await.unwrap()), (4, 0, 0, 0));
-    assert_eq!(counts(&app.import(&votes, many(4)).await.unwrap()), (0, 4, 0, 0));
+    assert_eq!(
+        counts(&app.import(&votes, many(4), &still).await.unwrap()),
+        (4, 0, 0, 0)
+    );
+    assert_eq!(
+        counts(&app.import(&votes, many(4), &still).await.unwrap()),
+        (0, 4, 0, 0)
+    );
     let record = candidate(&app, "phrase 1", "v").await;
     assert_eq!(
         (record.candidate.occurrences, record.candidate.status),
@@ -105,7 +120,7 @@ async fn the_last_row_of_a_key_counts(world: &World) {
     let app = world.instance().await;
     let rows = vec![row(1, "P", "a"), row(2, "q", "x"), row(3, " p ", "b")];
     let imported = app
-        .import(&import(Mode::AllOrNothing, As::Decision), rows)
+        .import(&import(Mode::AllOrNothing, As::Decision), rows, &still)
         .await
         .unwrap();
     assert_eq!(counts(&imported), (2, 1, 1, 1));
@@ -117,7 +132,7 @@ async fn a_large_import_is_one_operation_of_revisions_of_a_thousand(world: &Worl
     let app = world.instance().await;
     app.put(&put("phrase 7", "before")).await.unwrap();
     let imported = app
-        .import(&import(Mode::AllOrNothing, As::Decision), many(2_500))
+        .import(&import(Mode::AllOrNothing, As::Decision), many(2_500), &still)
         .await
         .unwrap();
     assert_eq!(counts(&imported), (2_500, 0, 2, 4));
@@ -141,7 +156,7 @@ async fn all_or_nothing_writes_nothing_where_a_limit_is_reached(world: &World) {
     })
     .await;
     let refused = app
-        .import(&import(Mode::AllOrNothing, As::Decision), many(4))
+        .import(&import(Mode::AllOrNothing, As::Decision), many(4), &still)
         .await
         .unwrap_err();
     assert_eq!(refused.reason(), "RESOURCE_LIMIT");
@@ -157,7 +172,7 @@ async fn skipping_reports_what_a_limit_kept_out(world: &World) {
     })
     .await;
     let imported = app
-        .import(&import(Mode::SkipInvalid, As::Decision), many(4))
+        .import(&import(Mode::SkipInvalid, As::Decision), many(4), &still)
         .await
         .unwrap();
     assert_eq!((imported.applied, imported.refused.len()), (3, 1));
@@ -171,13 +186,16 @@ async fn crossed_imports_and_votes_meet_no_deadlock(world: &World) {
     let first = {
         let app = one_app.clone();
         tokio::spawn(async move {
-            app.import(&import(Mode::AllOrNothing, As::Decision), many(1_200))
+            app.import(&import(Mode::AllOrNothing, As::Decision), many(1_200), &still)
                 .await
         })
     };
     let second = {
         let app = two.clone();
-        tokio::spawn(async move { app.import(&import(Mode::SkipInvalid, As::Votes), backwards).await })
+        tokio::spawn(async move {
+            app.import(&import(Mode::SkipInvalid, As::Votes), backwards, &still)
+                .await
+        })
     };
     for n in [1_200, 600, 1] {
         let batch = [
@@ -189,4 +207,38 @@ async fn crossed_imports_and_votes_meet_no_deadlock(world: &World) {
     first.await.unwrap().unwrap();
     second.await.unwrap().unwrap();
     assert_sound(&one_app).await;
+}
+
+async fn who_loses_the_right_to_import_on_the_way_gets_no_further(world: &World) {
+    let app = world.instance().await;
+    let gone = || Error::PermissionDenied {
+        reason: "ROLE_MISSING",
+        message: "the caller may not call this method".to_owned(),
+    };
+    let refused = app
+        .import(&import(Mode::AllOrNothing, As::Decision), many(1_200), &|| {
+            Err(gone())
+        })
+        .await
+        .unwrap_err();
+    assert_eq!(refused.reason(), "ROLE_MISSING");
+    assert!(candidates(&app).await.is_empty());
+    assert_eq!(head(&app).await, 0, "all or nothing");
+
+    let asked = AtomicU32::new(0);
+    let may_once = || match asked.fetch_add(1, Ordering::Relaxed) {
+        0 => Ok(()),
+        _ => Err(gone()),
+    };
+    let refused = app
+        .import(&import(Mode::SkipInvalid, As::Decision), many(2_500), &may_once)
+        .await
+        .unwrap_err();
+    assert_eq!(refused.reason(), "ROLE_MISSING");
+    assert_eq!(
+        head(&app).await,
+        1,
+        "the part before stays, and nothing was written after"
+    );
+    assert_sound(&app).await;
 }

@@ -1,13 +1,13 @@
 //! What people do: approve, reject, put, delete, revert.
 
 use emend_core::{Correction, Learned, Origin, ResourceValue, Revision, Status, correction::Form};
-use emend_runtime::Error;
+use emend_runtime::{Error, auth::Access};
 
 use super::{
     on_both_databases,
     world::{
         World, approval, assert_sound, candidate, candidate_id, head, key, namespace, one, operator, put,
-        rejection, review, verb,
+        rejection, review, still, verb,
     },
 };
 use crate::{
@@ -226,10 +226,14 @@ fn import() -> Import {
 
 async fn a_revert_of_what_changed_again_lists_every_such_key(world: &World) {
     let app = world.instance().await;
-    app.import(&import(), rows("v", &["p", "q", "r"])).await.unwrap();
+    app.import(&import(), rows("v", &["p", "q", "r"]), &still)
+        .await
+        .unwrap();
     app.put(&put("p", "w")).await.unwrap();
     app.put(&put("r", "w")).await.unwrap();
-    let Error::FailedPrecondition { violations, .. } = app.revert(&revert(1)).await.unwrap_err() else {
+    let Error::FailedPrecondition { violations, .. } =
+        app.revert(&revert(1), &Access::open()).await.unwrap_err()
+    else {
         panic!("a key with a newer revision stands in the way");
     };
     let mut subjects: Vec<_> = violations
@@ -247,8 +251,10 @@ async fn a_revert_of_what_changed_again_lists_every_such_key(world: &World) {
 async fn a_revert_of_an_import_restores_all_it_changed(world: &World) {
     let app = world.instance().await;
     app.put(&put("p", "before")).await.unwrap();
-    app.import(&import(), rows("v", &["p", "q"])).await.unwrap();
-    assert_eq!(app.revert(&revert(2)).await.unwrap().0, 3);
+    app.import(&import(), rows("v", &["p", "q"]), &still)
+        .await
+        .unwrap();
+    assert_eq!(app.revert(&revert(2), &Access::open()).await.unwrap().0, 3);
     assert_eq!(verb(&app, "p").await.as_deref(), Some("before"));
     assert_eq!(verb(&app, "q").await, None);
     assert_sound(&app).await;
@@ -261,7 +267,7 @@ async fn a_revision_of_another_namespace_is_not_found(world: &World) {
     foreign.namespace = emend_core::Namespace::parse("other").unwrap();
     for revert in [foreign, revert(2)] {
         assert!(matches!(
-            app.revert(&revert).await.unwrap_err(),
+            app.revert(&revert, &Access::open()).await.unwrap_err(),
             Error::NotFound { .. }
         ));
     }
@@ -329,7 +335,9 @@ async fn revisions_are_listed_in_pages_newest_first(world: &World) {
     for n in 0..5 {
         app.put(&put(&format!("p{n}"), "v")).await.unwrap();
     }
-    app.import(&import(), rows("w", &["p0", "p1"])).await.unwrap();
+    app.import(&import(), rows("w", &["p0", "p1"]), &still)
+        .await
+        .unwrap();
     let all = RevisionFilter {
         namespace: namespace(),
         kind: None,

@@ -9,12 +9,13 @@ use futures::future::join_all;
 
 use super::{
     on_both_databases,
-    world::{World, assert_sound, candidate, candidates, head, namespace, one, operator, verb},
+    world::{World, assert_sound, candidate, candidates, head, namespace, one, operator, put, verb},
 };
 use crate::{
     app::{
         App, etag,
         policies::{PolicyInForce, PolicyUpdate},
+        resources::Delete,
     },
     audit::Audit,
     store::{self, decisions::PolicyKey},
@@ -31,6 +32,8 @@ on_both_databases!(
     a_raised_risk_sends_what_waits_to_review,
     several_replicas_evaluate_each_contest_once,
     a_raised_threshold_withdraws_nothing,
+    what_a_person_does_leaves_what_waits_for_a_policy_to_be_evaluated,
+    a_vote_releases_what_waited_for_a_risk_that_was_lowered,
 );
 
 fn key(kind: Kind) -> PolicyKey {
@@ -291,5 +294,57 @@ async fn a_raised_threshold_withdraws_nothing(world: &World) {
     set(&app, Kind::InvocationPhrase, |policy| policy.threshold = 10).await;
     app.reevaluate_once(None).await.unwrap();
     assert_eq!(verb(&app, "p").await.as_deref(), Some("v"));
+    assert_sound(&app).await;
+}
+
+/// What an audit finds, by the codes of its checks.
+async fn found(world: &World) -> Vec<&'static str> {
+    let mut findings = Findings::default();
+    let mut audit = Audit::open(&world.url).await.unwrap();
+    audit.check(&mut findings, &mut Unwatched).await.unwrap();
+    findings.counts().keys().copied().collect()
+}
+
+async fn what_a_person_does_leaves_what_waits_for_a_policy_to_be_evaluated(world: &World) {
+    let app = world.instance().await;
+    app.put(&put("p", "a")).await.unwrap();
+    one(&app, &world.phrase("ann", "p", "v")).await;
+    let in_force = set(&app, Kind::InvocationPhrase, |policy| policy.threshold = 1).await;
+    assert_eq!(in_force.remaining, 1);
+    let gone = Delete {
+        key: put("p", "a").key,
+        etag: None,
+        reason: None,
+        actor: operator(),
+    };
+    app.delete(&gone).await.unwrap();
+    let remaining = app.policy(&key(Kind::InvocationPhrase)).await.unwrap().remaining;
+    assert_eq!(remaining, 1, "nobody has evaluated it by the new policy yet");
+    assert_eq!(found(world).await, [""; 0]);
+    app.reevaluate_once(None).await.unwrap();
+    assert_eq!(verb(&app, "p").await.as_deref(), Some("v"));
+    assert_eq!(found(world).await, [""; 0]);
+    assert_sound(&app).await;
+}
+
+async fn a_vote_releases_what_waited_for_a_risk_that_was_lowered(world: &World) {
+    let app = world.instance().await;
+    set(&app, Kind::InvocationPhrase, |policy| {
+        policy.risk = RiskLevel::High;
+    })
+    .await;
+    one(&app, &world.phrase("ann", "p", "v")).await;
+    assert_eq!(
+        candidate(&app, "p", "v").await.candidate.status,
+        Status::AwaitingReview
+    );
+    set(&app, Kind::InvocationPhrase, |policy| {
+        policy.risk = RiskLevel::Medium;
+    })
+    .await;
+    // Before the worker comes to it: whoever evaluates by the new policy does all that it asks for.
+    one(&app, &world.phrase("bob", "p", "w")).await;
+    assert_eq!(candidate(&app, "p", "v").await.candidate.status, Status::Pending);
+    assert_eq!(found(world).await, [""; 0]);
     assert_sound(&app).await;
 }

@@ -2,6 +2,7 @@
 
 use emend_core::{Status, correction::Form};
 use emend_proto::common::v1::{Outcome, OutcomeState};
+use emend_runtime::auth::Access;
 use jiff::SignedDuration;
 
 use super::{
@@ -169,7 +170,7 @@ async fn what_was_reverted_does_not_come_back_by_itself(world: &World) {
         reason: "a mistake".to_owned(),
         actor: operator(),
     };
-    assert_eq!(app.revert(&revert).await.unwrap().0, 2);
+    assert_eq!(app.revert(&revert, &Access::open()).await.unwrap().0, 2);
     assert_eq!(verb(&app, "p").await, None);
     let late = one(&app, &world.phrase("dan", "p", "v")).await;
     assert_eq!(
@@ -183,7 +184,7 @@ async fn what_was_reverted_does_not_come_back_by_itself(world: &World) {
         revision: emend_core::Revision(2),
         ..revert
     };
-    assert_eq!(app.revert(&again).await.unwrap().0, 3);
+    assert_eq!(app.revert(&again, &Access::open()).await.unwrap().0, 3);
     assert_eq!(verb(&app, "p").await.as_deref(), Some("v"));
     assert_sound(&app).await;
 }

@@ -14,7 +14,9 @@ use emend_core::{
     ResourceValue, Revision, UserId, correction::Form,
 };
 use emend_proto::common::v1 as pb;
-use emend_runtime::{Clock as _, Entropy, Error, ManualClock, database::DatabaseUrl, testing::TestPostgres};
+use emend_runtime::{
+    Clock as _, Entropy, Error, ManualClock, auth::Access, database::DatabaseUrl, testing::TestPostgres,
+};
 
 use crate::{
     app::{
@@ -150,6 +152,15 @@ pub(crate) fn namespace() -> Namespace {
     Namespace::parse("fund-admin").unwrap()
 }
 
+/// Of a caller that may import for as long as it takes.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the use case asks a question that may be answered with an error"
+)]
+pub(crate) fn still() -> Result<(), Error> {
+    Ok(())
+}
+
 pub(crate) fn operator() -> Actor {
     Actor {
         caller: Caller::parse("console").unwrap(),
@@ -233,7 +244,7 @@ pub(crate) async fn review(
         operation: None,
         verdict,
     };
-    app.review(&review).await
+    app.review(&review, &Access::open()).await
 }
 
 pub(crate) fn approval() -> Verdict {

@@ -1,8 +1,9 @@
 //! Reads an import: a header, then rows, each parsed as it comes.
 //!
 //! Rows wait in memory, parsed, until the last has come: what is written is decided in the order of keys, and all or
-//! nothing knows only then whether it is all. [`SPOOL_BYTES`] bounds one import, [`Slots`] how many there are at once, and
-//! [`IDLE`] how long a silent sender keeps its slot.
+//! nothing knows only then whether it is all. [`Slots`] bounds how many imports there are at once and what each may take,
+//! [`IDLE`] how long a silent sender keeps its slot. All this takes time: what the sender may do is looked at with each
+//! message, and again before each part is committed.
 
 #[cfg(feature = "fuzzing")]
 pub(in crate::grpc) mod fuzzing;
@@ -30,8 +31,6 @@ use crate::app::{
 const ROWS_PER_MESSAGE: usize = 1_000;
 /// Rows in one import at most.
 const ROWS: usize = 1_000_000;
-/// Memory that the rows of one import may take, in bytes, as estimated.
-const SPOOL_BYTES: usize = 512 * 1024 * 1024;
 /// What a row takes beside its texts, in bytes, as estimated.
 const ROW_BYTES: usize = 320;
 /// Bad rows that are reported at most.
@@ -46,20 +45,26 @@ const BUSY_FOR: Duration = Duration::from_secs(10);
 /// How long the sender of an import may be silent.
 const IDLE: Duration = Duration::from_mins(1);
 
-/// Bounds how many imports one process takes in at once, and so the memory that they take. Clones share it.
+/// Bounds how many imports one process takes in at once, and the memory that they take. Clones share it.
 #[derive(Debug, Clone)]
-pub(super) struct Slots(Arc<Semaphore>);
-
-impl Default for Slots {
-    fn default() -> Self {
-        Self(Arc::new(Semaphore::new(IMPORTS)))
-    }
+pub(in crate::grpc) struct Slots {
+    free: Arc<Semaphore>,
+    /// What the rows of one import may take, in bytes, as estimated.
+    bytes: usize,
 }
 
 impl Slots {
+    /// For imports of so many bytes each.
+    pub(in crate::grpc) fn new(bytes: usize) -> Self {
+        Self {
+            free: Arc::new(Semaphore::new(IMPORTS)),
+            bytes,
+        }
+    }
+
     /// A slot, until it is dropped.
     fn take(&self) -> Result<OwnedSemaphorePermit, Error> {
-        Arc::clone(&self.0)
+        Arc::clone(&self.free)
             .try_acquire_owned()
             .map_err(|_| Error::ResourceExhausted {
                 reason: "IMPORTS_BUSY",
@@ -75,12 +80,25 @@ struct Spool {
     rows: Vec<Row>,
     received: usize,
     bytes: usize,
+    /// Whether some rows are one user's own.
+    for_users: bool,
+    max_bytes: usize,
     rejected: u64,
     errors: Vec<RowError>,
 }
 
+/// Whether the sender may do now what the import asks for.
+fn admit(access: &Access, header: &pb::ImportHeader, for_users: bool) -> Result<(), Error> {
+    let now = access.as_of_now()?;
+    now.admit(header)?;
+    if for_users {
+        now.speaks_for_users(&header.namespace)?;
+    }
+    Ok(())
+}
+
 /// Reads and runs an import.
-pub(super) async fn run(
+pub(in crate::grpc) async fn run(
     app: &App,
     slots: &Slots,
     (caller, access): (&Caller, &Access),
@@ -89,27 +107,26 @@ pub(super) async fn run(
     let _slot = slots.take()?;
     let mut messages = std::pin::pin!(messages);
     let operation = OperationId(app.entropy.uuid_v7(app.clock.now()));
-    let import = match next(&mut messages).await?.and_then(|first| first.message) {
-        Some(Message::Header(header)) => {
-            access.admit(&header)?;
-            self::header(caller, &header, operation)?
-        }
-        _ => return Err(Error::invalid("header", "is required in the first message")),
+    let Some(Message::Header(header)) = next(&mut messages).await?.and_then(|first| first.message) else {
+        return Err(Error::invalid("header", "is required in the first message"));
     };
+    admit(access, &header, false)?;
+    let import = self::header(caller, &header, operation)?;
     let mut spool = Spool {
         namespace: import.namespace.clone(),
         rows: Vec::new(),
         received: 0,
         bytes: 0,
+        for_users: false,
+        max_bytes: slots.bytes,
         rejected: 0,
         errors: Vec::new(),
     };
     while let Some(message) = next(&mut messages).await? {
         match message.message {
             Some(Message::Rows(rows)) => {
-                if rows.rows.iter().any(|row| !row.user_id.is_empty()) {
-                    access.speaks_for_users(spool.namespace.as_str())?;
-                }
+                spool.for_users |= rows.rows.iter().any(|row| !row.user_id.is_empty());
+                admit(access, &header, spool.for_users)?;
                 spool.take(&rows.rows)?;
             }
             Some(Message::Header(_)) => {
@@ -121,7 +138,10 @@ pub(super) async fn run(
     if import.mode == Mode::AllOrNothing && spool.rejected > 0 {
         return Err(spool.refusal());
     }
-    let imported = app.import(&import, std::mem::take(&mut spool.rows)).await?;
+    let for_users = spool.for_users;
+    let may = || admit(access, &header, for_users);
+    let rows = std::mem::take(&mut spool.rows);
+    let imported = app.import(&import, rows, &may).await?;
     Ok(spool.response(&import, imported))
 }
 
@@ -231,12 +251,12 @@ impl Spool {
                 }
             }
         }
-        if self.bytes > SPOOL_BYTES {
+        if self.bytes > self.max_bytes {
             return Err(Error::ResourceExhausted {
                 reason: "IMPORT_TOO_LARGE",
                 message: format!(
                     "an import may take {} MiB of memory: import in parts",
-                    SPOOL_BYTES / 1024 / 1024
+                    self.max_bytes / 1024 / 1024
                 ),
                 retry_after: None,
             });
@@ -310,6 +330,7 @@ impl Spool {
 
 #[cfg(test)]
 mod tests {
+    use emend_proto::common::v1::{Correction, PhraseMapping, correction};
     use tonic::Code;
 
     use super::*;
@@ -325,8 +346,40 @@ mod tests {
     }
 
     #[test]
+    fn an_import_of_more_bytes_than_are_set_is_refused() {
+        let mut spool = Spool {
+            namespace: Namespace::parse("default").unwrap(),
+            rows: Vec::new(),
+            received: 0,
+            bytes: 0,
+            for_users: false,
+            max_bytes: 3 * (ROW_BYTES + 100),
+            rejected: 0,
+            errors: Vec::new(),
+        };
+        let row = |line| pb::ImportRow {
+            line,
+            correction: Some(Correction {
+                correction: Some(correction::Correction::PhraseMapping(PhraseMapping {
+                    phrase: format!("phrase {line}"),
+                    verb: "create_csa".to_owned(),
+                })),
+            }),
+            ..Default::default()
+        };
+        for line in 1..=3 {
+            spool.take(&[row(line)]).unwrap();
+        }
+        let refused = spool.take(&[row(4)]).unwrap_err();
+        assert_eq!(
+            (refused.code(), refused.reason()),
+            (Code::ResourceExhausted, "IMPORT_TOO_LARGE")
+        );
+    }
+
+    #[test]
     fn two_imports_are_taken_in_at_once() {
-        let slots = Slots::default();
+        let slots = Slots::new(1 << 20);
         let (first, _second) = (slots.take().unwrap(), slots.clone().take().unwrap());
         let busy = slots.take().unwrap_err();
         assert_eq!(

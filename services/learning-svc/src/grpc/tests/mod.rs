@@ -1,5 +1,6 @@
 //! Every RPC, through a served connection.
 
 mod calls;
+mod leaving;
 mod served;
 mod validation;

@@ -31,6 +31,8 @@ pub fn import(bytes: &[u8]) {
         rows: Vec::new(),
         received: 0,
         bytes: 0,
+        for_users: false,
+        max_bytes: 128 << 20,
         rejected: 0,
         errors: Vec::new(),
     };

@@ -1,0 +1,113 @@
+//! Who issues JSON Web Tokens, good ones and others, and what handlers are told of callers, for tests.
+
+#![expect(clippy::unwrap_used, reason = "a test's helper fails like the test")]
+
+use std::{
+    convert::Infallible,
+    fmt,
+    sync::{Arc, Mutex},
+};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use http::{Request, Response, header::AUTHORIZATION};
+use ring::{
+    hmac,
+    rand::SystemRandom,
+    signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _},
+};
+use serde_json::{Value, json};
+use tonic::body::Body;
+use tower::{Layer as _, ServiceExt as _, service_fn};
+
+use super::{Access, AuthLayer, Authenticator};
+
+/// What a call by that path with that bearer token is told about its caller when it begins.
+///
+/// # Panics
+/// If the call is refused.
+pub async fn access_of(authenticator: &Arc<Authenticator>, path: &'static str, token: &str) -> Access {
+    let told = Arc::new(Mutex::new(None));
+    let keep = Arc::clone(&told);
+    let handler = service_fn(move |request: Request<Body>| {
+        *keep.lock().unwrap() = request.extensions().get::<Access>().cloned();
+        async { Ok::<_, Infallible>(Response::new(Body::empty())) }
+    });
+    let request = Request::builder()
+        .uri(path)
+        .header(AUTHORIZATION, format!("Bearer {token}"))
+        .body(Body::empty())
+        .unwrap();
+    let layer = AuthLayer::new(Some(Arc::clone(authenticator)), &[]);
+    layer.layer(handler).oneshot(request).await.unwrap();
+    let access = told.lock().unwrap().take();
+    access.unwrap()
+}
+
+/// Signs by ES256 with a key of its own.
+pub struct Issuer {
+    key_id: String,
+    key: EcdsaKeyPair,
+}
+
+impl fmt::Debug for Issuer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Issuer").field(&self.key_id).finish()
+    }
+}
+
+impl Issuer {
+    /// With a new key of that id.
+    pub fn new(key_id: &str) -> Self {
+        let random = SystemRandom::new();
+        let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
+        let key = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, pkcs8.as_ref(), &random);
+        Self {
+            key_id: key_id.to_owned(),
+            key: key.unwrap(),
+        }
+    }
+
+    /// Its public key as a point: 0x04, x and y.
+    pub fn public_key(&self) -> &[u8] {
+        self.key.public_key().as_ref()
+    }
+
+    /// Its public key as a JSON Web Key, which says neither `use` nor `alg`.
+    pub fn jwk(&self) -> Value {
+        let (x, y) = self.public_key()[1..].split_at(32);
+        json!({"kty": "EC", "kid": self.key_id, "crv": "P-256", "x": base64(x), "y": base64(y)})
+    }
+
+    /// A token with these claims, by a header that names the key.
+    pub fn token(&self, claims: &Value) -> String {
+        self.token_by(&json!({"alg": "ES256", "typ": "JWT", "kid": self.key_id}), claims)
+    }
+
+    /// A token by that header, whatever it says.
+    pub fn token_by(&self, header: &Value, claims: &Value) -> String {
+        self.sign(&unsigned(header, claims))
+    }
+
+    /// Signs what is to be signed, as it is.
+    pub fn sign(&self, message: &str) -> String {
+        let signature = self.key.sign(&SystemRandom::new(), message.as_bytes()).unwrap();
+        format!("{message}.{}", base64(signature))
+    }
+}
+
+/// A token by HMAC with SHA-256.
+pub fn by_shared_key(key: &[u8], header: &Value, claims: &Value) -> String {
+    let message = unsigned(header, claims);
+    let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), message.as_bytes());
+    format!("{message}.{}", base64(tag))
+}
+
+/// What of a token is signed.
+pub fn unsigned(header: &Value, claims: &Value) -> String {
+    format!("{}.{}", base64(header.to_string()), base64(claims.to_string()))
+}
+
+/// As parts of a token are written.
+pub fn base64(bytes: impl AsRef<[u8]>) -> String {
+    URL_SAFE_NO_PAD.encode(bytes)
+}

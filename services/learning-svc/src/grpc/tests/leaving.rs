@@ -1,0 +1,197 @@
+//! Callers that lose their rights in the middle of a call.
+
+use std::{fs, path::Path, sync::Arc, task::Poll};
+
+use emend_proto::{
+    common::v1 as common,
+    learning::v1::{
+        self as pb, candidate_service_server::CandidateService as _, import_resources_request::Message,
+    },
+};
+use emend_runtime::{
+    auth::{Access, Authenticator, TokenHash, testing::access_of},
+    caller::Caller,
+    reload::Reload as _,
+    status::Explained,
+};
+use futures::stream;
+use tempfile::TempDir;
+use tonic::{Code, Status};
+
+use super::served::{Database, Served};
+use crate::{
+    app::queue::IngestQueue,
+    grpc::{candidates::Candidates, ingest::Ingest, resources::import},
+};
+
+const NAMESPACE: &str = "fund-admin";
+
+/// A caller of one role, who may leave.
+struct Leaver {
+    authenticator: Arc<Authenticator>,
+    directory: TempDir,
+}
+
+impl Leaver {
+    fn new(role: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        write(directory.path(), role);
+        let authenticator = Authenticator::load(&directory.path().join("auth.toml")).unwrap();
+        Self {
+            authenticator: Arc::new(authenticator),
+            directory,
+        }
+    }
+
+    async fn access(&self, path: &'static str) -> Access {
+        access_of(&self.authenticator, path, "secret").await
+    }
+
+    /// It is a reporter from now on.
+    fn leave(&self) {
+        write(self.directory.path(), "reporter");
+        assert!(self.authenticator.reload_if_changed());
+    }
+}
+
+fn write(directory: &Path, role: &str) {
+    let hash = TokenHash::of("secret");
+    let text = format!(
+        "[[principals]]\nname = \"leaver\"\ntoken_sha256 = [\"{hash}\"]\n\
+         grants = [{{ roles = [\"{role}\"], namespaces = [\"{NAMESPACE}\"] }}]\n"
+    );
+    fs::write(directory.join("auth.toml"), text).unwrap();
+}
+
+#[tokio::test]
+async fn events_of_a_sender_that_is_no_ingester_any_more_are_refused_as_a_whole() {
+    let database = Database::sqlite();
+    let served = Served::on(&database).await;
+    let sender = Leaver::new("ingester");
+    let access = sender.access("/emend.learning.v1.IngestService/Ingest").await;
+    let lifecycle = emend_runtime::Lifecycle::new();
+    let ingest = Ingest::new(
+        IngestQueue::start(served.handle.app(), 1, &lifecycle),
+        lifecycle.soft().clone(),
+    );
+    let batch = || pb::IngestRequest {
+        events: vec![pb::Event {
+            namespace: NAMESPACE.into(),
+            ..pb::Event::default()
+        }],
+    };
+    let answered = ingest.clone().batch(access.clone(), Ok(batch())).await.unwrap();
+    assert_eq!(answered.results.len(), 1, "each for itself");
+    sender.leave();
+    // A refusal of the event alone would make a dead letter of it.
+    let refused = ingest.batch(access, Ok(batch())).await.unwrap_err();
+    assert_eq!(Explained::from(refused).reason.as_deref(), Some("ROLE_MISSING"));
+    lifecycle.shutdown(std::time::Duration::from_secs(20)).await;
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn items_of_a_batch_are_refused_from_when_its_caller_reviews_no_more() {
+    let database = Database::sqlite();
+    let served = Served::on(&database).await;
+    let reviewer = Leaver::new("reviewer");
+    let candidates = Candidates::new(served.handle.app().clone());
+    let none = "01890a5d-ac96-774b-bcce-b302099a8057";
+    for (is_gone, expected) in [(false, Code::NotFound), (true, Code::PermissionDenied)] {
+        let path = "/emend.learning.v1.CandidateService/BatchRejectCandidates";
+        let access = if is_gone {
+            let access = reviewer.access(path).await;
+            reviewer.leave();
+            access
+        } else {
+            reviewer.access(path).await
+        };
+        let reject = pb::RejectCandidateRequest {
+            namespace: NAMESPACE.into(),
+            candidate_id: none.into(),
+            reason: "wrong desk".into(),
+            ..Default::default()
+        };
+        let approve = pb::ApproveCandidateRequest {
+            namespace: NAMESPACE.into(),
+            candidate_id: none.into(),
+            ..Default::default()
+        };
+        let to_reject = pb::BatchRejectCandidatesRequest {
+            requests: vec![reject],
+        };
+        let to_approve = pb::BatchApproveCandidatesRequest {
+            requests: vec![approve],
+        };
+        let rejected = candidates
+            .batch_reject_candidates(access.clone().request(to_reject))
+            .await;
+        let approved = candidates
+            .batch_approve_candidates(access.request(to_approve))
+            .await;
+        for results in [
+            rejected.unwrap().into_inner().results,
+            approved.unwrap().into_inner().results,
+        ] {
+            assert_eq!(results[0].status.clone().unwrap().code, i32::from(expected));
+        }
+    }
+    served.stop().await;
+}
+
+fn row(line: i64) -> pb::ImportRow {
+    let entity = common::EntityCorrection {
+        original_input: format!("name {line}"),
+        correct_choice: "person-17".into(),
+        ..Default::default()
+    };
+    pb::ImportRow {
+        line,
+        correction: Some(common::Correction {
+            correction: Some(common::correction::Correction::Entity(entity)),
+        }),
+        ..Default::default()
+    }
+}
+
+#[tokio::test]
+async fn rows_that_come_after_the_rights_are_gone_end_an_import_and_so_does_the_end_of_rows() {
+    let database = Database::sqlite();
+    let served = Served::on(&database).await;
+    let header = Message::Header(pb::ImportHeader {
+        namespace: NAMESPACE.into(),
+        ..Default::default()
+    });
+    let messages: Vec<_> = [header]
+        .into_iter()
+        .chain((1..=3).map(|line| {
+            Message::Rows(pb::ImportRows {
+                rows: vec![row(line)],
+            })
+        }))
+        .collect();
+    // With a message of rows, and with the end of all.
+    for last in [2, messages.len() + 1] {
+        let operator = Leaver::new("operator");
+        let access = operator
+            .access("/emend.learning.v1.ResourceService/ImportResources")
+            .await;
+        let mut coming = messages.clone().into_iter();
+        let mut asked = 0;
+        let rows = stream::poll_fn(|_| {
+            asked += 1;
+            assert!(asked <= last, "it does not read on");
+            if asked == last {
+                operator.leave();
+            }
+            let message = coming.next().map(Some);
+            Poll::Ready(message.map(|message| Ok::<_, Status>(pb::ImportResourcesRequest { message })))
+        });
+        let caller = Caller::parse("leaver").unwrap();
+        let app = served.handle.app();
+        let imported = import::run(app, &import::Slots::new(1 << 20), (&caller, &access), rows).await;
+        assert_eq!(imported.unwrap_err().reason(), "ROLE_MISSING", "{last}");
+        assert_eq!(app.store.audit().await.unwrap().head.0, 0);
+    }
+    served.stop().await;
+}
