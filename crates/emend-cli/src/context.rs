@@ -18,7 +18,7 @@ use emend_runtime::{
     Entropy, SharedClock, SystemClock,
     bearer::TokenFile,
     telemetry::{LogArgs, Telemetry},
-    tls::{ClientTls, Remote},
+    tls::{ClientTls, Remote, Untrusted},
 };
 use tonic::{Request, transport::Channel};
 
@@ -300,11 +300,18 @@ async fn connect(
         .map(|endpoint| endpoint.connect_timeout(CONNECT).tcp_nodelay(true))
         .connect()
         .await
-        .map_err(|error| Failure::Unreachable {
-            service,
-            address: address.to_owned(),
-            flag,
-            reason: innermost(&error),
+        .map_err(|error| match Untrusted::within(&error) {
+            Some(untrusted) => Failure::Untrusted {
+                service,
+                address: address.to_owned(),
+                reason: untrusted.to_string(),
+            },
+            None => Failure::Unreachable {
+                service,
+                address: address.to_owned(),
+                flag,
+                reason: innermost(&error),
+            },
         })
 }
 

@@ -53,6 +53,16 @@ pub enum Failure {
         /// What the network said.
         reason: String,
     },
+    /// A service is there, and one side does not trust the other.
+    #[error("no secure connection to {service} at {address}: {reason}")]
+    Untrusted {
+        /// Which one.
+        service: &'static str,
+        /// Where it was sought.
+        address: String,
+        /// What one side has against the other.
+        reason: String,
+    },
     /// A service said no.
     #[error("{0}")]
     Refused(Box<Explained>),
@@ -89,7 +99,7 @@ impl Failure {
             Self::Refused(explained) => exit_of(explained.code),
             Self::Conflict(_) => Exit::Conflict,
             Self::ReaderGone => Exit::Ok,
-            Self::Failed(_) => Exit::Failed,
+            Self::Untrusted { .. } | Self::Failed(_) => Exit::Failed,
         }
     }
 
@@ -102,7 +112,9 @@ impl Failure {
                 json!({"code": "UNAVAILABLE", "message": self.to_string()})
             }
             Self::Conflict(_) => json!({"code": "FAILED_PRECONDITION", "message": self.to_string()}),
-            Self::ReaderGone | Self::Failed(_) => json!({"code": "UNKNOWN", "message": self.to_string()}),
+            Self::ReaderGone | Self::Untrusted { .. } | Self::Failed(_) => {
+                json!({"code": "UNKNOWN", "message": self.to_string()})
+            }
         };
         json!({ "error": error })
     }

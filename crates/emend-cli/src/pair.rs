@@ -14,7 +14,9 @@ use emend_runtime::{
     listen::{self, Exposure, reachable},
     sqlite::DataDir,
     telemetry::Metrics,
+    tls::TlsServer,
 };
+use feedback_svc::LearningAddress;
 use tempfile::TempDir;
 
 use crate::{
@@ -75,13 +77,16 @@ impl Databases {
     }
 }
 
-/// Whom both services know.
+/// Whom both services know, and over what they are served.
 #[derive(Debug, Default)]
 pub struct Known {
     /// Who knows who calls; without one everybody may do everything.
     pub authenticator: Option<Arc<Authenticator>>,
-    /// What learning-svc knows feedback-svc by.
+    /// What learning-svc knows feedback-svc by. What one says to the other never leaves this process, so it is without TLS and
+    /// certificates.
     pub token: Option<TokenFile>,
+    /// TLS; none: connections are plain.
+    pub tls: Option<Arc<TlsServer>>,
 }
 
 /// The two services, running and ready.
@@ -113,6 +118,7 @@ impl Pair {
         let mut config = learning_svc::Config::new(databases.learning.clone());
         config.metrics = metrics.clone();
         config.authenticator.clone_from(&known.authenticator);
+        config.tls.clone_from(&known.tls);
         let learning = learning_svc::start(
             config,
             learning_listener,
@@ -124,12 +130,12 @@ impl Pair {
         )
         .await
         .context("learning-svc can't start")?;
-        let peer = reachable(learning.address()).to_string();
-        let peer = peer.parse().context("learning-svc's address")?;
+        let peer = LearningAddress::inside(learning.inside());
         let mut config = feedback_svc::Config::new(databases.feedback.clone(), peer);
         config.metrics = metrics.clone();
         config.authenticator = known.authenticator;
         config.learning_token = known.token;
+        config.tls = known.tls;
         let feedback = feedback_svc::start(
             config,
             feedback_listener,
@@ -203,10 +209,14 @@ impl Pair {
         context.at(reachable(self.feedback()), reachable(self.learning()))
     }
 
-    /// Ends both in good order and closes their databases.
-    pub async fn close(self) {
-        self.feedback.shutdown(GRACE).await;
-        self.learning.shutdown(GRACE).await;
+    /// Ends both, feedback-svc first, and closes their databases. No grace is left where their tasks have had theirs.
+    pub async fn close(self, grace: Duration) {
+        if grace.is_zero() {
+            tokio::join!(self.feedback.shutdown(grace), self.learning.shutdown(grace));
+            return;
+        }
+        self.feedback.shutdown(grace).await;
+        self.learning.shutdown(grace).await;
     }
 }
 

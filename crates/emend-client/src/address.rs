@@ -2,8 +2,6 @@
 //!
 //! It must know nothing of which service that is.
 
-use std::fmt::Write as _;
-
 use emend_runtime::tls::{ClientTls, Remote};
 use tonic::transport::Endpoint;
 
@@ -58,16 +56,4 @@ impl From<&String> for ServerAddress {
     fn from(uri: &String) -> Self {
         Self::from(uri.as_str())
     }
-}
-
-/// An error and what caused it, in one line: tonic's own says only "transport error".
-pub(crate) fn with_sources(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        // Writing to a string does not fail.
-        let _ = write!(text, ": {error}");
-        source = error.source();
-    }
-    text
 }

@@ -214,6 +214,7 @@ fn to_json(report: &Report) -> Value {
         "ballots": learning.ballots,
         "candidates": learning.candidates,
         "contests": learning.contests,
+        "contestsToReevaluate": learning.to_reevaluate,
         "resources": resources(report),
         "changes": learning.changes,
         "head": learning.head.0,
@@ -231,7 +232,7 @@ fn in_words(report: &Report) -> String {
     let learning = &report.learning;
     let mut text = format!(
         "{} corrections, {} not delivered ({} of them dead letters); {} events applied, {} ballots count, {} candidates\n\
-         in {} contests; {} resources by {} changes in {} revisions.\n",
+         in {} contests, {} to be evaluated anew; {} resources by {} changes in {} revisions.\n",
         report.feedback,
         report.undelivered,
         report.dead,
@@ -239,6 +240,7 @@ fn in_words(report: &Report) -> String {
         learning.ballots,
         learning.candidates,
         learning.contests,
+        learning.to_reevaluate,
         resources(report),
         learning.changes,
         learning.head,

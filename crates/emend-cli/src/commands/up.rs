@@ -1,6 +1,6 @@
 //! `emend up`: both services in one process.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use emend_proto::{
     feedback::v1::feedback_service_server::SERVICE_NAME as FEEDBACK,
@@ -11,10 +11,11 @@ use emend_runtime::{
     bearer::TokenFile,
     config::ConfigArgs,
     database::DatabaseUrl,
-    lifecycle::run_until_signal,
+    lifecycle::{Signals, run_until_signal},
     listen::{Exposure, ListenArgs},
     probe, storage,
     telemetry::TelemetryArgs,
+    tls::TlsArgs,
 };
 use serde_json::json;
 
@@ -33,6 +34,7 @@ Examples:
   emend up --data-dir /var/lib/emend
   emend up --ephemeral --feedback-addr 127.0.0.1:0 --learning-addr 127.0.0.1:0
   emend up --database-url postgres://emend:secret@db.example/emend
+  emend up --tls-cert server.pem --tls-key server.key --tls-client-ca ca.pem
   emend up --config /etc/emend/emend.toml --check-config
 
 When both services serve, one line is written to standard output, and nothing else is ever:
@@ -74,6 +76,9 @@ pub struct Args {
     /// A file that holds the token that learning-svc knows feedback-svc by, as an ingester; needed with --auth-config
     #[arg(long, value_name = "FILE", env = "EMEND_LEARNING_TOKEN_FILE")]
     learning_token_file: Option<PathBuf>,
+    /// How connections to both are secured.
+    #[command(flatten)]
+    tls: TlsArgs,
     /// What operators see of both.
     #[command(flatten)]
     telemetry: TelemetryArgs,
@@ -100,7 +105,12 @@ impl Args {
         });
         let auth = auth::args::check(self.exposure.auth_config.as_ref());
         let token = self.token().err().map(|failure| failure.to_string());
-        url.into_iter().chain(exposed).chain(auth).chain(token).collect()
+        url.into_iter()
+            .chain(exposed)
+            .chain(self.tls.check())
+            .chain(auth)
+            .chain(token)
+            .collect()
     }
 
     /// What feedback-svc is known by, where callers are authenticated.
@@ -143,9 +153,13 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             (context.feedback_addr(), FEEDBACK),
             (context.learning_addr(), LEARNING),
         ];
-        return Ok(probe::probe(&services).await);
+        let way = probe::Way::of(&args.tls, &args.telemetry);
+        return Ok(probe::probe(&services, &way).await);
     }
     let token = args.token()?;
+    let tls = args.tls.load();
+    let tls =
+        tls.map_err(|error| Failure::usage(format!("--tls-cert, --tls-key, --tls-client-ca: {error}")))?;
     let databases = if args.ephemeral {
         Databases::ephemeral()?
     } else {
@@ -158,15 +172,22 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     let known = Known {
         authenticator: authenticator.map_err(|error| Failure::usage(error.to_string()))?,
         token,
+        tls,
     };
-    let pair = Pair::start(
+    let mut signals = Signals::listen()?;
+    // Large, and held by every command.
+    let starting = Box::pin(Pair::start(
         databases,
         (context.feedback_addr(), context.learning_addr()),
         (&args.exposure, known),
         &lifecycle,
         context,
-    )
-    .await?;
+    ));
+    let Some(pair) = signals.during(&lifecycle, starting).await else {
+        context.telemetry.finish().await;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let pair = pair?;
     let telemetry = &context.telemetry;
     telemetry.serve(admin, pair.metrics(), pair.readiness(), &lifecycle);
     let (feedback, learning) = (pair.feedback(), pair.learning());
@@ -174,8 +195,8 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     output.result(&json, || {
         format!("emend: ready feedback={feedback} learning={learning}")
     })?;
-    let code = run_until_signal(&lifecycle, GRACE).await;
-    pair.close().await;
+    let code = run_until_signal(&mut signals, &lifecycle, GRACE).await;
+    pair.close(Duration::ZERO).await;
     telemetry.finish().await;
     Ok(code)
 }

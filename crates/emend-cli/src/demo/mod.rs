@@ -69,6 +69,6 @@ async fn play(lifecycle: &Lifecycle, context: &Context, output: &mut Output<'_>)
         "end": {"revision": end.revision, "resources": end.resources, "asExpected": wrong.is_empty()}
     });
     output.result(&json, || table::end(&end))?;
-    pair.close().await;
+    pair.close(GRACE).await;
     Ok(wrong)
 }

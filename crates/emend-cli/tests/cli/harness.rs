@@ -110,13 +110,18 @@ impl Up {
 
     /// On free ports.
     pub(crate) async fn start(args: &[&str]) -> Self {
+        Self::start_at("127.0.0.1:0", args).await
+    }
+
+    /// Both services at this address, whose port is 0.
+    pub(crate) async fn start_at(address: &str, args: &[&str]) -> Self {
         let mut child = command()
             .args([
                 "up",
                 "--feedback-addr",
-                "127.0.0.1:0",
+                address,
                 "--learning-addr",
-                "127.0.0.1:0",
+                address,
                 "--log-level",
                 "warn",
             ])

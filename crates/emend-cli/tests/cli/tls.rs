@@ -24,7 +24,7 @@ use feedback_svc::LearningAddress;
 use tempfile::TempDir;
 use tokio::{net::TcpListener, time::timeout};
 
-use crate::harness::{PATIENCE, Ran, run};
+use crate::harness::{PATIENCE, Ran, Up, run};
 
 /// Both services in this process, which let in whoever has a certificate of `ca.pem`; the server's own is `server.pem`.
 struct Secured {
@@ -234,7 +234,86 @@ async fn the_command_shows_its_certificate_and_says_what_is_wrong_without() {
         let ran = pair.nodes(options).await;
         assert_ne!(ran.code, 0, "{options:?}: {ran:?}");
     }
+    fs::write(pair.path("other.pem"), Authority::new("other").pem()).expect("written");
+    let ran = pair.nodes(&[&option("ca", "other.pem"), &cert, &key]).await;
+    let words = "the server's certificate is of none of the CAs that are trusted here";
+    assert!(ran.code == 1 && ran.stderr.contains(words), "{ran:?}");
+    assert!(!ran.stderr.contains("running"), "it is: {ran:?}");
     pair.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn emend_up_serves_over_mutual_tls_and_reads_its_files_again() {
+    let (old, new) = (Authority::new("old"), Authority::new("new"));
+    let directory = issued_by(&old);
+    fs::write(directory.path().join("new.pem"), new.pem()).expect("written");
+    let option = |flag: &str, name: &str| format!("--{flag}={}", directory.path().join(name).display());
+    let operators = listener().await.local_addr().expect("an address").to_string();
+    let served = [
+        option("tls-cert", "server.pem"),
+        option("tls-key", "server.key"),
+        option("tls-client-ca", "ca.pem"),
+        format!("--metrics-addr={operators}"),
+    ];
+    let served: Vec<&str> = served.iter().map(String::as_str).collect();
+    let up = Up::start(&[&["--ephemeral"], &served[..]].concat()).await;
+    let shown = [
+        option("client-cert", "node.pem"),
+        option("client-key", "node.key"),
+    ];
+    let shown = shown.each_ref().map(String::as_str);
+    let authorities = [option("ca", "ca.pem"), option("ca", "new.pem")];
+    let [by_old, by_new] = authorities.each_ref().map(String::as_str);
+
+    let address = ServerAddress::from(format!("https://{}", up.learning));
+    let lifecycle = Lifecycle::new();
+    let client = identity(directory.path(), "node");
+    let (node, _events) = Subscriber::builder(address.tls(client), "node-1")
+        .spawn_observed(&lifecycle)
+        .await
+        .expect("valid settings");
+    let said = [
+        "submit",
+        "entity",
+        "J. Smith",
+        "jane.smith",
+        "--reporter=ana",
+        "--wait",
+        "--json",
+    ];
+    let stored = up.run(&[&said, &shown[..], &[by_old]].concat()).await.ok().json();
+    assert_eq!(
+        stored["outcome"]["state"], "OUTCOME_STATE_APPLIED",
+        "the relay needs no certificate: {stored}"
+    );
+    let revision = stored["outcome"]["revision"].as_i64().expect("a revision");
+    timeout(PATIENCE, node.view().wait_for_revision(Revision(revision)))
+        .await
+        .expect("the node has it");
+
+    for unfit in [&[][..], &[by_old], &[by_new, shown[0], shown[1]]] {
+        for command in [&said[..], &["nodes"]] {
+            let ran = up.run(&[command, &["--timeout=2s"], unfit].concat()).await;
+            assert_ne!(ran.code, 0, "{unfit:?}: {ran:?}");
+        }
+    }
+    let probe = async |arguments: &[&str]| run(&[&["up", "--probe"], arguments].concat()).await;
+    let told = probe(&served).await.ok().stdout;
+    assert_eq!(told, format!("/readyz at {operators}: ready\n"));
+    let told = probe(&served[..3]).await;
+    assert!(
+        told.code == 1 && told.stdout.contains("--metrics-addr"),
+        "{told:?}"
+    );
+
+    new.issue(4, &["127.0.0.1"]).write(directory.path(), "server");
+    let replaced = async { while up.run(&[&["nodes"], &shown[..], &[by_new]].concat()).await.code != 0 {} };
+    timeout(PATIENCE, replaced)
+        .await
+        .expect("new connections get the new certificate");
+    lifecycle.shutdown(PATIENCE).await;
+    up.signal("-TERM").await;
+    assert_eq!(up.ended().await.0.code(), Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,8 +1,70 @@
-//! Starting and ending the pair.
+//! Starting and ending the pair, and whom it lets in.
+
+use std::{fmt::Write as _, fs, path::PathBuf};
 
 use emend_runtime::testing::TestPostgres;
+use tempfile::TempDir;
 
-use crate::harness::{Up, command, run};
+use crate::harness::{Ran, Up, command, run};
+
+/// Corrects a name, which one person's word is enough for, and waits for what becomes of it.
+const SAY: [&str; 8] = [
+    "submit",
+    "entity",
+    "J. Smith",
+    "jane.smith",
+    "--reporter",
+    "ana",
+    "--wait",
+    "--json",
+];
+const ASK: [&str; 5] = ["resolve", "j. smith", "--kind", "entity", "--json"];
+
+/// Callers with a token each, in files that bear their names, and the file that knows them.
+struct Callers(TempDir);
+
+impl Callers {
+    /// By their names and roles.
+    async fn new(callers: &[(&str, &str)]) -> Self {
+        let all = Self(tempfile::tempdir().expect("a directory"));
+        let mut known = String::new();
+        for (name, role) in callers {
+            let made = run(&["admin", "token", "--json"]).await.ok().json();
+            let part = |part: &str| made[part].as_str().expect("a text").to_owned();
+            fs::write(all.0.path().join(name), part("token")).expect("a file");
+            let _ = write!(
+                known,
+                "[[principals]]\nname = \"{name}\"\ntoken_sha256 = [\"{}\"]\n\
+                 grants = [{{ roles = [\"{role}\"], namespaces = \"*\" }}]\n",
+                part("tokenSha256")
+            );
+        }
+        fs::write(all.path("auth.toml"), known).expect("a file");
+        all
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn named(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    /// Runs a command in the name of one of them.
+    async fn run(&self, up: &Up, name: &str, args: &[&str]) -> Ran {
+        up.run(&[args, &["--token-file", &self.named(name)]].concat())
+            .await
+    }
+}
+
+/// A refusal that has this reason, and nothing on standard output.
+#[track_caller]
+fn refused(ran: &Ran, reason: &str) {
+    assert_ne!(ran.code, 0, "{ran:#?}");
+    assert!(ran.stderr.contains(reason), "{reason}: {ran:#?}");
+    assert_eq!(ran.stdout, "", "{ran:#?}");
+}
 
 #[tokio::test]
 async fn it_says_one_line_and_ends_in_good_order() {
@@ -71,18 +133,84 @@ async fn what_was_learned_is_there_after_a_restart_and_a_new_epoch_is_told() {
 
 #[tokio::test]
 async fn strangers_are_kept_out_unless_allowed_in_so_many_words() {
-    let exposed = run(&[
-        "up",
-        "--ephemeral",
-        "--feedback-addr",
-        "0.0.0.0:0",
-        "--learning-addr",
-        "127.0.0.1:0",
+    for (feedback, learning) in [
+        ("0.0.0.0:0", "127.0.0.1:0"),
+        ("127.0.0.1:0", "0.0.0.0:0"),
+        ("[::]:0", "[::]:0"),
+    ] {
+        let exposed = run(&[
+            "up",
+            "--ephemeral",
+            "--feedback-addr",
+            feedback,
+            "--learning-addr",
+            learning,
+        ])
+        .await;
+        assert_eq!(exposed.code, 2, "{exposed:?}");
+        assert!(exposed.stderr.contains("--allow-unauthenticated"));
+        assert!(exposed.stdout.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn each_caller_is_known_by_its_token_and_the_relay_too() {
+    let callers = Callers::new(&[
+        ("feedback-svc", "ingester"),
+        ("web", "reporter"),
+        ("node", "subscriber"),
     ])
     .await;
-    assert_eq!(exposed.code, 2, "{exposed:?}");
-    assert!(exposed.stderr.contains("--allow-unauthenticated"));
-    assert!(exposed.stdout.is_empty());
+    let (known, relay) = (callers.named("auth.toml"), callers.named("feedback-svc"));
+    let known = [
+        "--ephemeral",
+        "--auth-config",
+        &known,
+        "--learning-token-file",
+        &relay,
+    ];
+    // Beyond loopback: who may do what is said.
+    let mut up = Up::start_at("0.0.0.0:0", &known).await;
+    for address in [&mut up.feedback, &mut up.learning] {
+        *address = address.replace("0.0.0.0", "127.0.0.1");
+    }
+    fs::write(callers.path("stranger"), "guessed").expect("a file");
+    for asked in [&SAY[..], &ASK] {
+        refused(&up.run(asked).await, "CREDENTIALS_MISSING");
+        refused(
+            &callers.run(&up, "stranger", asked).await,
+            "CREDENTIALS_NOT_ACCEPTED",
+        );
+    }
+    refused(&callers.run(&up, "node", &SAY).await, "ROLE_MISSING");
+    refused(&callers.run(&up, "web", &ASK).await, "ROLE_MISSING");
+
+    let said = callers.run(&up, "web", &SAY).await.ok().json();
+    assert_eq!(said["outcome"]["state"], "OUTCOME_STATE_APPLIED", "{said}");
+    assert_eq!(said["caller"], "web", "{said}");
+    let resolved = callers.run(&up, "node", &ASK).await.ok().json();
+    assert_eq!(resolved["match"]["value"], "jane.smith");
+    up.signal("-TERM").await;
+    assert_eq!(up.ended().await.0.code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_pair_whose_parts_would_not_know_each_other_is_not_started() {
+    let callers = Callers::new(&[("feedback-svc", "ingester")]).await;
+    let known = callers.named("auth.toml");
+    let with = ["up", "--ephemeral", "--auth-config", &known];
+    let without_token = run(&with).await;
+    assert_eq!(without_token.code, 2, "{without_token:?}");
+    refused(&without_token, "--learning-token-file");
+    let gone = callers.named("gone");
+    let without_file = run(&[&with[..], &["--learning-token-file", &gone]].concat()).await;
+    assert_eq!(without_file.code, 2, "{without_file:?}");
+    refused(&without_file, "gone");
+    fs::write(callers.path("auth.toml"), "principals = 1").expect("a file");
+    let relay = callers.named("feedback-svc");
+    let unfit = run(&[&with[..], &["--learning-token-file", &relay]].concat()).await;
+    assert_eq!(unfit.code, 2, "{unfit:?}");
+    refused(&unfit, "auth.toml");
 }
 
 #[tokio::test]

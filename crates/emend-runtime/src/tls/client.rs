@@ -3,9 +3,13 @@
 //! It must know nothing of addresses.
 
 use std::path::{Path, PathBuf};
+#[cfg(feature = "server")]
+use std::sync::Arc;
 
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, client::Resumption};
 
+#[cfg(feature = "server")]
+use super::exactly::Exactly;
 use super::{
     alpn,
     files::{TlsError, identity, provider, roots},
@@ -15,15 +19,36 @@ use super::{
 /// certificate is shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClientTls {
-    ca: Option<PathBuf>,
+    believed: Believed,
     identity: Option<(PathBuf, PathBuf)>,
+}
+
+/// Which servers are believed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+enum Believed {
+    /// Those of the system's CAs.
+    #[default]
+    System,
+    /// Those of the CAs in this file.
+    Authorities(PathBuf),
+    /// The one whose certificate is in this file.
+    #[cfg(feature = "server")]
+    Exactly(PathBuf),
 }
 
 impl ClientTls {
     /// Servers are verified by the CAs in this PEM file, and no others.
     #[must_use]
     pub fn ca(mut self, file: impl Into<PathBuf>) -> Self {
-        self.ca = Some(file.into());
+        self.believed = Believed::Authorities(file.into());
+        self
+    }
+
+    /// The server has to have the very certificate in this PEM file, with its key: names, dates and CAs don't count.
+    #[cfg(feature = "server")]
+    #[must_use]
+    pub(crate) fn exactly(mut self, file: impl Into<PathBuf>) -> Self {
+        self.believed = Believed::Exactly(file.into());
         self
     }
 
@@ -37,7 +62,7 @@ impl ClientTls {
     /// Of files that may be given; none if none is. A certificate counts only with its key.
     pub fn from_files(ca: Option<&Path>, cert: Option<&Path>, key: Option<&Path>) -> Option<Self> {
         let tls = Self {
-            ca: ca.map(Path::to_owned),
+            believed: ca.map_or(Believed::System, |file| Believed::Authorities(file.to_owned())),
             identity: cert.zip(key).map(|(cert, key)| (cert.to_owned(), key.to_owned())),
         };
         (tls != Self::default()).then_some(tls)
@@ -50,14 +75,17 @@ impl ClientTls {
 
     /// Made of the files as they are now. Waits for the disk.
     pub(super) fn config(&self) -> Result<ClientConfig, TlsError> {
-        let roots = match &self.ca {
-            Some(file) => roots(file)?,
-            None => system_roots()?,
-        };
         let builder = ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
-            .map_err(|error| TlsError::new("TLS", &error))?
-            .with_root_certificates(roots);
+            .map_err(|error| TlsError::new("TLS", &error))?;
+        let builder = match &self.believed {
+            Believed::System => builder.with_root_certificates(system_roots()?),
+            Believed::Authorities(file) => builder.with_root_certificates(roots(file)?),
+            #[cfg(feature = "server")]
+            Believed::Exactly(file) => builder
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::new(Exactly::read(file)?)),
+        };
         let mut config = match &self.identity {
             Some((cert, key)) => {
                 let (chain, secret) = identity(cert, key)?;

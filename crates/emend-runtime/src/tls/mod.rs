@@ -5,6 +5,8 @@
 //! let in is refused at the next handshake. It must know nothing of what is said over a connection, and of who may do what.
 
 mod client;
+#[cfg(feature = "server")]
+mod exactly;
 mod files;
 mod remote;
 #[cfg(feature = "server")]
@@ -13,14 +15,16 @@ mod server;
 pub mod testing;
 #[cfg(all(test, feature = "server"))]
 mod tests;
+mod untrusted;
 
 use std::sync::Arc;
 
 pub use client::ClientTls;
 pub use files::TlsError;
-pub use remote::Remote;
+pub use remote::{Remote, why};
 #[cfg(feature = "server")]
 pub use server::{TlsArgs, TlsFiles, TlsServer};
+pub use untrusted::Untrusted;
 
 /// The names in a client's certificate, which the connection's handshake has verified: of its subject alternative names the
 /// URIs, then the DNS names. Among the extensions of every request on such a connection.

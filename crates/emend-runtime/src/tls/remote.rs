@@ -1,9 +1,12 @@
-//! Where a server is, and how connections to it are opened.
+//! Where a server is, and how connections to it are opened: plain, over TLS, or within this process.
 //!
 //! It must know nothing of which server that is.
 
+#[cfg(feature = "server")]
+use std::fmt;
 use std::{
     io,
+    pin::Pin,
     sync::Arc,
     task::{Context, Poll},
 };
@@ -11,12 +14,17 @@ use std::{
 use futures::future::BoxFuture;
 use http::Uri;
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+#[cfg(feature = "server")]
+use tokio::io::DuplexStream;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+};
 use tokio_rustls::{TlsConnector, client::TlsStream, rustls::pki_types::ServerName};
 use tonic::transport::{Channel, Endpoint, Error};
 use tower::Service;
 
-use super::{ClientTls, TlsError};
+use super::{ClientTls, TlsError, Untrusted};
 
 /// The port of https.
 const HTTPS: u16 = 443;
@@ -25,19 +33,31 @@ const HTTPS: u16 = 443;
 #[derive(Debug, Clone)]
 pub struct Remote {
     endpoint: Endpoint,
-    secured: Option<Connector>,
+    way: Way,
+}
+
+/// How connections are opened.
+#[derive(Debug, Clone)]
+enum Way {
+    /// As tonic does.
+    Plain,
+    /// Over TLS.
+    Secured(Connector),
+    /// Without leaving this process.
+    #[cfg(feature = "server")]
+    Inside(Inside),
 }
 
 impl Remote {
     /// At this URI. An `https` one is verified by the system's CAs unless [`Remote::tls`] says otherwise.
     pub fn new(uri: &str) -> Result<Self, TlsError> {
         let parsed: Uri = uri.parse().map_err(|error| TlsError::new(uri, &error))?;
-        let secured = match parsed.scheme_str() {
-            Some("http") => None,
-            Some("https") => Some(Connector::new(&parsed)?),
+        let way = match parsed.scheme_str() {
+            Some("http") => Way::Plain,
+            Some("https") => Way::Secured(Connector::new(&parsed)?),
             _ => return Err(TlsError::new(uri, "must begin with http:// or https://")),
         };
-        let endpoint = if secured.is_some() {
+        let endpoint = if matches!(way, Way::Secured(_)) {
             // The connector makes what it connects secure; tonic, which would do so once for all connections, must not.
             let plain = uri.replacen("https", "http", 1).replacen("HTTPS", "http", 1);
             Endpoint::from_shared(plain).map(|endpoint| endpoint.origin(parsed))
@@ -45,12 +65,21 @@ impl Remote {
             Endpoint::from_shared(uri.to_owned())
         };
         let endpoint = endpoint.map_err(|error| TlsError::new(uri, &error))?;
-        Ok(Self { endpoint, secured })
+        Ok(Self { endpoint, way })
+    }
+
+    /// In this process: `open` opens connections.
+    #[cfg(feature = "server")]
+    pub(crate) fn inside(open: impl Fn() -> io::Result<DuplexStream> + Send + Sync + 'static) -> Self {
+        Self {
+            endpoint: Endpoint::from_static("http://inside"),
+            way: Way::Inside(Inside(Arc::new(open))),
+        }
     }
 
     /// By these files; refused where the URI is not `https`, since nothing would be secure then.
     pub fn tls(mut self, tls: ClientTls) -> Result<Self, TlsError> {
-        let Some(secured) = &mut self.secured else {
+        let Way::Secured(secured) = &mut self.way else {
             return Err(TlsError::new(
                 self.endpoint.uri(),
                 "must begin with https:// where files for TLS are given",
@@ -62,7 +91,7 @@ impl Remote {
 
     /// Whether connections are over TLS that [`Remote::tls`] can set.
     pub fn is_secured(&self) -> bool {
-        self.secured.is_some()
+        matches!(self.way, Way::Secured(_))
     }
 
     /// The port, if the URI names one.
@@ -79,19 +108,41 @@ impl Remote {
 
     /// Opens a connection.
     pub async fn connect(&self) -> Result<Channel, Error> {
-        match &self.secured {
-            None => self.endpoint.connect().await,
-            Some(secured) => self.endpoint.connect_with_connector(secured.clone()).await,
+        match &self.way {
+            Way::Plain => self.endpoint.connect().await,
+            Way::Secured(secured) => self.endpoint.connect_with_connector(secured.clone()).await,
+            #[cfg(feature = "server")]
+            Way::Inside(inside) => self.endpoint.connect_with_connector(inside.clone()).await,
         }
     }
 
     /// Opens a connection when it is first used, and another when that is lost.
     pub fn connect_lazy(&self) -> Channel {
-        match &self.secured {
-            None => self.endpoint.connect_lazy(),
-            Some(secured) => self.endpoint.connect_with_connector_lazy(secured.clone()),
+        match &self.way {
+            Way::Plain => self.endpoint.connect_lazy(),
+            Way::Secured(secured) => self.endpoint.connect_with_connector_lazy(secured.clone()),
+            #[cfg(feature = "server")]
+            Way::Inside(inside) => self.endpoint.connect_with_connector_lazy(inside.clone()),
         }
     }
+}
+
+/// Why a connection could not be opened, with all causes, in one line: tonic's own words are only that something went wrong.
+pub fn why(error: &Error) -> String {
+    let mut told: Vec<String> = Vec::new();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        let text = error.to_string();
+        // Errors that wrap others say the same.
+        if told.last() != Some(&text) {
+            told.push(text);
+        }
+        cause = error.source();
+    }
+    if told.is_empty() {
+        told.push(error.to_string());
+    }
+    told.join(": ")
 }
 
 /// As it is, with TLS of its own if it has any.
@@ -99,7 +150,7 @@ impl From<Endpoint> for Remote {
     fn from(endpoint: Endpoint) -> Self {
         Self {
             endpoint,
-            secured: None,
+            way: Way::Plain,
         }
     }
 }
@@ -126,7 +177,7 @@ impl Connector {
         })
     }
 
-    async fn open(self) -> io::Result<TlsStream<TcpStream>> {
+    async fn open(self) -> io::Result<Heard> {
         let Self {
             tls,
             host,
@@ -139,12 +190,13 @@ impl Connector {
             .map_err(io::Error::other)?;
         let stream = TcpStream::connect((host.as_str(), port)).await?;
         stream.set_nodelay(true)?;
-        TlsConnector::from(Arc::new(config)).connect(name, stream).await
+        let shaken = TlsConnector::from(Arc::new(config)).connect(name, stream).await;
+        shaken.map(Heard).map_err(Untrusted::tell)
     }
 }
 
 impl Service<Uri> for Connector {
-    type Response = TokioIo<TlsStream<TcpStream>>;
+    type Response = TokioIo<Heard>;
     type Error = io::Error;
     type Future = BoxFuture<'static, io::Result<Self::Response>>;
 
@@ -155,6 +207,99 @@ impl Service<Uri> for Connector {
     fn call(&mut self, _: Uri) -> Self::Future {
         let connector = self.clone();
         Box::pin(async move { connector.open().await.map(TokioIo::new) })
+    }
+}
+
+/// A connection on which the server may still say that it does not trust the client: in TLS 1.3 it does so after the handshake,
+/// when calls are under way already, which then end without a reason. So the log tells it.
+struct Heard(TlsStream<TcpStream>);
+
+impl Heard {
+    /// Tells what the server says, if it is that.
+    fn tell(error: io::Error) -> io::Error {
+        let error = Untrusted::tell(error);
+        if let Some(untrusted) = Untrusted::within(&error) {
+            tracing::warn!("{untrusted}");
+        }
+        error
+    }
+
+    /// What a write came to. Where the server no longer takes anything, it has said why before.
+    fn written<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        let Poll::Ready(Err(error)) = written else {
+            return written;
+        };
+        let (mut last, cause) = ([0; 1], Pin::new(&mut self.0));
+        match cause.poll_read(cx, &mut ReadBuf::new(&mut last)) {
+            Poll::Ready(Err(cause)) => Poll::Ready(Err(Self::tell(cause))),
+            _ => Poll::Ready(Err(error)),
+        }
+    }
+}
+
+impl AsyncRead for Heard {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buffer).map_err(Self::tell)
+    }
+}
+
+impl AsyncWrite for Heard {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.0).poll_write(cx, bytes);
+        self.written(cx, written)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.0).poll_flush(cx);
+        self.written(cx, flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.0).poll_write_vectored(cx, slices);
+        self.written(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.0.is_write_vectored()
+    }
+}
+
+/// Opens connections to a server of this process.
+#[cfg(feature = "server")]
+#[derive(Clone)]
+struct Inside(Arc<dyn Fn() -> io::Result<DuplexStream> + Send + Sync>);
+
+#[cfg(feature = "server")]
+impl fmt::Debug for Inside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Inside")
+    }
+}
+
+#[cfg(feature = "server")]
+impl Service<Uri> for Inside {
+    type Response = TokioIo<DuplexStream>;
+    type Error = io::Error;
+    type Future = std::future::Ready<io::Result<Self::Response>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        std::future::ready((self.0)().map(TokioIo::new))
     }
 }
 

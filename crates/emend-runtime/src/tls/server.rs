@@ -24,7 +24,7 @@ use super::{
     PeerNames, alpn,
     files::{TlsError, all, identity, provider, roots},
 };
-use crate::reload::{Reload, Watched};
+use crate::reload::{Reload, Watched, When};
 
 /// The files of a server, all PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,19 +126,22 @@ fn names(certificate: &CertificateDer<'_>) -> io::Result<PeerNames> {
 }
 
 impl Reload for TlsServer {
-    fn reload_if_changed(&self) -> bool {
+    fn reload(&self, when: When) -> bool {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        if !watched.has_changed() {
+        if !watched.is_due(when) {
             return false;
         }
         match self.files.config() {
             Ok(config) => {
+                watched.succeeded();
                 self.current.store(Arc::new(config));
-                tracing::info!(certificate = %self.files.cert.display(), "new connections are made by the changed files for TLS");
+                tracing::info!(certificate = %self.files.cert.display(), "new connections are made by the files for TLS as they are now");
                 true
             }
             Err(error) => {
-                tracing::error!(%error, "the changed files for TLS can't be used; what was in force before stays so");
+                if watched.failed(error.to_string(), when) {
+                    tracing::error!(%error, "the changed files for TLS can't be used; what was in force before stays so");
+                }
                 false
             }
         }

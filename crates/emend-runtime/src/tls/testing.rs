@@ -6,8 +6,9 @@ use std::{fs, path::Path};
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer, DnType, IsCa,
-    KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams, SanType, SerialNumber, date_time_ymd,
+    KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams, SanType, SerialNumber,
 };
+pub use rcgen::{ExtendedKeyUsagePurpose, date_time_ymd};
 
 /// A CA.
 pub struct Authority {
@@ -50,6 +51,16 @@ impl Authority {
 
     /// Issues a certificate with a serial number, to names that are URIs, addresses or DNS names.
     pub fn issue(&self, serial: u64, names: &[&str]) -> Issued {
+        self.issue_as(serial, names, |_| {})
+    }
+
+    /// The same, after a change of what is to be in it.
+    pub fn issue_as(
+        &self,
+        serial: u64,
+        names: &[&str],
+        change: impl FnOnce(&mut CertificateParams),
+    ) -> Issued {
         let (uris, hosts): (Vec<&str>, Vec<&str>) = names.iter().partition(|name| name.contains("://"));
         let hosts: Vec<String> = hosts.into_iter().map(ToOwned::to_owned).collect();
         let mut params = CertificateParams::new(hosts).unwrap();
@@ -59,6 +70,7 @@ impl Authority {
                 .push(SanType::URI(uri.try_into().unwrap()));
         }
         params.serial_number = Some(SerialNumber::from(serial));
+        change(&mut params);
         let key = KeyPair::generate().unwrap();
         Issued {
             cert: params.signed_by(&key, &self.issuer).unwrap().pem(),

@@ -4,6 +4,7 @@
 
 use std::{convert::Infallible, fs, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
+use emend_core::Caller;
 use emend_proto::learning::v1::{GetPolicyRequest, policy_service_client::PolicyServiceClient};
 use futures::future::{Ready, ready};
 use http::{Request, Response};
@@ -16,13 +17,24 @@ use tokio::{
 use tonic::{Code, Status, body::Body, server::NamedService};
 use tower::Service;
 
-use super::{ClientTls, PeerNames, Remote, TlsFiles, TlsServer, testing::Authority};
-use crate::{Entropy, Lifecycle, health::Readiness, lifecycle::Shutdown, reload::Reload as _, serve::Server};
+use super::{
+    ClientTls, PeerNames, Remote, TlsFiles, TlsServer, Untrusted,
+    testing::{Authority, ExtendedKeyUsagePurpose, date_time_ymd},
+};
+use crate::{
+    Entropy, Lifecycle,
+    auth::{Authenticator, TokenHash},
+    bearer::TokenFile,
+    health::Readiness,
+    lifecycle::Shutdown,
+    reload::{Reload as _, When},
+    serve::Server,
+};
 
 /// Longer than anything here takes.
 const SOON: Duration = Duration::from_secs(30);
 
-/// Refuses every call, with the names in the caller's certificate.
+/// Refuses every call, with who the caller is known as, or else with the names in its certificate.
 #[derive(Clone)]
 struct Names;
 
@@ -40,6 +52,10 @@ impl Service<Request<Body>> for Names {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let caller = request.extensions().get::<Caller>();
+        if let Some(caller) = caller.filter(|caller| **caller != Caller::anonymous()) {
+            return ready(Ok(Status::aborted(caller.as_str()).into_http()));
+        }
         let names = request.extensions().get::<PeerNames>();
         let names = names.map_or("nobody".to_owned(), |names| names.0.join(" "));
         ready(Ok(Status::aborted(names).into_http()))
@@ -105,12 +121,17 @@ struct Running {
 
 impl Running {
     async fn start(files: &Files) -> Self {
+        Self::start_knowing(files, None).await
+    }
+
+    async fn start_knowing(files: &Files, authenticator: Option<Authenticator>) -> Self {
         let lifecycle = Lifecycle::new();
         let tls = Arc::new(TlsServer::load(files.server()).unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = Server::new(Readiness::new(), Entropy::seeded(1))
             .add_service(Names, &[])
             .tls(Some(Arc::clone(&tls)))
+            .authenticator(authenticator.map(Arc::new))
             .serve(listener, &lifecycle)
             .unwrap();
         Self {
@@ -148,6 +169,7 @@ async fn new_connections_get_the_changed_certificate_and_open_ones_go_on() {
     assert_eq!(server.names(by_new.clone()).await, None, "not yet");
 
     assert!(!server.tls.reload_if_changed(), "nothing has changed");
+    assert!(server.tls.reload(When::Asked), "somebody asks for it");
     files.serve_by(&new);
     assert!(server.tls.reload_if_changed());
     assert!(server.names(by_new).await.is_some());
@@ -199,6 +221,47 @@ async fn a_client_has_to_show_a_certificate_of_the_cas_and_its_names_come_with_e
 }
 
 #[tokio::test]
+async fn who_shows_a_certificate_and_a_token_is_who_the_token_says() {
+    let (authority, files) = (Authority::new("ca"), Files::new());
+    files.serve_by(&authority);
+    files.write("clients.pem", authority.pem());
+    authority
+        .issue(7, &["node.example"])
+        .write(files.0.path(), "node");
+    let hash = TokenHash::of("token-of-web");
+    let grants = "grants = [{ roles = [\"reviewer\"], namespaces = \"*\" }]";
+    files.write(
+        "auth.toml",
+        format!(
+            "[[principals]]\nname = \"node\"\ncertificates = [\"node.example\"]\n{grants}\n\
+             [[principals]]\nname = \"web\"\ntoken_sha256 = [\"{hash}\"]\n{grants}\n"
+        ),
+    );
+    let authenticator = Authenticator::load(&files.path("auth.toml")).unwrap();
+    let server = Running::start_knowing(&files, Some(authenticator)).await;
+    let mut client = server.client(files.client(&authority, Some("node")));
+    for (token, expected) in [
+        (None, (Code::Aborted, "node")),
+        (Some("token-of-web"), (Code::Aborted, "web")),
+        (
+            Some("guessed"),
+            (Code::Unauthenticated, "the credentials are not accepted"),
+        ),
+    ] {
+        let mut request = tonic::Request::new(GetPolicyRequest::default());
+        if let Some(token) = token {
+            files.write("token", token);
+            TokenFile::new(files.path("token")).authorize(&mut request);
+        }
+        let answer = timeout(SOON, client.get_policy(request))
+            .await
+            .expect("an answer");
+        let told = answer.unwrap_err();
+        assert_eq!((told.code(), told.message()), expected, "{token:?}");
+    }
+}
+
+#[tokio::test]
 async fn who_is_revoked_or_whose_ca_is_removed_fails_at_the_next_handshake() {
     let (authority, other, files) = (Authority::new("ca"), Authority::new("other"), Files::new());
     files.serve_by(&authority);
@@ -239,6 +302,28 @@ async fn a_client_reads_its_files_for_each_connection() {
 }
 
 #[tokio::test]
+async fn from_within_its_process_a_server_is_reached_without_tls_until_it_is_to_stop() {
+    let (authority, files) = (Authority::new("ca"), Files::new());
+    files.serve_by(&authority);
+    files.write("clients.pem", authority.pem());
+    let lifecycle = Lifecycle::new();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (_, inside) = Server::new(Readiness::new(), Entropy::seeded(1))
+        .add_service(Names, &[])
+        .tls(Some(Arc::new(TlsServer::load(files.server()).unwrap())))
+        .serve_inside(listener, &lifecycle)
+        .unwrap();
+    let mut client = PolicyServiceClient::new(inside.connect().await.unwrap());
+    assert_eq!(names(&mut client).await.as_deref(), Some("nobody"));
+    assert_eq!(
+        lifecycle.shutdown(SOON).await,
+        Shutdown::Graceful,
+        "it is ended as others are"
+    );
+    assert!(inside.connect().await.is_err());
+}
+
+#[tokio::test]
 async fn plain_text_is_closed_at_once() {
     let (authority, files) = (Authority::new("ca"), Files::new());
     files.serve_by(&authority);
@@ -252,6 +337,55 @@ async fn plain_text_is_closed_at_once() {
         assert!(read.is_ok(), "{said:?} is left waiting");
         assert!(answer.len() < 10, "an alert at most: {answer:?}");
     }
+}
+
+#[tokio::test]
+async fn why_a_server_is_not_trusted_is_told_in_words() {
+    let (authority, other, files) = (Authority::new("ca"), Authority::new("other"), Files::new());
+    let here = &["127.0.0.1"];
+    let cases = [
+        (
+            authority.issue(1, &["learning.example", "10.0.0.1"]),
+            "the server's certificate is not for 127.0.0.1, but for learning.example, 10.0.0.1",
+        ),
+        (
+            authority.issue_as(2, here, |params| params.not_after = date_time_ymd(2024, 2, 1)),
+            "the server's certificate has expired: it was valid until 2024-02-01T00:00:00Z",
+        ),
+        (
+            authority.issue_as(3, here, |params| params.not_before = date_time_ymd(3024, 2, 1)),
+            "the server's certificate is not valid yet: it will be from 3024-02-01T00:00:00Z",
+        ),
+        (
+            authority.issue_as(4, here, |params| {
+                params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+            }),
+            "the server's certificate is not for servers",
+        ),
+        (
+            other.issue(5, here),
+            "the server's certificate is of none of the CAs that are trusted here",
+        ),
+        (
+            Authority::new("ca").issue(6, here),
+            "the server's certificate is signed by another key than that of the CA of this name that is trusted here",
+        ),
+    ];
+    for (issued, words) in cases {
+        issued.write(files.0.path(), "server");
+        let server = Running::start(&files).await;
+        let remote = Remote::new(&format!("https://{}", server.address)).unwrap();
+        let remote = remote.tls(files.client(&authority, None)).unwrap();
+        let refused = remote.connect().await.unwrap_err();
+        let told = Untrusted::within(&refused).map(ToString::to_string);
+        assert_eq!(told.as_deref(), Some(words));
+        assert_eq!(super::why(&refused), words);
+    }
+    let away = Remote::new("https://127.0.0.1:1").unwrap();
+    let away = away.tls(files.client(&authority, None)).unwrap();
+    let refused = away.connect().await.unwrap_err();
+    assert_eq!(Untrusted::within(&refused), None, "that is another matter");
+    assert!(super::why(&refused).contains("refused"), "{refused:?}");
 }
 
 #[tokio::test]

@@ -1,0 +1,165 @@
+//! Why one side does not trust the other, in words for people: what rustls says is for those who know TLS.
+//!
+//! It must know nothing of which server it is.
+
+use std::{error::Error, io, time::Duration};
+
+use jiff::Timestamp;
+use tokio_rustls::rustls::{self, AlertDescription, CertificateError, InvalidMessage};
+
+/// What stands in the way of a connection over TLS, from the client's point of view.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Untrusted(String);
+
+impl Untrusted {
+    /// Where an error is one of these, or was caused by one.
+    pub fn within<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
+        let mut next = Some(error);
+        while let Some(error) = next {
+            let io = error.downcast_ref::<io::Error>();
+            let inner = io.and_then(io::Error::get_ref);
+            if let Some(found) = inner.and_then(|inner| inner.downcast_ref()) {
+                return Some(found);
+            }
+            next = error.source();
+        }
+        None
+    }
+
+    /// Puts what rustls says into words. Other errors stay as they are.
+    pub(super) fn tell(error: io::Error) -> io::Error {
+        let inner = error.get_ref();
+        let words = inner
+            .and_then(|inner| inner.downcast_ref::<rustls::Error>())
+            .and_then(words);
+        match words {
+            Some(words) => io::Error::new(error.kind(), Self(words)),
+            None => error,
+        }
+    }
+}
+
+fn words(error: &rustls::Error) -> Option<String> {
+    match error {
+        rustls::Error::InvalidCertificate(error) => {
+            Some(format!("the server's certificate {}", about(error)))
+        }
+        rustls::Error::NoCertificatesPresented => Some("the server shows no certificate".to_owned()),
+        rustls::Error::AlertReceived(alert) => objection(*alert).map(str::to_owned),
+        // What is no TLS, such as an answer of HTTP/1.1.
+        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
+            Some("the server speaks no TLS there".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// What is wrong with the server's certificate.
+fn about(error: &CertificateError) -> String {
+    match error {
+        CertificateError::NotValidForNameContext { expected, presented } => {
+            let names: Vec<&str> = presented.iter().map(|name| bare(name)).collect();
+            let names = if names.is_empty() {
+                "for no name at all".to_owned()
+            } else {
+                format!("for {}", names.join(", "))
+            };
+            format!("is not for {}, but {names}", expected.to_str())
+        }
+        CertificateError::NotValidForName => "is for another name".to_owned(),
+        CertificateError::ExpiredContext { not_after, .. } => {
+            format!("has expired: it was valid until {}", time(not_after.as_secs()))
+        }
+        CertificateError::Expired => "has expired".to_owned(),
+        CertificateError::NotValidYetContext { not_before, .. } => {
+            format!("is not valid yet: it will be from {}", time(not_before.as_secs()))
+        }
+        CertificateError::NotValidYet => "is not valid yet".to_owned(),
+        CertificateError::UnknownIssuer => "is of none of the CAs that are trusted here".to_owned(),
+        CertificateError::BadSignature => {
+            "is signed by another key than that of the CA of this name that is trusted here".to_owned()
+        }
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            "is not for servers".to_owned()
+        }
+        CertificateError::ApplicationVerificationFailure => "is another than that in the file".to_owned(),
+        other => format!("can't be trusted: {other}"),
+    }
+}
+
+/// What the server has against the client.
+fn objection(alert: AlertDescription) -> Option<&'static str> {
+    Some(match alert {
+        AlertDescription::CertificateRequired => {
+            "the server wants to be shown a certificate, and was shown none"
+        }
+        AlertDescription::UnknownCA => {
+            "the server does not trust the CA of the certificate that it was shown"
+        }
+        AlertDescription::CertificateExpired => "the certificate that the server was shown has expired",
+        AlertDescription::CertificateRevoked => "the certificate that the server was shown has been revoked",
+        AlertDescription::BadCertificate
+        | AlertDescription::CertificateUnknown
+        | AlertDescription::UnsupportedCertificate
+        | AlertDescription::AccessDenied
+        | AlertDescription::DecryptError => {
+            "the server refuses the certificate that it was shown; its log says why"
+        }
+        AlertDescription::HandshakeFailure => {
+            "the server breaks off the TLS handshake; it may want to be shown a certificate"
+        }
+        _ => return None,
+    })
+}
+
+/// `DnsName("a.example")` and `IpAddress(127.0.0.1)` without what is around the name.
+fn bare(name: &str) -> &str {
+    let inner = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
+    inner.unwrap_or(name).trim_matches('"')
+}
+
+/// A time in seconds since 1970.
+fn time(seconds: u64) -> String {
+    let time = Timestamp::UNIX_EPOCH.checked_add(Duration::from_secs(seconds));
+    time.map_or_else(|_| format!("{seconds} s after 1970"), |time| time.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(error: rustls::Error) -> String {
+        let told = Untrusted::tell(io::Error::new(io::ErrorKind::InvalidData, error));
+        assert_eq!(told.kind(), io::ErrorKind::InvalidData);
+        told.to_string()
+    }
+
+    #[test]
+    fn what_a_server_has_against_a_client_is_told_in_words() {
+        for (alert, words) in [
+            (
+                AlertDescription::CertificateRequired,
+                "the server wants to be shown a certificate, and was shown none",
+            ),
+            (
+                AlertDescription::UnknownCA,
+                "the server does not trust the CA of the certificate that it was shown",
+            ),
+            (
+                AlertDescription::CertificateRevoked,
+                "the certificate that the server was shown has been revoked",
+            ),
+        ] {
+            assert_eq!(told(rustls::Error::AlertReceived(alert)), words);
+        }
+    }
+
+    #[test]
+    fn what_has_nothing_to_do_with_trust_stays_as_it_is() {
+        let other = rustls::Error::AlertReceived(AlertDescription::InternalError);
+        assert_eq!(told(other.clone()), other.to_string());
+        let reset = Untrusted::tell(io::ErrorKind::ConnectionReset.into());
+        assert!(Untrusted::within(&reset).is_none());
+    }
+}

@@ -1,0 +1,50 @@
+//! `--probe` of the services' own programs, over TLS.
+
+use std::process::{ExitStatus, Output};
+
+use emend_runtime::tls::testing::Authority;
+use emend_tests::harness::{
+    eventually,
+    process::{Process, binary, free_port},
+    wait::holds,
+};
+use tokio::process::Command;
+
+async fn asked(program: &str, arguments: &[String]) -> (ExitStatus, String) {
+    let mut command = Command::new(binary(program).await);
+    let Output { status, stdout, .. } = command
+        .args(arguments)
+        .arg("--probe")
+        .output()
+        .await
+        .expect("it runs");
+    (status, String::from_utf8(stdout).expect("text"))
+}
+
+#[tokio::test]
+async fn each_program_finds_its_own_service_by_its_certificate() {
+    let directory = tempfile::tempdir().unwrap();
+    // Not for the address where it is asked.
+    Authority::new("ca")
+        .issue(1, &["emend.example"])
+        .write(directory.path(), "server");
+    for program in ["feedback-svc", "learning-svc"] {
+        let at = |name: &str| directory.path().join(name).display().to_string();
+        let arguments = [
+            format!("--listen=127.0.0.1:{}", free_port().await),
+            format!("--data-dir={}", at(program)),
+            format!("--tls-cert={}", at("server.pem")),
+            format!("--tls-key={}", at("server.key")),
+        ];
+        let (status, told) = asked(program, &arguments).await;
+        assert_eq!(status.code(), Some(1), "nobody listens: {told}");
+        let mut process = Process::start(program, &arguments).await;
+        eventually(&format!("{program} says that it is ready"), || async {
+            let (status, told) = asked(program, &arguments).await;
+            holds(status.success() && told.ends_with(": ready\n"), || told)
+        })
+        .await;
+        process.terminate().await;
+        process.ended().await;
+    }
+}
