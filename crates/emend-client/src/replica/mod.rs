@@ -149,7 +149,7 @@ impl Replica {
     }
 
     /// Everything that is held, whatever it is to this node.
-    #[cfg(feature = "fuzzing")]
+    #[cfg(any(feature = "fuzzing", feature = "testing"))]
     pub(crate) fn held(&self) -> &Holdings {
         &self.held
     }

@@ -7,6 +7,8 @@ mod delays;
 mod ended;
 pub(crate) mod engine;
 mod events;
+#[cfg(feature = "testing")]
+mod holding;
 mod report;
 mod reporter;
 mod saver;
@@ -24,6 +26,8 @@ use std::{
 use emend_core::Revision;
 use emend_runtime::{Backoff, Lifecycle, lifecycle::Shutdown};
 
+#[cfg(feature = "testing")]
+pub use self::holding::{HeldResource, Holding};
 use self::{
     engine::Engine,
     events::{Emitter, Observable},
@@ -68,16 +72,19 @@ impl SubscriberBuilder {
         if let Some(path) = self.copy.clone() {
             engine = restored(engine, &view, path, settings.subscription(), &emitter).await;
         }
+        let engine = Arc::new(Mutex::new(engine));
         let lifecycle = lifecycle.child();
         let node = NodeHandle {
             view: view.clone(),
             observable: emitter.observable(),
             lifecycle: lifecycle.clone(),
+            #[cfg(feature = "testing")]
+            engine: Arc::clone(&engine),
         };
         let session = Session {
             transport: self.transport(&settings),
             settings,
-            engine: Arc::new(Mutex::new(engine)),
+            engine,
             view,
             events: emitter,
             reporter: Reporter::new(self.report_interval),
@@ -153,6 +160,8 @@ pub struct NodeHandle {
     view: LearnedView,
     observable: Observable,
     lifecycle: Lifecycle,
+    #[cfg(feature = "testing")]
+    engine: Arc<Mutex<Engine>>,
 }
 
 impl NodeHandle {

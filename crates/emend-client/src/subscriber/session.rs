@@ -283,8 +283,9 @@ impl Session {
     fn judge(&mut self, verdict: Verdict) -> Option<Ended> {
         match verdict {
             Verdict::Same => {
-                // Only a stream that brought something sound shows that connecting again at once would do no harm.
-                if self.mismatches == 0 {
+                // Only a stream that brought something sound shows that connecting again at once would do no harm; where one was
+                // broken off for what it said, a snapshot alone does not show it, or each violation would cost one more.
+                if self.mismatches == 0 && self.violations == 0 {
                     self.backoff.reset();
                 }
                 None

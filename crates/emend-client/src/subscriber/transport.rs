@@ -11,12 +11,14 @@ use emend_proto::{
         v1::{ReportStatusRequest, SubscribeRequest},
     },
 };
-use emend_runtime::{bearer::TokenFile, tls::Remote};
+use emend_runtime::{
+    bearer::TokenFile,
+    tls::{Remote, why},
+};
 use futures::{StreamExt as _, future::BoxFuture, stream::BoxStream};
 use tonic::{Request, Status, metadata::MetadataMap, transport::Channel};
 
 use super::ended::Ended;
-use crate::address::with_sources;
 
 /// The largest message: a batch of 3 MiB, one larger resource, or the digests of thousands of namespaces.
 const MAX_MESSAGE_BYTES: usize = 16 << 20;
@@ -73,7 +75,7 @@ impl Transport for Grpc {
                 .remote
                 .connect()
                 .await
-                .map_err(|error| Ended::failed(with_sources(&error)))?;
+                .map_err(|error| Ended::failed(why(&error)))?;
             let mut client =
                 SubscriptionServiceClient::new(channel).max_decoding_message_size(MAX_MESSAGE_BYTES);
             let token = self.token.clone();
