@@ -13,15 +13,15 @@
 //! [`trace_context`], [`admission`] and [`deadline`], [`health`], [`listen`] and [`telemetry`]; [`config`] (settings from flags,
 //! environment and file), [`serve_args`], [`probe`]; [`auth`] (who may do what), [`reload`] (files that change).
 //!
-//! With `database`: [`database`] (which one), [`sqlite`], [`postgres`], [`store`] (what can go wrong with them, and what
-//! is worth repeating), [`audit`] (looking at what is stored). With `testing`: [`testing`], a fresh PostgreSQL database
+//! With `database`: [`database`] (which one), [`sqlite`], [`postgres`], [`arrival`] (waiting for it at a start), [`store`] (what
+//! can go wrong with them, and what is worth repeating), [`audit`] (looking at what is stored). With `testing`: [`testing`], a fresh PostgreSQL database
 //! for each test. With `simulation`: `simulation`, what in-memory stores do to whoever calls them. With both
 //! `server` and `database`: [`storage`] (which database a process uses).
 //!
 //! With `fail-points`, in builds for tests: [`fail_point`] can end the process between two steps.
 //!
-//! A service's `main` is: [`config::begin`], [`telemetry::init`], [`listen::bind`], open the database, start the service in
-//! a [`lifecycle::Lifecycle`], [`lifecycle::run_until_signal`].
+//! A service's `main` is: [`config::begin`], [`telemetry::init`], [`listen::bind`], start the service, which opens its
+//! database, in a [`lifecycle::Lifecycle`] during [`lifecycle::Signals`], [`lifecycle::run_until_signal`].
 
 pub mod backoff;
 pub mod clock;
@@ -82,6 +82,8 @@ mod unread;
 #[cfg(feature = "tls")]
 pub mod tls;
 
+#[cfg(feature = "database")]
+pub mod arrival;
 #[cfg(feature = "database")]
 pub mod audit;
 #[cfg(feature = "database")]

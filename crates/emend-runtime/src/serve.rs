@@ -5,17 +5,25 @@
 //! connection is a task of the scope: the soft token stops accepting and says GOAWAY, the hard token closes what is left.
 //!
 //! Every server also answers health checks ([`crate::health`]), server reflection v1 and v1alpha for exactly the services
-//! it has, and wraps every RPC in the caller, trace, admission and deadline layers. Requests may have up to 4 MiB (tonic's default).
+//! it has, and wraps every RPC in the caller, trace, admission and deadline layers. It speaks HTTP/2 alone: HTTP/1 is answered
+//! with 505. Requests may have up to 4 MiB (tonic's default).
 //!
 //! Memory per idle connection is kept small: HTTP/2 windows stay at their defaults, and the bytes that wait for one slow
 //! stream are bounded by [`SEND_BUFFER`] and one message. It must know nothing of what the services do.
 
 use std::{
-    convert::Infallible, future::poll_fn, io, net::SocketAddr, pin::pin, sync::Arc, task::Poll,
+    convert::Infallible,
+    future::{Ready, poll_fn, ready},
+    io,
+    net::SocketAddr,
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll},
     time::Duration,
 };
 
-use http::{Request, Response};
+use futures::future::Either;
+use http::{Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
@@ -23,7 +31,7 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use tokio::{
-    io::{AsyncRead, AsyncWrite},
+    io::{AsyncRead, AsyncWrite, DuplexStream, duplex},
     net::{TcpListener, TcpStream},
     time::{Instant, sleep, timeout_at},
 };
@@ -42,7 +50,7 @@ use crate::{
     lifecycle::Lifecycle,
     prefaced::Prefaced,
     telemetry::metrics::RpcMetrics,
-    tls::{PeerNames, TlsServer},
+    tls::{PeerNames, Remote, TlsServer},
     trace_context::{TraceLayer, Traced},
 };
 
@@ -193,6 +201,16 @@ impl Server {
     /// Starts serving in `lifecycle` and answers with the address. The listener is closed by the soft token, every
     /// connection by the hard one at the latest.
     pub fn serve(self, listener: TcpListener, lifecycle: &Lifecycle) -> io::Result<SocketAddr> {
+        Ok(self.serve_inside(listener, lifecycle)?.0)
+    }
+
+    /// The same, and answers also with a way in for others in this process: what they say never leaves it, so it is without
+    /// TLS, and without a client's certificate.
+    pub fn serve_inside(
+        self,
+        listener: TcpListener,
+        lifecycle: &Lifecycle,
+    ) -> io::Result<(SocketAddr, Remote)> {
         let address = listener.local_addr()?;
         let routes = self
             .routes
@@ -213,8 +231,10 @@ impl Server {
             requests,
             lifecycle: lifecycle.clone(),
         };
+        let inside = serving.clone();
+        let inside = Remote::inside(move || accept_inside(&inside));
         lifecycle.spawn("accept connections", accept(listener, self.tls, serving));
-        Ok(address)
+        Ok((address, inside))
     }
 }
 
@@ -320,6 +340,26 @@ async fn accept(listener: TcpListener, tls: Option<Arc<TlsServer>>, serving: Ser
     }
 }
 
+/// Opens a connection from within this process and serves it.
+fn accept_inside(serving: &Serving) -> io::Result<DuplexStream> {
+    if serving.lifecycle.soft().is_cancelled() {
+        return Err(io::ErrorKind::ConnectionRefused.into());
+    }
+    let (near, far) = duplex(SEND_BUFFER);
+    let nowhere = Peer {
+        connection: TcpConnectInfo {
+            local_addr: None,
+            remote_addr: None,
+        },
+        names: None,
+    };
+    let deadline = Instant::now() + HANDSHAKE;
+    serving
+        .lifecycle
+        .spawn_owned(connection(far, nowhere, deadline, serving.clone()));
+    Ok(near)
+}
+
 /// Shakes hands until `deadline`, or until the scope is asked to stop; then serves as any other.
 async fn secured(
     tls: Arc<TlsServer>,
@@ -362,10 +402,11 @@ fn is_refusal(error: &io::Error) -> bool {
 
 fn http(streams: Streams, keep_alive: KeepAlive) -> Builder<Streams> {
     let mut builder = Builder::new(streams);
-    // HTTP/1 is let in only as far as the first bytes: telling the two apart is what lets a connection that has not said
-    // anything yet be ended softly.
+    // HTTP/1 is let in only to be refused, see [`OverHttp2`]: telling the two apart is what lets a connection that has not
+    // said anything yet be ended softly.
     builder
         .http1()
+        .keep_alive(false)
         .timer(TokioTimer::new())
         .header_read_timeout(HANDSHAKE);
     builder
@@ -376,6 +417,33 @@ fn http(streams: Streams, keep_alive: KeepAlive) -> Builder<Streams> {
         .max_concurrent_streams(MAX_STREAMS)
         .max_send_buf_size(SEND_BUFFER);
     builder
+}
+
+/// Refuses what does not come over HTTP/2 before any layer sees it: gRPC is of HTTP/2, and who could call over HTTP/1 would
+/// not be bound by what is asked of HTTP/2's streams.
+#[derive(Clone)]
+struct OverHttp2<S>(S);
+
+impl<S> Service<Request<Incoming>> for OverHttp2<S>
+where
+    S: Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Either<S::Future, Ready<Result<Response<Body>, Infallible>>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.0.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+        if request.version() == Version::HTTP_2 {
+            return Either::Left(self.0.call(request));
+        }
+        let mut refusal = Response::new(Body::empty());
+        *refusal.status_mut() = StatusCode::HTTP_VERSION_NOT_SUPPORTED;
+        Either::Right(ready(Ok(refusal)))
+    }
 }
 
 /// Serves one connection to its end, or until the hard token.
@@ -404,7 +472,7 @@ where
     let parts = Parts::new();
     let mut served = pin!(
         http(parts.executor(lifecycle.clone()), keep_alive)
-            .serve_connection(io, TowerToHyperService::new(service))
+            .serve_connection(io, TowerToHyperService::new(OverHttp2(service)))
             .into_owned()
     );
     let mut soft = pin!(lifecycle.soft().cancelled());

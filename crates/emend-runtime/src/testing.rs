@@ -1,6 +1,6 @@
 //! For tests: a PostgreSQL database of their own, and the line that says what a test had to skip for.
 //!
-//! `EMEND_TEST_POSTGRES_URL` names a server and a user who may create databases. Where it is unset the test is skipped
+//! `EMEND_TEST_POSTGRES_URL` names a server and a user who may create databases and roles. Where it is unset the test is skipped
 //! with one line; where `CI` is `true` that is a failure, because there every test runs on both databases.
 
 use std::{env, fmt, fs::OpenOptions, io::Write as _, thread};

@@ -39,8 +39,8 @@ pub struct ConfigArgs {
     /// Parse all settings and the files that they name, say whether they are fit, and end: exit code 0 or 2
     #[arg(long)]
     pub check_config: bool,
-    /// Ask the services that run with these settings on this machine whether they are ready, without TLS, and end: exit code 0
-    /// or 1
+    /// Ask the services that run with these settings on this machine whether they are ready, and end: exit code 0 or 1. Where
+    /// clients have to show certificates, at --metrics-addr, which has to name a port then
     #[arg(long, conflicts_with_all = ["print_config", "check_config"])]
     pub probe: bool,
 }

@@ -14,7 +14,7 @@ use std::{
     convert::Infallible,
     future::poll_fn,
     io,
-    net::SocketAddr,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll},
@@ -43,6 +43,9 @@ use crate::{health::Readiness, lifecycle::Lifecycle};
 const CONNECTIONS: usize = 64;
 /// How long a request's head, and its body, may take; also how long a silent connection is kept.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a connection is served; then it ends after what is being answered, which has [`PATIENCE`]. So no place is held
+/// for longer by who asks and does not read.
+const SERVED: Duration = Duration::from_secs(20);
 /// The longest body that is read, in bytes.
 const MAX_BODY: usize = 1024;
 /// How long to wait when the system has no more file descriptors, or the like.
@@ -128,9 +131,7 @@ impl Admin {
             (&Method::GET | &Method::HEAD, "/metrics") => typed(CONTENT_TYPE, self.metrics.render()),
             (&Method::GET | &Method::HEAD, "/livez") => plain(StatusCode::OK, "ok"),
             (&Method::GET | &Method::HEAD, "/readyz") => self.readiness(),
-            (_, "/log-level") if !peer.ip().to_canonical().is_loopback() => {
-                plain(StatusCode::FORBIDDEN, "only from loopback")
-            }
+            (_, "/log-level") if !is_this_host(peer) => plain(StatusCode::FORBIDDEN, "only from loopback"),
             (_, "/log-level") => match (&self.level, request.method()) {
                 (None, _) => plain(StatusCode::NOT_FOUND, "there is no log"),
                 (Some(level), &Method::GET | &Method::HEAD) => plain(StatusCode::OK, &level.current()),
@@ -156,6 +157,15 @@ impl Admin {
             let failing = format!("not ready: {}", failing.join(", "));
             plain(StatusCode::SERVICE_UNAVAILABLE, &failing)
         }
+    }
+}
+
+/// Whether it is from this host or this pod: of 127.0.0.0/8 the first address alone, since a sidecar proxy hands on what comes
+/// from elsewhere by another, as Istio's does by 127.0.0.6.
+fn is_this_host(peer: SocketAddr) -> bool {
+    match peer.ip().to_canonical() {
+        IpAddr::V4(address) => address == Ipv4Addr::LOCALHOST,
+        IpAddr::V6(address) => address == Ipv6Addr::LOCALHOST,
     }
 }
 
@@ -269,13 +279,20 @@ async fn serve(stream: TcpStream, peer: SocketAddr, admin: Arc<Admin>, lifecycle
             .header_read_timeout(PATIENCE)
             .serve_connection(TokioIo::new(stream), service)
     );
+    let enough = async {
+        tokio::select! {
+            () = lifecycle.soft().cancelled() => {}
+            () = sleep(SERVED) => {}
+        }
+    };
     let ended = tokio::select! {
         ended = &mut served => ended,
-        () = lifecycle.soft().cancelled() => {
+        () = enough => {
             served.as_mut().graceful_shutdown();
             tokio::select! {
                 ended = served => ended,
                 () = lifecycle.hard().cancelled() => Ok(()),
+                () = sleep(PATIENCE) => Ok(()),
             }
         }
     };
@@ -286,10 +303,13 @@ async fn serve(stream: TcpStream, peer: SocketAddr, admin: Arc<Admin>, lifecycle
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::AsyncWriteExt as _;
+
     use super::*;
 
     const NEAR: &str = "127.0.0.1:40000";
     const FAR: &str = "192.0.2.7:40000";
+    const SIDECAR: &str = "127.0.0.6:40000";
 
     fn admin(readiness: &Readiness) -> Admin {
         Admin::new(
@@ -344,8 +364,14 @@ mod tests {
     #[tokio::test]
     async fn the_level_is_changed_from_loopback_alone_and_nonsense_changes_nothing() {
         let admin = admin(&Readiness::new());
-        for method in [Method::GET, Method::PUT] {
-            assert_eq!(ask(&admin, method, "/log-level", "trace", FAR).await.0, 403);
+        for peer in [FAR, SIDECAR] {
+            for method in [Method::GET, Method::PUT] {
+                assert_eq!(
+                    ask(&admin, method, "/log-level", "trace", peer).await.0,
+                    403,
+                    "{peer}"
+                );
+            }
         }
         let put = async |body: &str| ask(&admin, Method::PUT, "/log-level", body, NEAR).await;
         assert_eq!(put("learning=loud").await.0, 400);
@@ -356,11 +382,12 @@ mod tests {
             (200, "info\n".into())
         );
         assert_eq!(put("debug\n").await, (200, "debug\n".into()));
-        let mapped = "[::ffff:127.0.0.1]:40000";
-        assert_eq!(
-            ask(&admin, Method::GET, "/log-level", "", mapped).await,
-            (200, "debug\n".into())
-        );
+        for peer in ["[::ffff:127.0.0.1]:40000", "[::1]:40000"] {
+            assert_eq!(
+                ask(&admin, Method::GET, "/log-level", "", peer).await,
+                (200, "debug\n".into())
+            );
+        }
     }
 
     #[tokio::test]
@@ -371,6 +398,25 @@ mod tests {
         assert_eq!(ask(&admin, Method::DELETE, "/log-level", "", NEAR).await.0, 405);
         let (status, metrics) = ask(&admin, Method::GET, "/metrics", "", NEAR).await;
         assert!(status == 200 && metrics.ends_with("# EOF\n"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_asks_and_does_not_read_gives_its_place_back() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut greedy = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, peer) = listener.accept().await.unwrap();
+        let admin = Arc::new(admin(&Readiness::new()));
+        let serving = serve(stream, peer, admin, Lifecycle::new());
+        let asking = async {
+            // As much as anybody takes, until there is nobody.
+            while greedy
+                .write_all(b"GET /metrics HTTP/1.1\r\nhost: emend\r\n\r\n")
+                .await
+                .is_ok()
+            {}
+        };
+        let ended = timeout(Duration::from_secs(31), async { tokio::join!(serving, asking) }).await;
+        assert!(ended.is_ok(), "it is served for ever");
     }
 
     #[tokio::test]

@@ -1,0 +1,204 @@
+//! Connections and the server end in time, whatever the other side does.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use emend_proto::learning::v1::{
+    ListNodesRequest, NodeInfo, SubscribeRequest, subscription_service_client::SubscriptionServiceClient,
+};
+use emend_runtime::{health::LIVENESS, lifecycle::Shutdown};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    time::{Instant, timeout},
+};
+use tonic::transport::Channel;
+use tonic_health::pb::{
+    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+};
+
+use crate::harness::{LARGE, Running, SERVICE, SOON, TALKATIVE, closed};
+
+#[tokio::test]
+async fn connections_that_say_nothing_or_half_a_preface_do_not_hold_up_a_soft_stop() {
+    let server = Running::start().await;
+    let idle = TcpStream::connect(server.address).await.unwrap();
+    let mut half_open = TcpStream::connect(server.address).await.unwrap();
+    half_open.write_all(b"PRI * HTTP/2.0\r\n").await.unwrap();
+    // One request, so that both have certainly been accepted.
+    assert_eq!(server.health(LIVENESS).await, Ok(ServingStatus::Serving));
+
+    let started = Instant::now();
+    assert_eq!(
+        server.lifecycle.shutdown(Duration::from_secs(10)).await,
+        Shutdown::Graceful
+    );
+    assert!(started.elapsed() < Duration::from_secs(10));
+    closed(idle).await;
+    closed(half_open).await;
+    assert!(
+        TcpStream::connect(server.address).await.is_err(),
+        "the listener is closed"
+    );
+}
+
+#[tokio::test]
+async fn a_client_that_never_answers_the_settings_is_gone_at_the_hard_deadline() {
+    let server = Running::start().await;
+    let mut silent = TcpStream::connect(server.address).await.unwrap();
+    silent
+        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+        .await
+        .unwrap();
+    let mut settings = [0; 9];
+    silent.read_exact(&mut settings).await.unwrap();
+
+    let started = Instant::now();
+    server.lifecycle.shutdown(Duration::from_millis(300)).await;
+    assert!(started.elapsed() < Duration::from_secs(3));
+    closed(silent).await;
+}
+
+#[tokio::test]
+async fn streams_and_calls_that_do_not_end_are_cut_at_the_hard_deadline() {
+    let server = Running::start().await;
+    let mut updates = server.subscribe().await;
+    let mut client = SubscriptionServiceClient::new(server.channel().await);
+    let call = tokio::spawn(async move { client.list_nodes(ListNodesRequest::default()).await });
+    let mut watching = HealthClient::new(server.channel().await)
+        .watch(HealthCheckRequest {
+            service: SERVICE.into(),
+        })
+        .await
+        .unwrap()
+        .into_inner();
+    assert_eq!(
+        watching.message().await.unwrap().unwrap().status(),
+        ServingStatus::NotServing
+    );
+
+    let started = Instant::now();
+    assert_eq!(
+        server.lifecycle.shutdown(Duration::from_millis(300)).await,
+        Shutdown::Forced
+    );
+    let took = started.elapsed();
+    assert!(
+        (Duration::from_millis(300)..Duration::from_secs(3)).contains(&took),
+        "{took:?}"
+    );
+    assert!(
+        timeout(SOON, updates.message()).await.unwrap().is_err(),
+        "the stream is cut"
+    );
+    assert!(
+        timeout(SOON, call).await.unwrap().unwrap().is_err(),
+        "the call is cut"
+    );
+    assert_eq!(
+        watching.message().await.unwrap().unwrap().status(),
+        ServingStatus::NotServing
+    );
+    assert!(
+        matches!(watching.message().await, Ok(None)),
+        "the watch ended properly"
+    );
+}
+
+#[tokio::test]
+async fn a_stream_in_progress_may_end_within_the_grace() {
+    let server = Running::start().await;
+    let updates = server.subscribe().await;
+    let lifecycle = server.lifecycle.clone();
+    let stopping = tokio::spawn(async move { lifecycle.shutdown(SOON).await });
+    server.lifecycle.soft().cancelled().await;
+    drop(updates);
+    assert_eq!(
+        timeout(SOON, stopping).await.unwrap().unwrap(),
+        Shutdown::Graceful
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_without_a_preface_is_closed_after_a_while() {
+    let server = Running::start().await;
+    let mut idle = TcpStream::connect(server.address).await.unwrap();
+    // No time-out of our own: time stands still until the server's is the next to come.
+    let said = idle.read_to_end(&mut Vec::new()).await;
+    assert!(matches!(said, Ok(0) | Err(_)), "{said:?}");
+    assert!(!server.lifecycle.is_stopping());
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_answer_the_farewell_is_not_waited_for() {
+    let server = Running::start().await;
+    let mut silent = TcpStream::connect(server.address).await.unwrap();
+    // All that HTTP/2 begins with, and settings; the server's own come back.
+    silent
+        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
+        .await
+        .unwrap();
+    assert!(timeout(SOON, silent.read_u8()).await.unwrap().is_ok());
+    assert_eq!(server.lifecycle.shutdown(SOON).await, Shutdown::Graceful);
+}
+
+/// A client whose windows have no end, and a road to it that is not read from while it is held up.
+async fn held_up(server: &Running) -> (Channel, watch::Sender<bool>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (road, target) = (listener.local_addr().unwrap(), server.address);
+    let (hold, mut paused) = watch::channel(false);
+    tokio::spawn(async move {
+        let (client, _) = listener.accept().await.unwrap();
+        let (mut requests, mut answers) = client.into_split();
+        let (mut said, mut heard) = TcpStream::connect(target).await.unwrap().into_split();
+        tokio::spawn(async move { tokio::io::copy(&mut requests, &mut heard).await });
+        let mut buffer = vec![0; LARGE];
+        loop {
+            paused.wait_for(|paused| !paused).await.unwrap();
+            let count = said.read(&mut buffer).await.unwrap_or(0);
+            if count == 0 || answers.write_all(&buffer[..count]).await.is_err() {
+                return;
+            }
+        }
+    });
+    let channel = Channel::from_shared(format!("http://{road}"))
+        .unwrap()
+        .initial_stream_window_size(i32::MAX.cast_unsigned())
+        .initial_connection_window_size(i32::MAX.cast_unsigned())
+        .connect()
+        .await
+        .unwrap();
+    (channel, hold)
+}
+
+#[tokio::test]
+async fn a_client_that_reads_nothing_is_not_waited_for_either() {
+    let server = Running::start().await;
+    let (channel, hold) = held_up(&server).await;
+    let request = SubscribeRequest {
+        node: Some(NodeInfo {
+            id: TALKATIVE.into(),
+            ..NodeInfo::default()
+        }),
+        ..SubscribeRequest::default()
+    };
+    let mut updates = SubscriptionServiceClient::new(channel)
+        .subscribe(request)
+        .await
+        .unwrap()
+        .into_inner();
+    updates.message().await.unwrap().expect("a message");
+    hold.send_replace(true);
+    // Until no more fits into any socket: then the server writes, and does not read.
+    let full = async {
+        loop {
+            let before = server.said.load(Ordering::SeqCst);
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            if server.said.load(Ordering::SeqCst) == before {
+                return;
+            }
+        }
+    };
+    timeout(SOON, full).await.unwrap();
+    assert_eq!(server.lifecycle.shutdown(SOON).await, Shutdown::Graceful);
+}
