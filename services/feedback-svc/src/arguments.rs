@@ -139,6 +139,10 @@ pub struct StorageArgs {
     /// How many connections to PostgreSQL this replica may have, 2 to 1000
     #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub database_connections: u32,
+    /// How long a start waits for a PostgreSQL that is away, without serving, 0s to 1h; then it ends with exit code 1
+    #[arg(long, value_name = "SPAN", default_value = "1m",
+          value_parser = span(Duration::ZERO..=Duration::from_hours(1)))]
+    pub database_patience: Duration,
 }
 
 /// How submissions are stored.
@@ -199,6 +203,7 @@ impl Arguments {
         Ok(Config {
             learning_token: self.learning_token_file.as_ref().map(TokenFile::new),
             postgres_connections: self.storage.database_connections,
+            database_patience: self.storage.database_patience,
             commit: CommitConfig {
                 queue_bytes: self.commit.commit_queue_size,
                 queue_time: self.commit.commit_queue_time,
@@ -324,6 +329,7 @@ mod tests {
         let arguments = Arguments::parse_from([
             "feedback-svc",
             "--database-connections=9",
+            "--database-patience=8s",
             "--commit-queue-size=2MiB",
             "--commit-queue-time=5s",
             "--request-id-retention=30d",
@@ -344,6 +350,7 @@ mod tests {
             (config.commit.queue_bytes, config.commit.queue_time.as_secs()),
             (2 << 20, 5)
         );
+        assert_eq!(config.database_patience.as_secs(), 8);
         assert_eq!(config.request_id_retention, Duration::from_hours(30 * 24));
         assert_eq!((config.relay.workers, config.relay.queue_events), (3, 512));
         let spans = [config.relay.lease, config.relay.poll, config.relay.retry.max];

@@ -9,12 +9,15 @@
 //! either. From then on it is the task's: a caller that goes away takes nothing back. It must know nothing of requests or
 //! responses.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use emend_runtime::{Error, store::StoreError};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
-    time::timeout,
+    time::{Instant, timeout},
 };
 
 use crate::{
@@ -30,6 +33,9 @@ use crate::{
 const MIN_COST: usize = 4 * 1024;
 /// After which time it may be worth trying again when the queue is full.
 const RETRY_AFTER: Duration = Duration::from_millis(250);
+
+/// A store that has owed an answer for so long does not store.
+const STALL: Duration = Duration::from_secs(10);
 
 /// The items of a job as they were given, without their events' messages, and what became of them; in order.
 type Results = Vec<Result<(NewFeedback, Inserted), Error>>;
@@ -54,6 +60,37 @@ pub(crate) struct Committer {
     queue_time: Duration,
 }
 
+/// Since when the store has owed the committer an answer, if it does. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Storing(Arc<Mutex<Option<Instant>>>);
+
+/// The store owes an answer for as long as this lives.
+#[derive(Debug)]
+struct Owed<'a>(&'a Storing);
+
+impl Storing {
+    /// Whether the store does not answer: what is submitted now is refused before it can be stored.
+    pub(crate) fn is_stuck(&self) -> bool {
+        let since = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        since.is_some_and(|since| since.elapsed() >= STALL)
+    }
+
+    fn begin(&self) -> Owed<'_> {
+        self.set(Some(Instant::now()));
+        Owed(self)
+    }
+
+    fn set(&self, since: Option<Instant>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    }
+}
+
+impl Drop for Owed<'_> {
+    fn drop(&mut self) {
+        self.0.set(None);
+    }
+}
+
 /// The committer's task.
 #[derive(Debug)]
 pub(crate) struct CommitWorker {
@@ -64,6 +101,7 @@ pub(crate) struct CommitWorker {
     dispatch: Dispatch,
     config: CommitConfig,
     counted: Stored,
+    storing: Storing,
 }
 
 impl Committer {
@@ -90,6 +128,7 @@ impl Committer {
                 dispatch,
                 config,
                 counted: Stored::default(),
+                storing: Storing::default(),
             },
         )
     }
@@ -144,6 +183,11 @@ impl CommitWorker {
     pub(crate) fn counting(mut self, counted: Stored) -> Self {
         self.counted = counted;
         self
+    }
+
+    /// Whether its store answers it.
+    pub(crate) fn storing(&self) -> &Storing {
+        &self.storing
     }
 
     /// Stores groups until all handles are gone and everything they gave is stored.
@@ -258,7 +302,10 @@ impl CommitWorker {
     ) -> Result<Vec<Result<Inserted, StoreError>>, StoreError> {
         let reserved = self.dispatch.reserve(items.len());
         let lease = reserved.as_ref().map(Reserved::lease);
-        let inserted = self.store.insert(items, lease).await?;
+        let inserted = {
+            let _owed = self.storing.begin();
+            self.store.insert(items, lease).await?
+        };
         fail_points::GROUP_COMMITTED.pass();
         let stored = items
             .iter_mut()

@@ -7,6 +7,7 @@ use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 use emend_runtime::{
     BackoffConfig,
     admission::Patience,
+    arrival,
     auth::Authenticator,
     bearer::TokenFile,
     database::DatabaseUrl,
@@ -22,6 +23,8 @@ pub struct Config {
     pub database: DatabaseUrl,
     /// How many connections to PostgreSQL this replica may have at once.
     pub postgres_connections: u32,
+    /// How long the start waits for a PostgreSQL that is away.
+    pub database_patience: Duration,
     /// Where learning-svc is.
     pub learning: LearningAddress,
     /// The token that learning-svc knows this service by, if it asks for one.
@@ -52,6 +55,7 @@ impl Config {
         Self {
             database,
             postgres_connections: 16,
+            database_patience: arrival::PATIENCE,
             learning,
             learning_token: None,
             commit: CommitConfig::default(),
@@ -150,7 +154,7 @@ impl Default for RelayConfig {
     }
 }
 
-/// Where learning-svc is: `HOST:PORT`, or a URL with the scheme `http` or `https`.
+/// Where learning-svc is: `HOST:PORT`, or a URL with the scheme `http` or `https`; or in this process.
 #[derive(Debug, Clone)]
 pub struct LearningAddress {
     text: String,
@@ -192,6 +196,14 @@ impl FromStr for LearningAddress {
 }
 
 impl LearningAddress {
+    /// In this process, where [`Remote`] leads.
+    pub fn inside(remote: Remote) -> Self {
+        Self {
+            text: "this process".to_owned(),
+            remote,
+        }
+    }
+
     /// Verified by these files, which are read again for every connection; refused where the scheme is not `https`.
     pub fn tls(self, tls: ClientTls) -> Result<Self, TlsError> {
         Ok(Self {

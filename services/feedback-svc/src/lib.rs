@@ -41,6 +41,7 @@ use anyhow::Context as _;
 use emend_proto::feedback::v1::feedback_service_server::{FeedbackServiceServer, SERVICE_NAME};
 use emend_runtime::{
     Entropy, Lifecycle, SharedClock,
+    arrival::once_there,
     database::DatabaseUrl,
     health::Readiness,
     lifecycle::Shutdown,
@@ -48,7 +49,7 @@ use emend_runtime::{
     serve::Server,
     telemetry::Metrics,
 };
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, time::timeout};
 use tokio_util::sync::CancellationToken;
 
 pub use arguments::Arguments;
@@ -64,6 +65,9 @@ use crate::{
     upkeep::{DATABASE, Lookout, OrderRaiser, Pruner, RELAY, Sampler},
     waiters::Waiters,
 };
+
+/// How long connections to the database have to be closed in good order.
+const CLOSE: Duration = Duration::from_secs(1);
 
 /// What the service does not make itself.
 #[derive(Debug, Clone)]
@@ -104,7 +108,10 @@ impl Handle {
     /// Ends it: stops accepting, stores what was taken on, sends what is under way; all that within `grace` and two seconds.
     pub async fn shutdown(&self, grace: Duration) -> Shutdown {
         let ended = self.lifecycle.shutdown(grace).await;
-        self.store.close().await;
+        // A pool waits for all of its connections, also for one on which a silent server was asked something.
+        if timeout(CLOSE, self.store.close()).await.is_err() {
+            tracing::warn!("connections to the database are left as they are");
+        }
         ended
     }
 }
@@ -126,7 +133,10 @@ pub async fn start(
         LONGEST_WAIT / 2
     );
     let lifecycle = lifecycle.child();
-    let store = open(&config, &entropy).await?;
+    let patience = config.database.patience(config.database_patience);
+    let store = once_there(patience, &entropy, || open(&config, &entropy))
+        .await
+        .with_context(|| format!("can't open the database {}", config.database))?;
     let readiness = Readiness::new();
     let metrics = FeedbackMetrics::register(&config.metrics);
     FeedbackMetrics::watch(&config.metrics, &store);
@@ -164,6 +174,7 @@ pub async fn start(
     let reloaded = config.tls.iter().map(|tls| Arc::clone(tls) as Arc<dyn Reload>);
     reload::spawn(reloaded.collect(), reload::INTERVAL, &lifecycle);
     let commits = commits.counting(metrics.stored.clone());
+    let storing = commits.storing().clone();
     spawn_delivery(commits, &relay, config.relay, &lifecycle);
     let soft = lifecycle.soft();
     let sampler = Sampler {
@@ -184,6 +195,7 @@ pub async fn start(
     lifecycle.spawn("raise accept orders", raiser.run(soft.clone()));
     let lookout = Lookout {
         store: Arc::clone(&store),
+        storing,
         relay,
         readiness: readiness.clone(),
     };
@@ -264,14 +276,13 @@ fn spawn_delivery(commits: CommitWorker, relay: &Arc<Relay>, config: RelayConfig
     );
 }
 
-async fn open(config: &Config, entropy: &Entropy) -> anyhow::Result<Arc<dyn Store>> {
-    let store: Result<Arc<dyn Store>, _> = match &config.database {
+async fn open(config: &Config, entropy: &Entropy) -> Result<Arc<dyn Store>, StoreError> {
+    match &config.database {
         DatabaseUrl::Sqlite(path) => open_sqlite(path, entropy).await,
         DatabaseUrl::Postgres(url) => PostgresStore::open(url, config.postgres_connections, entropy.clone())
             .await
             .map(|store| Arc::new(store) as _),
-    };
-    store.with_context(|| format!("can't open the database {}", config.database))
+    }
 }
 
 /// The caller holds the lock of the file's directory.

@@ -14,7 +14,7 @@ use emend_runtime::{
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::{fail_points, metrics::FeedbackMetrics, relay::worker::Relay, store::Store};
+use crate::{committer::Storing, fail_points, metrics::FeedbackMetrics, relay::worker::Relay, store::Store};
 
 /// The database answers.
 pub(crate) const DATABASE: &str = "database";
@@ -105,6 +105,7 @@ impl OrderRaiser {
 #[derive(Debug)]
 pub(crate) struct Lookout {
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) storing: Storing,
     pub(crate) relay: Arc<Relay>,
     pub(crate) readiness: Readiness,
 }
@@ -112,7 +113,9 @@ pub(crate) struct Lookout {
 impl Lookout {
     pub(crate) async fn run_once(&self) {
         let database = timeout(LOOK_TIMEOUT, self.store.ping()).await;
-        self.readiness.set(DATABASE, matches!(database, Ok(Ok(()))));
+        // A new connection may lead to a server that answers, and the committer's to one that never will again.
+        let answers = matches!(database, Ok(Ok(()))) && !self.storing.is_stuck();
+        self.readiness.set(DATABASE, answers);
         self.readiness.set(RELAY, self.relay.is_alive());
     }
 

@@ -9,7 +9,7 @@ mod render;
 
 use std::{sync::Arc, time::Duration};
 
-use emend_core::{Caller, Namespace};
+use emend_core::{Caller, Namespace, Scope};
 use emend_proto::feedback::v1 as pb;
 use emend_runtime::{
     Error,
@@ -147,8 +147,13 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
             reason,
             wait,
         } = parse::retraction(&message).map_err(Error::from)?;
-        if let Some(own) = own(&access, &namespace, &origin.caller) {
-            self.0.get(&namespace, id, Some(own)).await?;
+        let own = own(&access, &namespace, &origin.caller);
+        let for_users = access.speaks_for_users(namespace.as_str());
+        if own.is_some() || for_users.is_err() {
+            let feedback = self.0.get(&namespace, id, own).await?;
+            if feedback.caller != origin.caller && feedback.submission.scope == Scope::User {
+                for_users?;
+            }
         }
         let feedback = self
             .0

@@ -14,7 +14,12 @@ use async_trait::async_trait;
 use emend_proto::learning::v1::{
     Event, EventResult, IngestRequest, IngestResponse, ingest_service_client::IngestServiceClient,
 };
-use emend_runtime::{Lifecycle, bearer::TokenFile, serve::KeepAlive, tls::Remote};
+use emend_runtime::{
+    Lifecycle,
+    bearer::TokenFile,
+    serve::KeepAlive,
+    tls::{Remote, why},
+};
 use tokio::{
     sync::{Mutex, mpsc, oneshot},
     time::timeout,
@@ -103,12 +108,8 @@ impl IngestClient {
     }
 
     async fn open(&self) -> Result<Stream, DeliveryError> {
-        let channel = self.remote.connect().await.map_err(|error| {
-            let cause = std::error::Error::source(&error)
-                .map(|source| format!(": {source}"))
-                .unwrap_or_default();
-            DeliveryError::Unavailable(format!("{error}{cause}"))
-        })?;
+        let channel = self.remote.connect().await;
+        let channel = channel.map_err(|error| DeliveryError::Unavailable(why(&error)))?;
         let (requests, queue) = mpsc::channel(WRITE_QUEUE);
         let under_way = UnderWay(Arc::new(SyncMutex::new(Some(VecDeque::new()))));
         let mut call = Request::new(ReceiverStream::new(queue));
@@ -202,5 +203,55 @@ impl Delivery for IngestClient {
                 Err(error)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use emend_runtime::{
+        Entropy,
+        health::Readiness,
+        serve::Server,
+        tls::{ClientTls, TlsFiles, TlsServer, testing::Authority},
+    };
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::RelayConfig;
+
+    #[tokio::test]
+    async fn a_certificate_for_another_name_is_told_in_words() {
+        let (authority, directory) = (Authority::new("ca"), tempfile::tempdir().unwrap());
+        let at = |name: &str| directory.path().join(name);
+        authority
+            .issue(1, &["learning.example"])
+            .write(directory.path(), "server");
+        std::fs::write(at("ca.pem"), authority.pem()).unwrap();
+        let files = TlsFiles {
+            cert: at("server.pem"),
+            key: at("server.key"),
+            client_ca: None,
+            client_crl: None,
+        };
+        let lifecycle = Lifecycle::new();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = Server::new(Readiness::new(), Entropy::seeded(1))
+            .tls(Some(Arc::new(TlsServer::load(files).unwrap())))
+            .serve(listener, &lifecycle)
+            .unwrap();
+        let remote = Remote::new(&format!("https://{address}")).unwrap();
+        let remote = remote.tls(ClientTls::default().ca(at("ca.pem"))).unwrap();
+        let RelayConfig {
+            answer_timeout,
+            keep_alive,
+            ..
+        } = RelayConfig::default();
+        let client = IngestClient::new(remote, None, lifecycle.clone(), answer_timeout, keep_alive);
+        let refused = client.deliver(Vec::new()).await.unwrap_err();
+        let told = "the server's certificate is not for 127.0.0.1, but for learning.example";
+        assert_eq!(refused, DeliveryError::Unavailable(told.to_owned()));
+        lifecycle.shutdown(Duration::from_secs(1)).await;
     }
 }

@@ -11,11 +11,14 @@ use emend_proto::{
     common::v1::{ItemStatus, Outcome},
     learning::v1::{Event, EventResult, event, event_result},
 };
-use emend_runtime::Entropy;
+use emend_runtime::{Entropy, Error, error::to_item_status};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tonic::Code;
 
+mod log;
+
+use self::log::Log;
 use super::{
     Delivery, DeliveryError,
     hand_over::HandOver,
@@ -30,6 +33,8 @@ use crate::{
 };
 
 const SOON: Duration = Duration::from_secs(20);
+/// Of every refusal; such words may be a caller's.
+const WORDS: &str = "context: must not have the key \"jane.doe@example.org\"";
 
 /// What learning-svc does with the next batches.
 #[derive(Debug, Clone, Copy)]
@@ -82,7 +87,7 @@ impl Delivery for Learning {
                 self.batches.lock().unwrap().push(events);
                 return Err(DeliveryError::Refused {
                     code: Code::InvalidArgument.into(),
-                    message: "bad".into(),
+                    message: WORDS.into(),
                 });
             }
             Mood::Evaluates | Mood::Chokes(_) => events
@@ -90,10 +95,13 @@ impl Delivery for Learning {
                 .map(|event| answer(event, event_result::Result::Outcome(outcome(event))))
                 .collect(),
             Mood::Refuses(code) => {
+                let refusal = Error::Aborted {
+                    reason: "NOT_SO",
+                    message: WORDS.into(),
+                };
                 let status = ItemStatus {
                     code: code.into(),
-                    message: "no".into(),
-                    details: Vec::new(),
+                    ..to_item_status(&refusal)
                 };
                 let refusal = |event| answer(event, event_result::Result::Error(status.clone()));
                 events.iter().map(refusal).collect()
@@ -352,7 +360,7 @@ async fn a_final_refusal_is_a_dead_letter_until_it_is_made_due_again() {
     );
     assert_eq!(
         (letter.refusal.code, letter.refusal.error.as_str()),
-        (Code::FailedPrecondition.into(), "no")
+        (Code::FailedPrecondition.into(), WORDS)
     );
     bench.database.advance(3_600).await;
     assert_eq!(bench.claiming_step().await, Step::Idle);
@@ -368,6 +376,41 @@ async fn a_final_refusal_is_a_dead_letter_until_it_is_made_due_again() {
     );
     assert_eq!(bench.claiming_step().await, Step::Answered(1));
     assert_eq!(bench.delivery_of(new).await, DeliveryState::Delivered);
+}
+
+#[tokio::test]
+async fn the_log_names_events_that_are_refused_and_why_and_never_the_words_of_a_refusal() {
+    Log::begin();
+    let bench = Bench::new().await;
+    bench.learning.becomes(Mood::Refuses(Code::ResourceExhausted));
+    let again = bench.submit(1).await[0].event.id;
+    assert_eq!(bench.step().await, Step::Answered(1));
+    for _ in 1..20 {
+        bench.database.advance(600).await;
+        assert_eq!(bench.claiming_step().await, Step::Answered(1));
+    }
+    let told = |attempts: u32| {
+        format!(
+            "WARN message=an event is tried again and again event_id={again} attempts={attempts} \
+             code=\"RESOURCE_EXHAUSTED\" reason=\"NOT_SO\""
+        )
+    };
+    assert_eq!(Log::lines(), [3, 4, 8, 16].map(told));
+
+    bench.learning.becomes(Mood::Refuses(Code::FailedPrecondition));
+    bench.database.advance(600).await;
+    assert_eq!(bench.claiming_step().await, Step::Answered(1));
+    let choking = bench.submit(2).await[0].event.id;
+    bench.learning.becomes(Mood::Chokes(choking));
+    assert_eq!(bench.step().await, Step::Answered(2));
+    assert_eq!(
+        Log::lines(),
+        [
+            format!("ERROR message=a dead letter event_id={again} code=\"FAILED_PRECONDITION\" reason=\"NOT_SO\""),
+            "WARN message=a batch was refused: sending its events one by one code=\"INVALID_ARGUMENT\" events=2".to_owned(),
+            format!("ERROR message=a dead letter event_id={choking} code=\"INVALID_ARGUMENT\""),
+        ]
+    );
 }
 
 #[tokio::test]

@@ -3,10 +3,8 @@
 //! It must know nothing of transports: a batch without answers is not its concern.
 
 use bytes::Bytes;
-use emend_proto::{
-    common::v1::ItemStatus,
-    learning::v1::{EventResult, event_result},
-};
+use emend_proto::learning::v1::{EventResult, event_result};
+use emend_runtime::status::{Explained, from_item_status};
 use prost::Message as _;
 use tonic::Code;
 
@@ -20,10 +18,10 @@ const MAX_ERROR: usize = 1_000;
 pub(crate) enum Verdict {
     /// It was applied, now or before.
     Delivered(EncodedOutcome),
-    /// It may be applied another time.
-    Again(Refusal),
-    /// It never will be as it is: a dead letter.
-    Never(Refusal),
+    /// It may be applied another time. With the stable reason, if one is given.
+    Again(Refusal, Option<String>),
+    /// It never will be as it is: a dead letter. With the stable reason, if one is given.
+    Never(Refusal, Option<String>),
 }
 
 /// Of one answer.
@@ -32,25 +30,29 @@ pub(crate) fn of(result: EventResult) -> Verdict {
         Some(event_result::Result::Outcome(outcome)) => {
             Verdict::Delivered(EncodedOutcome(Bytes::from(outcome.encode_to_vec())))
         }
-        Some(event_result::Result::Error(ItemStatus { code, message, .. })) => refused(code, &message),
+        Some(event_result::Result::Error(status)) => {
+            let reason = from_item_status(&status).and_then(|status| Explained::from(status).reason);
+            refused(status.code, &status.message, reason)
+        }
         // From a newer learning-svc, or a defect in it. Asking again costs little and loses nothing.
         None => refused(
             Code::Unknown.into(),
             "the result is neither an outcome nor an error",
+            None,
         ),
     }
 }
 
 /// Of a refusal.
-pub(crate) fn refused(code: i32, message: &str) -> Verdict {
+fn refused(code: i32, message: &str, reason: Option<String>) -> Verdict {
     let refusal = Refusal {
         code,
         error: message.chars().take(MAX_ERROR).collect(),
     };
     if is_final(Code::from(code)) {
-        Verdict::Never(refusal)
+        Verdict::Never(refusal, reason)
     } else {
-        Verdict::Again(refusal)
+        Verdict::Again(refusal, reason)
     }
 }
 
@@ -80,7 +82,7 @@ fn is_final(code: Code) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use emend_proto::common::v1::Outcome;
+    use emend_proto::common::v1::{ItemStatus, Outcome};
 
     use super::*;
 
@@ -103,7 +105,9 @@ mod tests {
             Code::FailedPrecondition,
             Code::Unimplemented,
         ] {
-            assert!(matches!(of(error(code)), Verdict::Never(refusal) if refusal.code == i32::from(code)));
+            assert!(
+                matches!(of(error(code)), Verdict::Never(refusal, None) if refusal.code == i32::from(code))
+            );
         }
         for code in [
             Code::Unavailable,
@@ -112,9 +116,9 @@ mod tests {
             Code::ResourceExhausted,
             Code::Unauthenticated,
         ] {
-            assert!(matches!(of(error(code)), Verdict::Again(_)), "{code:?}");
+            assert!(matches!(of(error(code)), Verdict::Again(..)), "{code:?}");
         }
-        assert!(matches!(of(EventResult::default()), Verdict::Again(_)));
+        assert!(matches!(of(EventResult::default()), Verdict::Again(..)));
     }
 
     #[test]

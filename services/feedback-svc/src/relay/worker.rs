@@ -73,6 +73,12 @@ fn trace(batch: &[Leased], results: &[EventResult], began: Option<SystemTime>) {
     }
 }
 
+/// Whether the log tells of an event whose delivery has failed so many times: not of what passes by itself, and less and less
+/// of what does not.
+fn is_told(failed: u32) -> bool {
+    failed == 3 || (failed > 3 && failed.is_power_of_two())
+}
+
 /// Brings events to learning-svc.
 #[derive(Debug)]
 pub(crate) struct Relay {
@@ -334,10 +340,10 @@ impl Relay {
                 self.hand_over.put_back(batch);
                 Ok(Step::Away(reason))
             }
-            Err(DeliveryError::Refused { code, message }) => {
+            Err(DeliveryError::Refused { code, .. }) => {
+                // Not its words, which may be what a caller has sent: so for every refusal.
                 tracing::warn!(
-                    code,
-                    message,
+                    code = code_name(code.into()),
                     events = batch.len(),
                     "a batch was refused: sending its events one by one"
                 );
@@ -362,7 +368,7 @@ impl Relay {
                     );
                 }
                 Err(DeliveryError::Refused { code, message }) => {
-                    answered.push((leased, Verdict::Never(Refusal { code, error: message })));
+                    answered.push((leased, Verdict::Never(Refusal { code, error: message }, None)));
                 }
                 Err(DeliveryError::Unavailable(reason)) => {
                     self.hand_over
@@ -420,14 +426,22 @@ impl Relay {
                     answers.push((event_id, Answer::Evaluated(outcome.clone())));
                     Settlement::Delivered { event_id, outcome }
                 }
-                Verdict::Again(refusal) => Settlement::Failed {
-                    event_id,
-                    token,
-                    retry_in: delay_for_attempt(attempts, &self.config.retry, self.entropy.fraction()),
-                    refusal,
-                },
-                Verdict::Never(refusal) => {
-                    tracing::error!(%event_id, code = refusal.code, error = refusal.error, "a dead letter");
+                Verdict::Again(refusal, reason) => {
+                    let failed = attempts.saturating_add(1);
+                    if is_told(failed) {
+                        let code = code_name(refusal.code.into());
+                        tracing::warn!(%event_id, attempts = failed, code, reason, "an event is tried again and again");
+                    }
+                    Settlement::Failed {
+                        event_id,
+                        token,
+                        retry_in: delay_for_attempt(attempts, &self.config.retry, self.entropy.fraction()),
+                        refusal,
+                    }
+                }
+                Verdict::Never(refusal, reason) => {
+                    let code = code_name(refusal.code.into());
+                    tracing::error!(%event_id, code, reason, "a dead letter");
                     answers.push((event_id, Answer::Refused));
                     Settlement::Dead {
                         event_id,

@@ -46,6 +46,26 @@ async fn a_caller_that_goes_away_once_its_group_has_begun_takes_nothing_back() {
 }
 
 #[tokio::test]
+async fn a_store_that_owes_an_answer_for_long_is_found_out_until_it_gives_it() {
+    let mut bench = Bench::new(CommitConfig::default()).await;
+    let waiting = bench.begin(vec![feedback("a")]);
+    let storing = bench.worker.storing().clone();
+    tokio::time::pause();
+    tokio::time::advance(STALL).await;
+    assert!(!storing.is_stuck(), "nothing is asked of it yet");
+    let mut step = Box::pin(bench.worker.run_once());
+    assert!((&mut step).now_or_never().is_none(), "it is being stored");
+    tokio::time::advance(STALL.checked_sub(Duration::from_millis(1)).unwrap()).await;
+    assert!(!storing.is_stuck());
+    tokio::time::advance(Duration::from_millis(1)).await;
+    assert!(storing.is_stuck());
+    tokio::time::resume();
+    assert!(step.await);
+    assert!(!storing.is_stuck());
+    drop(waiting);
+}
+
+#[tokio::test]
 async fn what_waits_too_long_is_refused_and_not_begun() {
     let mut bench = Bench::new(CommitConfig::default()).await;
     tokio::time::pause();
