@@ -108,12 +108,26 @@ pub fn checks() -> impl Iterator<Item = Check> {
         .chain(CHECKS.iter().copied())
 }
 
-/// How many events wait to be delivered, dead letters left out.
-pub async fn waiting(databases: &Databases) -> Result<u64, AuditError> {
+/// Work that is still to be done by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    /// Events to be delivered, dead letters left out.
+    pub events: u64,
+    /// Contests to be evaluated by a newer policy.
+    pub contests: u64,
+}
+
+/// How much still waits.
+pub async fn waiting(databases: &Databases) -> Result<Waiting, AuditError> {
     let mut feedback = FeedbackAudit::open(&databases.feedback)
         .await
         .map_err(open_failed(FEEDBACK))?;
-    feedback.waiting().await.map_err(read_failed(FEEDBACK))
+    let events = feedback.waiting().await.map_err(read_failed(FEEDBACK))?;
+    let mut learning = LearningAudit::open(&databases.learning)
+        .await
+        .map_err(open_failed(LEARNING))?;
+    let contests = learning.to_reevaluate().await.map_err(read_failed(LEARNING))?;
+    Ok(Waiting { events, contests })
 }
 
 /// Audits both databases. `witness` is shown every stored feedback, in the order of their ids.

@@ -82,7 +82,7 @@ pub struct StorageArgs {
     )]
     pub database_url_file: Option<PathBuf>,
     /// A direct connection to the same PostgreSQL database, to be notified by, where the database's URL leads through a
-    /// pooler
+    /// pooler (in session mode: no other will do) that passes no notifications on
     #[arg(
         long,
         value_name = "URL",
@@ -111,9 +111,17 @@ pub struct StorageArgs {
     /// How many connections to PostgreSQL this replica may have, 2 to 1000
     #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub database_connections: u32,
+    /// How long a start waits for a PostgreSQL that is away, without serving, 0s to 1h; then it ends with exit code 1
+    #[arg(long, value_name = "SPAN", default_value = "1m",
+          value_parser = span(Duration::ZERO..=Duration::from_hours(1)))]
+    pub database_patience: Duration,
     /// How many groups of events are applied at once, 1 to 64; on SQLite, which has one writer, always 1
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = count(1..=64))]
     pub ingest_workers: usize,
+    /// How many bytes the rows of one import may take in memory until the last has come, 1MiB to 16GiB; there are two imports
+    /// at once, and a larger one has to come in parts
+    #[arg(long, value_name = "SIZE", default_value = "128MiB", value_parser = bytes(1 << 20..=16 << 30))]
+    pub import_buffer_size: usize,
 }
 
 /// How the update stream behaves.
@@ -172,6 +180,8 @@ impl Arguments {
             config.connections = self.storage.database_connections;
             config.ingest_workers = self.storage.ingest_workers;
         }
+        config.database_patience = self.storage.database_patience;
+        config.import_bytes = self.storage.import_buffer_size;
         config.stream = Settings {
             max_streams: self.stream.max_streams,
             max_stream_age: self.stream.max_stream_age,
@@ -257,7 +267,9 @@ mod tests {
             "--database-url=postgres://emend@pooler.example/emend",
             "--listen-database-url=postgres://emend@db.example/emend",
             "--database-connections=9",
+            "--database-patience=8s",
             "--ingest-workers=3",
+            "--import-buffer-size=3MiB",
             "--max-streams=12",
             "--max-stream-age=2m",
             "--max-reconnect-delay=1s",
@@ -282,13 +294,17 @@ mod tests {
             (config.connections, config.ingest_workers, config.max_calls),
             (9, 3, 11)
         );
+        assert_eq!(config.database_patience, duration("8s").unwrap());
         assert_eq!((config.stream.max_streams, config.stream.transfers), (12, 5));
         assert_eq!(config.stream.max_stream_age, duration("2m").unwrap());
         assert_eq!(config.stream.max_reconnect_delay, duration("1s").unwrap());
         assert_eq!(config.stream.tombstone_age, SignedDuration::from_hours(48));
         assert_eq!(config.stream.max_tombstones, 5_000);
         assert_eq!(config.stream.node_forgotten_after, SignedDuration::from_hours(72));
-        assert_eq!(config.stream.encoded_bytes, 2 << 20);
+        assert_eq!(
+            (config.stream.encoded_bytes, config.import_bytes),
+            (2 << 20, 3 << 20)
+        );
         let (keep_alive, patience) = (config.keep_alive, config.patience);
         let spans = [
             keep_alive.interval,

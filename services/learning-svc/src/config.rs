@@ -2,10 +2,11 @@
 //!
 //! It must know nothing of command lines.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use emend_runtime::{
     admission::Patience,
+    arrival,
     auth::Authenticator,
     database::{DatabaseUrl, PostgresUrl},
     serve::{KeepAlive, MAX_CALLS},
@@ -21,12 +22,17 @@ pub struct Config {
     /// Where everything is kept. Of a SQLite file the caller holds the directory's lock.
     pub database: DatabaseUrl,
     /// Where to listen for other replicas' commits, if not where the database is: a direct connection, for set-ups whose
-    /// database is behind a pooler. With PostgreSQL only.
+    /// database is behind a pooler that passes no notifications on. With PostgreSQL only.
     pub listen_database: Option<PostgresUrl>,
     /// How many connections to PostgreSQL this replica may have at once, or how many readers a SQLite file has.
     pub connections: u32,
+    /// How long the start waits for a PostgreSQL that is away.
+    pub database_patience: Duration,
     /// How many groups of events are applied at once. SQLite has one writer, so more than one only waits.
     pub ingest_workers: usize,
+    /// How many bytes the rows of one import may take, of two at once; beyond it the import is refused with
+    /// `RESOURCE_EXHAUSTED`.
+    pub import_bytes: usize,
     /// How the update stream behaves.
     pub stream: Settings,
     /// How many calls may be under way at once, streams not counted; one more is refused with `RESOURCE_EXHAUSTED`.
@@ -54,7 +60,9 @@ impl Config {
             database,
             listen_database: None,
             connections,
+            database_patience: arrival::PATIENCE,
             ingest_workers,
+            import_bytes: 128 << 20,
             stream: Settings::default(),
             max_calls: MAX_CALLS,
             patience: Patience::default(),

@@ -37,14 +37,16 @@ use emend_proto::learning::v1::{
 };
 use emend_runtime::{
     Entropy, Lifecycle, SharedClock,
+    arrival::once_there,
     database::DatabaseUrl,
     health::Readiness,
     lifecycle::Shutdown,
     postgres::PgWake,
     reload::{self, Reload},
     serve::Server,
+    tls::Remote,
 };
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, time::timeout};
 
 pub use arguments::Arguments;
 pub use config::Config;
@@ -76,6 +78,9 @@ const CLIENT_STREAMS: [&str; 2] = [
     "/emend.learning.v1.ResourceService/ImportResources",
 ];
 
+/// How long connections to the database have to be closed in good order.
+const CLOSE: Duration = Duration::from_secs(1);
+
 /// What the service does not make itself.
 #[derive(Debug, Clone)]
 pub struct Environment {
@@ -90,6 +95,7 @@ pub struct Environment {
 /// A running service. Dropping it does not end the service.
 pub struct Handle {
     address: SocketAddr,
+    inside: Box<Remote>,
     readiness: Readiness,
     lifecycle: Lifecycle,
     store: Arc<dyn Store>,
@@ -109,6 +115,11 @@ impl Handle {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The way to it for others in this process: without TLS, since nothing leaves it.
+    pub fn inside(&self) -> Remote {
+        (*self.inside).clone()
     }
 
     /// What its readiness hangs on.
@@ -134,7 +145,10 @@ impl Handle {
     /// Ends it: applies what waits, says farewell to subscribers, all within `grace` and two seconds.
     pub async fn shutdown(&self, grace: Duration) -> Shutdown {
         let ended = self.lifecycle.shutdown(grace).await;
-        self.store.close().await;
+        // A pool waits for all of its connections, also for one on which a silent server was asked something.
+        if timeout(CLOSE, self.store.close()).await.is_err() {
+            tracing::warn!("connections to the database are left as they are");
+        }
         ended
     }
 }
@@ -163,7 +177,11 @@ pub async fn start(
         entropy,
     } = environment;
     let lifecycle = lifecycle.child();
-    let store = store::open(&config.database, config.connections, &entropy)
+    let patience = config.database.patience(config.database_patience);
+    let store = once_there(patience, &entropy, || {
+        store::open(&config.database, config.connections, &entropy)
+    });
+    let store = store
         .await
         .with_context(|| format!("can't open the database {}", config.database))?;
     let readiness = Readiness::new();
@@ -224,7 +242,7 @@ pub async fn start(
         ),
     );
 
-    let address = Server::new(readiness.clone(), entropy)
+    let (address, inside) = Server::new(readiness.clone(), entropy)
         .add_service(
             IngestServiceServer::new(Ingest::new(queue, lifecycle.soft().clone())),
             NEEDS,
@@ -232,7 +250,7 @@ pub async fn start(
         .add_service(SubscriptionServer::new(stream.clone()), NEEDS)
         .add_service(CandidateServiceServer::new(Candidates::new(app.clone())), NEEDS)
         .add_service(
-            ResourceServiceServer::new(Resources::new(app.clone(), stream.clone())),
+            ResourceServiceServer::new(Resources::new(app.clone(), stream.clone(), config.import_bytes)),
             NEEDS,
         )
         .add_service(PolicyServiceServer::new(Policies::new(app.clone())), NEEDS)
@@ -244,13 +262,14 @@ pub async fn start(
         .authenticator(config.authenticator)
         .keep_alive(config.keep_alive)
         .tls(config.tls.clone())
-        .serve(listener, &lifecycle)
+        .serve_inside(listener, &lifecycle)
         .context("can't serve")?;
     let reloaded = config.tls.iter().map(|tls| Arc::clone(tls) as Arc<dyn Reload>);
     reload::spawn(reloaded.collect(), reload::INTERVAL, &lifecycle);
     tracing::info!(%address, database = %config.database, "learning-svc serves");
     Ok(Handle {
         address,
+        inside: Box::new(inside),
         readiness,
         lifecycle,
         store,

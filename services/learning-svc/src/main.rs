@@ -5,7 +5,9 @@ use std::{env, process::ExitCode, time::Duration};
 use anyhow::Context as _;
 use emend_proto::learning::v1::subscription_service_server::SERVICE_NAME;
 use emend_runtime::{
-    Entropy, Lifecycle, SystemClock, auth, config, lifecycle::run_until_signal, probe, telemetry,
+    Entropy, Lifecycle, SystemClock, auth, config,
+    lifecycle::{Signals, run_until_signal},
+    probe, telemetry,
 };
 use learning_svc::{Arguments, Environment, start};
 
@@ -24,7 +26,8 @@ async fn main() -> anyhow::Result<ExitCode> {
     };
     if arguments.config.probe {
         let address = arguments.listen.listen.as_deref().unwrap_or(ADDRESS);
-        return Ok(probe::probe(&[(address, SERVICE_NAME)]).await);
+        let way = probe::Way::of(&arguments.tls, &arguments.telemetry);
+        return Ok(probe::probe(&[(address, SERVICE_NAME)], &way).await);
     }
     let telemetry = telemetry::init(&arguments.log, "info")?.export_traces("learning-svc")?;
     notes.log();
@@ -41,11 +44,15 @@ async fn main() -> anyhow::Result<ExitCode> {
     let mut config = arguments.configuration(database)?;
     config.authenticator = auth::args::load(arguments.listen.exposure.auth_config.as_deref(), &lifecycle)?;
     let metrics = config.metrics.clone();
-    let handle = start(config, listener, environment)
-        .await
-        .context("learning-svc can't start")?;
+    let mut signals = Signals::listen()?;
+    let started = signals.during(&lifecycle, start(config, listener, environment));
+    let Some(started) = started.await else {
+        telemetry.finish().await;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let handle = started.context("learning-svc can't start")?;
     telemetry.serve(admin, &metrics, vec![handle.readiness().clone()], &lifecycle);
-    let code = run_until_signal(&lifecycle, arguments.serve.shutdown_grace).await;
+    let code = run_until_signal(&mut signals, &lifecycle, arguments.serve.shutdown_grace).await;
     handle.shutdown(Duration::ZERO).await;
     telemetry.finish().await;
     Ok(code)

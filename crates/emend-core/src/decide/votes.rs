@@ -75,6 +75,12 @@ pub(super) fn retract(bench: &mut Bench<'_>, ballot: &Ballot) {
 /// What is pending is evaluated by the policy as it is now. What is applied stays.
 pub(super) fn reevaluate(bench: &mut Bench<'_>) {
     bench.cause = Cause::Policy;
+    evaluate(bench);
+}
+
+/// Promotes the winner, if there is one and votes may; sends to review what they may not. Whoever evaluates first after a
+/// change of policy releases what waited for the old one.
+pub(super) fn evaluate(bench: &mut Bench<'_>) {
     if bench.risk != RiskLevel::High {
         // What waited only because the risk was high may now be decided by votes.
         let released: Vec<CandidateId> = bench
@@ -90,11 +96,6 @@ pub(super) fn reevaluate(bench: &mut Bench<'_>) {
             bench.move_to(id, Status::Pending, None);
         }
     }
-    evaluate(bench);
-}
-
-/// Promotes the winner, if there is one and votes may; sends to review what they may not.
-pub(super) fn evaluate(bench: &mut Bench<'_>) {
     let gathering: Vec<(CandidateId, Option<Hold>)> = bench
         .state
         .candidates

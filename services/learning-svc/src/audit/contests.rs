@@ -3,12 +3,14 @@
 //! The log and the ballots are read newest first, so that of a contest no more than its newest change and its newest
 //! ballots are held. It must know nothing of SQL.
 
+mod decided;
 mod tally;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use emend_core::{
-    Candidate, CandidateId, Digest, ResourceKey, Revision, Status,
+    Candidate, CandidateId, Digest, ResourceKey, ResourceValue, Revision, Status,
+    decide::Cause,
     digest::{Item, value_checksum},
 };
 use emend_runtime::{
@@ -39,8 +41,19 @@ struct Contest {
     key: Option<ResourceKey>,
     candidates: HashMap<CandidateId, Known>,
     resource: Option<AuditedResource>,
-    /// The candidate that the newest change of the log names.
-    logged: Option<String>,
+    /// None where there is no resource, or its row can't be read.
+    value: Option<ResourceValue>,
+    /// The newest change of the log.
+    logged: Option<Logged>,
+}
+
+/// What the newest change of a contest says.
+#[derive(Debug)]
+struct Logged {
+    /// The candidate that was applied or taken away.
+    candidate: String,
+    /// The number of the cause; none where its revision is not there.
+    cause: Option<i32>,
 }
 
 /// A candidate with its value as stored.
@@ -74,6 +87,7 @@ pub(super) async fn check(
         replay(reading, &range, &mut contests, &mut replayed, findings).await?;
         for (id, contest) in &contests {
             check_applied(id, contest, findings);
+            check_pinned(id, contest, findings);
         }
         watch.went_on(u64::try_from(contests.len()).unwrap_or(0));
         match range.through {
@@ -155,7 +169,7 @@ async fn load(
     }
     for resource in reading.resources(range).await? {
         let id = resource.key.contest_id.clone();
-        findings.readable(resource.parse())?;
+        let value = findings.readable(resource.parse())?;
         check_resource(&resource, findings);
         digest_of(
             &resource.key,
@@ -163,7 +177,9 @@ async fn load(
             resource.revision,
             &resource.value,
         );
-        contest_of(&mut contests, &id, "resource of contest", &id, findings).resource = Some(resource);
+        let contest = contest_of(&mut contests, &id, "resource of contest", &id, findings);
+        contest.value = value;
+        contest.resource = Some(resource);
     }
     Ok(contests)
 }
@@ -427,7 +443,10 @@ async fn replay(
                 }
                 let contest = contest_of(contests, id, "change of contest", id, findings);
                 check_replayed(id, contest.resource.as_ref(), &change, findings);
-                contest.logged = Some(change.candidate_id.clone());
+                contest.logged = Some(Logged {
+                    candidate: change.candidate_id.clone(),
+                    cause: change.cause,
+                });
             }
         }
         newer = Some(change);
@@ -505,7 +524,7 @@ fn check_applied(id: &str, contest: &Contest, findings: &mut Findings) {
             } else if contest
                 .logged
                 .as_ref()
-                .is_some_and(|logged| *logged != candidate.id.to_string())
+                .is_some_and(|logged| logged.candidate != candidate.id.to_string())
             {
                 format!(
                     "revision {} applied another candidate than {}",
@@ -518,4 +537,27 @@ fn check_applied(id: &str, contest: &Contest, findings: &mut Findings) {
         (several, _) => format!("{} candidates are applied", several.len()),
     };
     findings.add(RESOURCE_APPLIED, format_args!("contest {id}"), wrong);
+}
+
+/// What a person set is pinned, and where a revert left nothing, that is; what votes set is not.
+fn check_pinned(id: &str, contest: &Contest, findings: &mut Findings) {
+    let Some(row) = &contest.row else { return };
+    let mut candidates = contest.candidates.values().map(|known| &known.candidate);
+    let by_a_person = match candidates.find(|candidate| candidate.status == Status::Applied) {
+        Some(applied) => applied.applied_threshold.is_none(),
+        None => contest
+            .logged
+            .as_ref()
+            .is_some_and(|logged| logged.cause == Some(Cause::Revert.number())),
+    };
+    if (row.pinned != 0) != by_a_person {
+        findings.add(
+            CONTEST_ROW,
+            format_args!("contest {id}"),
+            format_args!(
+                "it says that a person set what applies: {}, but: {by_a_person}",
+                row.pinned != 0
+            ),
+        );
+    }
 }

@@ -39,7 +39,8 @@ emend_runtime::checks! {
     RESOURCE_COUNT: "Of each kind in each namespace there are as many resources as are counted.";
     RESOURCE_APPLIED: "A contest's resource is the value of its one applied candidate, by the revision that applied it; without an applied candidate there is none.";
     CONTEST_MISSING: "Candidates, ballots, resources and changes are of a contest that is there.";
-    CONTEST_ROW: "A contest knows whether anything in it waits and the newest ballot that it has seen.";
+    CONTEST_ROW: "A contest knows whether anything in it waits, the newest ballot that it has seen, and whether a person set what applies.";
+    CONTEST_DECIDED: "What votes decide is decided: evaluated once more by the policy that evaluated it last, nothing in a contest moves.";
     CANDIDATE_ID: "A candidate's id is that of its value in its contest.";
     CANDIDATE_OCCURRENCES: "A candidate was proposed as often as ballots for it count.";
     CANDIDATE_VOTES: "A candidate's voters and net confirmations are what its contest's ballots give, counted anew by the policy that counted them.";
@@ -73,6 +74,8 @@ pub struct Figures {
     pub ballots: u64,
     /// Events that were applied.
     pub events: u64,
+    /// Contests that wait to be evaluated by a newer policy.
+    pub to_reevaluate: u64,
     /// Resources, with the digests by which nodes compare what they hold.
     pub digests: BTreeMap<Group, Digest>,
 }
@@ -99,6 +102,11 @@ impl Audit {
         })
     }
 
+    /// How many contests wait to be evaluated by a newer policy.
+    pub async fn to_reevaluate(&mut self) -> Result<u64, StoreError> {
+        self.reading.to_reevaluate().await
+    }
+
     /// All but what is to be seen of one feedback alone, which is for [`Entry::check`].
     pub async fn check(
         &mut self,
@@ -109,6 +117,7 @@ impl Audit {
         let mut figures = Figures {
             contests: extent.contests,
             events: extent.events,
+            to_reevaluate: self.reading.to_reevaluate().await?,
             ..Figures::default()
         };
         let mut policies = Policies::new();

@@ -53,7 +53,12 @@ pub(super) fn each(
         .map(|bucket| (bucket.to - bucket.from) * bucket.count as f64)
         .sum();
     // Above the lower bound, which belongs to the bucket below.
-    let place = ((sum_ms - least) / width).clamp(1e-6, 1.0);
+    let place = if width > 0.0 {
+        ((sum_ms - least) / width).clamp(1e-6, 1.0)
+    } else {
+        // All of them are in a bucket of nothing but its bound.
+        1.0
+    };
     for Bucket { from, to, count } in buckets {
         let seconds = (from + place * (to - from)) / 1_000.0;
         let counted = if total > MAX_COUNTED {
@@ -145,6 +150,16 @@ mod tests {
         let traces: Vec<_> = all.iter().filter_map(|(_, trace)| trace.as_deref()).collect();
         assert_eq!((all.len(), traces), (2, vec!["50"]));
         assert!((all[0].0 - 0.05).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_bucket_without_width_is_of_its_bound() {
+        let nothing = DelayHistogram {
+            bounds_ms: vec![0],
+            counts: vec![2, 0],
+            sum_ms: 0,
+        };
+        assert_eq!(observed(&nothing, &[]), [(0.0, None), (0.0, None)]);
     }
 
     #[test]

@@ -9,10 +9,10 @@ use emend_core::{
 };
 use emend_runtime::store::{CorruptRow, StoreError};
 use jiff::Timestamp;
-use sqlx::{QueryBuilder, Transaction};
+use sqlx::QueryBuilder;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{Backend, Db, FOR_UPDATE, NOW_MICROS, lock_feedback, notify, writes_sql};
+use super::{Backend, Db, FOR_UPDATE, NOW_MICROS, Transaction, lock_feedback, notify, writes_sql};
 use crate::store::{
     batches::{batches, batches_up_to},
     decisions::{
@@ -36,7 +36,7 @@ type Result<T> = std::result::Result<T, StoreError>;
 
 /// One unit of work: a transaction, rolled back when it is dropped.
 pub(super) struct Work {
-    transaction: Transaction<'static, Db>,
+    transaction: Transaction,
 }
 
 impl Work {

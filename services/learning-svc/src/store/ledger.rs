@@ -62,6 +62,9 @@ pub(crate) trait LedgerRead: Send {
     /// How much there is.
     async fn extent(&mut self) -> Result<Extent>;
 
+    /// How many contests have something that waits and were evaluated by an older policy than the one in force.
+    async fn to_reevaluate(&mut self) -> Result<u64>;
+
     /// The head; it should be one.
     async fn heads(&mut self) -> Result<Vec<Result<Head>>>;
 

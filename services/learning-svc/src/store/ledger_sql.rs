@@ -122,6 +122,16 @@ impl LedgerRead for Reading {
         })
     }
 
+    async fn to_reevaluate(&mut self) -> Result<u64> {
+        let count: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM contests AS c WHERE c.pending = 1 AND c.policy_version < (
+                 SELECT max(p.version) FROM policies AS p WHERE p.namespace = c.namespace AND p.kind = c.kind)",
+        )
+        .fetch_one(&mut *self.transaction)
+        .await?;
+        Ok(u64::try_from(count).unwrap_or(0))
+    }
+
     async fn heads(&mut self) -> Result<Vec<Result<Head>>> {
         let rows: Vec<(String, i64, i64)> =
             sqlx::query_as("SELECT epoch, revision, tombstone_horizon FROM head")
@@ -175,8 +185,8 @@ impl LedgerRead for Reading {
 
     async fn contests(&mut self, range: &Range) -> Result<Vec<AuditedContest>> {
         self.all(within(
-            "SELECT contest_id, namespace, kind, key, qualifier, user_id, highest_accept_order, pending \
-             FROM contests WHERE ",
+            "SELECT contest_id, namespace, kind, key, qualifier, user_id, pinned, highest_accept_order, \
+             policy_version, pending FROM contests WHERE ",
             "contest_id",
             range,
         ))
@@ -226,7 +236,8 @@ impl LedgerRead for Reading {
     fn changes(&mut self, range: &Range) -> BoxStream<'_, Result<AuditedChange>> {
         self.streamed(
             "SELECT contest_id, namespace, kind, key, qualifier, user_id, revision, value, value_checksum,
-                    before_value, candidate_id
+                    before_value, candidate_id,
+                    (SELECT v.cause FROM revisions AS v WHERE v.revision = changes.revision) AS cause
              FROM changes WHERE {}contest_id; ORDER BY contest_id, revision DESC, ordinal DESC",
             range,
         )

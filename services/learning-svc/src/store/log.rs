@@ -49,8 +49,24 @@ pub struct LoggedChange {
     pub checksum: u64,
     /// When the feedback that caused it was received, in microseconds since 1970; 0 if none did.
     pub feedback_received_at: i64,
-    /// W3C trace context of that feedback, or empty.
+    /// W3C trace context of its evaluation, in the trace of that feedback, or empty.
     pub traceparent: String,
+}
+
+impl LoggedChange {
+    /// What it counts as in a [`PageSize`].
+    pub fn bytes(&self) -> usize {
+        let Self {
+            namespace,
+            key,
+            qualifier,
+            user_id,
+            value,
+            ..
+        } = self;
+        let texts = [namespace, key, qualifier, user_id].map(String::len);
+        texts.into_iter().sum::<usize>() + value.as_ref().map_or(0, Bytes::len)
+    }
 }
 
 /// One revision with all it changed.
@@ -64,6 +80,15 @@ pub struct LoggedRevision {
     pub changes: Vec<LoggedChange>,
 }
 
+/// How much of the log is read at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageSize {
+    /// At most so many revisions.
+    pub revisions: i64,
+    /// No further revision once the changes read so far, keys and values, have so many bytes; the first is always read whole.
+    pub bytes: usize,
+}
+
 /// What follows a revision, in one consistent read with the head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPage {
@@ -73,6 +98,8 @@ pub struct LogPage {
     pub anchor: Option<i64>,
     /// The revisions after it, ascending.
     pub revisions: Vec<LoggedRevision>,
+    /// It ends early because of its bytes: the log has more, whatever the number of revisions that was asked for.
+    pub is_full: bool,
 }
 
 /// The end of a whole load.
@@ -179,8 +206,8 @@ pub trait LogStore: Send + Sync + 'static {
     /// in no particular order, all of one consistent state. What was handed over before an error is worthless.
     async fn load(&self, sink: Sink<'_>) -> Result<Loaded, StoreError>;
 
-    /// The revisions after `revision`, at most `limit`, with all they changed.
-    async fn revisions_after(&self, revision: i64, limit: i64) -> Result<LogPage, StoreError>;
+    /// The revisions after `revision`, as many as a page takes, with all they changed.
+    async fn revisions_after(&self, revision: i64, size: PageSize) -> Result<LogPage, StoreError>;
 
     /// Raises the horizon so that no deletion older than `max_age` and no more than the newest `max_tombstones` are above
     /// it; never lowers it. Answers with the horizon in force.

@@ -9,14 +9,14 @@ use emend_core::{Epoch, NodeId};
 use emend_runtime::store::{CorruptRow, StoreError};
 use futures::TryStreamExt as _;
 use jiff::SignedDuration;
-use sqlx::{AssertSqlSafe, Database, Row as _, Transaction};
+use sqlx::{AssertSqlSafe, Database, Row as _};
 
-use super::{Backend, Db, NOW_MICROS};
+use super::{Backend, Db, NOW_MICROS, Transaction};
 use crate::{
     fail_points,
     store::log::{
         Connection, Head, Loaded, LogPage, LogStore, LoggedChange, LoggedRevision, NodeCounts, NodePage,
-        NodeRow, NodeWrite, Sink,
+        NodeRow, NodeWrite, PageSize, Sink,
     },
 };
 
@@ -99,13 +99,14 @@ impl LogStore for Backend {
         }
     }
 
-    async fn revisions_after(&self, revision: i64, limit: i64) -> Result<LogPage, StoreError> {
+    async fn revisions_after(&self, revision: i64, size: PageSize) -> Result<LogPage, StoreError> {
         let mut reader = self.reader().await?;
         let mut rows = sqlx::query(REVISIONS_AFTER)
             .bind(revision)
-            .bind(limit)
+            .bind(size.revisions)
             .fetch(&mut *reader);
         let mut page: Option<LogPage> = None;
+        let mut bytes = 0;
         while let Some(row) = rows.try_next().await? {
             let page = match &mut page {
                 Some(page) => page,
@@ -113,6 +114,7 @@ impl LogStore for Backend {
                     head: parse_head(&row)?,
                     anchor: None,
                     revisions: Vec::new(),
+                    is_full: false,
                 }),
             };
             let Some(found) = row.try_get::<Option<i64>, _>("revision")? else {
@@ -124,6 +126,10 @@ impl LogStore for Backend {
                 continue;
             }
             if page.revisions.last().is_none_or(|last| last.revision != found) {
+                if bytes >= size.bytes && !page.revisions.is_empty() {
+                    page.is_full = true;
+                    break;
+                }
                 page.revisions.push(LoggedRevision {
                     revision: found,
                     committed_at,
@@ -134,7 +140,9 @@ impl LogStore for Backend {
             if row.try_get::<Option<&str>, _>("namespace")?.is_some()
                 && let Some(last) = page.revisions.last_mut()
             {
-                last.changes.push(parse_change(&row)?);
+                let change = parse_change(&row)?;
+                bytes += change.bytes();
+                last.changes.push(change);
             }
         }
         page.ok_or_else(|| CorruptRow::new("head", "id", 1, "the row is missing").into())
@@ -298,10 +306,7 @@ impl Backend {
     }
 }
 
-async fn load_resources(
-    transaction: &mut Transaction<'static, Db>,
-    sink: Sink<'_>,
-) -> Result<(), StoreError> {
+async fn load_resources(transaction: &mut Transaction, sink: Sink<'_>) -> Result<(), StoreError> {
     let mut after = String::new();
     loop {
         let mut rows = sqlx::query(RESOURCES)
@@ -321,7 +326,7 @@ async fn load_resources(
 }
 
 async fn load_tombstones(
-    transaction: &mut Transaction<'static, Db>,
+    transaction: &mut Transaction,
     horizon: i64,
     sink: Sink<'_>,
 ) -> Result<(), StoreError> {
@@ -346,7 +351,7 @@ async fn load_tombstones(
 }
 
 async fn write_node(
-    transaction: &mut Transaction<'static, Db>,
+    transaction: &mut Transaction,
     replica: &str,
     write: &NodeWrite,
 ) -> Result<(), StoreError> {

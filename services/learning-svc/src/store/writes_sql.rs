@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use emend_core::digest::value_checksum;
 use emend_runtime::store::StoreError;
-use sqlx::{QueryBuilder, Transaction};
+use sqlx::QueryBuilder;
 
 use super::{
-    Db,
+    Db, Transaction,
     decisions_sql::{key_hash, push_list},
 };
 use crate::store::{
@@ -18,7 +18,7 @@ use crate::store::{
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
-type Transacting<'a> = &'a mut Transaction<'static, Db>;
+type Transacting<'a> = &'a mut Transaction;
 
 async fn run(transaction: Transacting<'_>, mut query: QueryBuilder<Db>) -> Result<u64> {
     Ok(query.build().execute(&mut **transaction).await?.rows_affected())

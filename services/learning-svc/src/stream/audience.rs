@@ -128,8 +128,10 @@ impl Audiences {
                     Touched::Groups(groups) => groups.iter().any(|group| audience.filter.covers(group)),
                 };
                 if matches {
-                    // Before the state, so that no stream sees the state and believes itself current.
-                    audience.quiet_since.store(state.revision(), Ordering::SeqCst);
+                    // Before the state, so that no stream sees the state and believes itself current. Never back, not even
+                    // where the log went back: a stream that reads the state before this one at the same time would believe
+                    // that nothing was between.
+                    audience.quiet_since.fetch_max(state.revision(), Ordering::SeqCst);
                     concerned.push(audience);
                 }
             }

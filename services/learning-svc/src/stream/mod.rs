@@ -133,7 +133,7 @@ impl Stream {
         let common = Common {
             metrics: settings.metrics.clone(),
             audiences: Arc::new(Audiences::new(Budget::of(settings.encoded_bytes))),
-            places: Places::new(settings.transfers, settings.transfer_stalls_after),
+            places: Places::new(settings.transfers, settings.transfer_pace),
             clock,
             entropy,
             max_stream_age: settings.max_stream_age,
@@ -158,7 +158,7 @@ impl Stream {
             Arc::clone(&self.0.store),
             Arc::clone(&self.0.common.audiences),
             self.0.common.entropy.clone(),
-            self.0.settings.page_revisions,
+            self.0.settings.page_size,
         )
     }
 

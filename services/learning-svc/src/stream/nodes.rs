@@ -124,10 +124,7 @@ impl Nodes {
         if !self.knows(&key) {
             let callers = self.store.node_callers(&key.0).await?;
             if !callers.iter().any(|caller| caller == key.1.as_str()) {
-                return Err(not_his(
-                    &key.0,
-                    callers.is_empty() && !self.has_other_caller(&key),
-                ));
+                return Err(not_subscribed(&key.0));
             }
         }
         self.metrics.reported(report);
@@ -148,11 +145,6 @@ impl Nodes {
     fn knows(&self, key: &NodeKey) -> bool {
         let registry = self.lock();
         registry.open.contains_key(key) || registry.pending.contains_key(key)
-    }
-
-    fn has_other_caller(&self, key: &NodeKey) -> bool {
-        let registry = self.lock();
-        registry.open.keys().any(|open| open.0 == key.0)
     }
 
     /// Waits until there is something to write.
@@ -237,15 +229,10 @@ impl Nodes {
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
         let more = nodes.len() > limit;
         nodes.truncate(limit);
-        let next_page_token = match nodes.last() {
-            Some(last) if more => page::token(
-                query.hash,
-                [last.node_id.as_bytes(), &[0], last.caller.as_bytes()]
-                    .concat()
-                    .as_slice(),
-            ),
-            _ => String::new(),
-        };
+        let places: Vec<_> = nodes
+            .iter()
+            .map(|row| [row.node_id.as_bytes(), &[0], row.caller.as_bytes()].concat())
+            .collect();
         let alive_since =
             now.saturating_sub(i64::try_from(self.connected_within.as_micros()).unwrap_or(i64::MAX));
         let nodes = nodes
@@ -253,6 +240,12 @@ impl Nodes {
             .map(|row| render(row, head, alive_since))
             .collect::<Result<_, _>>()
             .map_err(StoreError::from)?;
+        let (nodes, was_cut) = page::cut(nodes);
+        let last = places.iter().take(nodes.len()).next_back();
+        let next_page_token = last
+            .filter(|_| more || was_cut)
+            .map(|place| page::token(query.hash, place))
+            .unwrap_or_default();
         Ok(pb::ListNodesResponse {
             nodes,
             next_page_token,
@@ -313,18 +306,14 @@ fn merge(first: Option<Connection>, then: Option<Connection>) -> Option<Connecti
     }
 }
 
-fn not_his(node_id: &NodeId, nobodys: bool) -> Error {
-    let (reason, message) = if nobodys {
-        ("NODE_NOT_SUBSCRIBED", "no stream was opened as that node")
-    } else {
-        (
-            "NODE_OF_ANOTHER_CALLER",
-            "the stream of that node was opened by another caller",
-        )
-    };
+/// The same whether another caller has subscribed as that node or nobody: who else is there is nobody's to learn.
+fn not_subscribed(node_id: &NodeId) -> Error {
     Error::PermissionDenied {
-        reason,
-        message: format!("{message}: {:?}", node_id.as_str()),
+        reason: "NODE_NOT_SUBSCRIBED",
+        message: format!(
+            "the caller has opened no stream as that node: {:?}",
+            node_id.as_str()
+        ),
     }
 }
 

@@ -393,7 +393,7 @@ impl Stream for Session {
                         this.ending.why = StreamEnd::Stalled;
                         return Poll::Ready(Some(Err(Error::unavailable(
                             "STREAM_STALLED",
-                            "the snapshot was not read while others waited for theirs; connect again",
+                            "the snapshot was not read, or too slowly, while others waited for theirs; connect again",
                         ))));
                     }
                 },

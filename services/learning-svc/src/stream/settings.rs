@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use crate::metrics::StreamMetrics;
+use super::transfer::Pace;
+use crate::{metrics::StreamMetrics, store::log::PageSize};
 
 /// How the stream behaves.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// How often the log is looked at although nobody woke the tailer.
     pub scan_interval: Duration,
-    /// How many revisions are read at once.
-    pub page_revisions: i64,
+    /// How much of the log is read at once.
+    pub page_size: PageSize,
     /// How long whoever needs a newer state than there is waits for it.
     pub max_wait: Duration,
     /// How long a stream lives, on average; by up to a fifth more or less.
@@ -26,8 +27,8 @@ pub struct Settings {
     pub encoded_bytes: usize,
     /// How many snapshots and long updates are sent at once.
     pub transfers: usize,
-    /// A transfer that did not get on for so long may be taken away when another waits.
-    pub transfer_stalls_after: Duration,
+    /// A transfer that does not keep this pace may be taken away when another waits.
+    pub transfer_pace: Pace,
     /// How long deletions are remembered.
     pub tombstone_age: SignedDuration,
     /// How many deletions are remembered.
@@ -50,14 +51,20 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             scan_interval: Duration::from_secs(1),
-            page_revisions: 64,
+            page_size: PageSize {
+                revisions: 64,
+                bytes: 8 * 1024 * 1024,
+            },
             max_wait: Duration::from_secs(5),
             max_stream_age: Duration::from_hours(1),
             max_reconnect_delay: Duration::from_secs(5),
             max_streams: 20_000,
             encoded_bytes: 64 * 1024 * 1024,
             transfers: 16,
-            transfer_stalls_after: Duration::from_secs(10),
+            transfer_pace: Pace {
+                stalls_after: Duration::from_secs(10),
+                bytes_per_second: 64 * 1024,
+            },
             tombstone_age: SignedDuration::from_hours(7 * 24),
             max_tombstones: 1_000_000,
             retention_interval: Duration::from_mins(5),

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     fail_points,
-    store::log::{LogPage, LogStore},
+    store::log::{LogPage, LogStore, PageSize},
 };
 
 /// After so many changes the worker lets others have their turn; some milliseconds.
@@ -60,22 +60,22 @@ pub struct Tailer {
     store: Arc<dyn LogStore>,
     audiences: Arc<Audiences>,
     entropy: Entropy,
-    page_revisions: i64,
+    page_size: PageSize,
 }
 
 impl Tailer {
-    /// Publishes to `audiences`, at most `page_revisions` revisions at once.
+    /// Publishes to `audiences`, at most `page_size` at once.
     pub fn new(
         store: Arc<dyn LogStore>,
         audiences: Arc<Audiences>,
         entropy: Entropy,
-        page_revisions: i64,
+        page_size: PageSize,
     ) -> Self {
         Self {
             store,
             audiences,
             entropy,
-            page_revisions,
+            page_size,
         }
     }
 
@@ -88,7 +88,7 @@ impl Tailer {
         };
         let page = self
             .store
-            .revisions_after(state.revision(), self.page_revisions)
+            .revisions_after(state.revision(), self.page_size)
             .await?;
         if page.head.epoch != state.epoch() {
             tracing::warn!(epoch = %page.head.epoch, "another life of the log began; loading it");
@@ -112,7 +112,12 @@ impl Tailer {
 
     async fn apply(&self, state: &ReplicaState, page: LogPage) -> Result<Tailed, TailError> {
         let head = page.head;
-        let expected = (head.revision - state.revision()).min(self.page_revisions);
+        let behind = head.revision - state.revision();
+        let expected = if page.is_full {
+            page.revisions.len()
+        } else {
+            usize::try_from(behind.min(self.page_size.revisions)).unwrap_or(0)
+        };
         let mut next = state.clone();
         let mut touched = BTreeSet::new();
         let (mut applied, mut busy) = (0, 0);

@@ -1,9 +1,10 @@
 //! Long transfers: snapshots, and updates too long to be kept encoded. Cut part by part from one immutable state, their
 //! number at once bounded.
 //!
-//! A transfer holds a whole state. One whose subscriber stalls is taken from it when another waits for its place: that
-//! stream ends when it is next asked for, and resumes from its cursor. So stalled subscribers cost the others nothing, and
-//! never more than a bounded number of states is held. It must know nothing of subscribers beyond that.
+//! A transfer holds a whole state. One whose subscriber stalls, or takes less than [`Pace`] asks for, is taken from it when
+//! another waits for its place: that stream ends when it is next asked for, and resumes from its cursor. So subscribers that
+//! stall or dawdle cost the others a bounded time, and never more than a bounded number of states is held. It must know
+//! nothing of subscribers beyond that.
 
 use std::{
     sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
@@ -25,6 +26,15 @@ use super::{
 
 /// How often who waits looks for transfers that stall.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What a transfer has to do to keep its place while another waits for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// It gets on at least this often; and has this long before what follows counts.
+    pub stalls_after: Duration,
+    /// So many bytes a second at least, on average since it began.
+    pub bytes_per_second: u64,
+}
 
 /// Something long to send.
 #[derive(Debug)]
@@ -113,7 +123,7 @@ impl Transfer {
 pub struct Places {
     semaphore: Arc<Semaphore>,
     taken: Arc<Mutex<Vec<Weak<Place>>>>,
-    stalls_after: Duration,
+    pace: Pace,
 }
 
 /// Empty once the transfer was taken away.
@@ -122,7 +132,10 @@ type Place = Mutex<Option<Running>>;
 #[derive(Debug)]
 struct Running {
     transfer: Transfer,
+    began: Instant,
     progressed: Instant,
+    /// Bytes that were handed over.
+    sent: u64,
     /// Given back when this is dropped.
     _permit: OwnedSemaphorePermit,
 }
@@ -131,17 +144,17 @@ struct Running {
 #[derive(Debug)]
 pub struct Placed(Arc<Place>);
 
-/// The transfer was taken away because it did not get on while others waited.
+/// The transfer was taken away because it did not get on, or too slowly, while others waited.
 #[derive(Debug)]
 pub struct TakenAway;
 
 impl Places {
-    /// So many transfers at once; one that got on within `stalls_after` is never taken away.
-    pub fn new(count: usize, stalls_after: Duration) -> Self {
+    /// So many transfers at once; one that keeps `pace` is never taken away.
+    pub fn new(count: usize, pace: Pace) -> Self {
         Self {
             semaphore: Arc::new(Semaphore::new(count.max(1))),
             taken: Arc::default(),
-            stalls_after,
+            pace,
         }
     }
 
@@ -165,7 +178,9 @@ impl Places {
     pub fn put(&self, permit: OwnedSemaphorePermit, transfer: Transfer) -> Placed {
         let place = Arc::new(Mutex::new(Some(Running {
             transfer,
+            began: Instant::now(),
             progressed: Instant::now(),
+            sent: 0,
             _permit: permit,
         })));
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
@@ -174,7 +189,7 @@ impl Places {
         Placed(place)
     }
 
-    /// Takes away one transfer that stalls.
+    /// Takes away one transfer that does not keep the pace.
     fn free_stalled(&self) {
         let places: Vec<_> = {
             let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
@@ -184,12 +199,24 @@ impl Places {
             let stalled = place
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .take_if(|running| running.progressed.elapsed() > self.stalls_after);
+                .take_if(|running| !running.keeps(self.pace));
             // Dropped without any lock: a whole state may go with it.
             if stalled.is_some() {
                 return;
             }
         }
+    }
+}
+
+impl Running {
+    fn keeps(&self, pace: Pace) -> bool {
+        let Pace {
+            stalls_after,
+            bytes_per_second,
+        } = pace;
+        let going = self.began.elapsed();
+        self.progressed.elapsed() <= stalls_after
+            && (going <= stalls_after || self.sent >= going.as_secs().saturating_mul(bytes_per_second))
     }
 }
 
@@ -199,7 +226,9 @@ impl Placed {
         let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let running = running.as_mut().ok_or(TakenAway)?;
         running.progressed = Instant::now();
-        Ok(running.transfer.next(audience))
+        let next = running.transfer.next(audience);
+        running.sent += next.as_ref().map_or(0, |message| message.wire_len() as u64);
+        Ok(next)
     }
 
     /// The state that the subscriber holds after the last message.

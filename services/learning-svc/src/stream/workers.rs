@@ -5,12 +5,15 @@
 use std::time::Duration;
 
 use emend_runtime::{Backoff, BackoffConfig, Lifecycle};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{Stream, Wake, tailer::Tailed};
 
 /// How often following the log may fail in a row before the replica counts as not ready.
 const TOLERATED_FAILURES: u32 = 3;
+/// How long one step of following the log may take before the replica counts as not ready: it may wait for a database that
+/// never answers again.
+const STEP: Duration = Duration::from_secs(10);
 /// How long a stopping replica waits for its streams to end, so that it can tell that they have.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// How long after the start what is old is forgotten first.
@@ -45,7 +48,7 @@ async fn follow(stream: Stream, mut wake: Wake, lifecycle: Lifecycle) {
         entropy.clone(),
     );
     while !lifecycle.is_stopping() {
-        let pause = match tailer.run_once().await {
+        let pause = match noticed(&stream, tailer.run_once()).await {
             Ok(Tailed::More) => {
                 backoff.reset();
                 tokio::task::yield_now().await;
@@ -77,6 +80,17 @@ async fn follow(stream: Stream, mut wake: Wake, lifecycle: Lifecycle) {
             () = sleep(pause) => {}
         }
     }
+}
+
+/// Takes a step; the replica is not ready while that takes too long.
+async fn noticed<T>(stream: &Stream, step: impl Future<Output = T>) -> T {
+    let mut step = std::pin::pin!(step);
+    if let Ok(done) = timeout(STEP, &mut step).await {
+        return done;
+    }
+    tracing::warn!("following the log takes more than {STEP:?}");
+    set_ready(stream, false);
+    step.await
 }
 
 fn set_ready(stream: &Stream, ready: bool) {
@@ -149,5 +163,71 @@ async fn beat(stream: Stream, lifecycle: Lifecycle) {
         {
             tracing::warn!(%error, "can't say that streams are still open");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use emend_core::Epoch;
+    use emend_runtime::{
+        Entropy, ManualClock,
+        simulation::{Interference, Undisturbed},
+        store::StoreError,
+    };
+    use futures::future::BoxFuture;
+    use tokio::sync::watch;
+
+    use super::*;
+    use crate::{
+        store::{log::LogStore as _, memory::MemoryStore},
+        stream::Settings,
+    };
+
+    /// A database that answers nobody while it is silent.
+    #[derive(Debug)]
+    struct Silent(watch::Receiver<bool>);
+
+    impl Interference for Silent {
+        fn before<'a>(&'a self, _call: &'static str) -> BoxFuture<'a, Result<(), StoreError>> {
+            let mut silent = self.0.clone();
+            Box::pin(async move {
+                let _ = silent.wait_for(|silent| !silent).await;
+                Ok(())
+            })
+        }
+
+        fn after<'a>(&'a self, call: &'static str) -> BoxFuture<'a, Result<(), StoreError>> {
+            Undisturbed.after(call)
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_replica_whose_database_falls_silent_is_not_ready_until_it_answers() {
+        let (silence, silent) = watch::channel(false);
+        let clock = ManualClock::default().shared();
+        let store = MemoryStore::on(clock.clone(), Arc::new(Silent(silent)));
+        store.create_head(Epoch(uuid::Uuid::from_u128(1))).await.unwrap();
+        let lifecycle = Lifecycle::new();
+        let stream = Stream::start(
+            Arc::new(store),
+            Wake::local(),
+            Settings::default(),
+            clock,
+            Entropy::seeded(1),
+            &lifecycle,
+        );
+        let mut ready = stream.readiness();
+        ready.wait_for(|ready| *ready).await.unwrap();
+
+        silence.send_replace(true);
+        let before = Instant::now();
+        ready.wait_for(|ready| !ready).await.unwrap();
+        assert!(before.elapsed() < 2 * STEP, "{:?}", before.elapsed());
+
+        silence.send_replace(false);
+        ready.wait_for(|ready| *ready).await.unwrap();
+        lifecycle.shutdown(Duration::from_secs(1)).await;
     }
 }

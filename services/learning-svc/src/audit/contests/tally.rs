@@ -8,7 +8,7 @@ use emend_core::{Ballot, Candidate, CandidateId, Policy, ballots::Tally};
 use emend_runtime::audit::Findings;
 use jiff::Timestamp;
 
-use super::{Contest, Policies};
+use super::{Contest, Policies, decided};
 use crate::{
     audit::{CANDIDATE_OCCURRENCES, CANDIDATE_VOTES, CONTEST_ROW},
     store::decisions::PolicyKey,
@@ -111,17 +111,24 @@ impl<'a> Recount<'a> {
                 );
             }
         }
+        let version = self.contest.row.as_ref().map(|row| row.policy_version);
+        if let Some(policy) = version.and_then(|version| self.policy(policies, version)) {
+            decided::check(self.id, self.contest, self.ballots, candidates, &policy, findings);
+        }
     }
 
     /// By a version of the contest's policy; none where that is not there.
     fn tally(&self, policies: &Policies, version: i64) -> Option<(Policy, Tally)> {
-        let key = self.contest.key.as_ref()?;
-        let policy = if version == 0 {
-            Policy::default_for(key.kind)
-        } else {
-            policies.get(&(PolicyKey::of(key), version))?.clone()
-        };
+        let policy = self.policy(policies, version)?;
         let tally = Tally::count(&self.ballots, &policy, Timestamp::UNIX_EPOCH);
         Some((policy, tally))
+    }
+
+    fn policy(&self, policies: &Policies, version: i64) -> Option<Policy> {
+        let key = self.contest.key.as_ref()?;
+        if version == 0 {
+            return Some(Policy::default_for(key.kind));
+        }
+        policies.get(&(PolicyKey::of(key), version)).cloned()
     }
 }

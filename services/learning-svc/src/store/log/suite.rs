@@ -104,6 +104,14 @@ fn keys(changes: &[LoggedChange]) -> Vec<&str> {
     changes.iter().map(|change| change.key.as_str()).collect()
 }
 
+/// So many revisions, however large.
+fn upto(revisions: i64) -> PageSize {
+    PageSize {
+        revisions,
+        bytes: usize::MAX,
+    }
+}
+
 pub(crate) async fn a_new_log_is_empty_and_keeps_its_first_epoch(log: impl TestLog) {
     log.create_head(epoch(1)).await.unwrap();
     log.create_head(epoch(2)).await.unwrap();
@@ -115,7 +123,7 @@ pub(crate) async fn a_new_log_is_empty_and_keeps_its_first_epoch(log: impl TestL
     assert_eq!(log.head().await.unwrap(), head);
     let (loaded, changes) = loaded(&log).await;
     assert_eq!((loaded.head, loaded.committed_at, changes.len()), (head, 0, 0));
-    let page = log.revisions_after(0, 10).await.unwrap();
+    let page = log.revisions_after(0, upto(10)).await.unwrap();
     assert_eq!((page.head, page.anchor, page.revisions.len()), (head, None, 0));
 }
 
@@ -149,7 +157,7 @@ pub(crate) async fn a_load_has_the_newest_state_of_every_key_and_every_deletion_
     let (loaded, changes) = loaded(&log).await;
     assert_eq!((loaded.head.revision, loaded.head.horizon), (6, 2));
     assert_eq!(keys(&changes), ["stays", "goes", "returns", "returns"]);
-    let page = log.revisions_after(5, 10).await.unwrap();
+    let page = log.revisions_after(5, upto(10)).await.unwrap();
     assert_eq!(page.revisions[0].committed_at, loaded.committed_at);
     assert_eq!(page.revisions[0].changes[0], changes[3]);
     let unknown = &changes[2];
@@ -174,7 +182,7 @@ pub(crate) async fn pages_are_contiguous_and_know_the_head_and_their_anchor(log:
             .collect();
         assert_eq!(log.append(&changes).await, number);
     }
-    let page = log.revisions_after(2, 3).await.unwrap();
+    let page = log.revisions_after(2, upto(3)).await.unwrap();
     assert_eq!(page.head.revision, 7);
     assert!(page.anchor.is_some());
     let found: Vec<_> = page
@@ -184,8 +192,37 @@ pub(crate) async fn pages_are_contiguous_and_know_the_head_and_their_anchor(log:
         .collect();
     assert_eq!(found, [(3, 3), (4, 4), (5, 5)]);
     assert_eq!(keys(&page.revisions[2].changes), ["0", "1", "2", "3", "4"]);
-    let end = log.revisions_after(7, 3).await.unwrap();
+    let end = log.revisions_after(7, upto(3)).await.unwrap();
     assert!(end.anchor.is_some() && end.revisions.is_empty());
+}
+
+pub(crate) async fn a_page_ends_with_the_revision_that_fills_it(log: impl TestLog) {
+    log.create_head(epoch(1)).await.unwrap();
+    let filling = "x".repeat(100);
+    for _ in 0..5 {
+        log.append(&[write("a", Some(&filling)), write("b", Some(&filling))])
+            .await;
+    }
+    for (bytes, found) in [(1, 1), (200, 1), (300, 2), (usize::MAX, 5)] {
+        let size = PageSize { revisions: 10, bytes };
+        let page = log.revisions_after(0, size).await.unwrap();
+        let revisions: Vec<_> = page.revisions.iter().map(|of| of.revision).collect();
+        assert_eq!(revisions, (1..=found).collect::<Vec<_>>(), "of {bytes} bytes");
+        assert!(page.revisions.iter().all(|of| of.changes.len() == 2));
+        assert_eq!((page.is_full, page.head.revision), (found < 5, 5));
+    }
+    let size = PageSize {
+        revisions: 2,
+        bytes: usize::MAX,
+    };
+    let page = log.revisions_after(0, size).await.unwrap();
+    assert!(!page.is_full, "it is the number that ends it");
+    let size = PageSize {
+        revisions: 10,
+        bytes: 1,
+    };
+    let last = log.revisions_after(4, size).await.unwrap();
+    assert!(!last.is_full, "there is nothing after it");
 }
 
 pub(crate) async fn what_was_lost_shows_in_the_head_and_in_the_anchor(log: impl TestLog) {
@@ -194,7 +231,7 @@ pub(crate) async fn what_was_lost_shows_in_the_head_and_in_the_anchor(log: impl 
         log.append(&[write("k", Some("x"))]).await;
     }
     log.lose_above(1).await;
-    let page = log.revisions_after(3, 10).await.unwrap();
+    let page = log.revisions_after(3, upto(10)).await.unwrap();
     assert_eq!((page.head.revision, page.anchor), (1, None));
 }
 
@@ -378,6 +415,7 @@ macro_rules! stamp {
             a_new_log_is_empty_and_keeps_its_first_epoch,
             a_load_has_the_newest_state_of_every_key_and_every_deletion_above_the_horizon,
             pages_are_contiguous_and_know_the_head_and_their_anchor,
+            a_page_ends_with_the_revision_that_fills_it,
             what_was_lost_shows_in_the_head_and_in_the_anchor,
             the_horizon_rises_by_age_and_by_count_and_never_falls,
             of_several_replicas_the_first_mints_the_epoch,

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::{Defect, MemoryStore, Result, State, locks::Row, micros, tables::Tables};
 use crate::store::log::{
     Connection, Head, Loaded, LogPage, LogStore, LoggedChange, LoggedRevision, NodeCounts, NodePage, NodeRow,
-    NodeWrite, Opening, Sink,
+    NodeWrite, Opening, PageSize, Sink,
 };
 
 /// Search nodes as last seen.
@@ -119,16 +119,26 @@ impl LogStore for MemoryStore {
         Ok(loaded)
     }
 
-    async fn revisions_after(&self, revision: i64, limit: i64) -> Result<LogPage> {
+    async fn revisions_after(&self, revision: i64, size: PageSize) -> Result<LogPage> {
         self.call("revisions_after", |state| {
             let log = &state.tables.log;
-            let following = log.range(revision.saturating_add(1)..=revision.saturating_add(limit));
+            let following = log.range(revision.saturating_add(1)..=revision.saturating_add(size.revisions));
+            let mut bytes = 0;
+            let mut is_full = false;
+            let mut revisions: Vec<LoggedRevision> = Vec::new();
+            for (_, logged) in following {
+                is_full = bytes >= size.bytes && !revisions.is_empty();
+                if is_full {
+                    break;
+                }
+                bytes += logged.changes.iter().map(LoggedChange::bytes).sum::<usize>();
+                revisions.push(LoggedRevision::clone(logged));
+            }
             let mut page = LogPage {
                 head: state.tables.head()?,
                 anchor: log.get(&revision).map(|logged| logged.committed_at),
-                revisions: following
-                    .map(|(_, logged)| LoggedRevision::clone(logged))
-                    .collect(),
+                revisions,
+                is_full,
             };
             match state.defect {
                 Some(Defect::SkipsChanges) if page.revisions.len() > 1 => {

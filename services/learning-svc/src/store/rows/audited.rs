@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use emend_core::{Ballot, Candidate, ContestId, EventId, FeedbackId, ResourceKey, Status};
+use emend_core::{Ballot, Candidate, ContestId, EventId, FeedbackId, ResourceKey, ResourceValue, Status};
 use emend_proto::common::v1::Outcome;
 use emend_runtime::store::StoreError;
 use prost::Message as _;
@@ -19,7 +19,10 @@ use crate::{
 pub(crate) struct AuditedContest {
     #[sqlx(flatten)]
     key: KeyRow,
+    pub(crate) pinned: i32,
     pub(crate) highest_accept_order: i64,
+    /// The version of the policy by which it was last evaluated.
+    pub(crate) policy_version: i64,
     pub(crate) pending: i32,
 }
 
@@ -80,14 +83,15 @@ pub(crate) struct AuditedResource {
 }
 
 impl AuditedResource {
-    /// Its key and value can be read, and its key gives its id.
-    pub(crate) fn parse(&self) -> Result<ResourceKey, StoreError> {
+    /// Its value. It and the key can be read, and the key gives the id.
+    pub(crate) fn parse(&self) -> Result<ResourceValue, StoreError> {
         let at = At {
             table: "resources",
             id: &self.key.contest_id,
         };
-        at.value("value", &self.value)?;
-        self.key.parse("resources")
+        let value = at.value("value", &self.value)?;
+        self.key.parse("resources")?;
+        Ok(value)
     }
 }
 
@@ -101,6 +105,8 @@ pub(crate) struct AuditedChange {
     pub(crate) value_checksum: i64,
     pub(crate) before_value: Option<Vec<u8>>,
     pub(crate) candidate_id: String,
+    /// Why, by its revision; none where that is not there.
+    pub(crate) cause: Option<i32>,
 }
 
 impl AuditedChange {

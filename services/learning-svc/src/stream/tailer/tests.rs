@@ -19,7 +19,10 @@ fn revision(stream: &Stream) -> i64 {
 async fn it_loads_first_and_then_follows_page_by_page() {
     let log = MemoryLog::new();
     let settings = Settings {
-        page_revisions: 2,
+        page_size: PageSize {
+            revisions: 2,
+            bytes: 1_000,
+        },
         ..Settings::default()
     };
     let stream = replica(&log, settings).await;
@@ -33,6 +36,29 @@ async fn it_loads_first_and_then_follows_page_by_page() {
     assert_eq!(tailer.run_once().await.unwrap(), Tailed::Current);
     assert_eq!(tailer.run_once().await.unwrap(), Tailed::Current);
     assert_eq!(revision(&stream), 5);
+}
+
+#[tokio::test]
+async fn large_revisions_come_one_by_one_and_a_gap_among_them_is_noticed() {
+    let log = MemoryLog::new();
+    let settings = Settings {
+        page_size: PageSize {
+            revisions: 64,
+            bytes: 1,
+        },
+        ..Settings::default()
+    };
+    let stream = replica(&log, settings).await;
+    for _ in 0..4 {
+        log.append(&[write("k", Some("x"))]).await;
+    }
+    let tailer = stream.tailer();
+    assert_eq!(tailer.run_once().await.unwrap(), Tailed::More);
+    assert_eq!(revision(&stream), 1);
+    log.tear(3);
+    assert_eq!(tailer.run_once().await.unwrap(), Tailed::More);
+    let error = tailer.run_once().await.unwrap_err();
+    assert!(matches!(error, TailError::Gap { missing: 3, head: 4 }), "{error}");
 }
 
 #[tokio::test]

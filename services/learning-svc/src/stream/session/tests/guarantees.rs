@@ -1,4 +1,5 @@
 use super::*;
+use crate::stream::transfer::Pace;
 
 #[tokio::test(start_paused = true)]
 async fn guarantee_1_ordered_revisions_never_go_back() {
@@ -210,6 +211,10 @@ async fn guarantee_9_stalled_snapshots_give_their_places_to_those_that_wait() {
     let log = MemoryLog::new();
     let settings = Settings {
         transfers: 2,
+        transfer_pace: Pace {
+            stalls_after: Duration::from_secs(10),
+            bytes_per_second: 0,
+        },
         ..Settings::default()
     };
     let replica = replica(&log, settings).await;
@@ -234,6 +239,52 @@ async fn guarantee_9_stalled_snapshots_give_their_places_to_those_that_wait() {
     assert!(stalled[1].session.next().await.is_none());
     stalled[0].read();
     assert_eq!(stalled[0].client.held, log.model(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn guarantee_9_snapshots_that_are_read_too_slowly_give_their_places_to_those_that_wait() {
+    let log = MemoryLog::new();
+    let settings = Settings {
+        transfers: 1,
+        ..Settings::default()
+    };
+    let replica = replica(&log, settings).await;
+    let value = "x".repeat(10_000);
+    for from in [0, 500] {
+        let keys = from..from + 500;
+        let values: Vec<_> = keys.map(|key| write(&format!("k{key}"), Some(&value))).collect();
+        commit(&log, &replica, &values).await;
+    }
+    let in_small_messages = Subscription {
+        max_batch_bytes: 64 * 1024,
+        ..subscription(everything(), None)
+    };
+    let mut slow = Subscriber {
+        client: Client::new(),
+        session: replica.subscribe(in_small_messages).await.unwrap(),
+    };
+    assert!(slow.read_one(), "it has the place");
+    let mut waiting = Subscriber::open(&replica, everything()).await;
+    for _ in 0..12 {
+        assert!(!waiting.read_one());
+        // 128 KiB a second: it may go on like that to the end.
+        assert!(slow.read_one() && slow.read_one());
+        tokio::time::advance(Duration::from_secs(1)).await;
+    }
+    // A message every nine seconds is never a stall, and would hold the place for long.
+    let mut read = 0;
+    let refusal = loop {
+        assert!(!waiting.read_one() || read > 0);
+        tokio::time::advance(Duration::from_secs(9)).await;
+        match slow.session.next().await {
+            Some(Ok(_)) => read += 1,
+            Some(Err(refusal)) => break refusal,
+            None => panic!("it was sent to its end in {read} messages"),
+        }
+    };
+    assert_eq!(refusal.reason(), "STREAM_STALLED");
+    waiting.read();
+    assert_eq!(waiting.client.held, log.model(2));
 }
 
 #[tokio::test(start_paused = true)]
