@@ -1,6 +1,7 @@
 //! Emend's chores: what a contributor or CI runs. Each subcommand is a module; this one parses the command line.
 
 mod bench;
+mod custom;
 mod dashboard;
 mod debian;
 mod dependencies;

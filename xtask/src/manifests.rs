@@ -1,5 +1,5 @@
 //! What deploy/ holds. Its manifests for Kubernetes: every overlay is rendered with every set of components that goes with it, and what comes out
-//! is held against Kubernetes' schemas and checkov's rules. Its Dockerfile and compose file, as far as that is possible without
+//! is held against Kubernetes' schemas, those of cert-manager and the Prometheus operator, and checkov's rules. Its Dockerfile and compose file, as far as that is possible without
 //! a container engine. Whether it is true of the programs is what
 //! `tests/tests/manifests` asks.
 
@@ -13,6 +13,7 @@ use std::{
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::{
+    custom,
     process::{self, Workspace},
     steps::{Outcome, Steps},
     tools,
@@ -23,7 +24,11 @@ const COMPONENTS: &str = "deploy/k8s/components";
 
 /// The oldest Kubernetes that they are for: `preStop.sleep` is on by default from 1.30 on.
 const KUBERNETES: &str = "1.32.0";
-const PACKAGES: &[&str] = &["checkov==3.3.30", "kubernetes-validate==1.37.0"];
+const PACKAGES: &[&str] = &[
+    "checkov==3.3.30",
+    "kubernetes-validate==1.37.0",
+    "jsonschema==4.26.0",
+];
 
 /// What goes together: an overlay, of each row of components at most one. `dev` is `open-network` by itself, and one pod, which
 /// nothing scales.
@@ -39,9 +44,6 @@ const TABLE: &[(&str, &[&[&str]])] = &[
         ],
     ),
 ];
-
-/// Kinds that are no part of Kubernetes itself, for which there is no schema to check against.
-const FOREIGN: &[&str] = &["Certificate", "Issuer", "PodMonitor"];
 
 /// `cargo xtask manifests`.
 pub(crate) fn manifests(workspace: &Workspace, may_install: bool) -> ExitCode {
@@ -74,8 +76,22 @@ pub(crate) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps)
         validate(
             workspace,
             &python.with_file_name("kubernetes-validate"),
-            &directory,
+            &files_of(&directory)?,
         )?;
+        Ok(Outcome::Done)
+    });
+    steps.run("custom resources' schemas", || {
+        let Ok(python) = tools::venv(workspace, "manifests", PACKAGES, false) else {
+            return Ok(Outcome::NotRun("jsonschema is missing".to_owned()));
+        };
+        let definitions = match custom::definitions(workspace, may_install) {
+            Ok(definitions) => definitions,
+            Err(error) if tools::go().is_none() || !may_install => {
+                return Ok(Outcome::NotRun(format!("{error:#}")));
+            }
+            Err(error) => return Err(error),
+        };
+        custom::validate(workspace, &python, &definitions, &files_of(&directory)?)?;
         Ok(Outcome::Done)
     });
     steps.run("manifests' security", || {
@@ -243,17 +259,22 @@ fn kustomization(root: &str, overlay: &str, components: &[&str]) -> String {
     lines.join("\n")
 }
 
-/// Every object has a schema, but for those that are none of Kubernetes', and is as it says.
-fn validate(workspace: &Workspace, program: &Path, directory: &Path) -> Result<()> {
+/// What was rendered.
+fn files_of(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut files: Vec<PathBuf> = fs::read_dir(directory)?
         .map(|entry| Ok(entry?.path()))
         .collect::<Result<_>>()?;
     files.sort();
     ensure!(!files.is_empty(), "nothing was rendered");
+    Ok(files)
+}
+
+/// Every object has a schema, but for those that others define, and is as it says.
+fn validate(workspace: &Workspace, program: &Path, files: &[PathBuf]) -> Result<()> {
     let told = workspace
         .command(program)
         .args(["--strict", "--quiet", "--kubernetes-version", KUBERNETES])
-        .args(&files)
+        .args(files)
         .output()?;
     let (out, err) = (
         String::from_utf8_lossy(&told.stdout),
@@ -267,9 +288,10 @@ fn validate(workspace: &Workspace, program: &Path, directory: &Path) -> Result<(
     let unknown: Vec<&str> = out
         .lines()
         .filter(|line| {
-            !FOREIGN
-                .iter()
-                .any(|kind| line.contains(&format!("for kind {kind} with")))
+            let kind = line
+                .split_once("for kind ")
+                .and_then(|(_, rest)| rest.split_once(" with"));
+            !kind.is_some_and(|(kind, _)| custom::is_custom(kind))
         })
         .collect();
     if !unknown.is_empty() {

@@ -19,6 +19,8 @@ use crate::{
     steps::{Outcome, Steps},
 };
 
+/// The same rules for the Prometheus operator, which `cargo xtask docs` writes.
+pub(crate) const PROMETHEUS_RULE: &str = "deploy/k8s/components/pod-monitor/rules.yaml";
 const RULES: &str = "deploy/observability/rules/emend.rules.yaml";
 const RULE_TESTS: &[&str] = &[
     "deploy/observability/rules/emend.rules.test.yaml",
@@ -50,6 +52,25 @@ pub(crate) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps)
             .context("a query of the dashboard or of a document is not valid")?;
         Ok(Outcome::Done)
     });
+}
+
+/// The rules as a `PrometheusRule`: their groups are its `spec`.
+pub(crate) fn prometheus_rule(workspace: &Workspace) -> Result<String> {
+    let rules = fs::read_to_string(workspace.path(RULES)).context(RULES)?;
+    as_prometheus_rule(&rules).context(RULES)
+}
+
+fn as_prometheus_rule(rules: &str) -> Result<String> {
+    let at = rules.find("\ngroups:\n").context("there are no groups")?;
+    let mut text = format!(
+        "# Written by `cargo xtask docs` from {RULES}. Change that, not this.\n\
+         apiVersion: monitoring.coreos.com/v1\nkind: PrometheusRule\nmetadata:\n  name: emend\nspec:\n"
+    );
+    for line in rules[at..].trim_matches('\n').lines() {
+        let indent = if line.is_empty() { "" } else { "  " };
+        writeln!(text, "{indent}{line}")?;
+    }
+    Ok(text)
 }
 
 #[derive(Deserialize)]
@@ -228,7 +249,7 @@ pub(crate) fn told(findings: &[String]) -> Result<()> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{RuleTests, Rules, as_rules, page_findings, test_findings};
+    use super::{RuleTests, Rules, as_prometheus_rule, as_rules, page_findings, test_findings};
 
     fn rules() -> Rules {
         serde_saphyr::from_str(
@@ -304,5 +325,16 @@ tests:
         let rules: Rules = serde_saphyr::from_str(&text).unwrap();
         assert_eq!(rules.groups[0].rules.len(), 1);
         assert!(text.contains(r#""a{b=\"c\"}\n+ 1""#), "{text}");
+    }
+
+    #[test]
+    fn rules_for_the_operator_are_those_for_prometheus() {
+        let rules = "# Head.\n\ngroups:\n  # Calls.\n  - name: all\n\n    rules:\n      - record: a:b\n        expr: >\n          c\n";
+        let written = as_prometheus_rule(rules).unwrap();
+        let [plain, wrapped] =
+            [rules, &written].map(|text| serde_saphyr::from_str::<serde_json::Value>(text).unwrap());
+        assert_eq!(wrapped["spec"], plain);
+        assert_eq!(wrapped["kind"], "PrometheusRule");
+        assert!(written.contains("    # Calls.\n"), "{written}");
     }
 }

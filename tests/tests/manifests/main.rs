@@ -6,3 +6,4 @@ mod objects;
 mod pod;
 mod references;
 mod running;
+mod secured;

@@ -33,6 +33,11 @@ pub(crate) fn directory() -> PathBuf {
 
 /// Renders an overlay with components; `None` where nothing can, after the one line that says so.
 pub(crate) fn render(overlay: &str, components: &[&str]) -> Option<Objects> {
+    render_own(overlay, components, "")
+}
+
+/// Renders an overlay of one's own: of that overlay and these components, with more in its `kustomization.yaml`.
+pub(crate) fn render_own(overlay: &str, components: &[&str], more: &str) -> Option<Objects> {
     let Some(program) = env::var_os(PROGRAM).map(PathBuf::from) else {
         skipped(format!("{PROGRAM} is not set"));
         return None;
@@ -60,6 +65,7 @@ pub(crate) fn render(overlay: &str, components: &[&str]) -> Option<Objects> {
     for component in components {
         text.push_str(&named("components", component));
     }
+    text.push_str(more);
     fs::write(scratch.path().join("kustomization.yaml"), text).expect("a file");
     let command = if program.ends_with("kustomize") {
         "build"
@@ -98,6 +104,20 @@ pub(crate) fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
         .pointer(pointer)
         .and_then(Value::as_array)
         .map_or(&[], Vec::as_slice)
+}
+
+/// The Secrets that a volume is made of.
+pub(crate) fn secrets_of(volume: &Value) -> impl Iterator<Item = &Value> {
+    let projected = list(volume, "/projected/sources").iter();
+    let projected = projected.filter_map(|source| source.get("secret"));
+    volume.get("secret").into_iter().chain(projected)
+}
+
+/// The name of a Secret of a volume.
+pub(crate) fn secret_name(secret: &Value) -> String {
+    ["/secretName", "/name"]
+        .map(|pointer| text(secret, pointer))
+        .concat()
 }
 
 /// Texts by name at a path.

@@ -13,14 +13,14 @@ use emend_runtime::testing::skipped;
 use emend_tests::harness::process::{Process, binary};
 use tempfile::TempDir;
 
-use crate::objects::{Objects, Workload, list, text};
+use crate::objects::{Objects, Workload, list, secret_name, secrets_of, text};
 
 /// Run as root: makes the root read-only and the volumes writable where mounting is allowed, then goes there as somebody
-/// else. `$1`: the root, `$2`: the user, `$3`: the writable directories, then the command.
+/// else. `$1`: the root, `$2`: the user, `$3`: the group that files are given, `$4`: the writable directories, then the command.
 const ENTER: &str = r#"
 set -e
-root=$1 user=$2 writable=$3
-shift 3
+root=$1 user=$2 group=$3 writable=$4
+shift 4
 if [ -n "$MOUNTS" ]; then
     mount --bind "$root" "$root"
     mount -o remount,bind,ro "$root"
@@ -31,7 +31,7 @@ if [ -n "$MOUNTS" ]; then
     mount --bind /proc "$root/proc"
 fi
 unset MOUNTS
-exec chroot --userspec="$user:$user" --groups="$user" "$root" "$@"
+exec chroot --userspec="$user:$user" --groups="$group" "$root" "$@"
 "#;
 
 /// What a pod's container is started in.
@@ -40,6 +40,8 @@ pub(crate) struct Pod {
     pub(crate) workload: Workload,
     root: TempDir,
     user: String,
+    /// Whose the Secrets' files are.
+    group: String,
     writable: Vec<String>,
     mounts: bool,
 }
@@ -70,6 +72,7 @@ impl Pod {
             workload: workload.clone(),
             root,
             user,
+            group: text(&workload.pod, "/securityContext/fsGroup"),
             writable: Vec::new(),
             mounts: can("unshare", &["--mount", "true"]),
         };
@@ -130,22 +133,56 @@ impl Pod {
                 .iter()
                 .find(|volume| text(volume, "/name") == name)
                 .unwrap_or_else(|| panic!("{}: there is no volume {name}", self.workload.name));
-            let (config, secret) = (
-                text(volume, "/configMap/name"),
-                text(volume, "/secret/secretName"),
-            );
+            let config = text(volume, "/configMap/name");
             if let Some(config) = objects.named("ConfigMap", &config) {
                 for (file, content) in crate::objects::texts(config, "/data") {
                     fs::write(at.join(file), content).expect("a file");
                 }
             }
-            for item in list(volume, "/secret/items") {
-                let key = text(item, "/key");
-                let value = secrets.get(&(&secret, &key));
-                let value = value.unwrap_or_else(|| panic!("the Secret {secret} has a key {key}"));
-                fs::write(at.join(text(item, "/path")), value).expect("a file");
+            let mode = ["/secret/defaultMode", "/projected/defaultMode"].map(|pointer| text(volume, pointer));
+            for secret in secrets_of(volume) {
+                let name = secret_name(secret);
+                let items = list(secret, "/items");
+                for item in items {
+                    let key = text(item, "/key");
+                    match secrets.get(&(&name, &key)) {
+                        Some(value) => self.keep(&mode.concat(), &at.join(text(item, "/path")), value),
+                        None => assert_eq!(
+                            text(secret, "/optional"),
+                            "true",
+                            "the Secret {name} has no {key}"
+                        ),
+                    }
+                }
+                // Without a list of them, all keys are files.
+                let all = secrets.iter().filter(|((secret, _), _)| *secret == name);
+                for ((_, key), value) in all.filter(|_| items.is_empty()) {
+                    self.keep(&mode.concat(), &at.join(key), value);
+                }
             }
         }
+    }
+
+    /// A file of a Secret, for whom the volume and the pod say.
+    fn keep(&self, mode: &str, at: &Path, content: &str) {
+        fs::write(at, content).expect("a file");
+        let mode = mode.parse().expect("a mode");
+        fs::set_permissions(at, fs::Permissions::from_mode(mode)).expect("it is ours");
+        let group = self.group.parse().expect("a number");
+        chown(at, Some(0), Some(group)).expect("root may");
+    }
+
+    /// One more file, which everybody in it may read.
+    pub(crate) fn write(&self, path: &str, content: &str) {
+        let at = self.at(path);
+        fs::create_dir_all(at.parent().expect("below the root")).expect("a directory");
+        fs::write(at, content).expect("a file");
+    }
+
+    /// Its names for addresses, as `/etc/hosts` has them; no others are looked for.
+    pub(crate) fn resolve(&self, hosts: &str) {
+        self.write("/etc/hosts", hosts);
+        self.write("/etc/nsswitch.conf", "hosts: files\n");
     }
 
     /// The container's own command line, with more flags, and variables over those of the manifest.
@@ -158,7 +195,7 @@ impl Pod {
             tokio::process::Command::new("sh")
         };
         command.args(["-c", ENTER, "sh"]).arg(self.root.path());
-        command.args([&self.user, &self.writable.join(" ")]);
+        command.args([&self.user, &self.group, &self.writable.join(" ")]);
         command.arg(format!("/usr/local/bin/{}", self.workload.program()));
         command.args(self.workload.args()).args(more);
         command.env_clear().env(

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::objects::{Objects, Workload, list, render, text, texts};
+use crate::objects::{Objects, Workload, directory, list, render, secret_name, secrets_of, text, texts};
 
 /// Secrets that operators make before anything is applied.
 const BROUGHT: [&str; 1] = ["emend-database"];
@@ -97,12 +97,13 @@ fn of_workload(objects: &Objects, workload: &Workload, findings: &mut Vec<String
         if !config.is_empty() && objects.named("ConfigMap", &config).is_none() {
             say(format!("there is no ConfigMap {config}"));
         }
-        let secret = text(volume, "/secret/secretName");
-        let issued = objects
-            .of("Certificate")
-            .any(|certificate| text(certificate, "/spec/secretName") == secret);
-        if !secret.is_empty() && !issued && !BROUGHT.contains(&&*secret) {
-            say(format!("nothing makes the Secret {secret}"));
+        for secret in secrets_of(volume).map(secret_name) {
+            let issued = objects
+                .of("Certificate")
+                .any(|certificate| text(certificate, "/spec/secretName") == secret);
+            if !issued && !BROUGHT.contains(&&*secret) {
+                say(format!("nothing makes the Secret {secret}"));
+            }
         }
     }
     for (probe, what) in workload.probes() {
@@ -197,6 +198,22 @@ fn addresses_in_the_files_are_those_of_services() {
 }
 
 #[test]
+fn services_say_which_protocol_it_is() {
+    for (components, protocol) in [(["open-network"], "kubernetes.io/h2c"), (["tls"], "https")] {
+        let Some(objects) = render("prod", &components) else {
+            return;
+        };
+        for service in objects.of("Service") {
+            let said: Vec<String> = list(service, "/spec/ports")
+                .iter()
+                .map(|port| text(port, "/appProtocol"))
+                .collect();
+            assert_eq!(said, [protocol], "{components:?}");
+        }
+    }
+}
+
+#[test]
 fn nobody_is_let_in_or_out_but_by_name() {
     let Some(objects) = render("prod", &["open-network", "pod-monitor", "autoscaling"]) else {
         return;
@@ -213,4 +230,70 @@ fn nobody_is_let_in_or_out_but_by_name() {
             );
         }
     }
+}
+
+/// How many connections to PostgreSQL all replicas may have while both services are rolled.
+fn connections(objects: &Objects) -> u32 {
+    let number = |text: String| text.parse::<u32>().expect("a number");
+    let of = |deployment: &Value| {
+        let name = text(deployment, "/metadata/name");
+        let scaler = objects.named("HorizontalPodAutoscaler", &name);
+        let replicas = scaler.map_or_else(
+            || text(deployment, "/spec/replicas"),
+            |scaler| text(scaler, "/spec/maxReplicas"),
+        );
+        let surge = text(deployment, "/spec/strategy/rollingUpdate/maxSurge");
+        let volumes = list(deployment, "/spec/template/spec/volumes");
+        let config = volumes.iter().find_map(|volume| {
+            let config = text(volume, "/configMap/name");
+            config.starts_with(&format!("{name}-config")).then_some(config)
+        });
+        let config = config.expect("settings of its own");
+        let config = objects.named("ConfigMap", &config).expect("what is mounted");
+        let settings = text(config, "/data/config.toml");
+        let mut lines = settings.lines();
+        let each = lines
+            .find_map(|line| line.strip_prefix("database-connections = "))
+            .expect("it says how many");
+        // One that listens.
+        let listening = u32::from(name == "emend-learning");
+        (number(replicas) + number(surge)) * (number(each.to_owned()) + listening)
+    };
+    objects.of("Deployment").map(of).sum()
+}
+
+#[test]
+fn all_replicas_have_room_in_a_postgresql_as_it_comes() {
+    /// `max_connections` without `superuser_reserved_connections`.
+    const DEFAULT: u32 = 100 - 3;
+    let Some(objects) = render("prod", &["open-network"]) else {
+        return;
+    };
+    let taken = connections(&objects);
+    assert!(taken <= DEFAULT, "{taken}");
+    let said = format!("take {taken} of the {DEFAULT}");
+    let page = include_str!("../../../docs/deploy.md");
+    assert!(page.contains(&said), "{said}");
+    for file in ["feedback.toml", "learning.toml"] {
+        let file = std::fs::read_to_string(directory().join("overlays/prod").join(file)).unwrap();
+        assert!(file.contains(&said), "{said}");
+    }
+
+    let scaled = connections(&render("prod", &["open-network", "autoscaling"]).unwrap());
+    assert!(scaled > DEFAULT, "{scaled}");
+    let said = format!("up to {scaled}.");
+    assert!(page.contains(&said), "{said}");
+    let file = directory().join("components/autoscaling/kustomization.yaml");
+    let file = std::fs::read_to_string(file).unwrap();
+    assert!(file.contains(&format!("take {scaled} connections")), "{scaled}");
+}
+
+#[test]
+fn who_may_do_what_changes_without_new_pods_and_the_ca_keeps_its_key() {
+    let Some(objects) = render("prod", &["tls"]) else {
+        return;
+    };
+    assert!(objects.named("ConfigMap", "emend-auth").is_some());
+    let authority = objects.named("Certificate", "emend-ca").unwrap();
+    assert_eq!(text(authority, "/spec/privateKey/rotationPolicy"), "Never");
 }

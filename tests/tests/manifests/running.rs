@@ -1,6 +1,6 @@
 //! The programs, started as the manifests say.
 
-use std::{collections::BTreeMap, net::SocketAddr};
+use std::{collections::BTreeMap, io, net::SocketAddr};
 
 use emend_tests::harness::{
     Database, Feedback, eventually,
@@ -42,15 +42,23 @@ fn seconds(span: &str) -> u64 {
 }
 
 /// Where the service of a port listens.
-type Addresses = BTreeMap<u16, SocketAddr>;
+pub(crate) type Addresses = BTreeMap<u16, SocketAddr>;
 
 /// Asks as the kubelet would, and waits until the probe is content.
-async fn probe(workload: &Workload, name: &str, what: &Value, at: &Addresses) {
-    let port = workload
-        .port(&text(what, "/grpc/port"))
-        .expect("a probe has a port");
-    let health = HealthClient::new(channel(at[&port]));
-    eventually(&format!("{} passes its {name}", workload.name), || async {
+pub(crate) async fn probe(workload: &Workload, name: &str, what: &Value, at: &Addresses) {
+    let port = |pointer: &str| workload.port(&text(what, pointer)).expect("a probe has a port");
+    let passes = format!("{} passes its {name}", workload.name);
+    if what.get("httpGet").is_some() {
+        let (address, path) = (at[&port("/httpGet/port")], text(what, "/httpGet/path"));
+        eventually(&passes, || async {
+            let answer = get(address, &path).await.map_err(|error| error.to_string())?;
+            holds(answer.starts_with("HTTP/1.1 200 "), || answer)
+        })
+        .await;
+        return;
+    }
+    let health = HealthClient::new(channel(at[&port("/grpc/port")]));
+    eventually(&passes, || async {
         let status = serving(&health, &text(what, "/grpc/service")).await;
         holds(status == Some(ServingStatus::Serving), || format!("{status:?}"))
     })
@@ -78,16 +86,16 @@ async fn address_of(process: &Process, metrics: bool) -> SocketAddr {
 }
 
 /// The answer to a GET, as HTTP/1.1 has it.
-async fn get(address: SocketAddr, path: &str) -> String {
-    let mut stream = TcpStream::connect(address).await.expect("it listens");
+async fn get(address: SocketAddr, path: &str) -> io::Result<String> {
+    let mut stream = TcpStream::connect(address).await?;
     let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.expect("it reads");
+    stream.write_all(request.as_bytes()).await?;
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.expect("it answers");
-    answer
+    stream.read_to_string(&mut answer).await?;
+    Ok(answer)
 }
 
-fn secrets(database: &Database) -> BTreeMap<(&'static str, &'static str), String> {
+pub(crate) fn secrets<'a>(database: &Database) -> BTreeMap<(&'a str, &'a str), String> {
     let url = |service| format!("{}\n", database.url(service, None));
     BTreeMap::from([
         (("emend-database", "feedback-url"), url(Service::Feedback)),
@@ -96,7 +104,7 @@ fn secrets(database: &Database) -> BTreeMap<(&'static str, &'static str), String
 }
 
 /// Settings, ports and times that the manifest names are those of its program.
-async fn is_true(objects: &Objects, pod: &Pod) {
+pub(crate) async fn is_true(objects: &Objects, pod: &Pod) {
     let workload = &pod.workload;
     let name = &workload.name;
     let checked = pod.run(&["--check-config"], &[]).await;
@@ -143,7 +151,7 @@ async fn is_confined(pod: &Pod) {
     assert!(told.contains("/srv/emend"), "{told}");
 }
 
-async fn ends_well(mut process: Process) {
+pub(crate) async fn ends_well(mut process: Process) {
     process.terminate().await;
     let status = process.ended().await;
     assert!(status.success(), "{status}:\n{}", process.output());
@@ -260,36 +268,12 @@ async fn metrics_are_served_where_the_pod_monitor_looks() {
     let address = address_of(&process, true).await;
     let monitor = objects.of("PodMonitor").next().unwrap();
     let path = text(monitor, "/spec/podMetricsEndpoints/0/path");
-    let served = get(address, &path).await;
+    let served = get(address, &path).await.unwrap();
     assert!(
         served.starts_with("HTTP/1.1 200") && served.contains("emend_build_info"),
         "{served}"
     );
     ends_well(process).await;
-}
-
-#[tokio::test]
-async fn the_flags_of_tls_are_those_of_the_programs() {
-    let Some(objects) = render("prod", &["tls"]) else {
-        return;
-    };
-    let url = "postgres://emend@127.0.0.1:1/emend".to_owned();
-    let secrets = BTreeMap::from([
-        (("emend-database", "feedback-url"), url.clone()),
-        (("emend-database", "learning-url"), url),
-    ]);
-    for workload in objects.workloads() {
-        let Some(pod) = Pod::make(&objects, &workload, &secrets).await else {
-            return;
-        };
-        // Certificates are cert-manager's to bring, so what needs them is not asked.
-        let (code, printed, told) = pod.run(&["--print-config"], &[]).await;
-        assert_eq!(code, Some(0), "{told}");
-        assert!(
-            printed.contains("tls-cert = \"/etc/emend/tls/tls.crt\""),
-            "{printed}"
-        );
-    }
 }
 
 #[tokio::test]

@@ -2,6 +2,8 @@
 //! once. `cargo xtask docs` writes deploy/observability/dashboards/emend.json; lint sees to it that it is up to date and that
 //! Prometheus understands every query.
 //!
+//! Whoever has Grafana's `dashboard-linter` finds its exceptions, each with the reason, in `.lint` beside the dashboard.
+//!
 //! It must know nothing of what the metrics mean.
 
 mod panels;
@@ -95,7 +97,7 @@ pub(crate) fn json() -> String {
         "editable": false, "graphTooltip": 1, "refresh": "30s", "timezone": "browser",
         "time": {"from": "now-3h", "to": "now"},
         "templating": {"list": [
-            {"name": "datasource", "label": "Prometheus", "type": "datasource", "query": "prometheus", "hide": 0},
+            {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus", "hide": 0},
             {
                 "name": "namespace", "label": "Installation", "type": "query", "hide": 0,
                 "datasource": {"type": "prometheus", "uid": "${datasource}"},
@@ -107,7 +109,7 @@ pub(crate) fn json() -> String {
         "annotations": {"list": [{
             "name": "Alerts", "enable": true, "iconColor": "red",
             "datasource": {"type": "prometheus", "uid": "${datasource}"},
-            "expr": "ALERTS{alertname=~\"Emend.+\", alertstate=\"firing\", namespace=~\"$namespace|\"}",
+            "expr": ALERTS,
             "titleFormat": "{{alertname}}", "textFormat": "{{severity}} {{service}}",
         }]},
         "panels": panels,
@@ -118,15 +120,16 @@ pub(crate) fn json() -> String {
 /// Where the installations are found: a label that is empty where there is one only.
 const NAMESPACES: &str = "label_values(emend_build_info, namespace)";
 
+/// What fires, of the installations that are shown and of those that have no name.
+const ALERTS: &str = r#"ALERTS{alertname=~"Emend.+", alertstate="firing", namespace=~"$namespace|"}"#;
+
 /// Every query, in Prometheus' own language: without Grafana's variables.
 pub(crate) fn queries() -> impl Iterator<Item = String> {
     let panels = panels::ROWS.iter().flat_map(|row| row.panels);
-    panels.flat_map(|panel| panel.queries).map(|query| {
-        query
-            .expr
-            .replace("$namespace", ".*")
-            .replace("$__rate_interval", "5m")
-    })
+    let exprs = panels.flat_map(|panel| panel.queries).map(|query| query.expr);
+    exprs
+        .chain([ALERTS])
+        .map(|expr| expr.replace("$namespace", ".*").replace("$__rate_interval", "5m"))
 }
 
 impl Panel {
@@ -238,6 +241,35 @@ mod tests {
                     "{}",
                     panel.title
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn lines_are_named_by_labels_that_their_query_leaves() {
+        let queries = ROWS
+            .iter()
+            .flat_map(|row| row.panels)
+            .flat_map(|panel| panel.queries);
+        for query in queries {
+            let named = query
+                .legend
+                .split("{{")
+                .skip(1)
+                .map(|rest| rest.split("}}").next());
+            let kept: Vec<&str> = query
+                .expr
+                .split(" by (")
+                .skip(1)
+                .filter_map(|rest| rest.split(')').next())
+                .flat_map(|labels| labels.split(", "))
+                .collect();
+            let sums_up = ["sum", "max", "min", "count"]
+                .iter()
+                .any(|operator| query.expr.contains(&format!("{operator}(")));
+            for label in named.flatten() {
+                let left = kept.contains(&label) || (kept.is_empty() && !sums_up);
+                assert!(left, "{label} is not in what {} answers", query.expr);
             }
         }
     }

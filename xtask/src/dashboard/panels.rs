@@ -37,7 +37,7 @@ pub(super) const ROWS: &[Row] = &[
                 width: 4,
                 queries: &[q(
                     r#"min by (service) (namespace_service:emend_calls_budget:left{namespace=~"$namespace"})"#,
-                    "{{job}}",
+                    "{{service}}",
                 )],
             },
             Panel {
@@ -402,7 +402,7 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Errors",
-                about: "Errors of the database a second, by what is to be done about them. Conflicts are tried again.",
+                about: "Errors of the database a second, by what is to be done about them. Conflicts are begun anew; contention is those that were given up.",
                 kind: Areas,
                 unit: "cps",
                 width: 8,
@@ -477,7 +477,7 @@ pub(super) const ROWS: &[Row] = &[
                 kind: Table,
                 unit: "short",
                 width: 12,
-                queries: &[q(r#"ALERTS{alertname=~"Emend.+", alertstate="firing"}"#, "")],
+                queries: &[q(super::ALERTS, "")],
             },
         ],
     },

@@ -1,5 +1,5 @@
 //! What is written from something else, and what documents have to agree with. `cargo xtask docs` writes the API reference
-//! (from the protos), the dashboard (from its table), the examples in documents (from the programs they are taken from), and
+//! (from the protos), the dashboard (from its table), the rules for the Prometheus operator (from Prometheus' own), the examples in documents (from the programs they are taken from), and
 //! has tests write what is generated from the code: docs/configuration.md and the list of environment variables. Lint fails
 //! where one of the former is out of date, a link leads nowhere, or a metric is named that there is not; those tests fail
 //! where one of the latter is.
@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::{
     dashboard,
-    observability::told,
+    observability::{self, told},
     process::{self, Workspace},
     steps::{Outcome, Steps},
     tools,
@@ -73,7 +73,13 @@ pub(crate) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps)
 type Written = (PathBuf, String);
 
 fn without_tools(workspace: &Workspace) -> Result<Vec<Written>> {
-    let mut written = vec![(dashboard::PATH.into(), dashboard::json())];
+    let mut written = vec![
+        (dashboard::PATH.into(), dashboard::json()),
+        (
+            observability::PROMETHEUS_RULE.into(),
+            observability::prometheus_rule(workspace)?,
+        ),
+    ];
     for page in markdown::pages(workspace)? {
         let filled = snippets::fill(&page.text, |path| {
             fs::read_to_string(workspace.path(path)).with_context(|| path.to_owned())

@@ -1,0 +1,233 @@
+//! The pods of `prod` with the component `tls`, started as the manifests say: with certificates that have the names and usages
+//! of `certificates.yaml`, and at the names and ports of the manifests.
+//!
+//! Each pod has an address of its own, as in a cluster, but of 127.0.0.0/8, where all of the manifests' ports are free; the names
+//! of Services lead there by its `/etc/hosts`. What is not the manifests' is said by variables: on which address to listen.
+
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+};
+
+use emend_runtime::tls::testing::{Authority, ExtendedKeyUsagePurpose as Usage, Issued};
+use emend_tests::harness::{Database, process::Process};
+use serde_json::{Value, json};
+
+use crate::{
+    objects::{Objects, Workload, list, render_own, text, texts},
+    pod::Pod,
+    running::{Addresses, ends_well, is_true, probe, secrets},
+};
+
+/// How an overlay of one's own says who may do what, by the page on deploying.
+fn own_auth() -> &'static str {
+    let mut blocks = include_str!("../../../docs/deploy.md").split("```yaml\n");
+    let block = blocks.find(|block| block.starts_with("patches:"));
+    block
+        .and_then(|block| block.split("```").next())
+        .expect("the page has it")
+}
+
+/// Where pods are.
+struct Network(BTreeMap<String, Ipv4Addr>);
+
+impl Network {
+    /// An address for each, which no other run of these tests is likely to use.
+    fn of(workloads: &[Workload]) -> Self {
+        let [_, _, high, low] = std::process::id().to_be_bytes();
+        let address = |number: u8| Ipv4Addr::new(127, high | 0x80, low, number);
+        let names = workloads.iter().map(|workload| workload.name.clone());
+        Self(names.zip((1..).map(address)).collect())
+    }
+
+    fn at(&self, workload: &Workload) -> Addresses {
+        let address = IpAddr::V4(self.0[&workload.name]);
+        let ports = workload.ports().into_values();
+        ports.map(|port| (port, SocketAddr::new(address, port))).collect()
+    }
+
+    /// The Services' names.
+    fn hosts(&self, objects: &Objects) -> String {
+        let mut hosts = Vec::new();
+        for service in objects.of("Service") {
+            for workload in objects.selected(&texts(service, "/spec/selector")) {
+                let name = text(service, "/metadata/name");
+                hosts.push(format!("{} {name}\n", self.0[&workload.name]));
+            }
+        }
+        hosts.concat()
+    }
+}
+
+/// The Secrets that cert-manager would make of the Certificates, but for the CA's own: by name and key.
+fn issued(objects: &Objects, authority: &Authority) -> BTreeMap<(String, &'static str), String> {
+    let mut secrets = BTreeMap::new();
+    for (number, certificate) in objects.of("Certificate").enumerate() {
+        if text(certificate, "/spec/isCA") == "true" {
+            continue;
+        }
+        let words = |pointer: &str| -> Vec<String> {
+            let words = list(certificate, pointer).iter();
+            words
+                .map(|word| word.as_str().expect("text").to_owned())
+                .collect()
+        };
+        let usages = words("/spec/usages");
+        let usages: Vec<Usage> = usages
+            .iter()
+            .filter_map(|usage| match usage.as_str() {
+                "server auth" => Some(Usage::ServerAuth),
+                "client auth" => Some(Usage::ClientAuth),
+                "digital signature" => None,
+                other => panic!("{other}: not known here"),
+            })
+            .collect();
+        let names = words("/spec/dnsNames");
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let made = authority.issue_as(number as u64 + 10, &names, |params| {
+            params.extended_key_usages = usages;
+        });
+        let secret = text(certificate, "/spec/secretName");
+        secrets.insert((secret.clone(), "tls.crt"), made.cert);
+        secrets.insert((secret.clone(), "tls.key"), made.key);
+        secrets.insert((secret, "ca.crt"), authority.pem());
+    }
+    secrets
+}
+
+/// Somebody elsewhere in the cluster, with the `emend` command.
+struct Caller(Pod);
+
+impl Caller {
+    async fn make(objects: &Objects, hosts: &str, authority: &Authority) -> Option<Self> {
+        let workload = Workload {
+            name: "caller".to_owned(),
+            labels: BTreeMap::new(),
+            pod: json!({
+                "securityContext": {"runAsUser": 65532, "fsGroup": 65532},
+                "containers": [{"image": "emend"}],
+            }),
+            claims: Vec::new(),
+        };
+        let pod = Pod::make(objects, &workload, &BTreeMap::new()).await?;
+        pod.resolve(hosts);
+        pod.write("/certificates/ca.pem", &authority.pem());
+        Some(Self(pod))
+    }
+
+    fn has(&self, name: &str, cert: &str, key: &str) {
+        self.0.write(&format!("/certificates/{name}.pem"), cert);
+        self.0.write(&format!("/certificates/{name}.key"), key);
+    }
+
+    fn was_issued(&self, name: &str, issued: &Issued) {
+        self.has(name, &issued.cert, &issued.key);
+    }
+
+    /// Runs a command with this certificate; answers with its exit code and what it said.
+    async fn says(&self, certificate: &str, command: &[&str]) -> (Option<i32>, String, String) {
+        let more = [
+            format!("--client-cert=/certificates/{certificate}.pem"),
+            format!("--client-key=/certificates/{certificate}.key"),
+        ];
+        let [cert, key] = more.each_ref().map(String::as_str);
+        let known = [
+            "--feedback-addr=emend-feedback:7401",
+            "--learning-addr=emend-subscribe:7402",
+            "--ca=/certificates/ca.pem",
+            "--timeout=20s",
+            "--json",
+        ];
+        self.0.run(&[command, &known, &[cert, key]].concat(), &[]).await
+    }
+
+    async fn refused(&self, certificate: &str, command: &[&str], why: &str) {
+        let (code, _, told) = self.says(certificate, command).await;
+        assert!(
+            code != Some(0) && told.contains(why),
+            "{certificate}: {why}: {told}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_pods_of_prod_with_tls_know_each_other_and_their_callers_by_certificates() {
+    let Some(objects) = render_own("prod", &["tls"], own_auth()) else {
+        return;
+    };
+    let Some(database) = Database::postgres().await else {
+        return;
+    };
+    let authority = Authority::new("emend-ca");
+    let issued = issued(&objects, &authority);
+    let mut secrets = secrets(&database);
+    for ((secret, key), content) in &issued {
+        secrets.insert((secret, key), content.clone());
+    }
+    let workloads = objects.workloads();
+    let network = Network::of(&workloads);
+    let hosts = network.hosts(&objects);
+    let mut running: Vec<(Process, Pod)> = Vec::new();
+    for workload in &workloads {
+        let Some(pod) = Pod::make(&objects, workload, &secrets).await else {
+            return;
+        };
+        pod.resolve(&hosts);
+        is_true(&objects, &pod).await;
+        let at = network.at(workload);
+        let service = workload.name.trim_start_matches("emend-");
+        let listen = at[&workload.ports()[&format!("grpc-{service}")]].to_string();
+        let operators = at[&workload.ports()["metrics"]].to_string();
+        let listen_by = format!("EMEND_{}_LISTEN", service.to_uppercase());
+        let variables = [(&*listen_by, &*listen), ("EMEND_METRICS_ADDR", &*operators)];
+        let process = pod.start(&variables);
+        for (name, what) in workload.probes() {
+            probe(workload, name, &what, &at).await;
+        }
+        let (code, told, _) = pod.run(&["--probe"], &variables).await;
+        assert_eq!(
+            (code, told),
+            (Some(0), format!("/readyz at {operators}: ready\n")),
+            "{service}"
+        );
+        running.push((process, pod));
+    }
+
+    let Some(caller) = Caller::make(&objects, &hosts, &authority).await else {
+        return;
+    };
+    caller.was_issued("search-backend", &authority.issue(1, &["search-backend.search"]));
+    caller.was_issued("stranger", &authority.issue(2, &["stranger"]));
+    let elsewhere = Authority::new("elsewhere");
+    caller.was_issued("outsider", &elsewhere.issue(3, &["search-backend.search"]));
+    let of_feedback = |key| &issued[&("emend-feedback-tls".to_owned(), key)];
+    caller.has("feedback-svc", of_feedback("tls.crt"), of_feedback("tls.key"));
+
+    let submit = [
+        "submit",
+        "entity",
+        "J. Smith",
+        "jane.smith",
+        "--reporter=ana",
+        "--wait",
+    ];
+    let (code, out, told) = caller.says("search-backend", &submit).await;
+    assert_eq!(code, Some(0), "{told}");
+    let stored: Value = serde_json::from_str(&out).unwrap();
+    // Evaluated, so the relay has delivered it, as an ingester.
+    assert_eq!(stored["outcome"]["state"], "OUTCOME_STATE_APPLIED", "{stored}");
+    let resolve = ["resolve", "j. smith", "--kind=entity"];
+    let (code, out, told) = caller.says("search-backend", &resolve).await;
+    assert_eq!(code, Some(0), "{told}");
+    let resolved: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(resolved["match"]["value"], "jane.smith", "{resolved}");
+
+    caller.refused("search-backend", &["nodes"], "ROLE_MISSING").await;
+    caller.refused("feedback-svc", &submit, "ROLE_MISSING").await;
+    caller.refused("stranger", &submit, "UNAUTHENTICATED").await;
+    // The server says why in its log; whether its word reaches the client is a matter of luck.
+    caller.refused("outsider", &submit, "error").await;
+    for (process, _pod) in running {
+        ends_well(process).await;
+    }
+}
