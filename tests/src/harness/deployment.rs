@@ -23,6 +23,16 @@ pub struct Deployment {
     pub feedback: Program,
     /// learning-svc.
     pub learning: Program,
+    arguments: Arguments,
+}
+
+/// What the programs are started with, beside where they listen and what they connect to.
+#[derive(Debug, Clone, Default)]
+pub struct Arguments {
+    /// feedback-svc.
+    pub feedback: Vec<String>,
+    /// learning-svc.
+    pub learning: Vec<String>,
 }
 
 /// One program, running or not.
@@ -67,20 +77,26 @@ impl Program {
 impl Deployment {
     /// On SQLite.
     pub async fn sqlite() -> Self {
-        Self::start([Database::sqlite(), Database::sqlite()]).await
+        Self::sqlite_with(Arguments::default()).await
+    }
+
+    /// The same with more arguments.
+    pub async fn sqlite_with(arguments: Arguments) -> Self {
+        Self::start([Database::sqlite(), Database::sqlite()], arguments).await
     }
 
     /// On PostgreSQL; `None` where there is no server, after the one line that says so.
     pub async fn postgres() -> Option<Self> {
         let databases = [Database::postgres().await?, Database::postgres().await?];
-        Some(Self::start(databases).await)
+        Some(Self::start(databases, Arguments::default()).await)
     }
 
-    async fn start(databases: [Database; 2]) -> Self {
+    async fn start(databases: [Database; 2], arguments: Arguments) -> Self {
         let mut deployment = Self {
             databases,
             feedback: Program::new().await,
             learning: Program::new().await,
+            arguments,
         };
         deployment.start_learning().await;
         deployment.start_feedback().await;
@@ -89,22 +105,24 @@ impl Deployment {
 
     /// Starts feedback-svc, for the first time or again; answers with where its process listens.
     pub async fn start_feedback(&mut self) -> SocketAddr {
-        let arguments = [
+        let mut arguments = vec![
             "--database-url".to_owned(),
             self.databases[0].url(Service::Feedback, None),
             "--learning-addr".to_owned(),
             self.learning.front.address().to_string(),
         ];
+        arguments.extend_from_slice(&self.arguments.feedback);
         let service = "emend.feedback.v1.FeedbackService";
         self.feedback.start("feedback-svc", service, &arguments).await
     }
 
     /// Starts learning-svc, for the first time or again; answers with where its process listens.
     pub async fn start_learning(&mut self) -> SocketAddr {
-        let arguments = [
+        let mut arguments = vec![
             "--database-url".to_owned(),
             self.databases[1].url(Service::Learning, None),
         ];
+        arguments.extend_from_slice(&self.arguments.learning);
         let service = "emend.learning.v1.SubscriptionService";
         self.learning.start("learning-svc", service, &arguments).await
     }

@@ -1,5 +1,5 @@
 //! A search node as an application embeds it: emend-client's subscriber and its view, compared with the database by what
-//! they answer.
+//! they hold and by what they answer.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,15 +11,16 @@ use std::{
 
 use emend_client::{
     Events, LearnedView, NodeHandle, Observed, Subscriber, SubscriberBuilder, SubscriberEvent,
+    subscriber::Holding,
 };
-use emend_core::{Kind, Namespace, Revision, UserId};
+use emend_core::{Digest, Kind, Namespace, Revision, UserId};
 use emend_proto::common::v1::ResourceValue;
 use emend_runtime::{BackoffConfig, Lifecycle, lifecycle::Shutdown};
 use prost::Message as _;
 
 use super::{
-    held::{Held, Key},
-    says::maps_to,
+    held::{Group, Held, Key, sums_of},
+    says::{NAMESPACE, maps_to},
     wait::{eventually, holds, within},
     wary,
 };
@@ -175,39 +176,80 @@ impl Node {
         }
     }
 
-    /// That it answers for every key there is, for everybody and for every user there is, by exactly what is stored.
-    /// `others` are phrases for which something was learned once.
+    /// Of what state of the log it is, and what it holds: every resource as it came, with its digests.
+    pub fn holds(&self) -> Holds {
+        let Holding {
+            position,
+            resources,
+            digests,
+        } = self.handle.holding();
+        let held = resources.into_iter().map(|resource| {
+            let held = Held {
+                revision: resource.revision,
+                value: resource.value,
+            };
+            (Key::from(&resource.key), held)
+        });
+        let digests = digests
+            .into_iter()
+            .map(|(of, digest)| ((of.namespace, of.kind, of.user_scoped), digest));
+        Holds {
+            revision: position.map(|position| position.revision),
+            resources: held.collect(),
+            digests: digests.collect(),
+        }
+    }
+
+    /// That it holds exactly what is stored, with the digests of that, and answers by it for every key there is, for
+    /// everybody and for every user there is. `others` are phrases for which something was learned once.
     ///
     /// # Panics
     /// If it does not.
     pub fn assert_answers_by(&self, stored: &BTreeMap<Key, Held>, others: &[&str]) {
-        let wrong = self.differences(stored, others);
+        let holds = self.holds();
+        assert_eq!(holds.resources, *stored, "it holds what is stored");
+        assert_eq!(
+            holds.digests,
+            sums_of(stored),
+            "its digests are of what is stored"
+        );
+        let others = others.iter().map(|phrase| Key {
+            namespace: NAMESPACE.to_owned(),
+            kind: Kind::InvocationPhrase.number(),
+            key: (*phrase).to_owned(),
+            qualifier: String::new(),
+            user_id: String::new(),
+        });
+        let wrong = self.differences(stored, &others.collect());
         assert!(wrong.is_empty(), "{wrong:#?}");
         assert!(!self.view().staleness().in_doubt, "its digests are the server's");
     }
 
-    /// For which keys it does not answer by what is stored, and how.
+    /// For which keys it does not answer by what is stored, and how. Asked for is every phrase of every namespace there is
+    /// or was, for everybody and every user there is or was: `once` are all keys for which something was proposed or
+    /// learned once.
     ///
     /// # Panics
     /// If a stored key or value is not valid.
-    pub fn differences(&self, stored: &BTreeMap<Key, Held>, others: &[&str]) -> Vec<String> {
+    pub fn differences(&self, stored: &BTreeMap<Key, Held>, once: &BTreeSet<Key>) -> Vec<String> {
         let mut wrong = Vec::new();
-        let namespaces: BTreeSet<&str> = stored.keys().map(|key| key.namespace.as_str()).collect();
-        let mut users: BTreeSet<&str> = stored.keys().map(|key| key.user_id.as_str()).collect();
-        users.insert("");
-        for namespace in namespaces {
-            let of_namespace = stored.keys().filter(|key| key.namespace == namespace);
-            let phrases: BTreeSet<&str> = of_namespace
-                .map(|key| key.key.as_str())
-                .chain(others.iter().copied())
-                .collect();
-            for (phrase, user) in phrases
-                .iter()
-                .flat_map(|phrase| users.iter().map(move |user| (phrase, user)))
-            {
+        let mut of_phrases: BTreeMap<(&str, &str), Vec<(&Key, &Held)>> = BTreeMap::new();
+        let mut users = BTreeSet::from([""]);
+        for key in stored.keys().chain(once) {
+            of_phrases.entry((&key.namespace, &key.key)).or_default();
+            users.insert(&key.user_id);
+        }
+        for (key, held) in stored {
+            of_phrases
+                .entry((&key.namespace, &key.key))
+                .or_default()
+                .push((key, held));
+        }
+        for ((namespace, phrase), of_phrase) in of_phrases {
+            for user in &users {
                 for kind in [Kind::InvocationPhrase, Kind::EntityAlias] {
                     let answer = self.answer(namespace, kind, phrase, user);
-                    let expected = expected(stored, namespace, kind, phrase, user);
+                    let expected = expected(&of_phrase, kind, user);
                     if answer != expected {
                         wrong.push(format!(
                             "for {kind} {phrase:?} of {user:?} in {namespace}: {answer:?}, should be {expected:?}"
@@ -229,21 +271,28 @@ pub struct Answer {
     pub prohibited: Vec<String>,
 }
 
-/// The rule, spelled out over what is stored: what is prohibited for everybody or the user is out; then the user's own
+/// What a node holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holds {
+    /// Of what state of the log; none: nothing came yet.
+    pub revision: Option<i64>,
+    /// Every resource.
+    pub resources: BTreeMap<Key, Held>,
+    /// Its digests, of all groups that are not empty.
+    pub digests: BTreeMap<Group, Digest>,
+}
+
+/// The rule, spelled out over what is stored for a phrase: what is prohibited for everybody or the user is out; then the user's own
 /// value, then everybody's.
-fn expected(stored: &BTreeMap<Key, Held>, namespace: &str, kind: Kind, phrase: &str, user: &str) -> Answer {
-    let of_phrase = |kind: Kind| {
-        stored.iter().filter(move |(key, _)| {
-            key.namespace == namespace && key.kind == kind.number() && key.key == phrase
-        })
-    };
+fn expected(stored: &[(&Key, &Held)], kind: Kind, user: &str) -> Answer {
+    let of_kind = |kind: Kind| stored.iter().filter(move |(key, _)| key.kind == kind.number());
     let concerns = |of: &str| of.is_empty() || of == user;
-    let prohibited: BTreeSet<String> = of_phrase(Kind::Prohibition)
+    let prohibited: BTreeSet<String> = of_kind(Kind::Prohibition)
         .filter(|(key, _)| concerns(&key.user_id))
         .map(|(key, _)| key.qualifier.clone())
         .collect();
     let value = |of: &str| {
-        let (_, held) = of_phrase(kind).find(|(key, _)| key.user_id == of)?;
+        let (_, held) = of_kind(kind).find(|(key, _)| key.user_id == of)?;
         let value = ResourceValue::decode(&*held.value).expect("a stored value");
         let value = maps_to(Some(&value)).to_owned();
         (!prohibited.contains(&value)).then_some((value, held.revision))

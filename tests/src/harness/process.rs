@@ -2,7 +2,7 @@
 
 use std::{
     env,
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fmt,
     path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
@@ -79,6 +79,9 @@ impl Process {
     /// # Panics
     /// If it can't be started.
     pub fn spawn(name: &str, mut command: Command) -> Self {
+        forget_settings(&mut command);
+        // What a program says of an error is looked at; where in the code it came from would push it out of what is kept.
+        command.env("RUST_LIB_BACKTRACE", "0");
         let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -351,8 +354,24 @@ async fn build(directory: &Path) {
     assert!(built.success(), "the programs do not build");
 }
 
+/// Keeps Emend's variables of the environment from a program: those that tests and their tools have are no settings of a program
+/// under test, which would take them for some or warn of them. What is set for this command stays.
+pub fn forget_settings(command: &mut Command) {
+    forget(command, env::vars_os().map(|(name, _)| name));
+}
+
+fn forget(command: &mut Command, inherited: impl Iterator<Item = OsString>) {
+    let command = command.as_std_mut();
+    for name in inherited.filter(|name| name.as_encoded_bytes().starts_with(b"EMEND_")) {
+        if command.get_envs().all(|(set, _)| set != name) {
+            command.env_remove(name);
+        }
+    }
+}
+
 /// Runs a command to its end and answers with its standard output, or with both streams where it failed.
 pub async fn run(name: &str, mut command: Command) -> Result<String, String> {
+    forget_settings(&mut command);
     let child = command.stdin(Stdio::null()).kill_on_drop(true).output();
     let output = within(name, child)
         .await
@@ -393,12 +412,8 @@ impl Ran {
 /// If it can't be run, or was killed.
 pub async fn emend(arguments: &[&str]) -> Ran {
     let mut command = Command::new(binary("emend").await);
-    command
-        .args(arguments)
-        .env_remove("EMEND_DATABASE_URL")
-        .env_remove("EMEND_DATA_DIR")
-        .stdin(Stdio::null())
-        .kill_on_drop(true);
+    command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
+    forget_settings(&mut command);
     let output = within("emend runs", command.output())
         .await
         .expect("emend can be run");
@@ -406,5 +421,40 @@ pub async fn emend(arguments: &[&str]) -> Ran {
         code: output.status.code().expect("it was not killed"),
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_given_what_is_set_for_it_and_no_variable_of_the_tests() {
+        let mut command = Command::new("feedback-svc");
+        command
+            .env("EMEND_FAIL_POINT", "stored:1")
+            .env_remove("EMEND_DATA_DIR");
+        let inherited = [
+            "EMEND_DATA_DIR",
+            "EMEND_FAIL_POINT",
+            "EMEND_SKIPPED_FILE",
+            "EMEND_TEST_SEED",
+            "PATH",
+        ];
+        forget(&mut command, inherited.map(OsString::from).into_iter());
+        let given: Vec<_> = command.as_std().get_envs().collect();
+        let given: Vec<_> = given
+            .iter()
+            .map(|(name, value)| (name.to_str().unwrap(), value.is_some()))
+            .collect();
+        assert_eq!(
+            given,
+            [
+                ("EMEND_DATA_DIR", false),
+                ("EMEND_FAIL_POINT", true),
+                ("EMEND_SKIPPED_FILE", false),
+                ("EMEND_TEST_SEED", false),
+            ]
+        );
     }
 }

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use emend_runtime::{
     Entropy, Lifecycle, SystemClock, admission::Patience, auth::Authenticator, bearer::TokenFile,
-    lifecycle::Shutdown, serve::KeepAlive,
+    lifecycle::Shutdown, serve::KeepAlive, telemetry::Metrics,
 };
 use tokio::net::TcpListener;
 
@@ -38,6 +38,8 @@ pub struct Settings {
     pub authenticator: Option<Arc<Authenticator>>,
     /// What feedback-svc is known by at learning-svc.
     pub learning_token: Option<TokenFile>,
+    /// Where learning-svc counts its calls.
+    pub learning_metrics: Option<Metrics>,
 }
 
 /// A running service.
@@ -133,7 +135,11 @@ pub async fn learning(database_url: &str, settings: &Settings) -> Running {
         patience,
         authenticator,
         learning_token: _,
+        learning_metrics,
     } = settings;
+    if let Some(metrics) = learning_metrics {
+        config.metrics = metrics.clone();
+    }
     config.authenticator.clone_from(authenticator);
     config.patience = patience.unwrap_or(config.patience);
     config.max_calls = max_calls.unwrap_or(config.max_calls);

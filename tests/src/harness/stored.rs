@@ -1,14 +1,23 @@
 //! What learning-svc's database holds, read past the service: the truth to which every node has to be equal. The only
 //! place of these tests that knows a table.
 
-use std::{collections::BTreeMap, path::PathBuf, str::FromStr as _};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    str::FromStr as _,
+};
 
-use sqlx::{ConnectOptions as _, Connection as _, postgres::PgConnectOptions, sqlite::SqliteConnectOptions};
+use sqlx::{
+    ConnectOptions as _, Connection as _, FromRow,
+    postgres::{PgConnectOptions, PgRow},
+    sqlite::{SqliteConnectOptions, SqliteRow},
+};
 
 use super::held::{Held, Key};
 
 const RESOURCES: &str = "SELECT namespace, kind, key, qualifier, user_id, revision, value FROM resources";
-const PHRASES: &str = "SELECT DISTINCT key FROM contests";
+const ONCE: &str = "SELECT namespace, kind, key, qualifier, user_id FROM contests
+                    UNION SELECT namespace, kind, key, qualifier, user_id FROM changes";
 const HEAD: &str = "SELECT revision FROM head";
 const SCHEMA: &str = "emend_learning";
 
@@ -18,6 +27,7 @@ const LOG: &str = "SELECT revision, namespace, kind, key, qualifier, user_id, va
 const LOG_LENGTH: &str = "SELECT COUNT(*) FROM revisions WHERE revision BETWEEN 1 AND $1";
 
 type ResourceRow = (String, i32, String, String, String, i64, Vec<u8>);
+type KeyRow = (String, i32, String, String, String);
 type ChangeRow = (i64, String, i32, String, String, String, Option<Vec<u8>>);
 
 /// The revision log as it is stored.
@@ -48,19 +58,7 @@ impl Stored {
     /// # Panics
     /// If the database can't be read.
     pub async fn resources(&self) -> BTreeMap<Key, Held> {
-        let rows: Vec<ResourceRow> = match self {
-            Self::Sqlite(_) => {
-                let mut connection = self.sqlite().await;
-                let rows = sqlx::query_as(RESOURCES).fetch_all(&mut connection).await;
-                rows.expect("resources can be read")
-            }
-            Self::Postgres(_) => {
-                let mut connection = self.postgres().await;
-                let rows = sqlx::query_as(RESOURCES).fetch_all(&mut connection).await;
-                connection.close().await.expect("a connection closes");
-                rows.expect("resources can be read")
-            }
-        };
+        let rows: Vec<ResourceRow> = self.rows(RESOURCES, &[]).await;
         rows.into_iter()
             .map(|(namespace, kind, key, qualifier, user_id, revision, value)| {
                 let key = Key {
@@ -75,24 +73,21 @@ impl Stored {
             .collect()
     }
 
-    /// Every phrase and name for which something was ever proposed, as it is kept.
+    /// Every key for which something was ever proposed, or is in the log.
     ///
     /// # Panics
     /// If the database can't be read.
-    pub async fn phrases(&self) -> Vec<String> {
-        match self {
-            Self::Sqlite(_) => {
-                let mut connection = self.sqlite().await;
-                let phrases = sqlx::query_scalar(PHRASES).fetch_all(&mut connection).await;
-                phrases.expect("contests can be read")
-            }
-            Self::Postgres(_) => {
-                let mut connection = self.postgres().await;
-                let phrases = sqlx::query_scalar(PHRASES).fetch_all(&mut connection).await;
-                connection.close().await.expect("a connection closes");
-                phrases.expect("contests can be read")
-            }
-        }
+    pub async fn keys_once(&self) -> BTreeSet<Key> {
+        let rows: Vec<KeyRow> = self.rows(ONCE, &[]).await;
+        rows.into_iter()
+            .map(|(namespace, kind, key, qualifier, user_id)| Key {
+                namespace,
+                kind,
+                key,
+                qualifier,
+                user_id,
+            })
+            .collect()
     }
 
     /// The newest revision.
@@ -100,20 +95,8 @@ impl Stored {
     /// # Panics
     /// If the database can't be read.
     pub async fn head(&self) -> i64 {
-        let row: (i64,) = match self {
-            Self::Sqlite(_) => {
-                let mut connection = self.sqlite().await;
-                let row = sqlx::query_as(HEAD).fetch_one(&mut connection).await;
-                row.expect("the head can be read")
-            }
-            Self::Postgres(_) => {
-                let mut connection = self.postgres().await;
-                let row = sqlx::query_as(HEAD).fetch_one(&mut connection).await;
-                connection.close().await.expect("a connection closes");
-                row.expect("the head can be read")
-            }
-        };
-        row.0
+        let (head,) = self.row(HEAD, &[]).await;
+        head
     }
 
     /// The whole log, up to the head as it is now.
@@ -121,36 +104,10 @@ impl Stored {
     /// # Panics
     /// If the database can't be read, or the log has a gap.
     pub async fn log(&self) -> StoredLog {
-        let ((epoch, head, horizon), length, rows): ((String, i64, i64), i64, Vec<ChangeRow>) = match self {
-            Self::Sqlite(_) => {
-                let mut connection = self.sqlite().await;
-                let head = sqlx::query_as(LOG_HEAD).fetch_one(&mut connection).await;
-                let head: (String, i64, i64) = head.expect("the head can be read");
-                let length = sqlx::query_scalar(LOG_LENGTH).bind(head.1);
-                let length = length.fetch_one(&mut connection).await;
-                let rows = sqlx::query_as(LOG).bind(head.1).fetch_all(&mut connection).await;
-                (
-                    head,
-                    length.expect("the log can be read"),
-                    rows.expect("the log can be read"),
-                )
-            }
-            Self::Postgres(_) => {
-                let mut connection = self.postgres().await;
-                let head = sqlx::query_as(LOG_HEAD).fetch_one(&mut connection).await;
-                let head: (String, i64, i64) = head.expect("the head can be read");
-                let length = sqlx::query_scalar(LOG_LENGTH).bind(head.1);
-                let length = length.fetch_one(&mut connection).await;
-                let rows = sqlx::query_as(LOG).bind(head.1).fetch_all(&mut connection).await;
-                connection.close().await.expect("a connection closes");
-                (
-                    head,
-                    length.expect("the log can be read"),
-                    rows.expect("the log can be read"),
-                )
-            }
-        };
+        let (epoch, head, horizon) = self.row(LOG_HEAD, &[]).await;
+        let (length,): (i64,) = self.row(LOG_LENGTH, &[head]).await;
         assert_eq!(length, head, "the log has no gap");
+        let rows: Vec<ChangeRow> = self.rows(LOG, &[head]).await;
         let changes = rows
             .into_iter()
             .map(|(revision, namespace, kind, key, qualifier, user_id, value)| {
@@ -172,27 +129,42 @@ impl Stored {
         }
     }
 
-    async fn sqlite(&self) -> sqlx::SqliteConnection {
-        let Self::Sqlite(path) = self else {
-            unreachable!("asked for on SQLite only")
-        };
-        SqliteConnectOptions::new()
-            .filename(path)
-            .read_only(true)
-            .connect()
-            .await
-            .expect("the database can be read")
+    /// The one row that a statement finds.
+    async fn row<R>(&self, sql: &'static str, bound: &[i64]) -> R
+    where
+        R: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin,
+    {
+        let mut rows = self.rows(sql, bound).await;
+        assert_eq!(rows.len(), 1, "{sql}");
+        rows.remove(0)
     }
 
-    async fn postgres(&self) -> sqlx::PgConnection {
-        let Self::Postgres(url) = self else {
-            unreachable!("asked for on PostgreSQL only")
+    /// All rows that a statement finds, by a connection of its own.
+    async fn rows<R>(&self, sql: &'static str, bound: &[i64]) -> Vec<R>
+    where
+        R: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin,
+    {
+        let rows = match self {
+            Self::Sqlite(path) => {
+                let options = SqliteConnectOptions::new().filename(path).read_only(true);
+                let mut connection = options.connect().await.expect("the database can be read");
+                let query = bound
+                    .iter()
+                    .fold(sqlx::query_as(sql), |query, value| query.bind(*value));
+                query.fetch_all(&mut connection).await
+            }
+            Self::Postgres(url) => {
+                let options = PgConnectOptions::from_str(url).expect("a PostgreSQL URL");
+                let options = options.options([("search_path", SCHEMA)]);
+                let mut connection = options.connect().await.expect("the database can be read");
+                let query = bound
+                    .iter()
+                    .fold(sqlx::query_as(sql), |query, value| query.bind(*value));
+                let rows = query.fetch_all(&mut connection).await;
+                connection.close().await.expect("a connection closes");
+                rows
+            }
         };
-        PgConnectOptions::from_str(url)
-            .expect("a PostgreSQL URL")
-            .options([("search_path", SCHEMA)])
-            .connect()
-            .await
-            .expect("the database can be read")
+        rows.unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
 }

@@ -14,6 +14,7 @@ use emend_client::{FeedbackClient, Submission};
 use emend_core::{FeedbackId, Namespace, RequestId};
 use emend_proto::{
     common::v1::ResourceKind,
+    feedback::v1::SubmitFeedbackRequest,
     learning::v1::{PutResourceRequest, resource_service_client::ResourceServiceClient},
 };
 use futures::future::join_all;
@@ -24,11 +25,14 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
-use crate::harness::{
-    Dice, Feedback, Learning, NAMESPACE, eventually,
-    says::{alias_key, entity_value, maps_to},
-    wait::{PATIENCE, holds},
-    wary,
+use crate::{
+    audit::ledger::Asked,
+    harness::{
+        Dice, Feedback, Learning, NAMESPACE, eventually, phrase, says,
+        says::{alias_key, entity_value, maps_to},
+        wait::{PATIENCE, holds},
+        wary,
+    },
 };
 
 /// About how many phrases.
@@ -46,7 +50,7 @@ const PAUSE: Duration = Duration::from_millis(15);
 pub struct Backends {
     stop: CancellationToken,
     acknowledged: Arc<AtomicUsize>,
-    writers: Vec<JoinHandle<Vec<Said>>>,
+    writers: Vec<JoinHandle<(Vec<Said>, Asked)>>,
     operator: JoinHandle<BTreeMap<String, String>>,
 }
 
@@ -74,6 +78,7 @@ impl Backends {
                 client: wary::backend(&feedback).deadline(CALL),
                 dice: Dice::seeded(seed.wrapping_add(number as u64)),
                 acknowledged: Arc::clone(&acknowledged),
+                asked: Asked::default(),
             };
             tokio::spawn(backend.work(stop.clone()))
         });
@@ -100,17 +105,19 @@ impl Backends {
         .await;
     }
 
-    /// Stops them, and sees to it that all that was acknowledged has exactly one effect. Answers with the head.
+    /// Stops them, and sees to it that all that was acknowledged has exactly one effect. Answers with the head, and with
+    /// what was asked, for the ledger audit.
     ///
     /// # Panics
     /// If it has not.
-    pub async fn end_with_one_effect_each(self, feedback: &Feedback, learning: &Learning) -> i64 {
+    pub async fn end_with_one_effect_each(self, feedback: &Feedback, learning: &Learning) -> (i64, Asked) {
         self.stop.cancel();
-        let said: Vec<Said> = join_all(self.writers)
-            .await
-            .into_iter()
-            .flat_map(|said| said.expect("a backend ends"))
-            .collect();
+        let (mut said, mut asked): (Vec<Said>, Asked) = Default::default();
+        for backend in join_all(self.writers).await {
+            let (own, of_it) = backend.expect("a backend ends");
+            said.extend(own);
+            asked.merge(of_it);
+        }
         let set = self.operator.await.expect("the operator ends");
 
         let stored = feedback.all_delivered(NAMESPACE).await;
@@ -169,7 +176,7 @@ impl Backends {
             .map(|revision| revision.revision)
             .collect();
         assert_eq!(log, (1..=head).rev().collect::<Vec<_>>(), "no gap in the log");
-        head
+        (head, asked)
     }
 }
 
@@ -182,10 +189,11 @@ struct Backend {
     client: FeedbackClient,
     dice: Dice,
     acknowledged: Arc<AtomicUsize>,
+    asked: Asked,
 }
 
 impl Backend {
-    async fn work(self, stop: CancellationToken) -> Vec<Said> {
+    async fn work(mut self, stop: CancellationToken) -> (Vec<Said>, Asked) {
         let mut said: Vec<Said> = Vec::new();
         let mut submitted = 0;
         while !stop.is_cancelled() {
@@ -207,26 +215,39 @@ impl Backend {
             self.acknowledged.fetch_add(1, Ordering::SeqCst);
             sleep(PAUSE).await;
         }
-        said
+        (said, self.asked)
     }
 
     /// Each by a reporter of its own; safe to repeat because of the request id.
-    async fn submit(&self, number: usize, phrase: usize) -> FeedbackId {
+    async fn submit(&mut self, number: usize, of: usize) -> FeedbackId {
         let who = format!("{}-{number}", self.number);
-        let submission = Submission::verb(NAMESPACE, name(phrase), CHOICE)
-            .reporter(format!("reporter-{who}"))
+        let reporter = format!("reporter-{who}");
+        let submission = Submission::phrase_mapping(NAMESPACE, name(of), CHOICE)
+            .reporter(&reporter)
             .request_id(&RequestId::parse(&who).expect("a request id"));
+        // The same, spelled out.
+        let request = SubmitFeedbackRequest {
+            request_id: who,
+            ..says(&reporter, phrase(&name(of), CHOICE))
+        };
+        self.asked.ask(&request);
         let deadline = Instant::now() + PATIENCE;
         loop {
             match self.client.submit(submission.clone()).await {
-                Ok(recorded) => return recorded.feedback_id,
+                Ok(recorded) => {
+                    self.asked
+                        .acknowledge(&request, &recorded.feedback_id.to_string());
+                    return recorded.feedback_id;
+                }
                 Err(error) => assert!(Instant::now() < deadline, "never acknowledged: {error}"),
             }
             sleep(PAUSE).await;
         }
     }
 
-    async fn retract(&self, feedback_id: FeedbackId) {
+    async fn retract(&mut self, feedback_id: FeedbackId) {
+        let id = feedback_id.to_string();
+        self.asked.ask_to_retract(&id);
         let namespace = Namespace::parse(NAMESPACE).expect("a namespace");
         let deadline = Instant::now() + PATIENCE;
         while let Err(error) = self
@@ -237,6 +258,7 @@ impl Backend {
             assert!(Instant::now() < deadline, "never acknowledged: {error}");
             sleep(PAUSE).await;
         }
+        self.asked.acknowledge_retraction(&id);
     }
 }
 

@@ -5,7 +5,7 @@ use emend_proto::learning::v1::{ImportAs, ImportHeader, ImportMode, ImportResour
 
 use super::{
     Writer,
-    record::Record,
+    record::{Import, Record},
     retry::{Clients, Ended, Tries},
 };
 use crate::harness::{Learning, alias};
@@ -34,12 +34,28 @@ pub(super) async fn work(mut writer: Writer, mut clients: Clients<Learning>) -> 
             );
         }
         if response.last_revision > 0 {
-            let revisions = (response.first_revision, response.last_revision);
-            writer.record.imports.push(revisions);
+            writer.record.imports.push(Import {
+                namespace: NAMESPACE.into(),
+                keys: (1..=ROWS).map(|line| term(&writer, line)).collect(),
+                value: value(n),
+                first: response.first_revision,
+                last: response.last_revision,
+                applied: response.applied_count,
+            });
         }
         writer.acknowledged();
     }
     writer.record
+}
+
+/// A term of the writer's glossary, normalised.
+fn term(writer: &Writer, line: i64) -> String {
+    format!("{} term {line}", writer.name)
+}
+
+/// In turn: a contest in which something new was proposed each time would take longer from time to time.
+fn value(n: i64) -> String {
+    format!("entity-{}", n % VALUES)
 }
 
 async fn import(
@@ -63,11 +79,7 @@ async fn import(
     let mut rows: Vec<ImportRow> = (1..=ROWS)
         .map(|line| ImportRow {
             line,
-            correction: Some(alias(
-                &format!("{} term {line}", writer.name),
-                // In turn: a contest in which something new was proposed each time would take longer from time to time.
-                &format!("entity-{}", n % VALUES),
-            )),
+            correction: Some(alias(&term(writer, line), &value(n))),
             user_id: String::new(),
         })
         .collect();
@@ -84,6 +96,6 @@ async fn import(
     };
     match clients.until_answered(writer, "an import", call).await {
         Ended::Acknowledged(response, tries) => (response, tries),
-        Ended::Refused(refusal, _) => panic!("{}: an import was refused: {refusal}", writer.name),
+        Ended::Refused(refusal) => panic!("{}: an import was refused: {refusal}", writer.name),
     }
 }

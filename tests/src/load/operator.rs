@@ -5,8 +5,8 @@ use tonic::Code;
 
 use super::{
     Writer,
-    record::{Act, Record},
-    retry::{Clients, Ended, Tries},
+    record::{Act, Record, Revert},
+    retry::{Clients, Ended},
 };
 use crate::harness::{
     Learning, NAMESPACE,
@@ -40,8 +40,10 @@ pub(super) async fn work(mut writer: Writer, mut clients: Clients<Learning>) -> 
                 }
             }
             _ => {
-                if let Some(revision) = last_put.take() {
-                    revert(&mut writer, &mut clients, revision).await;
+                if let Some(of) = last_put.take()
+                    && let Some(revert) = revert(&mut writer, &mut clients, of).await
+                {
+                    writer.record.reverts.push(revert);
                 }
             }
         }
@@ -65,7 +67,7 @@ async fn put(writer: &mut Writer, clients: &mut Clients<Learning>, key: &str) ->
     match clients.until_answered(writer, "a put", call).await {
         // It had this value already, or an earlier try gave it.
         Ended::Acknowledged(answer, _) => told(answer.into_inner().revision, key, Some(verb)),
-        Ended::Refused(refusal, _) => panic!("{}: a put was refused: {refusal}", writer.name),
+        Ended::Refused(refusal) => panic!("{}: a put was refused: {refusal}", writer.name),
     }
 }
 
@@ -82,8 +84,8 @@ async fn delete(writer: &mut Writer, clients: &mut Clients<Learning>, key: &str)
     match clients.until_answered(writer, "a deletion", call).await {
         Ended::Acknowledged(answer, _) => told(answer.into_inner().revision, key, None),
         // Nothing was there, or an earlier try took it away.
-        Ended::Refused(refusal, _) if refusal.code == Code::NotFound => None,
-        Ended::Refused(refusal, _) => panic!("{}: a deletion was refused: {refusal}", writer.name),
+        Ended::Refused(refusal) if refusal.code == Code::NotFound => None,
+        Ended::Refused(refusal) => panic!("{}: a deletion was refused: {refusal}", writer.name),
     }
 }
 
@@ -95,10 +97,10 @@ fn told(revision: i64, key: &str, value: Option<&str>) -> Option<Act> {
     })
 }
 
-async fn revert(writer: &mut Writer, clients: &mut Clients<Learning>, revision: i64) {
+async fn revert(writer: &mut Writer, clients: &mut Clients<Learning>, of: i64) -> Option<Revert> {
     let request = RevertRevisionRequest {
         namespace: NAMESPACE.into(),
-        revision,
+        revision: of,
         reason: "it was wrong".into(),
         ..RevertRevisionRequest::default()
     };
@@ -107,9 +109,12 @@ async fn revert(writer: &mut Writer, clients: &mut Clients<Learning>, revision: 
         async move { client.resources.clone().revert_revision(request).await }
     };
     match clients.until_answered(writer, "a revert", call).await {
-        Ended::Acknowledged(..) => {}
+        Ended::Acknowledged(answer, _) => {
+            let revision = answer.into_inner().revision;
+            (revision > 0).then_some(Revert { of, revision })
+        }
         // Somebody was there since, perhaps an earlier try.
-        Ended::Refused(refusal, Tries::One | Tries::Several) if refusal.code == Code::FailedPrecondition => {}
-        Ended::Refused(refusal, _) => panic!("{}: a revert was refused: {refusal}", writer.name),
+        Ended::Refused(refusal) if refusal.code == Code::FailedPrecondition => None,
+        Ended::Refused(refusal) => panic!("{}: a revert was refused: {refusal}", writer.name),
     }
 }

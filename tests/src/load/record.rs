@@ -2,21 +2,27 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use emend_proto::feedback::v1::Feedback as StoredFeedback;
+use emend_proto::feedback::v1::{Feedback as StoredFeedback, SubmitFeedbackRequest};
 use emend_runtime::status::Explained;
 use tonic::Code;
+
+use crate::audit::ledger::Asked;
 
 /// All that was acknowledged to some writers.
 #[derive(Debug, Clone, Default)]
 pub struct Record {
+    /// What was asked of feedback-svc, word for word, and what of it was acknowledged.
+    pub asked: Asked,
     /// Feedback by id, with its request id.
     pub stored: BTreeMap<String, String>,
     /// Feedback that was taken back, by id.
     pub retracted: BTreeSet<String>,
     /// What operators did, by the revision that they were told.
     pub acts: Vec<Act>,
-    /// Imports, by the first and the last revision that were told.
-    pub imports: Vec<(i64, i64)>,
+    /// What operators took back.
+    pub reverts: Vec<Revert>,
+    /// Imports that changed something.
+    pub imports: Vec<Import>,
     /// What was refused, and came through later.
     pub refusals: Refusals,
 }
@@ -30,6 +36,32 @@ pub struct Act {
     pub key: String,
     /// The value that was set; none: taken away.
     pub value: Option<String>,
+}
+
+/// A revision that an operator took back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Revert {
+    /// The revision that was taken back.
+    pub of: i64,
+    /// The revision that did it.
+    pub revision: i64,
+}
+
+/// Rows that were imported as a person's decision: of the same glossary, all with one value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Import {
+    /// Whose keys they are.
+    pub namespace: String,
+    /// The normalised keys.
+    pub keys: Vec<String>,
+    /// The value that each was given.
+    pub value: String,
+    /// The first revision that did it.
+    pub first: i64,
+    /// The last one.
+    pub last: i64,
+    /// How many rows changed something by this call: all, unless an earlier try of it took effect without an answer.
+    pub applied: i64,
 }
 
 /// How often which refusal came, by code and reason; no reason: the connection broke.
@@ -51,18 +83,40 @@ impl Refusals {
 }
 
 impl Record {
+    /// A submission was answered OK. Answers with the id of the feedback.
+    pub fn acknowledge(&mut self, request: &SubmitFeedbackRequest, stored: StoredFeedback) -> String {
+        let StoredFeedback {
+            feedback_id,
+            request_id,
+            ..
+        } = stored;
+        self.asked.acknowledge(request, &feedback_id);
+        self.stored.insert(feedback_id.clone(), request_id);
+        feedback_id
+    }
+
+    /// It was answered OK that a feedback is taken back.
+    pub fn acknowledge_retraction(&mut self, feedback_id: String) {
+        self.asked.acknowledge_retraction(&feedback_id);
+        self.retracted.insert(feedback_id);
+    }
+
     /// Together with what others were told.
     pub fn add(&mut self, other: Self) {
         let Self {
+            asked,
             stored,
             retracted,
             acts,
+            reverts,
             imports,
             refusals,
         } = other;
+        self.asked.merge(asked);
         self.stored.extend(stored);
         self.retracted.extend(retracted);
         self.acts.extend(acts);
+        self.reverts.extend(reverts);
         self.imports.extend(imports);
         for (refusal, count) in refusals.0 {
             *self.refusals.0.entry(refusal).or_default() += count;
@@ -101,46 +155,6 @@ impl Record {
             }
         }
         found
-    }
-
-    /// What of it is in a database that lost its tail: the rest was lost with it.
-    #[must_use]
-    pub fn kept_by(&self, stored: &[StoredFeedback], head: i64) -> Self {
-        let kept: BTreeMap<&str, &StoredFeedback> = stored
-            .iter()
-            .map(|feedback| (feedback.feedback_id.as_str(), feedback))
-            .collect();
-        let is_kept = |id: &String| kept.contains_key(id.as_str());
-        Self {
-            stored: self
-                .stored
-                .clone()
-                .into_iter()
-                .filter(|(id, _)| is_kept(id))
-                .collect(),
-            retracted: self
-                .retracted
-                .iter()
-                .filter(|id| {
-                    kept.get(id.as_str())
-                        .is_some_and(|feedback| feedback.retracted_at.is_some())
-                })
-                .cloned()
-                .collect(),
-            acts: self
-                .acts
-                .iter()
-                .filter(|act| act.revision <= head)
-                .cloned()
-                .collect(),
-            imports: self
-                .imports
-                .iter()
-                .filter(|(_, last)| *last <= head)
-                .copied()
-                .collect(),
-            refusals: self.refusals.clone(),
-        }
     }
 }
 

@@ -32,36 +32,27 @@ pub(super) async fn work(mut writer: Writer, mut clients: Clients<Feedback>) -> 
             0..=2 if !own.is_empty() => {
                 let id = own.swap_remove(writer.dice.below(own.len()));
                 retract(&mut writer, &mut clients, &id).await;
-                writer.record.retracted.insert(id);
+                writer.record.acknowledge_retraction(id);
             }
             3 => {
                 let items = 2 + writer.dice.below(5);
                 let requests: Vec<_> = (0..items)
                     .map(|item| request(&writer, &format!("{n}.{item}")))
                     .collect();
-                for stored in submit_all(&mut writer, &mut clients, &requests).await {
-                    own.push(keep(&mut writer, stored));
+                let all = submit_all(&mut writer, &mut clients, &requests).await;
+                for (request, stored) in requests.iter().zip(all) {
+                    own.push(writer.record.acknowledge(request, stored));
                 }
             }
             _ => {
                 let request = request(&writer, &n.to_string());
                 let stored = submit(&mut writer, &mut clients, &request).await;
-                own.push(keep(&mut writer, stored));
+                own.push(writer.record.acknowledge(&request, stored));
             }
         }
         writer.acknowledged();
     }
     writer.record
-}
-
-fn keep(writer: &mut Writer, stored: StoredFeedback) -> String {
-    let StoredFeedback {
-        feedback_id,
-        request_id,
-        ..
-    } = stored;
-    writer.record.stored.insert(feedback_id.clone(), request_id);
-    feedback_id
 }
 
 fn request(writer: &Writer, n: &str) -> SubmitFeedbackRequest {
@@ -103,13 +94,14 @@ async fn submit(
     clients: &mut Clients<Feedback>,
     request: &SubmitFeedbackRequest,
 ) -> StoredFeedback {
+    writer.record.asked.ask(request);
     let call = |client: Feedback| {
         let request = request.clone();
         async move { client.service.clone().submit_feedback(request).await }
     };
     match clients.until_answered(writer, "a submission", call).await {
         Ended::Acknowledged(answer, _) => answer.into_inner().feedback.expect("an answer has the feedback"),
-        Ended::Refused(refusal, _) => panic!("{}: a submission was refused: {refusal}", writer.name),
+        Ended::Refused(refusal) => panic!("{}: a submission was refused: {refusal}", writer.name),
     }
 }
 
@@ -119,6 +111,9 @@ async fn submit_all(
     clients: &mut Clients<Feedback>,
     requests: &[SubmitFeedbackRequest],
 ) -> Vec<StoredFeedback> {
+    for request in requests {
+        writer.record.asked.ask(request);
+    }
     let batch = BatchSubmitFeedbackRequest {
         requests: requests.to_vec(),
         ..BatchSubmitFeedbackRequest::default()
@@ -129,7 +124,7 @@ async fn submit_all(
     };
     let results = match clients.until_answered(writer, "a batch", call).await {
         Ended::Acknowledged(answer, _) => answer.into_inner().results,
-        Ended::Refused(refusal, _) => panic!("{}: a batch was refused: {refusal}", writer.name),
+        Ended::Refused(refusal) => panic!("{}: a batch was refused: {refusal}", writer.name),
     };
     assert_eq!(results.len(), requests.len(), "a result for each item");
     let mut all = Vec::new();
@@ -147,6 +142,7 @@ async fn submit_all(
 }
 
 async fn retract(writer: &mut Writer, clients: &mut Clients<Feedback>, id: &str) {
+    writer.record.asked.ask_to_retract(id);
     let request = RetractFeedbackRequest {
         namespace: NAMESPACE.into(),
         feedback_id: id.into(),
@@ -162,6 +158,6 @@ async fn retract(writer: &mut Writer, clients: &mut Clients<Feedback>, id: &str)
             let stored = answer.into_inner().feedback.expect("an answer has the feedback");
             assert!(stored.retracted_at.is_some(), "it is taken back: {stored:?}");
         }
-        Ended::Refused(refusal, _) => panic!("{}: a retraction was refused: {refusal}", writer.name),
+        Ended::Refused(refusal) => panic!("{}: a retraction was refused: {refusal}", writer.name),
     }
 }

@@ -28,7 +28,7 @@ pub(super) enum Ended<T> {
     /// It was answered. Whether it is certain that no earlier try of it took effect.
     Acknowledged(T, Tries),
     /// Refused for good.
-    Refused(Explained, Tries),
+    Refused(Explained),
 }
 
 /// How many tries a call took.
@@ -72,7 +72,7 @@ impl<C: Clone> Clients<C> {
                 Err(_) => Explained::from(&Status::deadline_exceeded("the client waited long enough")),
             };
             if !is_worth_another_try(&failed) {
-                return Ended::Refused(failed, tries);
+                return Ended::Refused(failed);
             }
             assert!(
                 Instant::now() < deadline,

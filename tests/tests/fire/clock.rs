@@ -52,7 +52,8 @@ impl Waverer {
             wait: Wait::Recorded.into(),
             ..says("jane", verb(PHRASE, self.choice()))
         };
-        let stored = feedback.submit(request).await;
+        run.record.asked.ask(&request);
+        let stored = feedback.submit(request.clone()).await;
         assert!(
             stored.accept_order > self.last_order,
             "accept order {} came after {}",
@@ -61,7 +62,7 @@ impl Waverer {
         );
         self.last_order = stored.accept_order;
         let id: Uuid = stored.feedback_id.parse().unwrap();
-        run.record.stored.insert(stored.feedback_id, stored.request_id);
+        run.record.acknowledge(&request, stored);
         let (seconds, nanos) = id.get_timestamp().unwrap().to_unix();
         i64::try_from(seconds).unwrap() * 1_000 + i64::from(nanos / 1_000_000)
     }

@@ -91,8 +91,8 @@ const ONCE_AFTER_A_START: [FailPoint; 2] = [
 /// take their time.
 const EVERY_FEW_SECONDS: [&str; 2] = ["nodes.", "import."];
 
-/// Gives the policy of phrases a new version again and again, so that all that waits is evaluated anew. Of more ballots than
-/// there are it does not matter how many count.
+/// Gives the policy of phrases a new threshold again and again, so that all that waits is evaluated anew and some of it
+/// is promoted. The audit in the end evaluates once more: what was lost on the way still stands there.
 async fn keep_changing_a_policy(mut policies: PolicyServiceClient<Channel>) {
     loop {
         let of = GetPolicyRequest {
@@ -102,16 +102,13 @@ async fn keep_changing_a_policy(mut policies: PolicyServiceClient<Channel>) {
         if let Ok(answer) = policies.get_policy(of).await
             && let Some(policy) = answer.into_inner().policy
         {
-            let counted = policy.max_counted_feedback;
-            let policy = Policy {
-                max_counted_feedback: if counted == 9_000 { 9_001 } else { 9_000 },
-                ..policy
-            };
+            let threshold = if policy.threshold == 2 { 5 } else { 2 };
+            let policy = Policy { threshold, ..policy };
             // Whoever dies answers nothing.
             let _ = policies
                 .update_policy(UpdatePolicyRequest {
                     policy: Some(policy),
-                    reason: "for a new version".into(),
+                    reason: "for a new threshold".into(),
                     ..UpdatePolicyRequest::default()
                 })
                 .await;

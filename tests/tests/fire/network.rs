@@ -8,7 +8,7 @@ use std::time::Duration;
 use emend_client::SubscriberEvent;
 use emend_tests::{
     audit::{
-        ledger,
+        ledger::{self, Asked},
         stream::{Habits, Recorder, RevisionLog, Run, everything},
     },
     faults::{
@@ -55,7 +55,7 @@ impl Fleet {
     }
 
     /// No stream broke a guarantee, all is equal to the database, and so is who comes only now.
-    async fn ends_equal(mut self, system: &System, head: i64) {
+    async fn ends_equal(mut self, system: &System, head: i64, asked: &Asked) {
         assert_eq!(system.stored().head().await, head);
         let log = RevisionLog::read(&system.stored()).await;
         self.recorder.audited(&log).await;
@@ -64,7 +64,7 @@ impl Fleet {
         late.begin(&Learning::at(system.learning[0].address()).channel)
             .await;
         late.until(head).await;
-        ledger::expect_sound(system, None, &[(&self.node).into(), (&late).into()]).await;
+        ledger::expect_sound(system, Some(asked), &[(&self.node).into(), (&late).into()]).await;
         for event in self.node.events_so_far().await {
             assert!(
                 !matches!(&*event, SubscriberEvent::DigestMismatch { .. }),
@@ -78,8 +78,8 @@ async fn ends_well(load: Backends, fleet: Fleet, system: System) {
     // Past every bad road.
     let feedback = Feedback::at(system.feedback[0].address());
     let learning = Learning::at(system.learning[0].address());
-    let head = load.end_with_one_effect_each(&feedback, &learning).await;
-    fleet.ends_equal(&system, head).await;
+    let (head, asked) = load.end_with_one_effect_each(&feedback, &learning).await;
+    fleet.ends_equal(&system, head, &asked).await;
     system.stop().await;
 }
 

@@ -45,6 +45,8 @@ const MIB: u64 = 1024 * 1024;
 const DEADLINE: Duration = Duration::from_secs(30);
 /// How long more submissions come than can be stored, in short runs.
 const SHORT: Duration = Duration::from_secs(6);
+/// Who is accepted waits two seconds at most until its group begins; groups take longer where there is little time for them.
+const ACCEPTED_WITHIN: Duration = Duration::from_secs(15);
 
 fn timed<T>(message: T, deadline: Duration) -> Request<T> {
     let mut request = Request::new(message);
@@ -185,7 +187,8 @@ async fn three_times_the_submissions(served: &Served, what: &str, lasting: Durat
     answers.assert_refused_properly();
     assert!(answers.refused() > 0, "{} were all accepted", answers.len());
     assert!(answers.accepted() > 0, "{} were all refused", answers.len());
-    assert!(answers.p99_of_accepted() <= DEADLINE);
+    let p99 = answers.p99_of_accepted();
+    assert!(p99 <= ACCEPTED_WITHIN, "{p99:?}");
     // 8,192 may wait, each with its call, what was parsed and what is to be sent: 12 KiB.
     assert!(
         peak <= before + 96 * MIB,
@@ -248,11 +251,13 @@ async fn three_times_the_reads_that_can_be_answered() {
     let learning = Learning::at(served.address);
     fill(&learning, 3_000).await;
     let clients: Vec<Learning> = (0..8).map(|_| Learning::at(served.address)).collect();
+    let lasting = short_or_long(Duration::from_secs(2), Duration::from_secs(20));
+    // However late an answer is here: whoever calls shares the machine with who answers, and what is asked takes three times
+    // as long to answer as to ask.
+    let patience = Duration::from_mins(1) + 3 * lasting;
     let read = move |number: usize| {
         let mut resources = clients[number % clients.len()].resources.clone();
         async move {
-            // However late an answer is here: whoever calls shares the machine with who answers.
-            let patience = Duration::from_mins(1);
             if number.is_multiple_of(16) {
                 let request = ListResourcesRequest {
                     namespace: NAMESPACE.into(),
@@ -273,7 +278,6 @@ async fn three_times_the_reads_that_can_be_answered() {
     };
     let rate = capacity(CALLERS, 1_000, &read).await;
     let before = resident(served.process.id());
-    let lasting = short_or_long(Duration::from_secs(2), Duration::from_secs(20));
     let (answers, peak) = peak_during(served.process.id(), press(3.0 * rate, lasting, read.clone())).await;
     answers.assert_refused_properly();
     assert!(answers.accepted() > 0);
@@ -420,7 +424,14 @@ async fn a_storm_of_subscribers_takes_bounded_memory_and_delays_nobody_for_good(
             let learning = Learning::at(served.address);
             async move {
                 let mut subscriber = Subscriber::of_everything(&format!("node-{number}"));
-                let begun = subscriber.begin(&learning.channel).await;
+                // Who does not say a word within ten seconds is not waited for, and a thousand that are one process, busy with
+                // what others of them are sent, may take longer: they come again, as nodes do.
+                let mut refused = 0;
+                while let Err(refusal) = subscriber.connect(&learning.channel).await {
+                    refused += 1;
+                    assert!(refused < 10, "{refusal}");
+                }
+                let begun = subscriber.next().await;
                 assert!(matches!(begun, Heard::Snapshot { .. }), "{begun:?}");
                 subscriber
             }

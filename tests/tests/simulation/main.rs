@@ -33,6 +33,7 @@ mod world;
 
 use std::env;
 
+use emend_tests::faults::runs::short_or_long;
 use feedback_svc::simulation::Defect as FeedbackDefect;
 use learning_svc::store::memory::Defect as LearningDefect;
 
@@ -70,11 +71,7 @@ fn every_schedule_ends_with_nothing_lost_and_everybody_at_the_newest_state() {
         assert!(played.violations.is_empty(), "{}", played.violations.join("\n"));
         return;
     }
-    let count = if env::var_os("EMEND_TEST_LONG").is_some() {
-        LONG
-    } else {
-        SHORT
-    };
+    let count = short_or_long(SHORT, LONG);
     let Season { played, took, failed } = play_many(0, count, None);
     eprintln!(
         "{played} schedules in {took:.1?}: {:.0} a second",

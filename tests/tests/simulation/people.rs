@@ -11,7 +11,7 @@ use emend_proto::{
     common::v1::{Reporter, Scope},
     feedback::v1::{RetractFeedbackRequest, SubmitFeedbackRequest, Wait},
 };
-use emend_runtime::Error;
+use emend_runtime::{Error, auth::Access};
 use emend_tests::harness::{alias, phrase, prohibit};
 use feedback_svc::simulation::Replica;
 use learning_svc::{
@@ -334,8 +334,8 @@ impl Deed {
         match self {
             Self::Put(put) => app.put(&put).await.map(|_| ()),
             Self::Delete(delete) => app.delete(&delete).await.map(|_| ()),
-            Self::Revert(revert) => app.revert(&revert).await.map(|_| ()),
-            Self::Review(review) => app.review(&review).await.map(|_| ()),
+            Self::Revert(revert) => app.revert(&revert, &Access::open()).await.map(|_| ()),
+            Self::Review(review) => app.review(&review, &Access::open()).await.map(|_| ()),
             Self::Policy(update) => app.update_policy(&update).await.map(|_| ()),
         }
     }

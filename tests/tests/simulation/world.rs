@@ -13,7 +13,7 @@ use emend_tests::harness::Dice;
 use feedback_svc::{RelayConfig, simulation as feedback};
 use learning_svc::{
     simulation as learning,
-    store::{LogStore as _, memory::MemoryStore},
+    store::{LogStore as _, log::PageSize, memory::MemoryStore},
     stream::Settings,
 };
 use tokio_util::sync::CancellationToken;
@@ -210,7 +210,10 @@ impl World {
             killed: killed.clone(),
         };
         let settings = Settings {
-            page_revisions: if self.dice.chance(0.5) { 2 } else { 64 },
+            page_size: PageSize {
+                revisions: if self.dice.chance(0.5) { 2 } else { 64 },
+                bytes: if self.dice.chance(0.3) { 1 } else { 1_000_000 },
+            },
             max_stream_age: Duration::from_secs(if self.dice.chance(0.3) { 5 } else { 3_600 }),
             max_reconnect_delay: Duration::from_millis(500),
             transfers: 1 + self.dice.below(3),

@@ -1,4 +1,4 @@
-//! What was asked of feedback-svc and what it acknowledged, against what it stored.
+//! What was asked of feedback-svc and what it acknowledged, submissions and retractions, against what it stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,9 @@ use emend_proto::feedback::v1::SubmitFeedbackRequest;
 use emend_runtime::audit::Findings;
 use emend_wire::parse;
 
-use super::{ACKNOWLEDGED_DIFFERS, ACKNOWLEDGED_LOST, STORED_TWICE, STORED_UNASKED};
+use super::{
+    ACKNOWLEDGED_DIFFERS, ACKNOWLEDGED_LOST, RETRACTED_UNASKED, RETRACTION_LOST, STORED_TWICE, STORED_UNASKED,
+};
 
 /// A caller's name for a submission: namespace and request id. All of a test's clients are one caller.
 type Name = (String, String);
@@ -18,6 +20,8 @@ type Name = (String, String);
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
     requests: BTreeMap<Name, Request>,
+    /// By feedback: whether it was acknowledged that it was taken back.
+    retractions: BTreeMap<String, bool>,
 }
 
 #[derive(Debug, Clone)]
@@ -60,9 +64,22 @@ impl Asked {
         );
     }
 
+    /// A feedback is about to be taken back, for the first time or again.
+    pub fn ask_to_retract(&mut self, feedback_id: &str) {
+        self.retractions.entry(feedback_id.to_owned()).or_default();
+    }
+
+    /// It was answered OK that a feedback is taken back.
+    pub fn acknowledge_retraction(&mut self, feedback_id: &str) {
+        self.retractions.insert(feedback_id.to_owned(), true);
+    }
+
     /// Takes over what another asked, for writers that each keep their own.
     pub fn merge(&mut self, other: Self) {
         self.requests.extend(other.requests);
+        for (feedback_id, acknowledged) in other.retractions {
+            *self.retractions.entry(feedback_id).or_default() |= acknowledged;
+        }
     }
 
     /// How many were acknowledged.
@@ -103,6 +120,19 @@ impl<'a> Witness<'a> {
                 &evidence,
                 format_args!("its {what} is not what was said"),
             );
+        }
+        match (self.asked.retractions.get(&id), stored.is_retracted()) {
+            (Some(true), false) => findings.add(
+                RETRACTION_LOST,
+                &evidence,
+                "it was acknowledged that it is taken back, and it is not",
+            ),
+            (None, true) => findings.add(
+                RETRACTED_UNASKED,
+                &evidence,
+                "it is taken back, and nobody asked for that",
+            ),
+            (Some(true), true) | (Some(false), _) | (None, false) => {}
         }
         let request_id = stored.request_id().map_or("", |id| id.as_str());
         let name = (stored.namespace().to_string(), request_id.to_owned());

@@ -25,8 +25,8 @@
 //! # }
 //! ```
 //!
-//! [`check`] answers with the findings instead. Both wait first, for at most [`PATIENCE`], until the outbox has drained and
-//! the nodes have applied the head; what does not come to that is a finding. `None` for what was asked leaves out what only
+//! [`check`] answers with the findings instead. Both wait first, for at most [`PATIENCE`], until the outbox has drained, what waits
+//! is evaluated by its newest policy, and the nodes have applied the head; what does not come to that is a finding. `None` for what was asked leaves out what only
 //! the asker can know.
 
 mod asked;
@@ -34,7 +34,7 @@ mod nodes;
 
 use std::time::Duration;
 
-use emend_audit::{AuditError, Databases, Report};
+use emend_audit::{AuditError, Databases, Report, Waiting};
 use emend_runtime::audit::{Finding, Findings, Unwatched};
 use tokio::time::{Instant, sleep};
 
@@ -43,13 +43,16 @@ use crate::harness::{Stored, System, deployment::Deployment, tamper::Copy, wait:
 
 emend_runtime::checks! {
     OUTBOX_NOT_DRAINED: "With the services up, every event is delivered in time.";
+    REEVALUATION_WAITS: "With the services up, what waits is evaluated by its newest policy in time.";
     ACKNOWLEDGED_LOST: "What was acknowledged is stored, under the id that was given.";
     ACKNOWLEDGED_DIFFERS: "What was acknowledged is stored as it was said.";
     STORED_TWICE: "What was asked for once is stored at most once, however often it was sent.";
     STORED_UNASKED: "Nothing is stored that nobody asked for.";
-    NODE_BEHIND: "A node that is connected applies the head in time.";
+    RETRACTION_LOST: "What was acknowledged to be taken back is taken back.";
+    RETRACTED_UNASKED: "Nothing is taken back that nobody asked to take back.";
+    NODE_BEHIND: "A node that is connected applies the head in time, and nothing beyond.";
     NODE_DIGEST: "A node's digests are those of the database.";
-    NODE_DIFFERS: "A node holds what the database holds: each key, value and revision.";
+    NODE_DIFFERS: "A node holds what the database holds, each key, value and revision and no other, and answers by it.";
 }
 
 /// A system that can be audited.
@@ -127,7 +130,7 @@ pub async fn check_within(
         let database = nodes::Database {
             figures: &report.learning,
             resources: system.stored().resources().await,
-            phrases: system.stored().phrases().await,
+            once: system.stored().keys_once().await,
         };
         for node in nodes {
             node.check(patience, &database, &mut own).await;
@@ -152,13 +155,28 @@ async fn drained(patience: Duration, databases: &Databases, findings: &mut Findi
     loop {
         let waiting = emend_audit::waiting(databases).await;
         match waiting {
-            Ok(0) => return,
+            Ok(Waiting {
+                events: 0,
+                contests: 0,
+            }) => return,
             still if Instant::now() >= deadline => {
-                let message = match still {
-                    Ok(waiting) => format!("{waiting} events still wait after {patience:?}"),
-                    Err(error) => format!("it can't be looked into: {error}"),
-                };
-                findings.add(OUTBOX_NOT_DRAINED, "the outbox", message);
+                match still {
+                    Ok(Waiting { events, contests }) => {
+                        if events > 0 {
+                            let message = format_args!("{events} events still wait after {patience:?}");
+                            findings.add(OUTBOX_NOT_DRAINED, "the outbox", message);
+                        }
+                        if contests > 0 {
+                            let message = format_args!("{contests} contests still wait after {patience:?}");
+                            findings.add(REEVALUATION_WAITS, "the contests", message);
+                        }
+                    }
+                    Err(error) => findings.add(
+                        OUTBOX_NOT_DRAINED,
+                        "the outbox",
+                        format_args!("it can't be looked into: {error}"),
+                    ),
+                }
                 return;
             }
             // A database that comes back may refuse for a while.

@@ -1,6 +1,9 @@
 //! What nodes hold against what the database holds, by digest and in full.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use emend_core::Digest;
 use emend_proto::learning::v1::SubscribeRequest;
@@ -12,21 +15,21 @@ use super::{NODE_BEHIND, NODE_DIFFERS, NODE_DIGEST};
 use crate::harness::{
     Subscriber,
     held::{Held, Key, group, sums_of},
-    node::Node,
+    node::{Holds, Node},
 };
 
 /// What the database holds.
 pub(super) struct Database<'a> {
     pub(super) figures: &'a Figures,
     pub(super) resources: BTreeMap<Key, Held>,
-    /// For which something was ever proposed.
-    pub(super) phrases: Vec<String>,
+    /// For which something was ever proposed, or is in the log.
+    pub(super) once: BTreeSet<Key>,
 }
 
 /// Somebody who holds what was learned.
 #[derive(Debug)]
 pub enum Holder<'a> {
-    /// A node as applications embed it: compared by what it answers for every key. Its digests it compares itself.
+    /// A node as applications embed it: compared by what it holds and by what it answers for every key there is or was.
     Node(&'a Node),
     /// A subscriber that was read up to the head: compared by what it holds.
     Subscriber(&'a Subscriber),
@@ -55,21 +58,41 @@ impl Holder<'_> {
 }
 
 async fn check_node(node: &Node, patience: Duration, database: &Database<'_>, findings: &mut Findings) {
-    let head = database.figures.head;
+    const NODE: &str = "a node";
+    let Database {
+        figures,
+        resources,
+        once,
+    } = database;
+    let head = figures.head;
     let view = node.view();
-    if timeout(patience, view.wait_for_revision(head)).await.is_err() {
+    let in_time = timeout(patience, view.wait_for_revision(head)).await.is_ok();
+    let Holds {
+        revision,
+        resources: of_node,
+        digests,
+    } = node.holds();
+    if !in_time || revision.unwrap_or(0) != head.0 {
         findings.add(
             NODE_BEHIND,
-            "a node",
-            format_args!("it has applied {}, the head is {head}", view.revision()),
+            NODE,
+            format_args!(
+                "it shows revision {} and holds {revision:?}, the head is {head}",
+                view.revision()
+            ),
         );
     }
+    compare(
+        NODE,
+        (&of_node, &digests),
+        (&resources.iter().collect(), &figures.digests),
+        findings,
+    );
     if view.staleness().in_doubt {
-        findings.add(NODE_DIGEST, "a node", "its digests are not the server's");
+        findings.add(NODE_DIGEST, NODE, "its digests are not the server's");
     }
-    let phrases: Vec<&str> = database.phrases.iter().map(String::as_str).collect();
-    for difference in node.differences(&database.resources, &phrases) {
-        findings.add(NODE_DIFFERS, "a node", difference);
+    for difference in node.differences(resources, once) {
+        findings.add(NODE_DIFFERS, NODE, difference);
     }
 }
 
@@ -97,24 +120,34 @@ fn check_subscriber(subscriber: &Subscriber, database: &Database<'_>, findings: 
         .collect();
     let mut own = sums_of(held);
     own.retain(|_, digest| digest.count != 0);
-    if own != digests {
-        findings.add(NODE_DIGEST, &evidence, "its digests are not the database's");
-    }
-    let wanted: BTreeMap<&Key, &Held> = resources
+    let wanted = resources
         .iter()
         .filter(|(key, _)| wants(request, &group(key)))
         .collect();
+    compare(&evidence, (held, &own), (&wanted, &digests), findings);
+}
+
+/// What somebody holds, with its digests, against what is stored of what they asked for.
+fn compare(
+    evidence: &str,
+    (held, own): (&BTreeMap<Key, Held>, &BTreeMap<Group, Digest>),
+    (wanted, digests): (&BTreeMap<&Key, &Held>, &BTreeMap<Group, Digest>),
+    findings: &mut Findings,
+) {
+    if own != digests {
+        findings.add(NODE_DIGEST, evidence, "its digests are not the database's");
+    }
     for (key, held) in held {
         if wanted.get(key) != Some(&held) {
             findings.add(
                 NODE_DIFFERS,
-                &evidence,
+                evidence,
                 format_args!("{key:?} is not as it is stored"),
             );
         }
     }
     for key in wanted.keys().filter(|key| !held.contains_key(**key)) {
-        findings.add(NODE_DIFFERS, &evidence, format_args!("{key:?} is not there"));
+        findings.add(NODE_DIFFERS, evidence, format_args!("{key:?} is not there"));
     }
 }
 

@@ -26,6 +26,8 @@ use self::scene::{Scene, of_its_own, patient};
 const EACH_STALLED: u64 = 1_536 * 1024;
 /// What the same work may take more memory when it is done again: caches of the database, the allocator's pages.
 const AGAIN: u64 = 32 * 1024 * 1024;
+/// What rounds may differ by without anybody being to blame.
+const A_MOMENT: Duration = Duration::from_secs(2);
 /// How many imports are made before, while all read: until what is kept of encoded batches is as much as it gets.
 const BEFORE: u32 = 6;
 /// How many changes pass meanwhile, at least.
@@ -61,10 +63,12 @@ async fn who_does_not_read_costs_the_others_nothing_and_the_server_bounded_memor
     };
 
     // While all read: what the work itself takes.
-    let mut most = 0;
+    let (mut most, mut longest) = (0, Duration::ZERO);
     for round in 0..BEFORE {
+        let begun = Instant::now();
         let head = scene.write(AT_ONCE, round).await;
         join_all(all().map(|recorder| recorder.reaches(head))).await;
+        longest = longest.max(begun.elapsed());
         most = most.max(scene.resident());
     }
     let stalled = windows.len() + sockets.len();
@@ -80,8 +84,15 @@ async fn who_does_not_read_costs_the_others_nothing_and_the_server_bounded_memor
     let until = Instant::now() + Duration::from_secs(short_or_long(0, 60));
     let (mut head, mut round, mut most_stalled) = (0, BEFORE, 0);
     while round < BEFORE + CHANGES / AT_ONCE || Instant::now() < until {
+        let begun = Instant::now();
         head = scene.write(AT_ONCE, round).await;
         join_all(healthy.iter().map(|recorder| recorder.reaches(head))).await;
+        let took = begun.elapsed();
+        // Who waited for one that stalls would wait for seconds; the rest is what a busy machine does to anybody.
+        assert!(
+            took <= 5 * longest + A_MOMENT,
+            "{took:?}, {longest:?} while all read"
+        );
         let resident = scene.resident();
         scene.run.resident(resident, bound);
         most_stalled = most_stalled.max(resident);

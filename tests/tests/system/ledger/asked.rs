@@ -15,6 +15,13 @@ use emend_tests::{
     },
 };
 
+const NOT_TAKEN_BACK: &str = "UPDATE feedback_status SET retracted_at_us = NULL, retracted_by = ''";
+const EXCHANGED: &str = "UPDATE feedback SET correction = (
+         SELECT other.correction FROM feedback AS other
+         WHERE other.accept_order <> feedback.accept_order
+           AND other.accept_order IN (SELECT accept_order FROM feedback ORDER BY accept_order LIMIT 2)
+     ) WHERE accept_order IN (SELECT accept_order FROM feedback ORDER BY accept_order LIMIT 2)";
+
 fn request(number: usize) -> SubmitFeedbackRequest {
     SubmitFeedbackRequest {
         request_id: format!("request-{number}"),
@@ -26,12 +33,13 @@ fn request(number: usize) -> SubmitFeedbackRequest {
 
 fn codes(findings: &[Finding]) -> Vec<&'static str> {
     let mut codes: Vec<&str> = findings.iter().map(|finding| finding.check.code).collect();
+    codes.sort_unstable();
     codes.dedup();
     codes
 }
 
 /// What was asked of a system that was sound, and a copy of what it stored.
-async fn three_acknowledged(system: System) -> (Asked, Frozen) {
+async fn four_acknowledged(system: System) -> (Asked, Frozen) {
     let mut asked = Asked::default();
     for number in 0..3 {
         asked.ask(&request(number));
@@ -41,9 +49,15 @@ async fn three_acknowledged(system: System) -> (Asked, Frozen) {
         assert_eq!(again.feedback_id, stored.feedback_id);
         asked.acknowledge(&request(number), &stored.feedback_id);
     }
+    let taken_back = system.feedback().learn(request(4)).await;
+    asked.ask(&request(4));
+    asked.acknowledge(&request(4), &taken_back.feedback_id);
+    asked.ask_to_retract(&taken_back.feedback_id);
+    system.feedback().retract(&taken_back).await;
+    asked.acknowledge_retraction(&taken_back.feedback_id);
     // Asked for, and never sent: as if it had been lost on its way.
     asked.ask(&request(3));
-    assert_eq!(asked.acknowledged(), 3);
+    assert_eq!(asked.acknowledged(), 4);
     ledger::expect_sound(&system, Some(&asked), &[]).await;
     (asked, Frozen::of(system).await)
 }
@@ -56,7 +70,7 @@ async fn found(copy: &Copy, asked: &Asked) -> Vec<&'static str> {
 }
 
 async fn every_check_of_the_asker_notices(system: System) {
-    let (asked, frozen) = three_acknowledged(system).await;
+    let (asked, frozen) = four_acknowledged(system).await;
 
     let mut more = asked.clone();
     more.acknowledge(&request(9), "00000000-0000-4000-8000-00000000ffff");
@@ -66,7 +80,21 @@ async fn every_check_of_the_asker_notices(system: System) {
     let mut less = Asked::default();
     less.ask(&request(0));
     less.ask(&request(1));
-    assert_eq!(found(&copy, &less).await, ["STORED_UNASKED"]);
+    assert_eq!(found(&copy, &less).await, ["RETRACTED_UNASKED", "STORED_UNASKED"]);
+    copy.close().await;
+
+    let copy = frozen.copy().await;
+    copy.tamper(Service::Feedback, NOT_TAKEN_BACK).await;
+    assert_eq!(found(&copy, &asked).await, ["RETRACTION_LOST"]);
+    copy.close().await;
+
+    // As if a submission had been stored with its neighbour's words.
+    let copy = frozen.copy().await;
+    copy.tamper(Service::Feedback, EXCHANGED).await;
+    assert_eq!(
+        found(&copy, &asked).await,
+        ["ACKNOWLEDGED_DIFFERS", "STORED_UNASKED"]
+    );
     copy.close().await;
 
     let copy = frozen.copy().await;

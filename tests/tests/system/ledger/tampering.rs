@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 
 use emend_audit::audit;
 use emend_runtime::audit::Unwatched;
-use emend_tests::harness::{
-    System,
-    system::Service::{self, Feedback, Learning},
-    tamper::{Copy, Frozen},
+use emend_tests::{
+    faults::runs::is_long,
+    harness::{
+        System,
+        system::Service::{self, Feedback, Learning},
+        tamper::{Copy, Frozen},
+    },
 };
 
 use super::a_bit_of_everything;
@@ -246,6 +249,19 @@ const CASES: &[Case] = &[
         "CONTEST_ROW",
         Learning,
         "UPDATE contests SET highest_accept_order = 1",
+    ),
+    ("CONTEST_ROW", Learning, "UPDATE contests SET pinned = 1 - pinned"),
+    // As if what waits had not been evaluated by the newest policy, which is said to have.
+    (
+        "CONTEST_DECIDED",
+        Learning,
+        "UPDATE policies SET threshold = 1 WHERE version > 0",
+    ),
+    // As if votes had been counted, and nobody had looked whether they are enough.
+    (
+        "CONTEST_DECIDED",
+        Learning,
+        "UPDATE candidates SET status = 1 WHERE status = 3 AND applied_threshold > 0",
     ),
     (
         "CANDIDATE_ID",
@@ -486,7 +502,6 @@ async fn every_check_notices_on_sqlite() {
 async fn every_check_notices_on_postgresql() {
     if let Some(system) = System::postgres(1, 1).await {
         let frozen = a_bit_of_everything(system).await;
-        let long = std::env::var_os("EMEND_TEST_LONG").is_some_and(|long| long == "1");
-        every_check_notices(&frozen, &cases(POSTGRES_CASES, long)).await;
+        every_check_notices(&frozen, &cases(POSTGRES_CASES, is_long())).await;
     }
 }
