@@ -11,7 +11,7 @@ use std::{
 use emend_proto::learning::v1::{ListNodesRequest, Node};
 use emend_tests::harness::{
     System,
-    process::{binary, run},
+    process::{binary, forget_settings, run},
     says::{forbidden_value, phrase_key, prohibition_key, verb_value},
     wait::{eventually, holds, within},
 };
@@ -77,7 +77,9 @@ impl Dialogue {
 
 impl Example {
     fn start(&self, system: &System, state: &Path) -> Dialogue {
-        let mut child = Command::new(&self.program)
+        let mut command = Command::new(&self.program);
+        forget_settings(&mut command);
+        let mut child = command
             .args(&self.arguments)
             .args(["--feedback", &system.feedback[0].front.address().to_string()])
             .args(["--learning", &system.learning[0].front.address().to_string()])

@@ -4,11 +4,13 @@ use std::{net::SocketAddr, time::Duration};
 
 use emend_proto::{feedback::v1::Wait, learning::v1::IngestRequest};
 use emend_tests::harness::{
-    Feedback, Heard, Learning, Subscriber,
+    Database, Feedback, Heard, Learning, Subscriber,
     deployment::{Deployment, Up},
     node::Node,
-    process::Process,
-    says, verb,
+    process::{Process, free_port},
+    says,
+    system::Service,
+    verb,
 };
 use tokio::{
     io::AsyncWriteExt as _,
@@ -43,6 +45,17 @@ async fn ends_in_time(process: &mut Process) {
         begun.elapsed(),
         process.output()
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hang_up_ends_no_service_also_where_there_is_nothing_to_read_again() {
+    let mut deployment = Deployment::sqlite().await;
+    for service in [&mut deployment.feedback, &mut deployment.learning] {
+        let process = service.process.as_mut().unwrap();
+        process.signal("HUP").await;
+        // In good order, and not by that signal.
+        ends_in_time(process).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -177,4 +190,28 @@ async fn what_is_under_way_at_shut_down_is_answered() {
         .map(|candidate| candidate.occurrence_count)
         .sum();
     assert_eq!(counted, i64::try_from(stored.len()).unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_falls_silent_keeps_nobody_from_ending_in_time() {
+    let Some(database) = Database::postgres().await else {
+        return;
+    };
+    let road = database.road().await.unwrap();
+    let url = database.url(Service::Feedback, Some(&road));
+    let listen = format!("127.0.0.1:{}", free_port().await);
+    let arguments = ["--listen", &listen, "--database-url", &url, "--shutdown-grace=1s"];
+    let mut process = Process::start("feedback-svc", arguments).await;
+    process.ready(&listen, "emend.feedback.v1.FeedbackService").await;
+    let feedback = Feedback::at(&listen);
+    let submit = async || {
+        let said = says("jane", verb("set up a csa", "create_csa"));
+        feedback.submit(said).await
+    };
+    submit().await;
+
+    road.hold();
+    // Its time-outs and those of the database are longer than this.
+    timeout(Duration::from_secs(1), submit()).await.unwrap_err();
+    ends_in_time(&mut process).await;
 }

@@ -220,10 +220,7 @@ impl Reader {
             .current_dir(self.directory.path())
             .env("PATH", &self.path)
             .env("EMEND_FEEDBACK_ADDR", &self.feedback)
-            .env("EMEND_LEARNING_ADDR", &self.learning)
-            .env_remove(DATABASE_VARIABLE)
-            .env_remove("EMEND_DATA_DIR")
-            .env_remove("EMEND_NAMESPACE");
+            .env("EMEND_LEARNING_ADDR", &self.learning);
         command
     }
 }

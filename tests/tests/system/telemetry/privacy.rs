@@ -71,6 +71,18 @@ async fn nothing_that_people_write_is_in_a_log_a_span_or_a_metric() {
             .await
             .is_err()
     );
+    // It does reach the learned state, so that there is something to leak: before a supporter is lost.
+    let learning = Learning::at(traced.learning_address);
+    eventually("it is learned", || async {
+        let resources = learning.resources_in("fund-admin").await;
+        holds(
+            resources
+                .iter()
+                .any(|resource| format!("{resource:?}").contains(MARK)),
+            || format!("{resources:?}"),
+        )
+    })
+    .await;
     let taken_back = RetractFeedbackRequest {
         namespace: "fund-admin".into(),
         feedback_id: stored.pop().unwrap(),
@@ -83,18 +95,6 @@ async fn nothing_that_people_write_is_in_a_log_a_span_or_a_metric() {
         .metadata_mut()
         .insert("traceparent", traceparent.parse().unwrap());
     answered(feedback.service.clone().retract_feedback(taken_back).await);
-    // It did reach the learned state, so that there was something to leak.
-    let learning = Learning::at(traced.learning_address);
-    eventually("it is learned", || async {
-        let resources = learning.resources_in("fund-admin").await;
-        holds(
-            resources
-                .iter()
-                .any(|resource| format!("{resource:?}").contains(MARK)),
-            || format!("{resources:?}"),
-        )
-    })
-    .await;
     eventually("it is traced", || async {
         let spans = traced.receiver.trace(trace);
         let applied = spans.iter().filter(|seen| seen.span.name == "apply feedback");

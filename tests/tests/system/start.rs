@@ -1,0 +1,105 @@
+//! Starting while the database is away, on real sockets: it is waited for, and nothing else is.
+
+use std::time::Duration;
+
+use emend_tests::harness::{
+    Database, Gateway, eventually,
+    process::{Process, free_port},
+    system::Service,
+};
+use tokio::time::timeout;
+
+/// Far less than a start waits for its database.
+const AT_ONCE: Duration = Duration::from_secs(20);
+
+/// A start of a service, whose database is behind a road that leads nowhere yet.
+struct Start {
+    road: Gateway,
+    listen: String,
+    process: Process,
+}
+
+impl Start {
+    async fn of(service: Service, database: &Database) -> Option<Self> {
+        let road = database.road().await?;
+        road.close();
+        let listen = format!("127.0.0.1:{}", free_port().await);
+        let url = database.url(service, Some(&road));
+        let process = Process::start(program(service), ["--listen", &listen, "--database-url", &url]).await;
+        let start = Self {
+            road,
+            listen,
+            process,
+        };
+        start.waits().await;
+        Some(start)
+    }
+
+    async fn waits(&self) {
+        eventually("it says that it waits", || async {
+            let told = |line: &str| line.contains("the database is away; trying again").then_some(());
+            self.process.logged(told).ok_or_else(|| self.process.output())
+        })
+        .await;
+    }
+}
+
+fn program(service: Service) -> &'static str {
+    match service {
+        Service::Feedback => "feedback-svc",
+        Service::Learning => "learning-svc",
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_start_waits_for_a_database_that_is_away() {
+    for (service, name) in [
+        (Service::Learning, "emend.learning.v1.SubscriptionService"),
+        (Service::Feedback, "emend.feedback.v1.FeedbackService"),
+    ] {
+        let Some(database) = Database::postgres().await else {
+            return;
+        };
+        let mut start = Start::of(service, &database).await.unwrap();
+        assert!(start.process.has_ended().is_none(), "{}", start.process.output());
+        database.reopen(&start.road);
+        start.process.ready(&start.listen, name).await;
+        start.process.terminate().await;
+        let status = start.process.ended().await;
+        assert!(status.success(), "{status}\n{}", start.process.output());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_start_that_waits_ends_well_when_it_is_told_to() {
+    for service in [Service::Learning, Service::Feedback] {
+        let Some(database) = Database::postgres().await else {
+            return;
+        };
+        let mut start = Start::of(service, &database).await.unwrap();
+        start.process.terminate().await;
+        let status = timeout(AT_ONCE, start.process.ended()).await;
+        let status = status.unwrap_or_else(|_| panic!("still there:\n{}", start.process.output()));
+        assert!(status.success(), "{status}\n{}", start.process.output());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_is_not_there_is_not_waited_for() {
+    for service in [Service::Learning, Service::Feedback] {
+        let Some(Database::Postgres(database)) = Database::postgres().await else {
+            return;
+        };
+        let url = database.url_of("nobody_made_this");
+        let mut process =
+            Process::start(program(service), ["--listen=127.0.0.1:0", "--database-url", &url]).await;
+        let status = timeout(AT_ONCE, process.ended()).await;
+        let status = status.unwrap_or_else(|_| panic!("it waits:\n{}", process.output()));
+        assert_eq!(status.code(), Some(1), "{}", process.output());
+        assert!(
+            process.output().contains("nobody_made_this"),
+            "{}",
+            process.output()
+        );
+    }
+}
