@@ -1,4 +1,5 @@
-//! A connection that has to say something in time: first HTTP/2's preface, at the end that it has heard the farewell.
+//! A connection that has to say something in time: first HTTP/2's preface, at the end that it has heard the farewell. And one
+//! that is closed only when the client has closed it, too.
 //!
 //! It must know nothing of what is served.
 
@@ -19,17 +20,27 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 const PREFACE: usize = 24;
 /// How long a client has to answer when it is told that the connection ends.
 const ANSWER: Duration = Duration::from_secs(3);
+/// How long a client has to close the connection once it was told that nothing more comes.
+const LINGER: Duration = Duration::from_secs(1);
+/// What is read at once of that which nobody wants to know any more, in bytes.
+const DISCARDED: usize = 1_024;
 
 /// A connection that ends with an error if its first [`PREFACE`] bytes take too long, or are not here when
 /// the scope is asked to stop. From then on HTTP/2's own keep-alive finds out who is gone, and when the scope is asked to
 /// stop, whoever does not answer the ping of the farewell within [`ANSWER`]: nothing else would end such a connection before
 /// the hard deadline.
+///
+/// When all is said, what still comes is read and thrown away until the client closes, for [`LINGER`] at most. A socket that
+/// is closed with something unread is reset, and so is one that something reaches later: the client's next write fails then,
+/// and with it all of the answer that it had not read yet.
 pub(crate) struct Prefaced<S> {
     stream: S,
     /// `None` once the preface is here.
     pending: Option<Handshake>,
     soft: CancellationToken,
     farewell: Farewell,
+    /// The time that the client has to close; `None` while there is something to say.
+    lingering: Option<Pin<Box<Sleep>>>,
 }
 
 struct Handshake {
@@ -60,6 +71,7 @@ impl<S> Prefaced<S> {
             }),
             soft: soft.clone(),
             farewell: Farewell::NotYet,
+            lingering: None,
         }
     }
 
@@ -87,6 +99,24 @@ impl<S> Prefaced<S> {
             time.as_mut().reset(Instant::now() + ANSWER);
         }
         written
+    }
+}
+
+impl<S: AsyncRead + Unpin> Prefaced<S> {
+    /// Ready when the client has closed, or has not in time.
+    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let time = self.lingering.get_or_insert_with(|| Box::pin(sleep(LINGER)));
+        if time.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        let mut bytes = [0; DISCARDED];
+        loop {
+            let mut buffer = ReadBuf::new(&mut bytes);
+            match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer)) {
+                Ok(()) if !buffer.filled().is_empty() => {}
+                Ok(()) | Err(_) => return Poll::Ready(()),
+            }
+        }
     }
 }
 
@@ -138,7 +168,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Prefaced<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Prefaced<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Prefaced<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.written(cx, written)
@@ -154,8 +184,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Prefaced<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.lingering.is_some() {
+            return self.poll_linger(cx).map(Ok);
+        }
         if let Poll::Ready(shut) = Pin::new(&mut self.stream).poll_shutdown(cx) {
-            return Poll::Ready(shut);
+            shut?;
+            return self.poll_linger(cx).map(Ok);
         }
         ready!(self.poll_unanswered(cx));
         Poll::Ready(Err(unanswered()))
@@ -172,5 +206,56 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Prefaced<S> {
 
     fn is_write_vectored(&self) -> bool {
         self.stream.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _, duplex},
+        net::{TcpListener, TcpStream},
+    };
+
+    use super::*;
+
+    /// Both ends of a connection; the server's has had its preface.
+    async fn connected() -> (TcpStream, Prefaced<TcpStream>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (server, _) = listener.accept().await.unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let mut server = Prefaced::new(server, deadline, &CancellationToken::new());
+        client.write_all(&[0; PREFACE]).await.unwrap();
+        server.read_exact(&mut [0; PREFACE]).await.unwrap();
+        (client, server)
+    }
+
+    #[tokio::test]
+    async fn who_still_writes_when_all_is_said_reads_the_whole_answer() {
+        let (mut client, mut server) = connected().await;
+        client.write_all(b"not asked for").await.unwrap();
+        server.stream.readable().await.unwrap();
+        let server = tokio::spawn(async move {
+            server.write_all(&[7; 4_096]).await.unwrap();
+            server.shutdown().await
+        });
+        let mut answer = Vec::new();
+        while answer.len() < 4_096 {
+            client.read_buf(&mut answer).await.unwrap();
+            client.write_all(b"neither is this").await.unwrap();
+        }
+        assert_eq!(client.read(&mut [0]).await.unwrap(), 0, "it ends, and is not reset");
+        drop(client);
+        server.await.unwrap().unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_does_not_close_is_left() {
+        let (client, server) = duplex(16);
+        let mut server = Prefaced::new(server, Instant::now() + LINGER, &CancellationToken::new());
+        let before = Instant::now();
+        server.shutdown().await.unwrap();
+        assert_eq!(before.elapsed(), LINGER);
+        drop(client);
     }
 }

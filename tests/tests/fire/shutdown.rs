@@ -30,7 +30,7 @@ use emend_tests::{
         deployment::{Deployment, Up},
         eventually,
         process::Process,
-        rpc::{begin_and_never_send, channel},
+        rpc::{answered, begin_and_never_send, channel},
         says,
         says::{alias_key, entity_value},
         verb,
@@ -38,7 +38,7 @@ use emend_tests::{
         within,
     },
 };
-use futures::future::join_all;
+use futures::{future::join_all, poll};
 use prost::Message as _;
 use tokio::{io::AsyncWriteExt as _, net::TcpStream, task::JoinHandle};
 use tonic::{
@@ -47,6 +47,7 @@ use tonic::{
     codegen::http::uri::PathAndQuery,
     transport::{Channel, Endpoint},
 };
+use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
 /// What every program here ends with when it is signalled a second time.
 const AT_ONCE: i32 = 130;
@@ -60,8 +61,13 @@ async fn ends(process: &mut Process) -> ExitStatus {
     process.ended().await
 }
 
+/// Within its grace: what is not done by then is stopped hard, which it says.
 fn assert_good(status: ExitStatus, process: &Process) {
-    assert!(status.success(), "{status}:\n{}", process.output());
+    let output = process.output();
+    assert!(
+        status.success() && !output.contains("stopping hard"),
+        "{status}:\n{output}"
+    );
 }
 
 /// Waits until it has taken note of the first signal.
@@ -297,9 +303,15 @@ async fn submissions_under_way_are_stored_or_refused_and_none_hangs_on_postgresq
     }
 }
 
-/// A call whose request never comes.
-fn half_sent(address: SocketAddr, path: &'static str) -> JoinHandle<Result<(), Status>> {
-    tokio::spawn(begin_and_never_send(channel(address), path))
+/// A call that is under way, and whose request never comes.
+async fn half_sent(address: SocketAddr, path: &'static str) -> JoinHandle<Result<(), Status>> {
+    let channel = channel(address);
+    let mut call = Box::pin(begin_and_never_send(channel.clone(), path));
+    assert!(poll!(&mut call).is_pending(), "nobody is connected yet");
+    let call = tokio::spawn(call);
+    // What is asked after it on the same connection comes after it, so the server knows of it.
+    answered(HealthClient::new(channel).check(HealthCheckRequest::default()).await);
+    call
 }
 
 /// Connections that never say anything, begin to and do not go on, or say all that HTTP/2 begins with and no more.
@@ -334,13 +346,14 @@ async fn connections_and_calls_that_are_never_finished_do_not_hold_it() {
     }
     let feedback = Feedback::at(up.feedback);
     feedback.list(feedback.list_request(NAMESPACE)).await;
-    let ingest = half_sent(up.learning, "/emend.learning.v1.IngestService/Ingest");
-    let calls = [
+    let ingest = half_sent(up.learning, "/emend.learning.v1.IngestService/Ingest").await;
+    let calls = join_all([
         half_sent(up.feedback, "/emend.feedback.v1.FeedbackService/SubmitFeedback"),
         half_sent(up.learning, "/emend.learning.v1.ResourceService/ImportResources"),
         half_sent(up.learning, "/emend.learning.v1.SubscriptionService/Subscribe"),
         half_sent(up.learning, "/emend.learning.v1.ResourceService/GetResource"),
-    ];
+    ])
+    .await;
     let status = ends(&mut up.process).await;
     assert_good(status, &up.process);
     let output = up.process.output();
@@ -379,7 +392,7 @@ async fn who_does_not_read_holds_it_no_longer_than_its_deadline() {
     let deaf = deaf(up.learning).await;
     // Its deadline is ten seconds; the harness waits longer, so that it ends by itself or is told of here.
     let status = ends(&mut up.process).await;
-    assert_good(status, &up.process);
+    assert!(status.success(), "{status}:\n{}", up.process.output());
     drop(deaf);
 }
 
