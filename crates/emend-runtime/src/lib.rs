@@ -61,6 +61,8 @@ pub mod health;
 #[cfg(feature = "server")]
 pub mod listen;
 #[cfg(feature = "server")]
+mod open_files;
+#[cfg(feature = "server")]
 mod prefaced;
 #[cfg(feature = "server")]
 pub mod probe;

@@ -244,7 +244,11 @@ mod tests {
             client.read_buf(&mut answer).await.unwrap();
             client.write_all(b"neither is this").await.unwrap();
         }
-        assert_eq!(client.read(&mut [0]).await.unwrap(), 0, "it ends, and is not reset");
+        assert_eq!(
+            client.read(&mut [0]).await.unwrap(),
+            0,
+            "it ends, and is not reset"
+        );
         drop(client);
         server.await.unwrap().unwrap();
     }

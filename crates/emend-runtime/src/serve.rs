@@ -48,7 +48,9 @@ use crate::{
     entropy::Entropy,
     health::{self, Readiness},
     lifecycle::Lifecycle,
+    open_files,
     prefaced::Prefaced,
+    room::{Holder, Place, Room},
     telemetry::metrics::RpcMetrics,
     tls::{PeerNames, Remote, TlsServer},
     trace_context::{TraceLayer, Traced},
@@ -61,12 +63,18 @@ const MAX_STREAMS: u32 = 1_024;
 /// How many RPCs may be under way at once, streams that have begun not counted, unless [`Server::max_calls`] says otherwise.
 /// A submission that waits for its outcome takes 2 s at most: so there may be 8,000 of those in a second.
 pub const MAX_CALLS: usize = 16_384;
+/// How many connections there may be at once, unless [`Server::max_connections`] says otherwise.
+pub const MAX_CONNECTIONS: usize = 32_768;
+/// How many of the files that the process may have open are not for connections of clients.
+const OTHER_FILES: usize = 128;
 /// How many bytes may wait for one stream before the next message is asked for.
 pub const SEND_BUFFER: usize = 64 * 1024;
 /// The paths of reflection, whose requests are streams.
 const REFLECTION: &str = "/grpc.reflection.";
 /// How long to wait when the system has no more file descriptors, or the like.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How often it is told at most that there are too many connections.
+const TOLD: Duration = Duration::from_secs(10);
 
 type Stack = Authenticated<Traced<Gate<Admission<Deadlines<Routes>>>>>;
 
@@ -96,6 +104,7 @@ pub struct Server {
     streams: Vec<&'static str>,
     client_streams: Vec<&'static str>,
     max_calls: usize,
+    max_connections: usize,
     patience: Patience,
     keep_alive: KeepAlive,
     readiness: Readiness,
@@ -114,6 +123,7 @@ impl Server {
             streams: Vec::new(),
             client_streams: Vec::new(),
             max_calls: MAX_CALLS,
+            max_connections: MAX_CONNECTIONS,
             patience: Patience::default(),
             keep_alive: KeepAlive::default(),
             readiness,
@@ -167,6 +177,15 @@ impl Server {
     #[must_use]
     pub fn max_calls(mut self, calls: usize) -> Self {
         self.max_calls = calls;
+        self
+    }
+
+    /// How many connections there may be at once; default [`MAX_CONNECTIONS`], and never more than the process may have open
+    /// files, which are raised to what the system allows. One more is closed, and of one address that has all that it gets
+    /// (a share of the last quarter is for each other) as well.
+    #[must_use]
+    pub fn max_connections(mut self, connections: usize) -> Self {
+        self.max_connections = connections;
         self
     }
 
@@ -233,7 +252,9 @@ impl Server {
         };
         let inside = serving.clone();
         let inside = Remote::inside(move || accept_inside(&inside));
-        lifecycle.spawn("accept connections", accept(listener, self.tls, serving));
+        let files = open_files::raised().saturating_sub(OTHER_FILES);
+        let room = Room::of(self.max_connections.min(files));
+        lifecycle.spawn("accept connections", accept(listener, room, self.tls, serving));
         Ok((address, inside))
     }
 }
@@ -296,10 +317,13 @@ struct Serving {
 struct Peer {
     connection: TcpConnectInfo,
     names: Option<PeerNames>,
+    /// Of the connection; one from within this process takes none.
+    place: Option<Place>,
 }
 
-async fn accept(listener: TcpListener, tls: Option<Arc<TlsServer>>, serving: Serving) {
+async fn accept(listener: TcpListener, room: Room, tls: Option<Arc<TlsServer>>, serving: Serving) {
     let lifecycle = serving.lifecycle.clone();
+    let mut told: Option<Instant> = None;
     loop {
         let accepted = tokio::select! {
             biased;
@@ -308,6 +332,13 @@ async fn accept(listener: TcpListener, tls: Option<Arc<TlsServer>>, serving: Ser
         };
         match accepted {
             Ok((stream, peer)) => {
+                let Some(place) = room.enter(Holder::of(None, Some(peer.ip()))) else {
+                    if told.is_none_or(|told| told.elapsed() >= TOLD) {
+                        tracing::warn!(%peer, "closed: too many connections, of all or of this address");
+                        told = Some(Instant::now());
+                    }
+                    continue;
+                };
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%peer, %error, "TCP_NODELAY refused");
                 }
@@ -318,6 +349,7 @@ async fn accept(listener: TcpListener, tls: Option<Arc<TlsServer>>, serving: Ser
                         remote_addr: Some(peer),
                     },
                     names: None,
+                    place: Some(place),
                 };
                 // Two futures, so that a plain connection has no room for a handshake.
                 match &tls {
@@ -352,6 +384,7 @@ fn accept_inside(serving: &Serving) -> io::Result<DuplexStream> {
             remote_addr: None,
         },
         names: None,
+        place: None,
     };
     let deadline = Instant::now() + HANDSHAKE;
     serving
@@ -457,12 +490,17 @@ where
         requests,
         lifecycle,
     } = serving;
-    let address = peer.connection.remote_addr;
+    let Peer {
+        connection: info,
+        names,
+        place,
+    } = peer;
+    let address = info.remote_addr;
     let soft = lifecycle.soft().clone();
     let service = stack.map_request(move |mut request: Request<Incoming>| {
         let extensions = request.extensions_mut();
-        extensions.insert(peer.connection.clone());
-        if let Some(names) = &peer.names {
+        extensions.insert(info.clone());
+        if let Some(names) = &names {
             extensions.insert(names.clone());
         }
         let time = requests.time(request.uri().path());
@@ -500,4 +538,5 @@ where
         Some(Err(error)) => tracing::debug!(peer = ?address, error, "connection ended with an error"),
         Some(Ok(())) => {}
     }
+    drop(place);
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::{
     admission::Patience,
     config::units::{count, span},
-    serve::{KeepAlive, MAX_CALLS},
+    serve::{KeepAlive, MAX_CALLS, MAX_CONNECTIONS},
 };
 
 /// How much is served at once, how the dead are noticed, how long ending may take.
@@ -17,6 +17,10 @@ pub struct ServeArgs {
     /// How many calls may be under way at once, streams that have begun not counted, 1 to 1000000; one more is refused at once
     #[arg(long, value_name = "COUNT", default_value_t = MAX_CALLS, value_parser = count(1..=1_000_000))]
     pub max_calls: usize,
+    /// How many connections there may be at once, 1 to 1000000, and never more than the process may have open files; one more is
+    /// closed
+    #[arg(long, value_name = "COUNT", default_value_t = MAX_CONNECTIONS, value_parser = count(1..=1_000_000))]
+    pub max_connections: usize,
     /// How often a silent connection is asked whether its client still lives, 1s to 1h
     #[arg(long, value_name = "SPAN", default_value = "30s",
           value_parser = span(Duration::from_secs(1)..=Duration::from_hours(1)))]

@@ -219,6 +219,7 @@ impl Arguments {
             },
             request_id_retention: self.commit.request_id_retention,
             max_calls: self.serve.max_calls,
+            max_connections: self.serve.max_connections,
             keep_alive: self.serve.keep_alive(),
             patience: self.serve.patience(),
             tls: self.tls.load()?,
@@ -339,6 +340,7 @@ mod tests {
             "--relay-retry-max=10s",
             "--relay-queue-events=512",
             "--max-calls=11",
+            "--max-connections=13",
             "--keep-alive-interval=7s",
             "--keep-alive-timeout=6s",
             "--request-patience=5s",
@@ -346,6 +348,7 @@ mod tests {
         ]);
         let config = arguments.configuration(DatabaseUrl::sqlite("x.db")).unwrap();
         assert_eq!((config.postgres_connections, config.max_calls), (9, 11));
+        assert_eq!(config.max_connections, 13);
         assert_eq!(
             (config.commit.queue_bytes, config.commit.queue_time.as_secs()),
             (2 << 20, 5)

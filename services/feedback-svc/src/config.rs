@@ -11,7 +11,7 @@ use emend_runtime::{
     auth::Authenticator,
     bearer::TokenFile,
     database::DatabaseUrl,
-    serve::{KeepAlive, MAX_CALLS},
+    serve::{KeepAlive, MAX_CALLS, MAX_CONNECTIONS},
     telemetry::Metrics,
     tls::{ClientTls, Remote, TlsError, TlsServer},
 };
@@ -37,6 +37,8 @@ pub struct Config {
     pub request_id_retention: Duration,
     /// How many calls may be under way at once; one more is refused with `RESOURCE_EXHAUSTED`.
     pub max_calls: usize,
+    /// How many connections there may be at once, as far as the process may have open files; one more is closed.
+    pub max_connections: usize,
     /// How long a client is waited for in the middle of a call; then the call is given up.
     pub patience: Patience,
     /// How it finds out that a client has gone without a word.
@@ -62,6 +64,7 @@ impl Config {
             relay: RelayConfig::default(),
             request_id_retention: Duration::from_hours(8 * 24),
             max_calls: MAX_CALLS,
+            max_connections: MAX_CONNECTIONS,
             patience: Patience::default(),
             keep_alive: KeepAlive::default(),
             authenticator: None,

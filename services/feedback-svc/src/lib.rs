@@ -163,6 +163,7 @@ pub async fn start(
     let address = Server::new(readiness.clone(), entropy.clone())
         .add_service(FeedbackServiceServer::new(endpoint), &[DATABASE, RELAY])
         .max_calls(config.max_calls)
+        .max_connections(config.max_connections)
         .metrics(config.metrics.rpc())
         .patience(config.patience)
         .authenticator(config.authenticator)

@@ -194,6 +194,7 @@ impl Arguments {
             ..config.stream
         };
         config.max_calls = self.serve.max_calls;
+        config.max_connections = self.serve.max_connections;
         config.keep_alive = self.serve.keep_alive();
         config.patience = self.serve.patience();
         config.tls = self.tls.load()?;
@@ -278,6 +279,7 @@ mod tests {
             "--max-tombstones=5000",
             "--node-forgotten-after=3d",
             "--max-calls=11",
+            "--max-connections=13",
             "--keep-alive-interval=7s",
             "--keep-alive-timeout=6s",
             "--request-patience=5s",
@@ -294,6 +296,7 @@ mod tests {
             (config.connections, config.ingest_workers, config.max_calls),
             (9, 3, 11)
         );
+        assert_eq!(config.max_connections, 13);
         assert_eq!(config.database_patience, duration("8s").unwrap());
         assert_eq!((config.stream.max_streams, config.stream.transfers), (12, 5));
         assert_eq!(config.stream.max_stream_age, duration("2m").unwrap());

@@ -9,7 +9,7 @@ use emend_runtime::{
     arrival,
     auth::Authenticator,
     database::{DatabaseUrl, PostgresUrl},
-    serve::{KeepAlive, MAX_CALLS},
+    serve::{KeepAlive, MAX_CALLS, MAX_CONNECTIONS},
     telemetry::Metrics,
     tls::TlsServer,
 };
@@ -37,6 +37,8 @@ pub struct Config {
     pub stream: Settings,
     /// How many calls may be under way at once, streams not counted; one more is refused with `RESOURCE_EXHAUSTED`.
     pub max_calls: usize,
+    /// How many connections there may be at once, as far as the process may have open files; one more is closed.
+    pub max_connections: usize,
     /// How long a client is waited for in the middle of a call; then the call is given up.
     pub patience: Patience,
     /// How it finds out that a client has gone without a word.
@@ -65,6 +67,7 @@ impl Config {
             import_bytes: 128 << 20,
             stream: Settings::default(),
             max_calls: MAX_CALLS,
+            max_connections: MAX_CONNECTIONS,
             patience: Patience::default(),
             keep_alive: KeepAlive::default(),
             authenticator: None,

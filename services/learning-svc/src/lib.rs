@@ -257,6 +257,7 @@ pub async fn start(
         .streams(&STREAMS)
         .client_streams(&CLIENT_STREAMS)
         .max_calls(config.max_calls)
+        .max_connections(config.max_connections)
         .metrics(config.metrics.rpc())
         .patience(config.patience)
         .authenticator(config.authenticator)

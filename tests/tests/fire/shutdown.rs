@@ -310,7 +310,11 @@ async fn half_sent(address: SocketAddr, path: &'static str) -> JoinHandle<Result
     assert!(poll!(&mut call).is_pending(), "nobody is connected yet");
     let call = tokio::spawn(call);
     // What is asked after it on the same connection comes after it, so the server knows of it.
-    answered(HealthClient::new(channel).check(HealthCheckRequest::default()).await);
+    answered(
+        HealthClient::new(channel)
+            .check(HealthCheckRequest::default())
+            .await,
+    );
     call
 }
 

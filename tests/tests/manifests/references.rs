@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::objects::{Objects, Workload, directory, list, render, secret_name, secrets_of, text, texts};
+use crate::{
+    objects::{Objects, Workload, directory, list, render, secret_name, secrets_of, text, texts},
+    secured::own_auth,
+};
 
 /// Secrets that operators make before anything is applied.
 const BROUGHT: [&str; 1] = ["emend-database"];
@@ -232,6 +235,22 @@ fn nobody_is_let_in_or_out_but_by_name() {
     }
 }
 
+/// What a Deployment's own file of settings says of one, without quotes.
+fn setting(objects: &Objects, deployment: &Value, key: &str) -> String {
+    let name = text(deployment, "/metadata/name");
+    let volumes = list(deployment, "/spec/template/spec/volumes");
+    let config = volumes.iter().find_map(|volume| {
+        let config = text(volume, "/configMap/name");
+        config.starts_with(&format!("{name}-config")).then_some(config)
+    });
+    let config = config.expect("settings of its own");
+    let config = objects.named("ConfigMap", &config).expect("what is mounted");
+    let settings = text(config, "/data/config.toml");
+    let mut lines = settings.lines().filter_map(|line| line.split_once(" = "));
+    let (_, value) = lines.find(|(said, _)| *said == key).expect("it says so");
+    value.trim_matches('"').to_owned()
+}
+
 /// How many connections to PostgreSQL all replicas may have while both services are rolled.
 fn connections(objects: &Objects) -> u32 {
     let number = |text: String| text.parse::<u32>().expect("a number");
@@ -243,21 +262,10 @@ fn connections(objects: &Objects) -> u32 {
             |scaler| text(scaler, "/spec/maxReplicas"),
         );
         let surge = text(deployment, "/spec/strategy/rollingUpdate/maxSurge");
-        let volumes = list(deployment, "/spec/template/spec/volumes");
-        let config = volumes.iter().find_map(|volume| {
-            let config = text(volume, "/configMap/name");
-            config.starts_with(&format!("{name}-config")).then_some(config)
-        });
-        let config = config.expect("settings of its own");
-        let config = objects.named("ConfigMap", &config).expect("what is mounted");
-        let settings = text(config, "/data/config.toml");
-        let mut lines = settings.lines();
-        let each = lines
-            .find_map(|line| line.strip_prefix("database-connections = "))
-            .expect("it says how many");
+        let each = setting(objects, deployment, "database-connections");
         // One that listens.
         let listening = u32::from(name == "emend-learning");
-        (number(replicas) + number(surge)) * (number(each.to_owned()) + listening)
+        (number(replicas) + number(surge)) * (number(each) + listening)
     };
     objects.of("Deployment").map(of).sum()
 }
@@ -286,6 +294,49 @@ fn all_replicas_have_room_in_a_postgresql_as_it_comes() {
     let file = directory().join("components/autoscaling/kustomization.yaml");
     let file = std::fs::read_to_string(file).unwrap();
     assert!(file.contains(&format!("take {scaled} connections")), "{scaled}");
+}
+
+/// The sum that the page on deploying has, by what one of each was measured to take.
+#[test]
+fn the_limit_of_memory_has_room_for_what_the_settings_allow() {
+    const ITSELF: u64 = 30 << 20;
+    const STREAM: u64 = 25_000;
+    const STREAM_BUFFER: u64 = 64 << 20;
+    let Some(objects) = render("prod", &["open-network"]) else {
+        return;
+    };
+    let bytes = |text: &str| -> u64 {
+        let units = [("GiB", 30), ("MiB", 20), ("Gi", 30), ("Mi", 20)];
+        let told = units.iter().find_map(|(unit, shift)| {
+            let number: u64 = text.strip_suffix(unit)?.parse().ok()?;
+            Some(number << shift)
+        });
+        told.expect("a number of MiB or GiB")
+    };
+    let learning = objects.named("Deployment", "emend-learning").unwrap();
+    let streams: u64 = setting(&objects, learning, "max-streams").parse().unwrap();
+    let import = bytes(&setting(&objects, learning, "import-buffer-size"));
+    let limits = "/spec/template/spec/containers/0/resources/limits";
+    let limit = bytes(&text(learning, &format!("{limits}/memory")));
+    let taken = ITSELF + STREAM * streams + STREAM_BUFFER + 2 * import;
+    assert!(taken <= limit, "{taken} bytes of {limit}");
+}
+
+#[test]
+fn feedback_svc_may_deliver_before_an_overlay_says_who_else_may_do_what() {
+    let Some(objects) = render("prod", &["tls"]) else {
+        return;
+    };
+    let said = text(
+        objects.named("ConfigMap", "emend-auth").unwrap(),
+        "/data/auth.toml",
+    );
+    let said: Vec<&str> = said.lines().filter(|line| !line.starts_with('#')).collect();
+    // What the page's overlay says is what the pods of `secured` are started with.
+    let page = own_auth();
+    let page: Vec<&str> = page.lines().map(str::trim).collect();
+    let said = said.join("\n");
+    assert!(page.join("\n").contains(said.trim()), "{said}");
 }
 
 #[test]

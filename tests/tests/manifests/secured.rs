@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// How an overlay of one's own says who may do what, by the page on deploying.
-fn own_auth() -> &'static str {
+pub(super) fn own_auth() -> &'static str {
     let mut blocks = include_str!("../../../docs/deploy.md").split("```yaml\n");
     let block = blocks.find(|block| block.starts_with("patches:"));
     block

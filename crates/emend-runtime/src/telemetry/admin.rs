@@ -31,15 +31,19 @@ use hyper::{
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
     time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{LogLevel, Metrics, metrics::CONTENT_TYPE};
-use crate::{health::Readiness, lifecycle::Lifecycle};
+use crate::{
+    health::Readiness,
+    lifecycle::Lifecycle,
+    room::{Holder, Room},
+};
 
-/// Connections at once; one more waits until another ends.
+/// Connections at once; one more is closed, and of one address that has three quarters of them as well: so probes get a place,
+/// whoever holds the others.
 const CONNECTIONS: usize = 64;
 /// How long a request's head, and its body, may take; also how long a silent connection is kept.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -241,12 +245,8 @@ impl Body for Text {
 }
 
 async fn accept(listener: TcpListener, admin: Arc<Admin>, lifecycle: Lifecycle) {
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let room = Room::of(CONNECTIONS);
     loop {
-        // Never closed.
-        let Ok(place) = Arc::clone(&room).acquire_owned().await else {
-            return;
-        };
         let accepted = tokio::select! {
             biased;
             () = lifecycle.soft().cancelled() => return,
@@ -254,6 +254,10 @@ async fn accept(listener: TcpListener, admin: Arc<Admin>, lifecycle: Lifecycle) 
         };
         match accepted {
             Ok((stream, peer)) => {
+                let Some(place) = room.enter(Holder::of(None, Some(peer.ip()))) else {
+                    tracing::debug!(%peer, "closed: too many connections, of all or of this address");
+                    continue;
+                };
                 let serving = serve(stream, peer, Arc::clone(&admin), lifecycle.clone());
                 lifecycle.spawn_owned(async move {
                     serving.await;
@@ -303,7 +307,10 @@ async fn serve(stream: TcpStream, peer: SocketAddr, admin: Arc<Admin>, lifecycle
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::AsyncWriteExt as _;
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpSocket,
+    };
 
     use super::*;
 
@@ -417,6 +424,37 @@ mod tests {
         };
         let ended = timeout(Duration::from_secs(31), async { tokio::join!(serving, asking) }).await;
         assert!(ended.is_ok(), "it is served for ever");
+    }
+
+    #[tokio::test]
+    async fn probes_get_a_place_whoever_holds_the_others() {
+        let port = AdminListener::bind("127.0.0.1:0").await.unwrap();
+        let (address, lifecycle) = (port.address(), Lifecycle::new());
+        port.serve(admin(&Readiness::new()), &lifecycle);
+        let mut held = Vec::new();
+        for _ in 0..CONNECTIONS {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            // Who was closed already does not get this far.
+            let _ = stream.write_all(b"GET /livez HTTP/1.1\r\n").await;
+            held.push(stream);
+        }
+        let mut answer = String::new();
+        let last = held.last_mut().unwrap().read_to_string(&mut answer).await;
+        assert!(
+            last.is_err() || answer.is_empty(),
+            "closed, without an answer: {answer}"
+        );
+
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
+        let mut probe = socket.connect(address).await.unwrap();
+        probe
+            .write_all(b"GET /livez HTTP/1.1\r\nhost: emend\r\nconnection: close\r\n\r\n")
+            .await
+            .unwrap();
+        probe.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        lifecycle.shutdown(Duration::ZERO).await;
     }
 
     #[tokio::test]

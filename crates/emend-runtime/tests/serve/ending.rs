@@ -43,6 +43,31 @@ async fn connections_that_say_nothing_or_half_a_preface_do_not_hold_up_a_soft_st
 }
 
 #[tokio::test]
+async fn one_address_can_not_have_all_connections() {
+    let server = Running::with(|server| server.max_connections(8)).await;
+    let mut held = Vec::new();
+    for _ in 0..6 {
+        held.push(TcpStream::connect(server.address).await.unwrap());
+    }
+    // It has three quarters, and no share of the rest.
+    closed(TcpStream::connect(server.address).await.unwrap()).await;
+
+    let elsewhere = Channel::from_shared(format!("http://{}", server.address))
+        .unwrap()
+        .local_address(Some([127, 0, 0, 2].into()));
+    let mut elsewhere = HealthClient::new(elsewhere.connect().await.unwrap());
+    elsewhere.check(HealthCheckRequest::default()).await.unwrap();
+
+    drop(held);
+    // Places come back.
+    let here = Channel::from_shared(format!("http://{}", server.address)).unwrap();
+    let mut here = HealthClient::new(here.connect_lazy());
+    let answered = async { while here.check(HealthCheckRequest::default()).await.is_err() {} };
+    timeout(SOON, answered).await.expect("there is room again");
+    server.lifecycle.shutdown(SOON).await;
+}
+
+#[tokio::test]
 async fn a_client_that_never_answers_the_settings_is_gone_at_the_hard_deadline() {
     let server = Running::start().await;
     let mut silent = TcpStream::connect(server.address).await.unwrap();
