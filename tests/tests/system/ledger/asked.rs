@@ -3,15 +3,20 @@
 use std::time::Duration;
 
 use emend_audit::audit;
-use emend_proto::feedback::v1::SubmitFeedbackRequest;
+use emend_proto::{
+    common::v1::ResourceKind,
+    feedback::v1::SubmitFeedbackRequest,
+    learning::v1::{Policy, UpdatePolicyRequest},
+};
 use emend_runtime::audit::{Finding, Unwatched};
 use emend_tests::{
     audit::ledger::{self, Asked},
     both_databases,
     harness::{
-        System, alias, says,
+        NAMESPACE, System, alias, answered, says,
         system::Service,
         tamper::{Copy, Frozen},
+        verb,
     },
 };
 
@@ -60,6 +65,41 @@ async fn four_acknowledged(system: System) -> (Asked, Frozen) {
     assert_eq!(asked.acknowledged(), 4);
     ledger::expect_sound(&system, Some(&asked), &[]).await;
     (asked, Frozen::of(system).await)
+}
+
+/// A copy of a system in which a phrase waits for more votes, by a policy that was changed after the first.
+async fn one_waits(system: System) -> Frozen {
+    let (feedback, learning) = (system.feedback(), system.learning());
+    feedback
+        .learn(says("jane", verb("set up a csa", "create_csa")))
+        .await;
+    let policy = Policy {
+        namespace: NAMESPACE.into(),
+        kind: ResourceKind::InvocationPhrase.into(),
+        threshold: 7,
+        ..Policy::default()
+    };
+    let request = UpdatePolicyRequest {
+        policy: Some(policy),
+        reason: "tuning".into(),
+        ..UpdatePolicyRequest::default()
+    };
+    answered(learning.policies.clone().update_policy(request).await);
+    ledger::expect_sound(&system, None, &[]).await;
+    Frozen::of(system).await
+}
+
+async fn what_waits_for_a_newer_policy_is_noticed(system: System) {
+    let frozen = one_waits(system).await;
+    let copy = frozen.copy().await;
+    assert_eq!(found(&copy, &Asked::default()).await, ["STORED_UNASKED"]);
+    let behind = "UPDATE contests SET policy_version = policy_version - 1 WHERE pending = 1";
+    copy.tamper(Service::Learning, behind).await;
+    assert_eq!(
+        found(&copy, &Asked::default()).await,
+        ["REEVALUATION_WAITS", "STORED_UNASKED"]
+    );
+    copy.close().await;
 }
 
 async fn found(copy: &Copy, asked: &Asked) -> Vec<&'static str> {
@@ -123,6 +163,18 @@ async fn what_was_asked_is_what_is_stored_on_sqlite() {
 async fn what_was_asked_is_what_is_stored_on_postgresql() {
     if let Some(system) = System::postgres(1, 1).await {
         every_check_of_the_asker_notices(system).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waits_for_a_newer_policy_is_noticed_on_sqlite() {
+    what_waits_for_a_newer_policy_is_noticed(System::sqlite().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waits_for_a_newer_policy_is_noticed_on_postgresql() {
+    if let Some(system) = System::postgres(1, 1).await {
+        what_waits_for_a_newer_policy_is_noticed(system).await;
     }
 }
 

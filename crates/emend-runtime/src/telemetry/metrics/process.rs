@@ -139,6 +139,8 @@ fn max_fds() -> Option<u64> {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
     use crate::clock::{Clock as _, SystemClock};
 
@@ -150,7 +152,9 @@ mod tests {
         // Within a day; the machine's start is told in whole seconds.
         assert!((now - 86_400..=now + 2).contains(&started), "{started} {now}");
         assert!(max_fds().is_some_and(|limit| limit > 8));
-        let before = cpu_ticks().unwrap();
-        while cpu_ticks().unwrap() == before {}
+        let (before, begun) = (cpu_ticks().unwrap(), Instant::now());
+        while cpu_ticks().unwrap() == before {
+            assert!(begun.elapsed() < Duration::from_secs(60), "its work is not told");
+        }
     }
 }
