@@ -59,6 +59,8 @@ pub mod fuzzing;
 #[cfg(feature = "server")]
 pub mod health;
 #[cfg(feature = "server")]
+mod linger;
+#[cfg(feature = "server")]
 pub mod listen;
 #[cfg(feature = "server")]
 mod open_files;

@@ -4,28 +4,27 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+/// What some systems allow at most, although they tell of no limit: macOS.
+const AT_LEAST: u64 = 10_240;
+
 /// Raises the number to the most that the system lets this process have, and answers with it. Systems begin with few, 1,024
 /// as a rule, for programs that keep them in a set of fixed size; here there are as many as there are nodes.
 pub(crate) fn raised() -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let wanted = Rlimit {
-        current: maximum,
-        maximum,
+    let raise = |to: Option<u64>| {
+        let wanted = Rlimit { current: to, maximum };
+        setrlimit(Resource::Nofile, wanted).ok().map(|()| to)
     };
-    let allowed = match setrlimit(Resource::Nofile, wanted) {
-        Ok(()) => maximum,
-        Err(error) => {
-            tracing::warn!(%error, "no more files may be open than at the start");
-            current
-        }
-    };
+    let allowed = raise(maximum)
+        .or_else(|| raise(Some(AT_LEAST)).filter(|_| current.is_some_and(|current| current < AT_LEAST)))
+        .unwrap_or(current);
     // None is without a limit.
     allowed.map_or(usize::MAX, |allowed| {
         usize::try_from(allowed).unwrap_or(usize::MAX)
     })
 }
 
-#[cfg(test)]
+#[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
 
@@ -34,6 +33,6 @@ mod tests {
         let allowed = raised();
         let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
         assert_eq!(current, maximum);
-        assert_eq!(current.map(|current| current as usize), Some(allowed));
+        assert_eq!(current.map(usize::try_from), Some(Ok(allowed)));
     }
 }

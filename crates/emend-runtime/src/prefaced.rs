@@ -16,23 +16,20 @@ use tokio::{
 };
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
+use crate::linger::{LINGER, poll_closed};
+
 /// The length of HTTP/2's preface, in bytes. What is shorter is no HTTP/2.
 const PREFACE: usize = 24;
 /// How long a client has to answer when it is told that the connection ends.
 const ANSWER: Duration = Duration::from_secs(3);
-/// How long a client has to close the connection once it was told that nothing more comes.
-const LINGER: Duration = Duration::from_secs(1);
-/// What is read at once of that which nobody wants to know any more, in bytes.
-const DISCARDED: usize = 1_024;
 
 /// A connection that ends with an error if its first [`PREFACE`] bytes take too long, or are not here when
 /// the scope is asked to stop. From then on HTTP/2's own keep-alive finds out who is gone, and when the scope is asked to
 /// stop, whoever does not answer the ping of the farewell within [`ANSWER`]: nothing else would end such a connection before
 /// the hard deadline.
 ///
-/// When all is said, what still comes is read and thrown away until the client closes, for [`LINGER`] at most. A socket that
-/// is closed with something unread is reset, and so is one that something reaches later: the client's next write fails then,
-/// and with it all of the answer that it had not read yet.
+/// When all is said, it [lingers](crate::linger) until the client closes; a service that is told to stop may take that much
+/// longer.
 pub(crate) struct Prefaced<S> {
     stream: S,
     /// `None` once the preface is here.
@@ -109,14 +106,7 @@ impl<S: AsyncRead + Unpin> Prefaced<S> {
         if time.as_mut().poll(cx).is_ready() {
             return Poll::Ready(());
         }
-        let mut bytes = [0; DISCARDED];
-        loop {
-            let mut buffer = ReadBuf::new(&mut bytes);
-            match ready!(Pin::new(&mut self.stream).poll_read(cx, &mut buffer)) {
-                Ok(()) if !buffer.filled().is_empty() => {}
-                Ok(()) | Err(_) => return Poll::Ready(()),
-            }
-        }
+        poll_closed(&mut self.stream, cx)
     }
 }
 
@@ -223,7 +213,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (server, _) = listener.accept().await.unwrap();
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_mins(1);
         let mut server = Prefaced::new(server, deadline, &CancellationToken::new());
         client.write_all(&[0; PREFACE]).await.unwrap();
         server.read_exact(&mut [0; PREFACE]).await.unwrap();
@@ -237,6 +227,9 @@ mod tests {
         server.stream.readable().await.unwrap();
         let server = tokio::spawn(async move {
             server.write_all(&[7; 4_096]).await.unwrap();
+            server.stream.shutdown().await.unwrap();
+            // Longer than anything here takes.
+            server.lingering = Some(Box::pin(sleep(Duration::from_mins(1))));
             server.shutdown().await
         });
         let mut answer = Vec::new();

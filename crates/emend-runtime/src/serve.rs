@@ -51,7 +51,7 @@ use crate::{
     open_files,
     prefaced::Prefaced,
     room::{Holder, Place, Room},
-    telemetry::metrics::RpcMetrics,
+    telemetry::metrics::{Connections, OpenConnection, RpcMetrics},
     tls::{PeerNames, Remote, TlsServer},
     trace_context::{TraceLayer, Traced},
 };
@@ -65,8 +65,9 @@ const MAX_STREAMS: u32 = 1_024;
 pub const MAX_CALLS: usize = 16_384;
 /// How many connections there may be at once, unless [`Server::max_connections`] says otherwise.
 pub const MAX_CONNECTIONS: usize = 32_768;
-/// How many of the files that the process may have open are not for connections of clients.
-const OTHER_FILES: usize = 128;
+/// One part in so many of the files that the process may have open is for the connections of one server: there may be two, and
+/// connections to databases are files, too.
+const SHARE_OF_FILES: usize = 3;
 /// How many bytes may wait for one stream before the next message is asked for.
 pub const SEND_BUFFER: usize = 64 * 1024;
 /// The paths of reflection, whose requests are streams.
@@ -180,9 +181,8 @@ impl Server {
         self
     }
 
-    /// How many connections there may be at once; default [`MAX_CONNECTIONS`], and never more than the process may have open
-    /// files, which are raised to what the system allows. One more is closed, and of one address that has all that it gets
-    /// (a share of the last quarter is for each other) as well.
+    /// How many connections there may be at once; default [`MAX_CONNECTIONS`], and never more than a third of the files that the
+    /// process may have open. One more is closed; and so is one of the last quarter if its address has a 64th of all already.
     #[must_use]
     pub fn max_connections(mut self, connections: usize) -> Self {
         self.max_connections = connections;
@@ -217,7 +217,7 @@ impl Server {
         self
     }
 
-    /// Starts serving in `lifecycle` and answers with the address. The listener is closed by the soft token, every
+    /// Starts serving in `lifecycle`, raises the number of files that the process may have open to what the system allows, and answers with the address. The listener is closed by the soft token, every
     /// connection by the hard one at the latest.
     pub fn serve(self, listener: TcpListener, lifecycle: &Lifecycle) -> io::Result<SocketAddr> {
         Ok(self.serve_inside(listener, lifecycle)?.0)
@@ -252,9 +252,24 @@ impl Server {
         };
         let inside = serving.clone();
         let inside = Remote::inside(move || accept_inside(&inside));
-        let files = open_files::raised().saturating_sub(OTHER_FILES);
-        let room = Room::of(self.max_connections.min(files));
-        lifecycle.spawn("accept connections", accept(listener, room, self.tls, serving));
+        let files = open_files::raised() / SHARE_OF_FILES;
+        if files < self.max_connections {
+            let wanted = self.max_connections;
+            tracing::warn!(
+                wanted,
+                connections = files,
+                "fewer connections than set: the process may open no more files"
+            );
+        }
+        let entrance = Entrance {
+            room: Room::of(self.max_connections.min(files)),
+            connections: self.metrics.connections().clone(),
+            told: None,
+        };
+        lifecycle.spawn(
+            "accept connections",
+            accept(listener, entrance, self.tls, serving),
+        );
         Ok((address, inside))
     }
 }
@@ -318,12 +333,48 @@ struct Peer {
     connection: TcpConnectInfo,
     names: Option<PeerNames>,
     /// Of the connection; one from within this process takes none.
-    place: Option<Place>,
+    seat: Option<Seat>,
 }
 
-async fn accept(listener: TcpListener, room: Room, tls: Option<Arc<TlsServer>>, serving: Serving) {
+/// Where connections are let in, as far as there is room.
+struct Entrance {
+    room: Room,
+    connections: Connections,
+    /// When it was last told that there is none.
+    told: Option<Instant>,
+}
+
+impl Entrance {
+    /// A seat for a connection from there.
+    fn enter(&mut self, peer: SocketAddr) -> Option<Seat> {
+        if let Some(place) = self.room.enter(Holder::of(None, Some(peer.ip()))) {
+            return Some(Seat {
+                _place: place,
+                _open: self.connections.open(),
+            });
+        }
+        self.connections.refused();
+        if self.told.is_none_or(|told| told.elapsed() >= TOLD) {
+            tracing::warn!(%peer, "closed: too many connections, of all or of this address");
+            self.told = Some(Instant::now());
+        }
+        None
+    }
+}
+
+/// What a connection keeps for as long as it is open.
+struct Seat {
+    _place: Place,
+    _open: OpenConnection,
+}
+
+async fn accept(
+    listener: TcpListener,
+    mut entrance: Entrance,
+    tls: Option<Arc<TlsServer>>,
+    serving: Serving,
+) {
     let lifecycle = serving.lifecycle.clone();
-    let mut told: Option<Instant> = None;
     loop {
         let accepted = tokio::select! {
             biased;
@@ -332,11 +383,7 @@ async fn accept(listener: TcpListener, room: Room, tls: Option<Arc<TlsServer>>, 
         };
         match accepted {
             Ok((stream, peer)) => {
-                let Some(place) = room.enter(Holder::of(None, Some(peer.ip()))) else {
-                    if told.is_none_or(|told| told.elapsed() >= TOLD) {
-                        tracing::warn!(%peer, "closed: too many connections, of all or of this address");
-                        told = Some(Instant::now());
-                    }
+                let Some(seat) = entrance.enter(peer) else {
                     continue;
                 };
                 if let Err(error) = stream.set_nodelay(true) {
@@ -349,7 +396,7 @@ async fn accept(listener: TcpListener, room: Room, tls: Option<Arc<TlsServer>>, 
                         remote_addr: Some(peer),
                     },
                     names: None,
-                    place: Some(place),
+                    seat: Some(seat),
                 };
                 // Two futures, so that a plain connection has no room for a handshake.
                 match &tls {
@@ -384,7 +431,7 @@ fn accept_inside(serving: &Serving) -> io::Result<DuplexStream> {
             remote_addr: None,
         },
         names: None,
-        place: None,
+        seat: None,
     };
     let deadline = Instant::now() + HANDSHAKE;
     serving
@@ -493,7 +540,8 @@ where
     let Peer {
         connection: info,
         names,
-        place,
+        // Dropped after the connection.
+        seat: _seat,
     } = peer;
     let address = info.remote_addr;
     let soft = lifecycle.soft().clone();
@@ -538,5 +586,4 @@ where
         Some(Err(error)) => tracing::debug!(peer = ?address, error, "connection ended with an error"),
         Some(Ok(())) => {}
     }
-    drop(place);
 }

@@ -17,8 +17,8 @@ pub struct ServeArgs {
     /// How many calls may be under way at once, streams that have begun not counted, 1 to 1000000; one more is refused at once
     #[arg(long, value_name = "COUNT", default_value_t = MAX_CALLS, value_parser = count(1..=1_000_000))]
     pub max_calls: usize,
-    /// How many connections there may be at once, 1 to 1000000, and never more than the process may have open files; one more is
-    /// closed
+    /// How many connections there may be at once, 1 to 1000000, three quarters of them from one address, and never more than a third
+    /// of the files that the process may have open; one more is closed
     #[arg(long, value_name = "COUNT", default_value_t = MAX_CONNECTIONS, value_parser = count(1..=1_000_000))]
     pub max_connections: usize,
     /// How often a silent connection is asked whether its client still lives, 1s to 1h

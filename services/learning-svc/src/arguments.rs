@@ -128,8 +128,8 @@ pub struct StorageArgs {
 #[derive(Debug, Clone, Copy, clap::Args)]
 #[command(next_help_heading = "Update stream")]
 pub struct StreamArgs {
-    /// How many streams this replica holds, 1 to 1000000; one more is refused, and another replica may have
-    /// room
+    /// How many streams this replica holds, 1 to 1000000, and at most as many as `max-connections`; one more is refused, and another
+    /// replica may have room
     #[arg(long, value_name = "COUNT", default_value_t = 20_000, value_parser = count(1..=1_000_000))]
     pub max_streams: usize,
     /// How long a stream lives on average, by up to a fifth more or less, 1m to 30d; then its node connects anew, and so
@@ -225,7 +225,11 @@ impl Program for Arguments {
         let listen_url = self.listen_url().err().map(|error| error.to_string());
         let auth = auth::args::check(self.listen.exposure.auth_config.as_ref());
         let log = telemetry::check(&self.log).err().map(|error| error.to_string());
-        let files = url.into_iter().chain(listen_url);
+        let (streams, connections) = (self.stream.max_streams, self.serve.max_connections);
+        let room = (streams > connections).then(|| {
+            format!("--max-streams {streams}: expected at most as many as --max-connections, {connections}")
+        });
+        let files = url.into_iter().chain(listen_url).chain(room);
         files
             .chain(log)
             .chain(self.listen.check())
@@ -241,6 +245,20 @@ mod tests {
     use emend_runtime::config::units::duration;
 
     use super::*;
+
+    #[test]
+    fn streams_need_connections() {
+        let check = |streams: &str| {
+            let arguments = ["learning-svc", "--data-dir=x", "--max-connections=13", streams];
+            Arguments::parse_from(arguments).check()
+        };
+        assert_eq!(check("--max-streams=13"), [""; 0]);
+        let refused = check("--max-streams=14").concat();
+        assert!(
+            refused.contains("--max-streams 14") && refused.contains("13"),
+            "{refused}"
+        );
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

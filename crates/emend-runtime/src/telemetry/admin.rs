@@ -42,9 +42,9 @@ use crate::{
     room::{Holder, Room},
 };
 
-/// Connections at once; one more is closed, and of one address that has three quarters of them as well: so probes get a place,
-/// whoever holds the others.
-const CONNECTIONS: usize = 64;
+/// Connections at once; one more is closed, and so is one of the last quarter if its address has four already. So probes get a
+/// place, whichever other address holds all it can.
+const CONNECTIONS: usize = 256;
 /// How long a request's head, and its body, may take; also how long a silent connection is kept.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long a connection is served; then it ends after what is being answered, which has [`PATIENCE`]. So no place is held
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn probes_get_a_place_whoever_holds_the_others() {
+    async fn probes_get_a_place_although_another_address_holds_all_it_can() {
         let port = AdminListener::bind("127.0.0.1:0").await.unwrap();
         let (address, lifecycle) = (port.address(), Lifecycle::new());
         port.serve(admin(&Readiness::new()), &lifecycle);

@@ -24,7 +24,10 @@ use super::{
     PeerNames, alpn,
     files::{TlsError, all, identity, provider, roots},
 };
-use crate::reload::{Reload, Watched, When};
+use crate::{
+    linger,
+    reload::{Reload, Watched, When},
+};
 
 /// The files of a server, all PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,7 +111,14 @@ impl TlsServer {
         stream: TcpStream,
     ) -> io::Result<(TlsStream<TcpStream>, Option<PeerNames>)> {
         let acceptor = TlsAcceptor::from(self.current.load_full());
-        let stream = acceptor.accept(stream).await?;
+        let stream = match acceptor.accept(stream).into_fallible().await {
+            Ok(stream) => stream,
+            Err((error, stream)) => {
+                // So that the client reads why, although it has said more meanwhile.
+                linger::close(stream).await;
+                return Err(error);
+            }
+        };
         let (_, session) = stream.get_ref();
         let names = match session.peer_certificates().and_then(<[_]>::first) {
             Some(certificate) => Some(names(certificate)?),

@@ -220,6 +220,25 @@ async fn a_client_has_to_show_a_certificate_of_the_cas_and_its_names_come_with_e
     assert_eq!(stranger, None, "another CA's");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_shows_no_certificate_is_told_so_and_not_reset() {
+    let authority = Authority::new("one");
+    let files = Files::new();
+    files.serve_by(&authority);
+    files.write("clients.pem", authority.pem());
+    let server = Running::start(&files).await;
+    for _ in 0..50 {
+        // In TLS 1.3 it has said its request by then.
+        let mut client = server.client(files.client(&authority, None));
+        let asked = client.get_policy(GetPolicyRequest::default());
+        let refused = timeout(SOON, asked).await.expect("an answer").unwrap_err();
+        let why = format!("{refused:?}");
+        // hyper does not say why to a request that it has not begun to send.
+        let told = ["wants to be shown a certificate", "operation was canceled"];
+        assert!(told.iter().any(|told| why.contains(told)), "{why}");
+    }
+}
+
 #[tokio::test]
 async fn who_shows_a_certificate_and_a_token_is_who_the_token_says() {
     let (authority, files) = (Authority::new("ca"), Files::new());

@@ -5,12 +5,12 @@ use std::{sync::atomic::Ordering, time::Duration};
 use emend_proto::learning::v1::{
     ListNodesRequest, NodeInfo, SubscribeRequest, subscription_service_client::SubscriptionServiceClient,
 };
-use emend_runtime::{health::LIVENESS, lifecycle::Shutdown};
+use emend_runtime::{health::LIVENESS, lifecycle::Shutdown, telemetry::metrics::Metrics};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
     sync::watch,
-    time::{Instant, timeout},
+    time::{Instant, sleep, timeout},
 };
 use tonic::transport::Channel;
 use tonic_health::pb::{
@@ -43,8 +43,9 @@ async fn connections_that_say_nothing_or_half_a_preface_do_not_hold_up_a_soft_st
 }
 
 #[tokio::test]
-async fn one_address_can_not_have_all_connections() {
-    let server = Running::with(|server| server.max_connections(8)).await;
+async fn one_address_cannot_have_all_connections() {
+    let metrics = Metrics::new();
+    let server = Running::with(|server| server.max_connections(8).metrics(metrics.rpc())).await;
     let mut held = Vec::new();
     for _ in 0..6 {
         held.push(TcpStream::connect(server.address).await.unwrap());
@@ -58,11 +59,20 @@ async fn one_address_can_not_have_all_connections() {
     let mut elsewhere = HealthClient::new(elsewhere.connect().await.unwrap());
     elsewhere.check(HealthCheckRequest::default()).await.unwrap();
 
+    let told = metrics.render();
+    for line in ["emend_connections 7", "emend_connections_refused_total 1"] {
+        assert!(told.lines().any(|told| told == line), "{line}:\n{told}");
+    }
+
     drop(held);
     // Places come back.
     let here = Channel::from_shared(format!("http://{}", server.address)).unwrap();
     let mut here = HealthClient::new(here.connect_lazy());
-    let answered = async { while here.check(HealthCheckRequest::default()).await.is_err() {} };
+    let answered = async {
+        while here.check(HealthCheckRequest::default()).await.is_err() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
     timeout(SOON, answered).await.expect("there is room again");
     server.lifecycle.shutdown(SOON).await;
 }

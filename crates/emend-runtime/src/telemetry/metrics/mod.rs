@@ -22,7 +22,7 @@ use prometheus_client::{
     registry::{Metric, Registry, Unit},
 };
 
-pub(crate) use self::rpc::Call;
+pub(crate) use self::rpc::{Call, Connections, OpenConnection};
 pub use self::rpc::{Calls, RpcMetrics};
 
 /// The type under which OpenMetrics travels.

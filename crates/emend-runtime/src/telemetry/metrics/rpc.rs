@@ -61,6 +61,21 @@ const IN_FLIGHT: Description = Description {
     help: "Calls that are under way, open streams included",
 };
 
+const OPEN: Description = Description {
+    name: "emend_connections",
+    kind: Kind::Gauge,
+    unit: "connections",
+    labels: &[],
+    help: "Connections of clients that are open",
+};
+const REFUSED: Description = Description {
+    name: "emend_connections_refused_total",
+    kind: Kind::Counter,
+    unit: "connections",
+    labels: &[],
+    help: "Connections that were closed at once because there were too many, of all or of one address",
+};
+
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 #[expect(clippy::struct_field_names, reason = "labels are named as fields are")]
 struct MethodLabels {
@@ -85,6 +100,7 @@ pub struct RpcMetrics {
     handled: Family<HandledLabels, Counter>,
     seconds: Family<MethodLabels, Histogram, fn() -> Histogram>,
     in_flight: Family<MethodLabels, Gauge>,
+    connections: Connections,
 }
 
 impl Default for RpcMetrics {
@@ -94,7 +110,38 @@ impl Default for RpcMetrics {
             handled: Family::default(),
             seconds: Family::new_with_constructor(|| Histogram::new(SECONDS)),
             in_flight: Family::default(),
+            connections: Connections::default(),
         }
+    }
+}
+
+/// Connections of clients. Clones are the same.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Connections {
+    open: Gauge,
+    refused: Counter,
+}
+
+impl Connections {
+    /// One is open until this is dropped.
+    pub(crate) fn open(&self) -> OpenConnection {
+        self.open.inc();
+        OpenConnection(self.open.clone())
+    }
+
+    /// One was closed at once.
+    pub(crate) fn refused(&self) {
+        self.refused.inc();
+    }
+}
+
+/// Counts as open until it is dropped.
+#[derive(Debug)]
+pub(crate) struct OpenConnection(Gauge);
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.dec();
     }
 }
 
@@ -104,6 +151,12 @@ impl RpcMetrics {
         metrics.register(HANDLED, self.handled.clone());
         metrics.register(SECONDS_OF, self.seconds.clone());
         metrics.register(IN_FLIGHT, self.in_flight.clone());
+        metrics.register(OPEN, self.connections.open.clone());
+        metrics.register(REFUSED, self.connections.refused.clone());
+    }
+
+    pub(crate) fn connections(&self) -> &Connections {
+        &self.connections
     }
 
     /// For a server of these services, by their full proto names. Their methods are shown from now on, with nothing counted.
