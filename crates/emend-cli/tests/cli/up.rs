@@ -224,20 +224,7 @@ async fn both_services_can_live_in_one_postgresql_database() {
     let name = name.rsplit('/').next().expect("a name");
     let url = format!("{}/{name}", server.rsplit_once('/').expect("a URL").0);
     let up = Up::start(&["--database-url", &url]).await;
-    let said = up
-        .run(&[
-            "submit",
-            "entity",
-            "J. Smith",
-            "jane.smith",
-            "--reporter",
-            "ana",
-            "--wait",
-            "--json",
-        ])
-        .await
-        .ok()
-        .json();
+    let said = up.run(&SAY).await.ok().json();
     assert_eq!(said["outcome"]["state"], "OUTCOME_STATE_APPLIED", "{said}");
     up.signal("-TERM").await;
     assert_eq!(up.ended().await.0.code(), Some(0));

@@ -12,22 +12,14 @@ use tokio::{
     time::timeout,
 };
 use tonic::{Code, Request};
-use tonic_health::pb::{
-    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
-};
+use tonic_health::pb::health_check_response::ServingStatus;
 
 use crate::harness::{Running, SERVICE, SOON, TRACEPARENT};
 
 #[tokio::test]
 async fn health_follows_the_checks_and_liveness_does_not() {
     let server = Running::start().await;
-    let mut watching = HealthClient::new(server.channel().await)
-        .watch(HealthCheckRequest {
-            service: SERVICE.into(),
-        })
-        .await
-        .unwrap()
-        .into_inner();
+    let mut watching = server.watch(SERVICE).await;
     let mut seen = async || {
         timeout(SOON, watching.message())
             .await
@@ -78,13 +70,7 @@ async fn a_call_over_http_1_is_refused_whatever_it_asks_for() {
 #[tokio::test]
 async fn an_unknown_service_can_be_watched_and_is_unknown() {
     let server = Running::start().await;
-    let mut watching = HealthClient::new(server.channel().await)
-        .watch(HealthCheckRequest {
-            service: "emend.Unknown".into(),
-        })
-        .await
-        .unwrap()
-        .into_inner();
+    let mut watching = server.watch("emend.Unknown").await;
     assert_eq!(
         watching.message().await.unwrap().unwrap().status(),
         ServingStatus::ServiceUnknown

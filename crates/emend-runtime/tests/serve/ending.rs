@@ -100,13 +100,7 @@ async fn streams_and_calls_that_do_not_end_are_cut_at_the_hard_deadline() {
     let mut updates = server.subscribe().await;
     let mut client = SubscriptionServiceClient::new(server.channel().await);
     let call = tokio::spawn(async move { client.list_nodes(ListNodesRequest::default()).await });
-    let mut watching = HealthClient::new(server.channel().await)
-        .watch(HealthCheckRequest {
-            service: SERVICE.into(),
-        })
-        .await
-        .unwrap()
-        .into_inner();
+    let mut watching = server.watch(SERVICE).await;
     assert_eq!(
         watching.message().await.unwrap().unwrap().status(),
         ServingStatus::NotServing

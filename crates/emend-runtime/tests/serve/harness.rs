@@ -33,7 +33,8 @@ use tokio::{
 };
 use tonic::{Code, Request, Response, Status, transport::Channel};
 use tonic_health::pb::{
-    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+    HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus,
+    health_client::HealthClient,
 };
 
 pub(crate) const SERVICE: &str = "emend.learning.v1.SubscriptionService";
@@ -160,6 +161,14 @@ impl Running {
             .await
             .map(|response| response.into_inner().status())
             .map_err(|status| status.code())
+    }
+
+    pub(crate) async fn watch(&self, service: &str) -> tonic::Streaming<HealthCheckResponse> {
+        let request = HealthCheckRequest {
+            service: service.into(),
+        };
+        let watching = HealthClient::new(self.channel().await).watch(request).await;
+        watching.unwrap().into_inner()
     }
 
     pub(crate) async fn subscribe(&self) -> tonic::Streaming<SubscribeResponse> {
