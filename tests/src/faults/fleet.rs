@@ -74,6 +74,18 @@ impl Storage {
         }
     }
 
+    /// Both services' databases, for an audit.
+    ///
+    /// # Panics
+    /// Never: these URLs are valid.
+    pub fn databases(&self) -> Databases {
+        let url = |service| self.url(service).parse().expect("a database");
+        Databases {
+            feedback: url(Service::Feedback),
+            learning: url(Service::Learning),
+        }
+    }
+
     /// What learning-svc stored.
     pub fn stored(&self) -> Stored {
         let url = self.url(Service::Learning);
@@ -190,11 +202,7 @@ impl Fleet {
 
 impl Audited for Fleet {
     fn databases(&self) -> Databases {
-        let url = |service| self.storage.url(service).parse().expect("a database");
-        Databases {
-            feedback: url(Service::Feedback),
-            learning: url(Service::Learning),
-        }
+        self.storage.databases()
     }
 
     fn stored(&self) -> Stored {

@@ -80,7 +80,8 @@ impl Feedback {
         .await
     }
 
-    /// Waits until everything in a namespace is delivered; answers with all of it, newest first.
+    /// Waits until of everything in a namespace the newest event is delivered; answers with all of it, newest first. Where a
+    /// retraction overtook its feedback, that one's event may still wait.
     pub async fn all_delivered(&self, namespace: &str) -> Vec<emend_proto::feedback::v1::Feedback> {
         eventually("all feedback is delivered", || async {
             let waiting = ListFeedbackRequest {

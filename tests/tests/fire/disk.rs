@@ -3,24 +3,67 @@
 
 use std::{fs, path::Path};
 
+use emend_audit::Waiting;
 use emend_tests::{
-    faults::{Fleet, Member, Run, Storage, bounded, disk::Disk, rounds},
-    harness::NAMESPACE,
+    faults::{Fleet, Run, Storage, bounded, disk::Disk, rounds},
+    harness::{eventually, wait::holds},
 };
 use tempfile::TempDir;
 use tonic::Code;
 
-/// The database's files on a disk that only its process sees, copied to where an audit can read them.
-fn copied(member: &mut Member, directory: &Path) -> TempDir {
-    let copy = tempfile::tempdir().unwrap();
-    for file in fs::read_dir(member.sees(directory)).unwrap() {
-        let file = file.unwrap();
-        // The shared index is made anew from the log.
-        if !file.file_name().to_string_lossy().ends_with("-shm") {
-            fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
+/// The databases' files on disks that only their processes see, copied to where an audit can read them, once nothing waits
+/// to be delivered: a copy delivers nothing any more, and a feedback that was taken back counts as delivered once that is,
+/// even if its own event still waits.
+async fn copies(fleet: &mut Fleet, directories: [&Path; 2]) -> Storage {
+    let seen = [
+        fleet.feedback[0].sees(directories[0]),
+        fleet.learning[0].sees(directories[1]),
+    ];
+    eventually("nothing waits on the disks", || async {
+        let copies = Storage::Sqlite {
+            feedback: copied(&seen[0])?,
+            learning: copied(&seen[1])?,
+        };
+        match emend_audit::waiting(&copies.databases()).await {
+            Ok(Waiting {
+                events: 0,
+                contests: 0,
+            }) => Ok(copies),
+            still => Err(format!("{still:?}")),
         }
+    })
+    .await
+}
+
+/// A copy of a directory, unless its database was folded together with its log meanwhile.
+fn copied(directory: &Path) -> Result<TempDir, String> {
+    let files = || -> Vec<_> {
+        let files = fs::read_dir(directory).unwrap().map(|file| file.unwrap().path());
+        // The shared index is made anew from the log.
+        files
+            .filter(|file| file.extension() != Some("db-shm".as_ref()))
+            .collect()
+    };
+    let databases = || -> Vec<_> {
+        let databases = files()
+            .into_iter()
+            .filter(|file| file.extension() == Some("db".as_ref()));
+        databases
+            .map(|file| fs::metadata(file).unwrap().modified().unwrap())
+            .collect()
+    };
+    let before = databases();
+    assert!(!before.is_empty(), "a database is in {}", directory.display());
+    let copy = tempfile::tempdir().unwrap();
+    for file in files() {
+        fs::copy(
+            &file,
+            copy.path().join(file.file_name().expect("a file has a name")),
+        )
+        .unwrap();
     }
-    copy
+    holds(databases() == before, || "the log was folded back".to_owned())?;
+    Ok(copy)
 }
 
 /// Each service's directory.
@@ -56,13 +99,9 @@ async fn is_said_so(name: &str, storage: Storage, disks: [Disk; 2], refusal: (Co
     let refusals = &run.record.refusals;
     let (code, reason) = refusal;
     assert!(refusals.of(code, reason) > 0, "{refusals:?}");
-    run.fleet.feedback_clients()[0].all_delivered(NAMESPACE).await;
-    let [feedback, learning] = directories;
+    let [feedback, learning] = &directories;
+    let copies = copies(&mut run.fleet, [feedback, learning]).await;
     // Not dropped before the end: without the directory the process would lose the disk that it sees there.
-    let copies = Storage::Sqlite {
-        feedback: copied(&mut run.fleet.feedback[0], &feedback),
-        learning: copied(&mut run.fleet.learning[0], &learning),
-    };
     let _mounted = std::mem::replace(&mut run.fleet.storage, copies);
     run.questions().await;
 }
