@@ -22,6 +22,7 @@ use tonic::{Status, body::Body, transport::server::TcpConnectInfo};
 use tower::{Layer, Service};
 
 use crate::{
+    bounds::Patience,
     caller::Caller,
     error::Error,
     room::{Holder, Place, Room},
@@ -40,25 +41,6 @@ const RETRY_AFTER: Duration = Duration::from_millis(250);
 /// In pieces of at most so many bytes is a response handed to the connection: so the call is not over while a client that
 /// does not read has more than two of them to read.
 const PIECE: usize = SEND_BUFFER;
-
-/// How long a server waits for a client in the middle of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
-    /// For the whole of a request, from its headers on. Calls whose request is a stream bound its silence themselves.
-    pub request: Duration,
-    /// For the client to read some more of a response, unless that is a long-lived stream.
-    pub response: Duration,
-}
-
-impl Default for Patience {
-    /// A message of 4 MiB has to come at 140 KB a second, and 64 KiB of a response have to be read within a minute.
-    fn default() -> Self {
-        Self {
-            request: Duration::from_secs(30),
-            response: Duration::from_mins(1),
-        }
-    }
-}
 
 /// Bounds the calls that are under way. Clones, and the services they make, share the bound.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@
 //!
 //! With `tls`: [`tls`], connections that others can neither read nor forge.
 //!
-//! With `server`: [`serve`] (a server as a function of its listener and its lifecycle), its layers [`auth`],
+//! With `server`: [`serve`] (a server as a function of its listener and its lifecycle), its [`bounds`] and its layers [`auth`],
 //! [`trace_context`], [`admission`] and [`deadline`], [`health`], [`listen`] and [`telemetry`]; [`config`] (settings from flags,
 //! environment and file), [`serve_args`], [`probe`]; [`auth`] (who may do what), [`reload`] (files that change).
 //!
@@ -46,6 +46,8 @@ pub mod admission;
 pub mod auth;
 #[cfg(feature = "server")]
 mod awaited;
+#[cfg(feature = "server")]
+pub mod bounds;
 #[cfg(feature = "server")]
 pub mod caller;
 #[cfg(feature = "server")]

@@ -40,9 +40,10 @@ use tonic::{body::Body, server::NamedService, service::Routes, transport::server
 use tower::{Layer as _, Service, ServiceExt as _};
 
 use crate::{
-    admission::{Admission, AdmissionLayer, Patience},
+    admission::{Admission, AdmissionLayer},
     auth::{AuthLayer, Authenticated, Authenticator, Gate, GateLayer},
     awaited::Awaited,
+    bounds::{Bounds, KeepAlive},
     connection::{Part, Parts, Streams},
     deadline::{DeadlineLayer, Deadlines},
     entropy::Entropy,
@@ -60,11 +61,6 @@ use crate::{
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How many RPCs one connection may have open.
 const MAX_STREAMS: u32 = 1_024;
-/// How many RPCs may be under way at once, streams that have begun not counted, unless [`Server::max_calls`] says otherwise.
-/// A submission that waits for its outcome takes 2 s at most: so there may be 8,000 of those in a second.
-pub const MAX_CALLS: usize = 16_384;
-/// How many connections there may be at once, unless [`Server::max_connections`] says otherwise.
-pub const MAX_CONNECTIONS: usize = 32_768;
 /// One part in so many of the files that the process may have open is for the connections of one server: there may be two, and
 /// connections to databases are files, too.
 const SHARE_OF_FILES: usize = 3;
@@ -79,24 +75,6 @@ const TOLD: Duration = Duration::from_secs(10);
 
 type Stack = Authenticated<Traced<Gate<Admission<Deadlines<Routes>>>>>;
 
-/// How a side of a connection finds out that the other has gone without a word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeepAlive {
-    /// How often a silent connection is asked whether the other side still lives.
-    pub interval: Duration,
-    /// How long the other side has for its answer; then the connection is closed.
-    pub timeout: Duration,
-}
-
-impl Default for KeepAlive {
-    fn default() -> Self {
-        Self {
-            interval: Duration::from_secs(30),
-            timeout: Duration::from_secs(20),
-        }
-    }
-}
-
 /// Collects services, then serves them.
 #[derive(Debug)]
 pub struct Server {
@@ -104,10 +82,7 @@ pub struct Server {
     names: Vec<&'static str>,
     streams: Vec<&'static str>,
     client_streams: Vec<&'static str>,
-    max_calls: usize,
-    max_connections: usize,
-    patience: Patience,
-    keep_alive: KeepAlive,
+    bounds: Bounds,
     readiness: Readiness,
     metrics: RpcMetrics,
     authenticator: Option<Arc<Authenticator>>,
@@ -123,10 +98,7 @@ impl Server {
             names: Vec::new(),
             streams: Vec::new(),
             client_streams: Vec::new(),
-            max_calls: MAX_CALLS,
-            max_connections: MAX_CONNECTIONS,
-            patience: Patience::default(),
-            keep_alive: KeepAlive::default(),
+            bounds: Bounds::default(),
             readiness,
             metrics: RpcMetrics::default(),
             authenticator: None,
@@ -167,25 +139,10 @@ impl Server {
         self
     }
 
-    /// How long a client is waited for in the middle of a call.
+    /// How much it takes on at once; default: as [`Bounds::default`] has it.
     #[must_use]
-    pub fn patience(mut self, patience: Patience) -> Self {
-        self.patience = patience;
-        self
-    }
-
-    /// How many RPCs may be under way at once; default [`MAX_CALLS`]. One more is refused with `RESOURCE_EXHAUSTED`.
-    #[must_use]
-    pub fn max_calls(mut self, calls: usize) -> Self {
-        self.max_calls = calls;
-        self
-    }
-
-    /// How many connections there may be at once; default [`MAX_CONNECTIONS`], and never more than a third of the files that the
-    /// process may have open. One more is closed; and so is one of the last quarter if its address has a 64th of all already.
-    #[must_use]
-    pub fn max_connections(mut self, connections: usize) -> Self {
-        self.max_connections = connections;
+    pub fn bounds(mut self, bounds: Bounds) -> Self {
+        self.bounds = bounds;
         self
     }
 
@@ -203,13 +160,6 @@ impl Server {
         self
     }
 
-    /// How it finds out that a client has gone without a word.
-    #[must_use]
-    pub fn keep_alive(mut self, keep_alive: KeepAlive) -> Self {
-        self.keep_alive = keep_alive;
-        self
-    }
-
     /// All connections are over TLS, by files that the caller has looked at again (see [`crate::reload`]); default: none is.
     #[must_use]
     pub fn tls(mut self, tls: Option<Arc<TlsServer>>) -> Self {
@@ -217,8 +167,8 @@ impl Server {
         self
     }
 
-    /// Starts serving in `lifecycle`, raises the number of files that the process may have open to what the system allows, and answers with the address. The listener is closed by the soft token, every
-    /// connection by the hard one at the latest.
+    /// Starts serving in `lifecycle`, raises the number of files that the process may have open to what the system allows, and
+    /// answers with the address. The listener is closed by the soft token, every connection by the hard one at the latest.
     pub fn serve(self, listener: TcpListener, lifecycle: &Lifecycle) -> io::Result<SocketAddr> {
         Ok(self.serve_inside(listener, lifecycle)?.0)
     }
@@ -235,26 +185,26 @@ impl Server {
             .routes
             .add_service(health::server(self.readiness.clone(), lifecycle.soft().clone()));
         let routes = with_reflection(routes, &self.names)?.prepare();
-        let admission = AdmissionLayer::new(self.max_calls, &self.streams, self.patience);
+        let admission = AdmissionLayer::new(self.bounds.calls, &self.streams, self.bounds.patience);
         let admitted = admission.layer(DeadlineLayer.layer(routes));
         let traced = TraceLayer::new(self.entropy, self.metrics.calls(&self.names));
         let stack =
             AuthLayer::new(self.authenticator, &self.streams).layer(traced.layer(GateLayer.layer(admitted)));
         let requests = Requests {
-            time: self.patience.request,
+            time: self.bounds.patience.request,
             streams: self.client_streams.into(),
         };
         let serving = Serving {
             stack,
-            keep_alive: self.keep_alive,
+            keep_alive: self.bounds.keep_alive,
             requests,
             lifecycle: lifecycle.clone(),
         };
         let inside = serving.clone();
         let inside = Remote::inside(move || accept_inside(&inside));
         let files = open_files::raised() / SHARE_OF_FILES;
-        if files < self.max_connections {
-            let wanted = self.max_connections;
+        let wanted = self.bounds.connections;
+        if files < wanted {
             tracing::warn!(
                 wanted,
                 connections = files,
@@ -262,7 +212,7 @@ impl Server {
             );
         }
         let entrance = Entrance {
-            room: Room::of(self.max_connections.min(files)),
+            room: Room::of(wanted.min(files)),
             connections: self.metrics.connections().clone(),
             told: None,
         };

@@ -5,9 +5,8 @@
 use std::time::Duration;
 
 use crate::{
-    admission::Patience,
+    bounds::{Bounds, KeepAlive, Patience},
     config::units::{count, span},
-    serve::{KeepAlive, MAX_CALLS, MAX_CONNECTIONS},
 };
 
 /// How much is served at once, how the dead are noticed, how long ending may take.
@@ -15,11 +14,11 @@ use crate::{
 #[command(next_help_heading = "Serving")]
 pub struct ServeArgs {
     /// How many calls may be under way at once, streams that have begun not counted, 1 to 1000000; one more is refused at once
-    #[arg(long, value_name = "COUNT", default_value_t = MAX_CALLS, value_parser = count(1..=1_000_000))]
+    #[arg(long, value_name = "COUNT", default_value_t = Bounds::default().calls, value_parser = count(1..=1_000_000))]
     pub max_calls: usize,
     /// How many connections there may be at once, 1 to 1000000, three quarters of them from one address, and never more than a third
     /// of the files that the process may have open; one more is closed
-    #[arg(long, value_name = "COUNT", default_value_t = MAX_CONNECTIONS, value_parser = count(1..=1_000_000))]
+    #[arg(long, value_name = "COUNT", default_value_t = Bounds::default().connections, value_parser = count(1..=1_000_000))]
     pub max_connections: usize,
     /// How often a silent connection is asked whether its client still lives, 1s to 1h
     #[arg(long, value_name = "SPAN", default_value = "30s",
@@ -44,19 +43,19 @@ pub struct ServeArgs {
 }
 
 impl ServeArgs {
-    /// How long it waits for a client in the middle of a call.
-    pub fn patience(&self) -> Patience {
-        Patience {
-            request: self.request_patience,
-            response: self.response_patience,
-        }
-    }
-
-    /// How it finds out that a client has gone without a word.
-    pub fn keep_alive(&self) -> KeepAlive {
-        KeepAlive {
-            interval: self.keep_alive_interval,
-            timeout: self.keep_alive_timeout,
+    /// How much is taken on at once, and how long those at the other side are waited for.
+    pub fn bounds(&self) -> Bounds {
+        Bounds {
+            calls: self.max_calls,
+            connections: self.max_connections,
+            patience: Patience {
+                request: self.request_patience,
+                response: self.response_patience,
+            },
+            keep_alive: KeepAlive {
+                interval: self.keep_alive_interval,
+                timeout: self.keep_alive_timeout,
+            },
         }
     }
 }

@@ -218,10 +218,7 @@ impl Arguments {
                 ..defaults.relay
             },
             request_id_retention: self.commit.request_id_retention,
-            max_calls: self.serve.max_calls,
-            max_connections: self.serve.max_connections,
-            keep_alive: self.serve.keep_alive(),
-            patience: self.serve.patience(),
+            bounds: self.serve.bounds(),
             tls: self.tls.load()?,
             ..defaults
         })
@@ -347,8 +344,8 @@ mod tests {
             "--response-patience=4s",
         ]);
         let config = arguments.configuration(DatabaseUrl::sqlite("x.db")).unwrap();
-        assert_eq!((config.postgres_connections, config.max_calls), (9, 11));
-        assert_eq!(config.max_connections, 13);
+        assert_eq!((config.postgres_connections, config.bounds.calls), (9, 11));
+        assert_eq!(config.bounds.connections, 13);
         assert_eq!(
             (config.commit.queue_bytes, config.commit.queue_time.as_secs()),
             (2 << 20, 5)
@@ -358,7 +355,7 @@ mod tests {
         assert_eq!((config.relay.workers, config.relay.queue_events), (3, 512));
         let spans = [config.relay.lease, config.relay.poll, config.relay.retry.max];
         assert_eq!(spans.map(|span| span.as_secs()), [20, 2, 10]);
-        let (keep_alive, patience) = (config.keep_alive, config.patience);
+        let (keep_alive, patience) = (config.bounds.keep_alive, config.bounds.patience);
         let spans = [
             keep_alive.interval,
             keep_alive.timeout,

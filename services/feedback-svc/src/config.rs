@@ -5,13 +5,11 @@
 use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 
 use emend_runtime::{
-    BackoffConfig,
-    admission::Patience,
-    arrival,
+    BackoffConfig, arrival,
     auth::Authenticator,
     bearer::TokenFile,
+    bounds::{Bounds, KeepAlive},
     database::DatabaseUrl,
-    serve::{KeepAlive, MAX_CALLS, MAX_CONNECTIONS},
     telemetry::Metrics,
     tls::{ClientTls, Remote, TlsError, TlsServer},
 };
@@ -35,14 +33,8 @@ pub struct Config {
     pub relay: RelayConfig,
     /// For how long a request id makes a submission safe to repeat; at least 7 days.
     pub request_id_retention: Duration,
-    /// How many calls may be under way at once; one more is refused with `RESOURCE_EXHAUSTED`.
-    pub max_calls: usize,
-    /// How many connections there may be at once, as far as the process may have open files; one more is closed.
-    pub max_connections: usize,
-    /// How long a client is waited for in the middle of a call; then the call is given up.
-    pub patience: Patience,
-    /// How it finds out that a client has gone without a word.
-    pub keep_alive: KeepAlive,
+    /// How much it takes on at once, and how long it waits for clients.
+    pub bounds: Bounds,
     /// Who knows who calls and who may do what; without one everybody may do everything.
     pub authenticator: Option<Arc<Authenticator>>,
     /// Over what it is served; none: connections are plain.
@@ -63,10 +55,7 @@ impl Config {
             commit: CommitConfig::default(),
             relay: RelayConfig::default(),
             request_id_retention: Duration::from_hours(8 * 24),
-            max_calls: MAX_CALLS,
-            max_connections: MAX_CONNECTIONS,
-            patience: Patience::default(),
-            keep_alive: KeepAlive::default(),
+            bounds: Bounds::default(),
             authenticator: None,
             tls: None,
             metrics: Metrics::new(),

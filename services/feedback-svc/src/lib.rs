@@ -162,12 +162,9 @@ pub async fn start(
     );
     let address = Server::new(readiness.clone(), entropy.clone())
         .add_service(FeedbackServiceServer::new(endpoint), &[DATABASE, RELAY])
-        .max_calls(config.max_calls)
-        .max_connections(config.max_connections)
+        .bounds(config.bounds)
         .metrics(config.metrics.rpc())
-        .patience(config.patience)
         .authenticator(config.authenticator)
-        .keep_alive(config.keep_alive)
         .tls(config.tls.clone())
         .serve(listener, &lifecycle)
         .context("can't serve")?;

@@ -193,10 +193,7 @@ impl Arguments {
             node_forgotten_after: self.stream.node_forgotten_after,
             ..config.stream
         };
-        config.max_calls = self.serve.max_calls;
-        config.max_connections = self.serve.max_connections;
-        config.keep_alive = self.serve.keep_alive();
-        config.patience = self.serve.patience();
+        config.bounds = self.serve.bounds();
         config.tls = self.tls.load()?;
         Ok(config)
     }
@@ -311,10 +308,10 @@ mod tests {
             "postgres://emend@db.example:5432/emend"
         );
         assert_eq!(
-            (config.connections, config.ingest_workers, config.max_calls),
+            (config.connections, config.ingest_workers, config.bounds.calls),
             (9, 3, 11)
         );
-        assert_eq!(config.max_connections, 13);
+        assert_eq!(config.bounds.connections, 13);
         assert_eq!(config.database_patience, duration("8s").unwrap());
         assert_eq!((config.stream.max_streams, config.stream.transfers), (12, 5));
         assert_eq!(config.stream.max_stream_age, duration("2m").unwrap());
@@ -326,7 +323,7 @@ mod tests {
             (config.stream.encoded_bytes, config.import_bytes),
             (2 << 20, 3 << 20)
         );
-        let (keep_alive, patience) = (config.keep_alive, config.patience);
+        let (keep_alive, patience) = (config.bounds.keep_alive, config.bounds.patience);
         let spans = [
             keep_alive.interval,
             keep_alive.timeout,

@@ -5,11 +5,10 @@
 use std::{sync::Arc, time::Duration};
 
 use emend_runtime::{
-    admission::Patience,
     arrival,
     auth::Authenticator,
+    bounds::Bounds,
     database::{DatabaseUrl, PostgresUrl},
-    serve::{KeepAlive, MAX_CALLS, MAX_CONNECTIONS},
     telemetry::Metrics,
     tls::TlsServer,
 };
@@ -35,14 +34,8 @@ pub struct Config {
     pub import_bytes: usize,
     /// How the update stream behaves.
     pub stream: Settings,
-    /// How many calls may be under way at once, streams not counted; one more is refused with `RESOURCE_EXHAUSTED`.
-    pub max_calls: usize,
-    /// How many connections there may be at once, as far as the process may have open files; one more is closed.
-    pub max_connections: usize,
-    /// How long a client is waited for in the middle of a call; then the call is given up.
-    pub patience: Patience,
-    /// How it finds out that a client has gone without a word.
-    pub keep_alive: KeepAlive,
+    /// How much it takes on at once, and how long it waits for clients.
+    pub bounds: Bounds,
     /// Who knows who calls and who may do what; without one everybody may do everything.
     pub authenticator: Option<Arc<Authenticator>>,
     /// Over what it is served; none: connections are plain.
@@ -66,10 +59,7 @@ impl Config {
             ingest_workers,
             import_bytes: 128 << 20,
             stream: Settings::default(),
-            max_calls: MAX_CALLS,
-            max_connections: MAX_CONNECTIONS,
-            patience: Patience::default(),
-            keep_alive: KeepAlive::default(),
+            bounds: Bounds::default(),
             authenticator: None,
             tls: None,
             metrics: Metrics::new(),

@@ -256,12 +256,9 @@ pub async fn start(
         .add_service(PolicyServiceServer::new(Policies::new(app.clone())), NEEDS)
         .streams(&STREAMS)
         .client_streams(&CLIENT_STREAMS)
-        .max_calls(config.max_calls)
-        .max_connections(config.max_connections)
+        .bounds(config.bounds)
         .metrics(config.metrics.rpc())
-        .patience(config.patience)
         .authenticator(config.authenticator)
-        .keep_alive(config.keep_alive)
         .tls(config.tls.clone())
         .serve_inside(listener, &lifecycle)
         .context("can't serve")?;

@@ -3,8 +3,12 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use emend_runtime::{
-    Entropy, Lifecycle, SystemClock, admission::Patience, auth::Authenticator, bearer::TokenFile,
-    lifecycle::Shutdown, serve::KeepAlive, telemetry::Metrics,
+    Entropy, Lifecycle, SystemClock,
+    auth::Authenticator,
+    bearer::TokenFile,
+    bounds::{Bounds, KeepAlive},
+    lifecycle::Shutdown,
+    telemetry::Metrics,
 };
 use tokio::net::TcpListener;
 
@@ -28,12 +32,10 @@ pub struct Settings {
     pub retention_interval: Option<Duration>,
     /// How long a stream lives.
     pub max_stream_age: Option<Duration>,
-    /// How both services find out that the other side of a connection has gone without a word.
-    pub keep_alive: Option<KeepAlive>,
-    /// How many calls learning-svc takes on at once.
-    pub max_calls: Option<usize>,
-    /// How long learning-svc waits for a client in the middle of a call.
-    pub patience: Option<Patience>,
+    /// How much each service takes on at once, and how long it waits for those at the other side.
+    pub bounds: Bounds,
+    /// How feedback-svc finds out that learning-svc has gone without a word.
+    pub relay_keep_alive: Option<KeepAlive>,
     /// Who knows who calls.
     pub authenticator: Option<Arc<Authenticator>>,
     /// What feedback-svc is known by at learning-svc.
@@ -100,10 +102,9 @@ pub async fn feedback(database_url: &str, learning: SocketAddr, settings: &Setti
     config.relay.answer_timeout = ANSWER_TIMEOUT;
     config.authenticator.clone_from(&settings.authenticator);
     config.learning_token.clone_from(&settings.learning_token);
-    if let Some(keep_alive) = settings.keep_alive {
-        config.keep_alive = keep_alive;
-        config.relay.keep_alive = keep_alive;
-    }
+    config.bounds = settings.bounds;
+    let relay = &mut config.relay;
+    relay.keep_alive = settings.relay_keep_alive.unwrap_or(relay.keep_alive);
     let started = feedback_svc::start(config, listener().await, environment).await;
     let handle = started.unwrap_or_else(|error| panic!("feedback-svc does not start: {error:#}"));
     within("feedback-svc is ready", handle.ready()).await;
@@ -130,9 +131,8 @@ pub async fn learning(database_url: &str, settings: &Settings) -> Running {
         max_tombstones,
         retention_interval,
         max_stream_age,
-        keep_alive,
-        max_calls,
-        patience,
+        bounds,
+        relay_keep_alive: _,
         authenticator,
         learning_token: _,
         learning_metrics,
@@ -141,9 +141,7 @@ pub async fn learning(database_url: &str, settings: &Settings) -> Running {
         config.metrics = metrics.clone();
     }
     config.authenticator.clone_from(authenticator);
-    config.patience = patience.unwrap_or(config.patience);
-    config.max_calls = max_calls.unwrap_or(config.max_calls);
-    config.keep_alive = keep_alive.unwrap_or(config.keep_alive);
+    config.bounds = *bounds;
     let stream = &mut config.stream;
     stream.max_tombstones = max_tombstones.unwrap_or(stream.max_tombstones);
     stream.retention_interval = retention_interval.unwrap_or(stream.retention_interval);

@@ -4,8 +4,13 @@
 use std::time::Duration;
 
 use emend_client::FeedbackClient;
-use emend_runtime::{BackoffConfig, serve::KeepAlive};
+use emend_runtime::{
+    BackoffConfig,
+    bounds::{Bounds, KeepAlive},
+};
 use tonic::transport::{Channel, Endpoint};
+
+use super::start::Settings;
 
 /// How often a silent connection is asked whether the other side still lives.
 pub const INTERVAL: Duration = Duration::from_millis(500);
@@ -13,10 +18,20 @@ pub const INTERVAL: Duration = Duration::from_millis(500);
 pub const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The same for the services.
-pub const KEEP_ALIVE: KeepAlive = KeepAlive {
-    interval: INTERVAL,
-    timeout: TIMEOUT,
-};
+pub fn settings() -> Settings {
+    let keep_alive = KeepAlive {
+        interval: INTERVAL,
+        timeout: TIMEOUT,
+    };
+    Settings {
+        bounds: Bounds {
+            keep_alive,
+            ..Bounds::default()
+        },
+        relay_keep_alive: Some(keep_alive),
+        ..Settings::default()
+    }
+}
 
 /// Like [`rpc::channel`](super::rpc::channel).
 ///

@@ -19,7 +19,7 @@ use emend_tests::{
         node::Node,
         says,
         says::{alias_key, entity_value},
-        system::{Database, Settings},
+        system::Database,
         verb,
         wait::holds,
         wary, within,
@@ -33,11 +33,7 @@ fn a_while() -> Duration {
 }
 
 async fn wary_system() -> System {
-    let settings = Settings {
-        keep_alive: Some(wary::KEEP_ALIVE),
-        ..Settings::default()
-    };
-    System::start(Database::sqlite(), 1, 1, settings).await
+    System::start(Database::sqlite(), 1, 1, wary::settings()).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -16,10 +16,7 @@ use emend_tests::{
         runs::{seed, short_or_long},
     },
     harness::{
-        Dice, Feedback, Learning, Subscriber, System, eventually,
-        node::Node,
-        system::{Database, Settings},
-        wait::holds,
+        Dice, Feedback, Learning, Subscriber, System, eventually, node::Node, system::Database, wait::holds,
         wary,
     },
     load::backends::Backends,
@@ -30,11 +27,7 @@ const BACKENDS: usize = 4;
 
 /// Services that soon find out who has gone without a word.
 async fn wary_system(database: Database, feedback: usize, learning: usize) -> System {
-    let settings = Settings {
-        keep_alive: Some(wary::KEEP_ALIVE),
-        ..Settings::default()
-    };
-    System::start(database, feedback, learning, settings).await
+    System::start(database, feedback, learning, wary::settings()).await
 }
 
 /// Everything that listens, each on the same bad road to learning-svc.

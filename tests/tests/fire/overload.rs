@@ -12,7 +12,7 @@ use emend_proto::{
         resource_service_client::ResourceServiceClient,
     },
 };
-use emend_runtime::admission::Patience;
+use emend_runtime::bounds::{Bounds, Patience};
 use emend_tests::{
     faults::{
         proxy::{Fault, Gateway},
@@ -292,7 +292,10 @@ async fn three_times_the_reads_that_can_be_answered() {
 async fn more_calls_than_a_replica_takes_on_are_refused_at_once() {
     const PLACES: usize = 16;
     let settings = Settings {
-        max_calls: Some(PLACES),
+        bounds: Bounds {
+            calls: PLACES,
+            ..Bounds::default()
+        },
         ..Settings::default()
     };
     let system = System::start(Database::sqlite(), 1, 1, settings).await;
@@ -346,11 +349,14 @@ async fn one_client_that_ends_no_call_keeps_nobody_out() {
     const PLACES: usize = 64;
     let patience = Duration::from_secs(2);
     let settings = Settings {
-        max_calls: Some(PLACES),
-        patience: Some(Patience {
-            request: patience,
-            response: patience,
-        }),
+        bounds: Bounds {
+            calls: PLACES,
+            patience: Patience {
+                request: patience,
+                response: patience,
+            },
+            ..Bounds::default()
+        },
         ..Settings::default()
     };
     let database = Database::sqlite();

@@ -5,7 +5,7 @@ use std::{sync::atomic::Ordering, time::Duration};
 use emend_proto::learning::v1::{
     ListNodesRequest, NodeInfo, SubscribeRequest, subscription_service_client::SubscriptionServiceClient,
 };
-use emend_runtime::{health::LIVENESS, lifecycle::Shutdown, telemetry::metrics::Metrics};
+use emend_runtime::{bounds::Bounds, health::LIVENESS, lifecycle::Shutdown, telemetry::metrics::Metrics};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -45,7 +45,11 @@ async fn connections_that_say_nothing_or_half_a_preface_do_not_hold_up_a_soft_st
 #[tokio::test]
 async fn one_address_cannot_have_all_connections() {
     let metrics = Metrics::new();
-    let server = Running::with(|server| server.max_connections(8).metrics(metrics.rpc())).await;
+    let bounds = Bounds {
+        connections: 8,
+        ..Bounds::default()
+    };
+    let server = Running::with(|server| server.bounds(bounds).metrics(metrics.rpc())).await;
     let mut held = Vec::new();
     for _ in 0..6 {
         held.push(TcpStream::connect(server.address).await.unwrap());

@@ -6,7 +6,10 @@ use emend_proto::{
     frame::{Frame, FrameCodec},
     learning::v1::{ListNodesRequest, subscription_service_client::SubscriptionServiceClient},
 };
-use emend_runtime::{admission::Patience, serve::Server};
+use emend_runtime::{
+    bounds::{Bounds, Patience},
+    serve::Server,
+};
 use futures::stream;
 use prost::Message as _;
 use tokio::time::timeout;
@@ -15,9 +18,13 @@ use tonic::{Code, Request, client::Grpc, codegen::http::uri::PathAndQuery, trans
 use crate::harness::{Running, SOON};
 
 fn impatient(server: Server) -> Server {
-    server.max_calls(4).patience(Patience {
-        request: Duration::from_millis(300),
-        response: Duration::from_millis(300),
+    server.bounds(Bounds {
+        calls: 4,
+        patience: Patience {
+            request: Duration::from_millis(300),
+            response: Duration::from_millis(300),
+        },
+        ..Bounds::default()
     })
 }
 

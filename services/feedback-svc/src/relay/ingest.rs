@@ -17,7 +17,7 @@ use emend_proto::learning::v1::{
 use emend_runtime::{
     Lifecycle,
     bearer::TokenFile,
-    serve::KeepAlive,
+    bounds::KeepAlive,
     tls::{Remote, why},
 };
 use tokio::{
