@@ -39,7 +39,7 @@ pub struct Process {
     name: String,
     child: Child,
     output: Output,
-    _reading: [AbortOnDropHandle<()>; 2],
+    reading: [AbortOnDropHandle<()>; 2],
 }
 
 /// The lines that a program wrote, by stream.
@@ -99,7 +99,7 @@ impl Process {
             name: name.to_owned(),
             child,
             output,
-            _reading: reading,
+            reading,
         }
     }
 
@@ -252,13 +252,19 @@ impl Process {
         assert!(sent.is_ok_and(|status| status.success()), "the signal is sent");
     }
 
-    /// Waits until it has ended.
+    /// Waits until it has ended, and all that it wrote is read.
     ///
     /// # Panics
     /// If it does not.
     pub async fn ended(&mut self) -> ExitStatus {
         let status = tokio::time::timeout(PATIENCE, self.child.wait()).await;
         let status = status.unwrap_or_else(|_| panic!("{} does not end:\n{}", self.name, self.output));
+        for reading in &mut self.reading {
+            if !reading.is_finished() {
+                let read = within("what an ended program wrote is read", reading).await;
+                read.expect("reading does not panic");
+            }
+        }
         status.expect("an exit status")
     }
 
