@@ -1,9 +1,9 @@
-//! How many calls a server takes on at once. One more is refused at once, with the time after which to try again: so what
-//! waits inside, for whatever it waits, is bounded, and so is the memory that it takes. No one client gets all of it
-//! ([`room`](crate::room)).
+//! How many calls a server takes on at once, and how many bytes of their requests ([`intake`](crate::intake)). One more is
+//! refused at once, with the time after which to try again: so what waits inside, for whatever it waits, is bounded, and so
+//! is the memory that it takes. No one client gets all of it ([`room`](crate::room)).
 //!
 //! A call counts until its response has been handed to the connection, so also while a client does not read it; but not
-//! for longer than [`Patience::response`] without reading any. A call that answers with a long-lived stream counts until the
+//! for longer than [`Patience::response`](crate::bounds::Patience::response) without reading any. A call that answers with a long-lived stream counts until the
 //! stream has begun; those bound themselves. Health checks are always answered; who watches health, or asks for reflection,
 //! is counted apart from calls, for as long as he does. It must know nothing of what the calls do.
 
@@ -22,9 +22,10 @@ use tonic::{Status, body::Body, transport::server::TcpConnectInfo};
 use tower::{Layer, Service};
 
 use crate::{
-    bounds::Patience,
+    bounds::Bounds,
     caller::Caller,
     error::Error,
+    intake::Intake,
     room::{Holder, Place, Room},
     serve::SEND_BUFFER,
     unread::Reading,
@@ -47,19 +48,22 @@ const PIECE: usize = SEND_BUFFER;
 pub struct AdmissionLayer {
     calls: Room,
     watches: Room,
+    intake: Intake,
     streams: Arc<[&'static str]>,
     patience: Duration,
 }
 
 impl AdmissionLayer {
-    /// At most so many calls; `streams` are the paths of those that answer with a long-lived stream. Others are given up
-    /// when their client reads nothing of the response for [`Patience::response`].
-    pub fn new(calls: usize, streams: &[&'static str], patience: Patience) -> Self {
+    /// At most as many calls as the bounds say, and as many bytes of their requests; `streams` are the paths of those that
+    /// answer with a long-lived stream. Others are given up when their client reads nothing of the response for
+    /// [`Patience::response`](crate::bounds::Patience::response).
+    pub fn new(bounds: &Bounds, streams: &[&'static str]) -> Self {
         Self {
-            calls: Room::of(calls),
+            calls: Room::of(bounds.calls),
             watches: Room::of(MAX_WATCHES),
+            intake: Intake::of(bounds.request_bytes),
             streams: streams.into(),
-            patience: patience.response,
+            patience: bounds.patience.response,
         }
     }
 }
@@ -113,15 +117,19 @@ where
             path => (Some(&self.bound.calls), self.bound.streams.contains(&path)),
         };
         let is_watch = lasts && path.starts_with(BESIDE);
-        let place = match room.map(|room| room.enter(holder(request.extensions()))) {
+        let holder = holder(request.extensions());
+        let place = match room.map(|room| room.enter(holder.clone())) {
             None => None,
             Some(Some(place)) => Some(place),
             Some(None) => return Box::pin(async { Ok(Status::from(too_many()).into_http()) }),
         };
         let patience = self.bound.patience;
-        let response = self.inner.call(request);
+        let (parts, body) = request.into_parts();
+        let (body, charge) = self.bound.intake.begin(holder, body);
+        let response = self.inner.call(Request::from_parts(parts, body));
         Box::pin(async move {
             let response = response.await?;
+            charge.end();
             // A stream bounds itself.
             let place = place.filter(|_| is_watch || !lasts);
             let reading = if lasts { None } else { Reading::begins(patience) };
@@ -228,6 +236,13 @@ mod tests {
         }
     }
 
+    fn calls(calls: usize) -> Bounds {
+        Bounds {
+            calls,
+            ..Bounds::default()
+        }
+    }
+
     /// A server of one call at once that answers everything at once.
     fn server() -> Admission<
         impl Service<
@@ -238,7 +253,7 @@ mod tests {
         > + Clone,
     > {
         let answering = service_fn(|_: Request<Body>| async { Ok(Response::new(Body::new(Unread))) });
-        AdmissionLayer::new(1, &[STREAM], Patience::default()).layer(answering)
+        AdmissionLayer::new(&calls(1), &[STREAM]).layer(answering)
     }
 
     async fn call<S>(server: &S, path: &str) -> Result<Response<Body>, Explained>
@@ -285,7 +300,7 @@ mod tests {
     async fn a_caller_that_goes_away_gives_its_place_back() {
         let hanging =
             service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, Infallible>>());
-        let server = AdmissionLayer::new(1, &[], Patience::default()).layer(hanging);
+        let server = AdmissionLayer::new(&calls(1), &[]).layer(hanging);
         let mut gone = Box::pin(call(&server, "/emend.Test/Call"));
         assert!((&mut gone).now_or_never().is_none());
         assert!(call(&server, "/emend.Test/Call").await.is_err());
@@ -321,7 +336,7 @@ mod tests {
             let answer = answer.clone();
             async { Ok(Response::new(Body::new(Whole(Some(answer))))) }
         });
-        let server = AdmissionLayer::new(1, &[], Patience::default()).layer(answering);
+        let server = AdmissionLayer::new(&calls(1), &[]).layer(answering);
         let mut response = call(&server, "/emend.Test/Call").await.unwrap().into_body();
         let mut came = Vec::new();
         let mut pieces = Vec::new();
@@ -343,7 +358,7 @@ mod tests {
     #[tokio::test]
     async fn one_client_leaves_places_to_others() {
         let unread = service_fn(|_: Request<Body>| async { Ok(Response::new(Body::new(Unread))) });
-        let server = AdmissionLayer::new(64, &[], Patience::default()).layer(unread);
+        let server = AdmissionLayer::new(&calls(64), &[]).layer(unread);
         let call_of = async |caller: &str| {
             let request = Request::builder()
                 .uri("/emend.Test/Call")

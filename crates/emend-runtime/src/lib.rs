@@ -61,6 +61,8 @@ pub mod fuzzing;
 #[cfg(feature = "server")]
 pub mod health;
 #[cfg(feature = "server")]
+mod intake;
+#[cfg(feature = "server")]
 mod linger;
 #[cfg(feature = "server")]
 pub mod listen;

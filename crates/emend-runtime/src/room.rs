@@ -62,11 +62,12 @@ struct Taken {
     by: HashMap<Holder, usize>,
 }
 
-/// A place, given back when dropped.
+/// A place or several, given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     room: Room,
     holder: Holder,
+    count: usize,
 }
 
 impl Room {
@@ -85,19 +86,17 @@ impl Room {
 
     /// A place, if there is one for that holder.
     pub(crate) fn enter(&self, holder: Holder) -> Option<Place> {
-        let mut taken = self.taken();
-        let free = self.0.places - taken.all;
-        let own = taken.by.get(&holder).copied().unwrap_or(0);
-        if free == 0 || (free <= self.0.places / KEPT && own >= self.share()) {
-            return None;
-        }
-        taken.all += 1;
-        taken.by.insert(holder.clone(), own + 1);
-        drop(taken);
-        Some(Place {
+        let mut place = self.none_for(holder);
+        place.widen(1).then_some(place)
+    }
+
+    /// No place yet, for a holder who does not know how many it will be.
+    pub(crate) fn none_for(&self, holder: Holder) -> Place {
+        Place {
             room: self.clone(),
             holder,
-        })
+            count: 0,
+        }
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -105,12 +104,34 @@ impl Room {
     }
 }
 
+impl Place {
+    /// Takes so many more, if there are as many for this holder; else none.
+    pub(crate) fn widen(&mut self, by: usize) -> bool {
+        let room = &self.room;
+        let mut taken = room.taken();
+        let own = taken.by.get(&self.holder).copied().unwrap_or(0) + by;
+        let Some(left) = room.0.places.checked_sub(taken.all + by) else {
+            return false;
+        };
+        if left < room.0.places / KEPT && own > room.share() {
+            return false;
+        }
+        taken.all += by;
+        taken.by.insert(self.holder.clone(), own);
+        self.count += by;
+        true
+    }
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
+        if self.count == 0 {
+            return;
+        }
         let mut taken = self.room.taken();
-        taken.all -= 1;
+        taken.all -= self.count;
         if let Some(own) = taken.by.get_mut(&self.holder) {
-            *own -= 1;
+            *own -= self.count;
             if *own == 0 {
                 taken.by.remove(&self.holder);
             }
@@ -162,6 +183,21 @@ mod tests {
         drop(held);
         assert_eq!(all_of(&room, &other).len(), 2, "with the one it has, three");
         drop(last);
+        assert_eq!(room.taken().all, 0);
+        assert!(room.taken().by.is_empty());
+    }
+
+    #[test]
+    fn who_wants_several_gets_all_of_them_or_none() {
+        let room = Room::of(256);
+        let mut hog = room.none_for(from("192.0.2.1"));
+        assert!(hog.widen(190) && !hog.widen(3) && hog.widen(2));
+        let mut other = room.none_for(from("192.0.2.2"));
+        assert!(!other.widen(5), "more than a share of the last quarter");
+        assert!(other.widen(4) && !other.widen(1));
+        drop(hog);
+        assert!(other.widen(188));
+        drop(other);
         assert_eq!(room.taken().all, 0);
         assert!(room.taken().by.is_empty());
     }

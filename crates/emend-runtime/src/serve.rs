@@ -185,7 +185,7 @@ impl Server {
             .routes
             .add_service(health::server(self.readiness.clone(), lifecycle.soft().clone()));
         let routes = with_reflection(routes, &self.names)?.prepare();
-        let admission = AdmissionLayer::new(self.bounds.calls, &self.streams, self.bounds.patience);
+        let admission = AdmissionLayer::new(&self.bounds, &self.streams);
         let admitted = admission.layer(DeadlineLayer.layer(routes));
         let traced = TraceLayer::new(self.entropy, self.metrics.calls(&self.names));
         let stack =

@@ -1,6 +1,12 @@
 //! Answers and refusals: a test that expects one gets it, or fails with all that the other says.
 
-use std::{fmt::Debug, time::Duration};
+use std::{
+    fmt::Debug,
+    future,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use emend_proto::{
@@ -9,9 +15,13 @@ use emend_proto::{
 };
 use emend_runtime::status::{Explained, explain, from_item_status};
 use tonic::{
-    Response, Status,
+    Code, Response, Status,
+    body::Body,
     client::Grpc,
-    codegen::http::uri::PathAndQuery,
+    codegen::{
+        Service as _,
+        http::{Request, uri::PathAndQuery},
+    },
     transport::{Channel, Endpoint},
 };
 
@@ -94,4 +104,59 @@ pub async fn begin_and_never_send(channel: Channel, path: &'static str) -> Resul
         .await?;
     answer.into_inner().message().await?;
     Ok(())
+}
+
+/// Begins an RPC by its path and sends so many bytes of a message of 4 MiB, and never the rest; answers with how that ended.
+pub async fn send_part_of_a_message(
+    mut channel: Channel,
+    path: &'static str,
+    bytes: usize,
+) -> Result<(), Status> {
+    let broken = |error: tonic::transport::Error| Status::unavailable(error.to_string());
+    let request = Request::post(path)
+        .header("content-type", "application/grpc")
+        .header("te", "trailers")
+        .body(Body::new(Torn {
+            left: bytes,
+            begun: false,
+        }))
+        .expect("a request");
+    future::poll_fn(|cx| channel.poll_ready(cx))
+        .await
+        .map_err(broken)?;
+    let response = channel.call(request).await.map_err(broken)?;
+    match Status::from_header_map(response.headers()) {
+        Some(status) if status.code() != Code::Ok => Err(status),
+        _ => Ok(()),
+    }
+}
+
+/// A message that is never whole.
+struct Torn {
+    left: usize,
+    begun: bool,
+}
+
+impl http_body::Body for Torn {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<http_body::Frame<Bytes>, Status>>> {
+        const LENGTH: [u8; 5] = [0, 0, 0x40, 0, 0];
+        const PIECE: usize = 64 * 1024;
+        if !self.begun {
+            self.begun = true;
+            return Poll::Ready(Some(Ok(http_body::Frame::data(Bytes::from_static(&LENGTH)))));
+        }
+        let piece = self.left.min(PIECE);
+        if piece == 0 {
+            return Poll::Pending;
+        }
+        self.left -= piece;
+        let data = Bytes::from_static(&[0; PIECE]).split_to(piece);
+        Poll::Ready(Some(Ok(http_body::Frame::data(data))))
+    }
 }

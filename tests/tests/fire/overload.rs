@@ -22,7 +22,7 @@ use emend_tests::{
         Feedback, Heard, Learning, NAMESPACE, Subscriber, System, alias, answered, eventually,
         process::{Process, free_port, serving},
         refused,
-        rpc::begin_and_never_send,
+        rpc::{begin_and_never_send, channel, send_part_of_a_message},
         says,
         says::{alias_key, entity_value},
         start,
@@ -402,6 +402,53 @@ async fn one_client_that_ends_no_call_keeps_nobody_out() {
             .await,
     );
     running.stop().await;
+}
+
+/// Large requests of which the last piece never comes: what they hold is bounded however many there are, and others are
+/// served all the while.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn large_requests_that_never_end_take_bounded_memory_and_keep_nobody_out() {
+    /// Of what is allowed to be held, one client has three quarters, so that many of these calls.
+    const HELD: u64 = 8 * MIB;
+    const LARGE: usize = 3 << 20;
+    const CALLS: usize = 64;
+
+    let database = Database::sqlite();
+    let url = database.url(Service::Learning, None);
+    let bounds = [
+        "--database-url",
+        &url,
+        "--request-buffer-size=8MiB",
+        "--request-patience=3s",
+    ];
+    let served = Served::start("learning-svc", "emend.learning.v1.SubscriptionService", &bounds).await;
+    let path = "/emend.learning.v1.ResourceService/Resolve";
+    let before = resident(served.process.id());
+    let large = async {
+        // Each has a connection of its own, whose window no other fills.
+        let calls = (0..CALLS).map(|_| send_part_of_a_message(channel(served.address), path, LARGE));
+        let mut calls: FuturesUnordered<_> = calls.collect();
+        let mut ended = Vec::new();
+        while let Some(call) = within("a call ends", calls.next()).await {
+            let refusal = refused(call);
+            ended.push(refusal.reason.clone().unwrap_or_else(|| refusal.to_string()));
+            if ended.len() == 1 {
+                let elsewhere = list_from(Learning::at(served.address), 0).await;
+                assert!(elsewhere.is_ok(), "{elsewhere:?}");
+            }
+        }
+        ended
+    };
+    let (ended, peak) = peak_during(served.process.id(), large).await;
+    let of = |reason: &str| ended.iter().filter(|ended| *ended == reason).count();
+    let (stalled, refused) = (of("REQUEST_STALLED"), of("TOO_MANY_REQUEST_BYTES"));
+    assert_eq!(stalled + refused, CALLS, "{ended:?}");
+    // For two of them there is room; where they grew side by side, the second may have been refused for what the others had.
+    assert!((1..=2).contains(&stalled), "{ended:?}");
+    // And their connections, 64 KiB of each that was not read yet, and what the refused had, which the allocator gives back
+    // later. All of them together would have 192 MiB.
+    let bound = HELD + 64 * MIB;
+    assert!(peak <= before + bound, "{} MiB more", (peak - before) / MIB);
 }
 
 async fn list_from(learning: Learning, min_revision: i64) -> Result<ListResourcesResponse, Status> {

@@ -305,6 +305,7 @@ fn the_limit_of_memory_has_room_for_what_the_settings_allow() {
     const STREAM: u64 = 25_000;
     const CONNECTION: u64 = 14_000;
     const STREAM_BUFFER: u64 = 64 << 20;
+    const COMMIT_QUEUE: u64 = 32 << 20;
     let Some(objects) = render("prod", &["open-network"]) else {
         return;
     };
@@ -316,15 +317,25 @@ fn the_limit_of_memory_has_room_for_what_the_settings_allow() {
         });
         told.expect("a number of MiB or GiB")
     };
+    let limit = |deployment: &Value| {
+        let limits = "/spec/template/spec/containers/0/resources/limits";
+        bytes(&text(deployment, &format!("{limits}/memory")))
+    };
+    // As it came, and decoded.
+    let requests =
+        |deployment: &Value| 2 * bytes(&setting(&objects, deployment, "request-buffer-size"));
     let learning = objects.named("Deployment", "emend-learning").unwrap();
     let streams: u64 = setting(&objects, learning, "max-streams").parse().unwrap();
     let connections: u64 = setting(&objects, learning, "max-connections").parse().unwrap();
     let import = bytes(&setting(&objects, learning, "import-buffer-size"));
-    let limits = "/spec/template/spec/containers/0/resources/limits";
-    let limit = bytes(&text(learning, &format!("{limits}/memory")));
     let idle = CONNECTION * (connections - streams);
-    let taken = ITSELF + STREAM * streams + idle + STREAM_BUFFER + 2 * import;
-    assert!(taken <= limit, "{taken} bytes of {limit}");
+    let taken = ITSELF + STREAM * streams + idle + STREAM_BUFFER + 2 * import + requests(learning);
+    assert!(taken <= limit(learning), "{taken} bytes of {}", limit(learning));
+
+    let feedback = objects.named("Deployment", "emend-feedback").unwrap();
+    let connections: u64 = setting(&objects, feedback, "max-connections").parse().unwrap();
+    let taken = ITSELF + CONNECTION * connections + COMMIT_QUEUE + requests(feedback);
+    assert!(taken <= limit(feedback), "{taken} bytes of {}", limit(feedback));
 }
 
 #[test]
