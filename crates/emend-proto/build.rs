@@ -3,7 +3,7 @@
 use std::{env, error::Error, fs, path::PathBuf};
 
 use prost::Message as _;
-use tonic_prost_build::manual;
+use tonic_prost_build::{Config, manual};
 
 const PROTOS: &[&str] = &[
     "emend/common/v1/correction.proto",
@@ -27,10 +27,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
     fs::write(out.join("emend_descriptor.bin"), descriptors.encode_to_vec())?;
 
+    let mut config = Config::new();
+    // So that the codec knows what it decodes.
+    config.enable_type_names();
     tonic_prost_build::configure()
         .codec_path(CODEC)
         .bytes(".emend.learning.v1.Digest.hash")
-        .compile_fds(descriptors)?;
+        .compile_fds_with_config(descriptors, config)?;
     manual::Builder::new()
         .out_dir(&out)
         .compile(&[encoded_subscription_service()]);

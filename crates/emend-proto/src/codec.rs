@@ -1,26 +1,25 @@
-//! The protobuf codec of all methods, with a bound of what decoding one message may hold.
+//! The protobuf codec of all methods, with a bound of what decoding one request may hold.
 //!
 //! An element of a repeated message takes two bytes on the wire and its whole struct in memory: a request within its 4 MiB
-//! could hold gigabytes before anybody counted its elements. So fields are counted before they are decoded. Wire-equal to
-//! tonic's own codec.
+//! could hold hundreds of times as much before anybody counted its elements. So elements are counted before they are decoded, also those
+//! within others. Wire-equal to tonic's own codec.
 
 use std::marker::PhantomData;
 
 use bytes::{Buf as _, Bytes};
-use prost::{
-    Message,
-    encoding::{WireType, decode_key, decode_varint},
-};
+use prost::{Message, Name};
 use tonic::{
     Status,
     codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
 };
 
-/// How many fields a message may have, each element of a repeated one counted. The largest that is of any use, a thousand
-/// rows and what comes with them, has a quarter of it.
-pub const MAX_FIELDS: usize = 4_096;
+use crate::shape;
 
-/// Passes messages as protobuf; one of more than [`MAX_FIELDS`] fields is `INVALID_ARGUMENT`.
+/// How many elements of repeated fields, and entries of maps, a request may have, those within others included. The largest
+/// that is of any use, 256 events with all the context that a correction may have, has 8,448.
+pub const MAX_ELEMENTS: usize = 10_000;
+
+/// Passes messages as protobuf; a request of more than [`MAX_ELEMENTS`] is `INVALID_ARGUMENT`.
 #[derive(Debug)]
 pub struct BoundedCodec<E, D>(PhantomData<(E, D)>);
 
@@ -33,7 +32,7 @@ impl<E, D> Default for BoundedCodec<E, D> {
 impl<E, D> Codec for BoundedCodec<E, D>
 where
     E: Message + 'static,
-    D: Message + Default + 'static,
+    D: Message + Name + Default + 'static,
 {
     type Encode = E;
     type Decode = D;
@@ -67,7 +66,7 @@ impl<E: Message> Encoder for BoundedEncoder<E> {
 #[derive(Debug)]
 pub struct BoundedDecoder<D>(PhantomData<D>);
 
-impl<D: Message + Default> Decoder for BoundedDecoder<D> {
+impl<D: Message + Name + Default> Decoder for BoundedDecoder<D> {
     type Item = D;
     type Error = Status;
 
@@ -76,56 +75,56 @@ impl<D: Message + Default> Decoder for BoundedDecoder<D> {
     }
 }
 
-/// Decodes one whole message; `INVALID_ARGUMENT` where it has more than [`MAX_FIELDS`] fields, `INTERNAL`, as tonic has it,
-/// where it is no protobuf.
-pub fn decode<D: Message + Default>(bytes: Bytes) -> Result<D, Status> {
-    if fields(&bytes, MAX_FIELDS) > MAX_FIELDS {
+/// Decodes one whole message; `INVALID_ARGUMENT` where it is a request of more than [`MAX_ELEMENTS`], `INTERNAL`, as tonic
+/// has it, where it is no protobuf.
+pub fn decode<D: Message + Name + Default>(bytes: Bytes) -> Result<D, Status> {
+    // Each takes a byte at least.
+    let may_have_more = bytes.len() > MAX_ELEMENTS;
+    if may_have_more && shape::elements(&D::full_name(), &bytes, MAX_ELEMENTS) > MAX_ELEMENTS {
         return Err(Status::invalid_argument(format!(
-            "the message has more than {MAX_FIELDS} fields, elements of repeated fields counted"
+            "the request has more than {MAX_ELEMENTS} elements of lists and maps, those within others included"
         )));
     }
     D::decode(bytes).map_err(|error| Status::internal(error.to_string()))
 }
 
-/// How many fields an encoded message has, counted up to one beyond `limit`. What is no protobuf is counted as far as it can
-/// be read.
-fn fields(mut bytes: &[u8], limit: usize) -> usize {
-    let mut count = 0;
-    while count <= limit && bytes.has_remaining() && skip(&mut bytes).is_some() {
-        count += 1;
-    }
-    count
-}
-
-/// Skips one field; none where it is not whole. The fields of a group, which no message here has, are fields as well.
-fn skip(bytes: &mut &[u8]) -> Option<()> {
-    let (_, kind) = decode_key(bytes).ok()?;
-    let length = match kind {
-        WireType::Varint => {
-            decode_varint(bytes).ok()?;
-            0
-        }
-        WireType::SixtyFourBit => 8,
-        WireType::LengthDelimited => usize::try_from(decode_varint(bytes).ok()?).ok()?,
-        WireType::ThirtyTwoBit => 4,
-        WireType::StartGroup | WireType::EndGroup => 0,
-    };
-    *bytes = bytes.get(length..)?;
-    Some(())
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use tonic::Code;
 
     use super::*;
     use crate::{
         common::v1::{Correction, PhraseMapping, correction},
         feedback::v1::{BatchSubmitFeedbackRequest, SubmitFeedbackRequest},
+        learning::v1::{
+            ImportResourcesRequest, ImportRow, ImportRows, IngestRequest, ListResourcesRequest,
+            ListResourcesResponse, import_resources_request,
+        },
     };
 
-    fn batch(items: usize) -> BatchSubmitFeedbackRequest {
-        let item = SubmitFeedbackRequest {
+    /// So many empty elements of the list that a message has at field 1.
+    fn empty(elements: usize) -> Vec<u8> {
+        [0x0a, 0x00].repeat(elements)
+    }
+
+    /// A message within another, at that field.
+    fn within(field: u8, message: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![field << 3 | 2];
+        prost::encode_length_delimiter(message.len(), &mut bytes).unwrap();
+        bytes.extend_from_slice(message);
+        bytes
+    }
+
+    fn refused<D: Message + Name + Default>(bytes: Vec<u8>) {
+        let refused = decode::<D>(bytes.into()).map(|_| ()).unwrap_err();
+        assert_eq!(refused.code(), Code::InvalidArgument);
+        assert!(refused.message().contains("10000"), "{}", refused.message());
+    }
+
+    fn submission(context: usize) -> SubmitFeedbackRequest {
+        SubmitFeedbackRequest {
             namespace: "fund-admin".into(),
             correction: Some(Correction {
                 correction: Some(correction::Correction::PhraseMapping(PhraseMapping {
@@ -133,38 +132,86 @@ mod tests {
                     verb: "create_isda".into(),
                 })),
             }),
+            context: (0..context).map(|n| (n.to_string(), "x".repeat(100))).collect(),
             ..SubmitFeedbackRequest::default()
-        };
-        BatchSubmitFeedbackRequest {
-            requests: vec![item; items],
-            ..BatchSubmitFeedbackRequest::default()
         }
     }
 
     #[test]
-    fn what_is_sent_is_what_comes_and_what_is_within_a_field_does_not_count() {
-        let sent = batch(1_000);
-        let encoded = Bytes::from(sent.encode_to_vec());
-        assert_eq!(fields(&encoded, MAX_FIELDS), 1_000);
-        assert_eq!(decode::<BatchSubmitFeedbackRequest>(encoded).unwrap(), sent);
+    fn the_largest_requests_that_are_of_any_use_come_as_they_were_sent() {
+        let batch = BatchSubmitFeedbackRequest {
+            requests: vec![submission(32); 100],
+            ..BatchSubmitFeedbackRequest::default()
+        };
+        let rows = ImportRows {
+            rows: vec![
+                ImportRow {
+                    line: 7,
+                    correction: submission(0).correction,
+                    user_id: "u".repeat(100),
+                };
+                1_000
+            ],
+        };
+        let import = ImportResourcesRequest {
+            message: Some(import_resources_request::Message::Rows(rows)),
+        };
+        assert_eq!(
+            decode::<BatchSubmitFeedbackRequest>(batch.encode_to_vec().into()).unwrap(),
+            batch
+        );
+        assert_eq!(
+            decode::<ImportResourcesRequest>(import.encode_to_vec().into()).unwrap(),
+            import
+        );
     }
 
     #[test]
-    fn a_message_of_very_many_fields_is_refused_before_it_is_decoded() {
-        let full = vec![[0x0a, 0x00]; MAX_FIELDS].concat();
-        let decoded: BatchSubmitFeedbackRequest = decode(full.clone().into()).unwrap();
-        assert_eq!(decoded.requests.len(), MAX_FIELDS);
-        let beyond = [full, vec![0x0a, 0x00]].concat();
-        let refused = decode::<BatchSubmitFeedbackRequest>(beyond.into()).unwrap_err();
-        assert_eq!(refused.code(), Code::InvalidArgument);
-        assert!(refused.message().contains("4096"), "{}", refused.message());
+    fn a_request_of_very_many_elements_is_refused_before_it_is_decoded() {
+        let decoded: BatchSubmitFeedbackRequest = decode(empty(MAX_ELEMENTS).into()).unwrap();
+        assert_eq!(decoded.requests.len(), MAX_ELEMENTS);
+        refused::<BatchSubmitFeedbackRequest>(empty(MAX_ELEMENTS + 1));
+        refused::<IngestRequest>(empty(2_000_000));
+    }
+
+    #[test]
+    fn elements_within_others_count() {
+        // The rows of an import are in a message of their own.
+        refused::<ImportResourcesRequest>(within(2, &empty(MAX_ELEMENTS + 1)));
+        // Twice the same field is one message with the elements of both.
+        let half = within(2, &empty(MAX_ELEMENTS / 2 + 1));
+        refused::<ImportResourcesRequest>([half.clone(), half].concat());
+        // A map is a list of its entries.
+        let context: HashMap<String, String> = (0..MAX_ELEMENTS)
+            .map(|n| (n.to_string(), String::new()))
+            .collect();
+        let item = SubmitFeedbackRequest {
+            context,
+            ..SubmitFeedbackRequest::default()
+        };
+        refused::<BatchSubmitFeedbackRequest>(within(1, &item.encode_to_vec()));
+    }
+
+    #[test]
+    fn numbers_count_one_by_one_and_packed() {
+        refused::<ListResourcesRequest>([0x10, 0x01].repeat(MAX_ELEMENTS + 1));
+        refused::<ListResourcesRequest>(within(2, &[0x01; MAX_ELEMENTS + 1]));
+        let large_numbers = [0x81, 0x01].repeat(MAX_ELEMENTS);
+        assert!(decode::<ListResourcesRequest>(within(2, &large_numbers).into()).is_ok());
+    }
+
+    #[test]
+    fn an_answer_may_have_as_many_as_its_server_says() {
+        let answer: ListResourcesResponse = decode(empty(MAX_ELEMENTS + 1).into()).unwrap();
+        assert_eq!(answer.resources.len(), MAX_ELEMENTS + 1);
     }
 
     #[test]
     fn what_is_no_protobuf_is_told_by_the_decoder() {
-        for broken in [&[0x0a, 0x7f][..], &[0xff; 12], &[0x0a], &[0x07]] {
+        let long = vec![0xff; 3 * MAX_ELEMENTS];
+        for broken in [&[0x0a, 0x7f][..], &[0xff; 12], &[0x0a], &[0x07], &long] {
             let refused = decode::<BatchSubmitFeedbackRequest>(Bytes::copy_from_slice(broken)).unwrap_err();
-            assert_eq!(refused.code(), Code::Internal, "{broken:?}");
+            assert_eq!(refused.code(), Code::Internal, "{} bytes", broken.len());
         }
     }
 }

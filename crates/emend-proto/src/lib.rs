@@ -57,6 +57,7 @@ pub mod learning {
 
 pub mod codec;
 pub mod frame;
+mod shape;
 pub mod wire;
 
 /// The encoded `google.protobuf.FileDescriptorSet` of all protos, for server reflection.

@@ -134,14 +134,13 @@ mod tests {
     }
 
     /// A call that has sent so many bytes.
-    fn call(intake: &Intake, name: &str, bytes: usize) -> Result<Charge, Explained> {
+    fn call(intake: &Intake, name: &str, bytes: usize) -> Result<Charge, Status> {
         let request = Body::new("x".repeat(bytes));
         let (mut body, charge) = intake.begin(caller(name), request);
         let mut context = Context::from_waker(Waker::noop());
         let mut came = 0;
         while let Poll::Ready(Some(frame)) = Pin::new(&mut body).poll_frame(&mut context) {
-            let frame = frame.map_err(|status| Explained::from(&status))?;
-            came += frame.into_data().map_or(0, |data| data.len());
+            came += frame?.into_data().map_or(0, |data| data.len());
         }
         assert_eq!(came, bytes);
         Ok(charge)
@@ -151,7 +150,7 @@ mod tests {
     fn one_client_has_three_quarters_and_is_told_when_to_come_back() {
         let intake = Intake::of(ROOM);
         let held: Vec<_> = (0..12).map(|_| call(&intake, "hog", 4 << 20).unwrap()).collect();
-        let refusal = call(&intake, "hog", 4 << 20).unwrap_err();
+        let refusal = Explained::from(&call(&intake, "hog", 4 << 20).unwrap_err());
         assert_eq!(refusal.reason.as_deref(), Some("TOO_MANY_REQUEST_BYTES"));
         assert!(refusal.retry_after.is_some(), "{refusal}");
         assert!(

@@ -346,7 +346,10 @@ mod tests {
         ]);
         let config = arguments.configuration(DatabaseUrl::sqlite("x.db")).unwrap();
         assert_eq!((config.postgres_connections, config.bounds.calls), (9, 11));
-        assert_eq!((config.bounds.connections, config.bounds.request_bytes), (13, 9 << 20));
+        assert_eq!(
+            (config.bounds.connections, config.bounds.request_bytes),
+            (13, 9 << 20)
+        );
         assert_eq!(
             (config.commit.queue_bytes, config.commit.queue_time.as_secs()),
             (2 << 20, 5)

@@ -146,7 +146,7 @@ impl http_body::Body for Torn {
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<http_body::Frame<Bytes>, Status>>> {
         const LENGTH: [u8; 5] = [0, 0, 0x40, 0, 0];
-        const PIECE: usize = 64 * 1024;
+        const PIECE: usize = 16 * 1024;
         if !self.begun {
             self.begun = true;
             return Poll::Ready(Some(Ok(http_body::Frame::data(Bytes::from_static(&LENGTH)))));

@@ -322,8 +322,7 @@ fn the_limit_of_memory_has_room_for_what_the_settings_allow() {
         bytes(&text(deployment, &format!("{limits}/memory")))
     };
     // As it came, and decoded.
-    let requests =
-        |deployment: &Value| 2 * bytes(&setting(&objects, deployment, "request-buffer-size"));
+    let requests = |deployment: &Value| 2 * bytes(&setting(&objects, deployment, "request-buffer-size"));
     let learning = objects.named("Deployment", "emend-learning").unwrap();
     let streams: u64 = setting(&objects, learning, "max-streams").parse().unwrap();
     let connections: u64 = setting(&objects, learning, "max-connections").parse().unwrap();
