@@ -170,6 +170,9 @@ pub struct CurrentResource {
     pub value: ResourceValue,
 }
 
+/// Votes propose no more values than these in one contest: whoever decides upon it reads all of its candidates. People may.
+pub const MAX_CANDIDATES: usize = 1_000;
+
 /// A contest as stored: what `decide` decides upon.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContestState {

@@ -48,7 +48,7 @@ pub enum Reason {
     PersonalData,
     /// The feedback was taken back.
     Retracted,
-    /// A limit of the policy is reached.
+    /// A limit is reached: one of the policy, or [`MAX_CANDIDATES`](crate::contest::MAX_CANDIDATES).
     ResourceLimit,
 }
 
@@ -99,7 +99,7 @@ impl Reason {
             Self::Deleted => "it was deleted before",
             Self::PersonalData => "it may contain personal data",
             Self::Retracted => "it was taken back",
-            Self::ResourceLimit => "a limit of the policy is reached",
+            Self::ResourceLimit => "a limit is reached",
         }
     }
 }

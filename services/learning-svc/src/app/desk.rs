@@ -13,7 +13,8 @@ use std::{
 use bytes::Bytes;
 use emend_core::{
     AcceptOrder, Ballots, ContestId, ContestState, Event, EventId, FeedbackId, Kind, OperationId, Outcome,
-    Policy, Refusal, ResourceChange, ResourceKey, ResourceValue, Revision, decide, decide::Cause,
+    Policy, Refusal, ResourceChange, ResourceKey, ResourceValue, Revision, contest::MAX_CANDIDATES, decide,
+    decide::Cause,
 };
 use emend_proto::common::v1 as pb;
 use emend_runtime::store::StoreError;
@@ -243,6 +244,13 @@ impl Desk {
             return Err(limit);
         }
         Ok(())
+    }
+
+    /// A vote may propose this value: it was proposed before, or there is room for one more.
+    pub fn check_candidates(&self, contest: ContestId, value: &ResourceValue) -> bool {
+        self.contests.get(&contest).is_none_or(|Working { state, .. }| {
+            state.candidates.len() < MAX_CANDIDATES || state.candidate(value.candidate_id(contest)).is_some()
+        })
     }
 
     /// The accept order of what a person does to a contest now: newer than all that the contest has seen.

@@ -13,7 +13,9 @@
 
 use emend_core::{
     Ballot, Caller, CandidateId, ContestId, Event, FeedbackId, Kind, Namespace, OperationId, Origin,
-    Proposal, Refusal, Revision, contest::Voter, decide::Cause,
+    Proposal, Refusal, Revision,
+    contest::{MAX_CANDIDATES, Voter},
+    decide::Cause,
 };
 use emend_runtime::{Error, store::retry_conflicts};
 use uuid::Uuid;
@@ -215,6 +217,12 @@ impl App {
         for row in rows {
             let done = if let Err(limit) = desk.check_size(&row.proposal.key, &row.proposal.value) {
                 Err(format!("has more than the {limit} bytes that the policy allows"))
+            } else if import.import_as == As::Votes
+                && !desk.check_candidates(row.proposal.key.contest_id(), &row.proposal.value)
+            {
+                Err(format!(
+                    "is a new value for a key that has {MAX_CANDIDATES} candidates already"
+                ))
             } else {
                 let done = match import.import_as {
                     As::Decision => decide_row(&mut desk, &because, row),

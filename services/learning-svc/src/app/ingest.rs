@@ -270,7 +270,9 @@ impl Group {
                 self.now,
             )
         };
-        if self.desk.check_size(&proposal.key, &proposal.value).is_err() {
+        if self.desk.check_size(&proposal.key, &proposal.value).is_err()
+            || !self.desk.check_candidates(contest, &proposal.value)
+        {
             let outcome = without_effect(OutcomeState::Refused, Reason::ResourceLimit);
             return Ok(render::outcome(&outcome));
         }

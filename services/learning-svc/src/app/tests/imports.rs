@@ -2,15 +2,17 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use emend_core::{Correction, OperationId, Status, correction::Form};
+use emend_core::{Correction, OperationId, Status, contest::MAX_CANDIDATES, correction::Form};
 use emend_runtime::Error;
 
 use super::{
     on_both_databases,
-    world::{World, assert_sound, candidate, candidates, head, namespace, one, operator, put, still, verb},
+    world::{
+        World, apply, assert_sound, candidate, candidates, head, namespace, one, operator, put, still, verb,
+    },
 };
 use crate::{
-    app::import::{As, Import, Imported, Mode, Row},
+    app::import::{As, Import, Imported, Mode, Row, RowError},
     store::decisions::RevisionFilter,
 };
 
@@ -22,6 +24,7 @@ on_both_databases!(
     a_large_import_is_one_operation_of_revisions_of_a_thousand,
     all_or_nothing_writes_nothing_where_a_limit_is_reached,
     skipping_reports_what_a_limit_kept_out,
+    a_vote_by_import_proposes_no_value_for_which_there_is_no_room,
     crossed_imports_and_votes_meet_no_deadlock,
     who_loses_the_right_to_import_on_the_way_gets_no_further,
 );
@@ -176,6 +179,29 @@ async fn skipping_reports_what_a_limit_kept_out(world: &World) {
         .await
         .unwrap();
     assert_eq!((imported.applied, imported.refused.len()), (3, 1));
+    assert_sound(&app).await;
+}
+
+async fn a_vote_by_import_proposes_no_value_for_which_there_is_no_room(world: &World) {
+    let app = world.instance().await;
+    let votes: Vec<_> = (0..MAX_CANDIDATES)
+        .map(|n| world.phrase(&format!("r{n}"), "p", &format!("v{n}")))
+        .collect();
+    apply(&app, &votes).await;
+    let import_as = async |import_as| {
+        let import = import(Mode::SkipInvalid, import_as);
+        app.import(&import, vec![row(7, "p", "new")], &still)
+            .await
+            .unwrap()
+    };
+    let voted = import_as(As::Votes).await;
+    assert_eq!((voted.applied, voted.refused.len()), (0, 1));
+    let RowError {
+        line, description, ..
+    } = &voted.refused[0];
+    assert!(*line == 7 && description.contains("1000 candidates"), "{voted:?}");
+    let decided = import_as(As::Decision).await;
+    assert_eq!(decided.applied, 1, "{decided:?}");
     assert_sound(&app).await;
 }
 

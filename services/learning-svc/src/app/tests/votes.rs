@@ -1,6 +1,6 @@
 //! What votes do, one instance, one after another.
 
-use emend_core::{Status, correction::Form};
+use emend_core::{Status, contest::MAX_CANDIDATES, correction::Form};
 use emend_proto::common::v1::{Outcome, OutcomeState};
 use emend_runtime::auth::Access;
 use jiff::SignedDuration;
@@ -30,6 +30,7 @@ on_both_databases!(
     votes_without_a_reporter_count_together_as_one,
     what_exceeds_the_policys_bytes_is_refused,
     a_full_namespace_sends_what_would_grow_it_to_review,
+    votes_propose_a_bounded_number_of_values_and_people_any,
     half_lives_are_reckoned_by_the_injected_clock,
 );
 
@@ -294,6 +295,33 @@ async fn a_full_namespace_sends_what_would_grow_it_to_review(world: &World) {
         kind: emend_core::Kind::EntityAlias,
     };
     assert_eq!(app.store.audit().await.unwrap().counted[&key], 2);
+    assert_sound(&app).await;
+}
+
+async fn votes_propose_a_bounded_number_of_values_and_people_any(world: &World) {
+    let app = world.instance().await;
+    let events: Vec<_> = (0..=MAX_CANDIDATES)
+        .map(|n| world.phrase(&format!("r{n}"), "p", &format!("v{n}")))
+        .collect();
+    let outcomes = apply(&app, &events).await;
+    let (last, others) = outcomes.split_last().unwrap();
+    assert!(
+        others
+            .iter()
+            .all(|outcome| state(outcome) == OutcomeState::Pending)
+    );
+    let told = (state(last), last.reason.as_str());
+    assert_eq!(told, (OutcomeState::Refused, "RESOURCE_LIMIT"));
+    let taken_back = one(&app, &world.retraction(&events[MAX_CANDIDATES])).await;
+    assert_eq!(taken_back.reason, "RETRACTED");
+
+    // Those that are there can still win.
+    for reporter in ["ann", "bob", "cid"] {
+        one(&app, &world.phrase(reporter, "p", "v7")).await;
+    }
+    assert_eq!(verb(&app, "p").await.as_deref(), Some("v7"));
+    app.put(&put("p", "new")).await.unwrap();
+    assert_eq!(verb(&app, "p").await.as_deref(), Some("new"));
     assert_sound(&app).await;
 }
 
