@@ -5,18 +5,26 @@
 
 use std::{borrow::Cow, net::IpAddr, ops::Range};
 
+/// How often a text is looked through at most. One more time than it takes to find nothing is enough for nearly all.
+const ROUNDS: usize = 8;
+
 /// Replaces what was found by `[email]`, `[phone]`, `[card]` or `[ip]`, until nothing more is found: what stands beside a
-/// find can be one itself once that is gone.
+/// find can be one itself once that is gone. A text in which there is still something after that is `[masked]` as a whole.
+/// Takes time in proportion to the length of the text.
 pub fn mask(text: &str) -> Cow<'_, str> {
     let mut masked = Cow::Borrowed(text);
-    loop {
-        // No mask has in it what is looked for, so this ends.
+    for _ in 0..ROUNDS {
+        // No mask has in it what is looked for.
         let found = find(&masked);
         if found.is_empty() {
             return masked;
         }
         masked = Cow::Owned(replaced(&masked, found));
     }
+    if found_in(&masked) {
+        return Cow::Borrowed("[masked]");
+    }
+    masked
 }
 
 fn replaced(text: &str, found: Vec<(Range<usize>, &'static str)>) -> String {
@@ -36,27 +44,49 @@ pub fn found_in(text: &str) -> bool {
     !find(text).is_empty()
 }
 
+/// What stands at some place of a text, and why.
+type Find = (Range<usize>, &'static str);
+
 /// All finds, in order, none overlapping.
-fn find(text: &str) -> Vec<(Range<usize>, &'static str)> {
-    let mut found = Vec::new();
+fn find(text: &str) -> Vec<Find> {
+    let mut scan = Scan {
+        text,
+        token: 0,
+        at: None,
+        part: None,
+        barren: 0,
+    };
+    let mut found: Vec<Find> = Vec::new();
     let mut position = 0;
     while position < text.len() {
-        let rest = &text[position..];
-        let token_length = rest.find(char::is_whitespace).unwrap_or(rest.len());
-        let token = position..position + token_length;
-        if token_length > 0
-            && let Some(hit) = email(text, &token).or_else(|| ip(text, &token))
-        {
-            position = hit.0.end;
-            found.push(hit);
-        } else if let Some(hit) = number(text, position) {
+        // Instead of what was found there will be a mask.
+        let behind_a_find = found.last().is_some_and(|(range, _)| range.end == position);
+        let hit = scan
+            .email(position)
+            .or_else(|| scan.ip(position))
+            .or_else(|| scan.number(position, behind_a_find));
+        if let Some(hit) = hit {
             position = hit.0.end;
             found.push(hit);
         } else {
-            position += next_boundary(rest);
+            position += next_boundary(&text[position..]);
         }
     }
     found
+}
+
+/// Looks for what begins at one place after the other. What it has seen of the text ahead it does not look for again, so
+/// that no text takes longer than others of its length.
+struct Scan<'a> {
+    text: &'a str,
+    /// Where the token that is looked at ends.
+    token: usize,
+    /// The next `@`, or the end of the token in which there is none, unless it is passed; and whether it is of an address.
+    at: Option<(usize, bool)>,
+    /// The next character that an IP address may have, or the end of the token in which there is none, unless it is passed.
+    part: Option<usize>,
+    /// Before this no number begins.
+    barren: usize,
 }
 
 /// How far to the next place where a find could begin: behind a run of letters or digits, or one character on.
@@ -69,87 +99,124 @@ fn next_boundary(rest: &str) -> usize {
     }
 }
 
-/// An e-mail address within a token: local part, `@`, a domain with a dot.
-fn email(text: &str, token: &Range<usize>) -> Option<(Range<usize>, &'static str)> {
-    let word = &text[token.clone()];
-    let at = word.find('@')?;
-    let is_local = |c: char| c.is_alphanumeric() || ".!#$%&'*+/=?^_`{|}~-".contains(c);
-    let is_domain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-');
-    let start = word[..at]
-        .rfind(|c| !is_local(c))
-        .map_or(0, |i| i + word[i..].chars().next().map_or(1, char::len_utf8));
-    let length = word[at + 1..]
-        .find(|c| !is_domain(c))
-        .unwrap_or(word.len() - at - 1);
-    let domain = word[at + 1..at + 1 + length].trim_end_matches(['.', '-']);
-    let dotted = domain.split('.').count() > 1 && domain.split('.').all(|label| !label.is_empty());
-    (start < at && dotted).then(|| {
-        (
-            token.start + start..token.start + at + 1 + domain.len(),
-            "[email]",
-        )
-    })
-}
+/// No text of an IP address with a port is longer.
+const LONGEST_IP: usize = 64;
 
-/// A token that is an IP address, with or without brackets, port or punctuation around it.
-fn ip(text: &str, token: &Range<usize>) -> Option<(Range<usize>, &'static str)> {
-    let word = &text[token.clone()];
-    let is_part = |c: char| c.is_ascii_hexdigit() || matches!(c, '.' | ':');
-    let start = word.find(is_part)?;
-    let run = word[start..].find(|c| !is_part(c)).unwrap_or(word.len() - start);
-    let candidate = word[start..start + run].trim_end_matches(['.', ':']);
-    let parses = |text: &str| text.parse::<IpAddr>().is_ok_and(|ip| !ip.is_unspecified());
-    let length = if parses(candidate) {
-        candidate.len()
-    } else {
-        let host = candidate.rsplit_once(':').map(|(host, _port)| host)?;
-        (parses(host) && host.contains('.')).then_some(host.len())?
-    };
-    Some((token.start + start..token.start + start + length, "[ip]"))
-}
-
-/// A card or phone number that begins here: digits in groups, joined by single spaces, dots, hyphens, slashes or brackets.
-/// Groups with more digits than one number has are several, which nobody can tell apart: they are masked together.
-fn number(text: &str, position: usize) -> Option<(Range<usize>, &'static str)> {
-    let rest = &text[position..];
-    let before = text[..position].chars().next_back();
-    if before.is_some_and(|c| c.is_alphanumeric() || c == '.')
-        || !rest.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '('))
-    {
-        return None;
-    }
-    let (mut digits, mut end, mut groups, mut separators) = (String::new(), 0, 0, 0);
-    let mut in_group = false;
-    for (index, c) in rest.char_indices() {
-        if c.is_ascii_digit() {
-            if !in_group {
-                groups += 1;
-            }
-            in_group = true;
-            separators = 0;
-            digits.push(c);
-            end = index + 1;
-        } else if (c == '+' && index == 0)
-            || (matches!(c, ' ' | '-' | '.' | '/' | '(' | ')') && separators < 2)
-        {
-            in_group = false;
-            separators += 1;
-        } else {
-            break;
+impl Scan<'_> {
+    /// The rest of the token from here on; empty at white space.
+    fn word(&mut self, position: usize) -> &str {
+        if self.token <= position {
+            let rest = &self.text[position..];
+            self.token = position + rest.find(char::is_whitespace).unwrap_or(rest.len());
         }
+        &self.text[position..self.token]
     }
-    if text[position + end..].starts_with(char::is_alphanumeric) {
-        return None;
+
+    /// An e-mail address within the token: local part, `@`, a domain with a dot.
+    fn email(&mut self, position: usize) -> Option<Find> {
+        if self.at.is_none_or(|(at, _)| at < position) {
+            let word = self.word(position);
+            let at = word.find('@');
+            let at = (position + at.unwrap_or(word.len()), at.is_some());
+            self.at = Some(at);
+        }
+        let (at, true) = self.at? else {
+            return None;
+        };
+        let is_local = |c: char| c.is_alphanumeric() || ".!#$%&'*+/=?^_`{|}~-".contains(c);
+        let is_domain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-');
+        let local = &self.text[position..at];
+        let start = local
+            .rfind(|c| !is_local(c))
+            .map_or(0, |i| i + local[i..].chars().next().map_or(1, char::len_utf8));
+        let domain = &self.text[at + 1..self.token];
+        let domain = &domain[..domain.find(|c| !is_domain(c)).unwrap_or(domain.len())];
+        let domain = domain.trim_end_matches(['.', '-']);
+        let dotted = domain.split('.').count() > 1 && domain.split('.').all(|label| !label.is_empty());
+        if position + start < at && dotted {
+            return Some((position + start..at + 1 + domain.len(), "[email]"));
+        }
+        // Nor is it one from any later place on.
+        self.at = Some((at, false));
+        None
     }
-    let range = position..position + end;
-    if (13..=19).contains(&digits.len()) && luhn(&digits) {
-        return Some((range, "[card]"));
+
+    /// An IP address that begins with the next character of the token that one may have, with or without brackets, port or
+    /// punctuation around it.
+    fn ip(&mut self, position: usize) -> Option<Find> {
+        let is_part = |c: char| c.is_ascii_hexdigit() || matches!(c, '.' | ':');
+        if self.part.is_none_or(|part| part < position) {
+            let word = self.word(position);
+            self.part = Some(position + word.find(is_part).unwrap_or(word.len()));
+        }
+        let start = self.part?;
+        let run = self.text[start..self.token]
+            .bytes()
+            .take(LONGEST_IP + 1)
+            .take_while(|byte| is_part(char::from(*byte)))
+            .count();
+        if run > LONGEST_IP {
+            return None;
+        }
+        let candidate = self.text[start..start + run].trim_end_matches(['.', ':']);
+        let parses = |text: &str| text.parse::<IpAddr>().is_ok_and(|ip| !ip.is_unspecified());
+        let length = if parses(candidate) {
+            candidate.len()
+        } else {
+            let host = candidate.rsplit_once(':').map(|(host, _port)| host)?;
+            (parses(host) && host.contains('.')).then_some(host.len())?
+        };
+        Some((start..start + length, "[ip]"))
     }
-    let written_as_phone =
-        rest.starts_with('+') || (digits.starts_with('0') && digits.len() >= 9) || groups >= 3;
-    let is_date = digits.len() == 8 && groups == 3;
-    ((8..=15).contains(&digits.len()) && written_as_phone && !is_date || digits.len() >= 10 && groups >= 2)
-        .then_some((range, "[phone]"))
+
+    /// A card or phone number that begins here: digits in groups, joined by single spaces, dots, hyphens, slashes or brackets.
+    /// Groups with more digits than one number has are several, which nobody can tell apart: they are masked together.
+    fn number(&mut self, position: usize, behind_a_find: bool) -> Option<Find> {
+        let text = self.text;
+        let rest = &text[position..];
+        let before = text[..position].chars().next_back();
+        if position < self.barren
+            || (!behind_a_find && before.is_some_and(|c| c.is_alphanumeric() || c == '.'))
+            || !rest.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '+' | '('))
+        {
+            return None;
+        }
+        let (mut digits, mut end, mut groups, mut separators) = (String::new(), 0, 0, 0);
+        let mut in_group = false;
+        for (index, c) in rest.char_indices() {
+            if c.is_ascii_digit() {
+                if !in_group {
+                    groups += 1;
+                }
+                in_group = true;
+                separators = 0;
+                digits.push(c);
+                end = index + 1;
+            } else if (c == '+' && index == 0)
+                || (matches!(c, ' ' | '-' | '.' | '/' | '(' | ')') && separators < 2)
+            {
+                in_group = false;
+                separators += 1;
+            } else {
+                break;
+            }
+        }
+        if text[position + end..].starts_with(char::is_alphanumeric) {
+            // Whatever begins within it ends there, too.
+            self.barren = position + end;
+            return None;
+        }
+        let range = position..position + end;
+        if (13..=19).contains(&digits.len()) && luhn(&digits) {
+            return Some((range, "[card]"));
+        }
+        let written_as_phone =
+            rest.starts_with('+') || (digits.starts_with('0') && digits.len() >= 9) || groups >= 3;
+        let is_date = digits.len() == 8 && groups == 3;
+        ((8..=15).contains(&digits.len()) && written_as_phone && !is_date
+            || digits.len() >= 10 && groups >= 2)
+            .then_some((range, "[phone]"))
+    }
 }
 
 /// The Luhn checksum holds.
@@ -215,6 +282,29 @@ mod tests {
             assert_eq!(mask(text), text);
             assert!(!found_in(text));
         }
+    }
+
+    /// Of each of these every part was looked at again from each place before it, and again for each find.
+    #[test]
+    fn long_texts_take_no_longer_than_others() {
+        for piece in [
+            "+12345678",
+            "1 1 1 1",
+            "a:",
+            "z-",
+            "a@b",
+            "@",
+            "0.",
+            "(((",
+            "1-2x",
+            "٣٣ ",
+        ] {
+            let text = piece.repeat(100_000 / piece.len());
+            let masked = mask(&text).into_owned();
+            assert_eq!(mask(&masked), masked, "{piece}");
+        }
+        let phones = "+12345678".repeat(1_000);
+        assert_eq!(mask(&phones), "[phone]".repeat(1_000));
     }
 
     proptest! {
