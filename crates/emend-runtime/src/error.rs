@@ -14,6 +14,12 @@ use tonic_types::{ErrorDetails, StatusExt as _};
 
 use crate::request_id::RequestId;
 
+/// So many violations does a status name at most.
+const MOST_VIOLATIONS: usize = 20;
+/// In bytes, of each text of a violation.
+const LONGEST_PART: usize = 200;
+/// In bytes, of the message that sums them up.
+const LONGEST_MESSAGE: usize = 2_000;
 /// The domain of every `ErrorInfo` of Emend.
 pub const DOMAIN: &str = "emend.dev";
 
@@ -194,21 +200,28 @@ impl Error {
         }
         match self {
             Self::InvalidArgument(violations) => {
-                for FieldViolation { field, description } in violations {
-                    details.add_bad_request_violation(field, description);
+                for FieldViolation { field, description } in violations.iter().take(MOST_VIOLATIONS) {
+                    details.add_bad_request_violation(
+                        shortened(field, LONGEST_PART),
+                        shortened(description, LONGEST_PART),
+                    );
                 }
             }
             Self::NotFound { resource, id } => {
-                details.set_resource_info(resource.as_ref(), id, "", "not found");
+                details.set_resource_info(resource.as_ref(), shortened(id, LONGEST_PART), "", "not found");
             }
             Self::FailedPrecondition { violations, .. } => {
                 for PreconditionViolation {
                     kind,
                     subject,
                     description,
-                } in violations
+                } in violations.iter().take(MOST_VIOLATIONS)
                 {
-                    details.add_precondition_failure_violation(kind.as_ref(), subject, description);
+                    details.add_precondition_failure_violation(
+                        kind.as_ref(),
+                        shortened(subject, LONGEST_PART),
+                        shortened(description, LONGEST_PART),
+                    );
                 }
             }
             Self::ResourceExhausted {
@@ -241,13 +254,22 @@ impl From<Error> for Status {
     }
 }
 
-/// The status that the caller sees.
+/// A text, or its beginning where it is longer than so many bytes.
+fn shortened(text: &str, most: usize) -> Cow<'_, str> {
+    if text.len() <= most {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!("{}…", &text[..text.floor_char_boundary(most)]))
+}
+
+/// The status that the caller sees. It travels in headers, of which clients take some 16 KiB: of very many violations the
+/// first are named, and long texts end early.
 pub fn to_status(error: &Error) -> Status {
     let request_id = RequestId::current();
     error.log_internals(request_id.as_ref());
     Status::with_error_details(
         error.code(),
-        error.to_string(),
+        shortened(&error.to_string(), LONGEST_MESSAGE),
         error.details(request_id.as_ref()),
     )
 }
@@ -332,6 +354,25 @@ mod tests {
             (seen.reason.as_deref(), seen.domain.as_deref()),
             (Some("INVALID_FIELDS"), Some(DOMAIN))
         );
+    }
+
+    #[test]
+    fn very_many_violations_and_very_long_texts_fit_the_headers_that_clients_take() {
+        let violations = (0..10_000).map(|n| FieldViolation {
+            field: format!("context[{n}]"),
+            description: "é".repeat(1_000),
+        });
+        let many = Status::from(Error::from(violations.collect::<Vec<_>>()));
+        let long = Status::from(Error::not_found("service", "\u{1}".repeat(4 << 20)));
+        assert_eq!(Explained::from(&many).field_violations.len(), MOST_VIOLATIONS);
+        for status in [many, long] {
+            let headers = status.into_http::<()>().into_parts().0.headers;
+            let length: usize = headers
+                .iter()
+                .map(|(name, value)| name.as_str().len() + value.len() + 32)
+                .sum();
+            assert!(length < 16 * 1024, "{length}");
+        }
     }
 
     #[test]
