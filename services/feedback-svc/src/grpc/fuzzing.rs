@@ -1,14 +1,15 @@
 //! Requests and page tokens as anybody may send them.
 
+use bytes::Bytes;
 use emend_core::{Caller, EventId, FeedbackId};
-use emend_proto::feedback::v1 as pb;
+use emend_proto::{codec, feedback::v1 as pb};
 use emend_runtime::auth::Access;
 use emend_wire::{
     page::{self, QueryHash},
     render,
 };
 use jiff::Timestamp;
-use prost::Message;
+use prost::{Message, Name};
 use uuid::Uuid;
 
 use super::parse::{self, Wait};
@@ -99,8 +100,8 @@ pub fn page_token(position: &[u8]) {
     assert_eq!(parse::dead_letters(&letters, hash).is_ok(), position.len() == 24);
 }
 
-fn read<M: Message + Default>(bytes: &[u8], read: impl FnOnce(M)) {
-    if let Ok(message) = M::decode(bytes) {
+fn read<M: Message + Name + Default>(bytes: &[u8], read: impl FnOnce(M)) {
+    if let Ok(message) = codec::decode::<M>(Bytes::copy_from_slice(bytes)) {
         read(message);
     }
 }

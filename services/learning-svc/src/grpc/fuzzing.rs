@@ -2,10 +2,11 @@
 
 use std::fmt::Debug;
 
+use bytes::Bytes;
 use emend_core::{Caller, Kind, Policy, Violations};
-use emend_proto::learning::v1 as pb;
+use emend_proto::{codec, learning::v1 as pb};
 use emend_wire::{page, parse as wire, render};
-use prost::Message;
+use prost::{Message, Name};
 
 use super::{candidates, ingest, policies, resources, subscriptions};
 use crate::stream::reads;
@@ -90,8 +91,8 @@ pub fn page_token(position: &[u8]) {
     subscriptions::fuzzing::page_token(position);
 }
 
-pub(super) fn read<M: Message + Default>(bytes: &[u8], read: impl FnOnce(M)) {
-    if let Ok(message) = M::decode(bytes) {
+pub(super) fn read<M: Message + Name + Default>(bytes: &[u8], read: impl FnOnce(M)) {
+    if let Ok(message) = codec::decode::<M>(Bytes::copy_from_slice(bytes)) {
         read(message);
     }
 }
