@@ -1,15 +1,16 @@
-//! How many calls a server takes on at once, and how many bytes of their requests ([`intake`](crate::intake)). One more is
+//! How many calls a server takes on at once, and how many bytes they may hold ([`holding`](crate::holding)). One more is
 //! refused at once, with the time after which to try again: so what waits inside, for whatever it waits, is bounded, and so
 //! is the memory that it takes. No one client gets all of it ([`room`](crate::room)).
 //!
 //! A call counts until its response has been handed to the connection, so also while a client does not read it; but not
-//! for longer than [`Patience::response`](crate::bounds::Patience::response) without reading any. A call that answers with a long-lived stream counts until the
-//! stream has begun; those bound themselves. Health checks are always answered; who watches health, or asks for reflection,
-//! is counted apart from calls, for as long as he does. It must know nothing of what the calls do.
+//! for longer than [`Patience::response`](crate::bounds::Patience::response) without reading any. A call that answers with a
+//! long-lived stream counts until the stream has begun; those bound themselves. Health checks, and who watches health or
+//! asks for reflection for as long as he does, are counted apart from calls: so health is told however many calls there are.
+//! It must know nothing of what the calls do.
 
 use std::{
     convert::Infallible,
-    future::Future,
+    future::{Future, poll_fn},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -25,16 +26,20 @@ use crate::{
     bounds::Bounds,
     caller::Caller,
     error::Error,
-    intake::Intake,
+    holding::{Holding, Holdings, Kind},
     room::{Holder, Place, Room},
     serve::SEND_BUFFER,
     unread::Reading,
 };
 
-/// Always answered.
-const HEALTH_CHECK: &str = "/grpc.health.v1.Health/Check";
+/// The path of health checks.
+pub(crate) const HEALTH_CHECK: &str = "/grpc.health.v1.Health/Check";
 /// The paths of what every server has beside its services: health checks and reflection.
 const BESIDE: &str = "/grpc.";
+/// The paths of reflection, whose requests are streams.
+pub(crate) const REFLECTION: &str = "/grpc.reflection.";
+/// How many health checks may be under way at once. They wait for nothing.
+const MAX_CHECKS: usize = 1_024;
 /// How many may watch health or ask for reflection at once.
 pub(crate) const MAX_WATCHES: usize = 4_096;
 /// After which time it may be worth trying again.
@@ -47,28 +52,41 @@ const PIECE: usize = SEND_BUFFER;
 #[derive(Debug, Clone)]
 pub struct AdmissionLayer {
     calls: Room,
+    checks: Room,
     watches: Room,
-    intake: Intake,
+    holdings: Holdings,
     streams: Arc<[&'static str]>,
+    client_streams: Arc<[&'static str]>,
     patience: Duration,
 }
 
 impl AdmissionLayer {
-    /// At most as many calls as the bounds say, and as many bytes of their requests; `streams` are the paths of those that
-    /// answer with a long-lived stream. Others are given up when their client reads nothing of the response for
-    /// [`Patience::response`](crate::bounds::Patience::response).
-    pub fn new(bounds: &Bounds, streams: &[&'static str]) -> Self {
+    /// At most as many calls as the bounds say, holding as many bytes; `streams` are the paths of those that answer with a
+    /// long-lived stream, `client_streams` of those whose request is one. Calls that answer with a message are given up when
+    /// their client reads nothing of it for [`Patience::response`](crate::bounds::Patience::response).
+    pub fn new(bounds: &Bounds, streams: &[&'static str], client_streams: &[&'static str]) -> Self {
         Self {
             calls: Room::of(bounds.calls),
+            checks: Room::of(MAX_CHECKS),
             watches: Room::of(MAX_WATCHES),
-            intake: Intake::of(bounds.request_bytes),
+            holdings: Holdings::of(bounds.bytes),
             streams: streams.into(),
+            client_streams: client_streams.into(),
             patience: bounds.patience.response,
+        }
+    }
+
+    fn request_of(&self, path: &str) -> Kind {
+        if path.starts_with(REFLECTION) || self.client_streams.contains(&path) {
+            Kind::Stream
+        } else {
+            Kind::Message
         }
     }
 }
 
 type Data = <Body as HttpBody>::Data;
+type Next = Poll<Option<Result<Frame<Data>, Status>>>;
 
 /// Who calls, as far as the layers before this one found out.
 fn holder(extensions: &Extensions) -> Holder {
@@ -112,38 +130,50 @@ where
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let path = request.uri().path();
         let (room, lasts) = match path {
-            HEALTH_CHECK => (None, false),
-            path if path.starts_with(BESIDE) => (Some(&self.bound.watches), true),
-            path => (Some(&self.bound.calls), self.bound.streams.contains(&path)),
+            HEALTH_CHECK => (&self.bound.checks, false),
+            path if path.starts_with(BESIDE) => (&self.bound.watches, true),
+            path => (&self.bound.calls, self.bound.streams.contains(&path)),
         };
         let is_watch = lasts && path.starts_with(BESIDE);
+        let kind = self.bound.request_of(path);
         let holder = holder(request.extensions());
-        let place = match room.map(|room| room.enter(holder.clone())) {
-            None => None,
-            Some(Some(place)) => Some(place),
-            Some(None) => return Box::pin(async { Ok(Status::from(too_many()).into_http()) }),
+        let Some(place) = room.enter(holder.clone()) else {
+            return Box::pin(async { Ok(Status::from(too_many()).into_http()) });
+        };
+        let holding = match self.bound.holdings.begin(holder, request.headers()) {
+            Ok(holding) => holding,
+            Err(error) => return Box::pin(async move { Ok(Status::from(error).into_http()) }),
         };
         let patience = self.bound.patience;
-        let (parts, body) = request.into_parts();
-        let (body, charge) = self.bound.intake.begin(holder, body);
-        let response = self.inner.call(Request::from_parts(parts, body));
+        let response = self.inner.call(request.map(|body| holding.request(body, kind)));
         Box::pin(async move {
             let response = response.await?;
-            charge.end();
-            // A stream bounds itself.
-            let place = place.filter(|_| is_watch || !lasts);
-            let reading = if lasts { None } else { Reading::begins(patience) };
-            if place.is_none() && reading.is_none() {
-                return Ok(response);
+            if lasts {
+                // The stream bounds itself; what it is still asked, as long as its request lives, holds what it holds.
+                drop(holding);
+                let place = is_watch.then_some(place);
+                return Ok(match place {
+                    Some(place) => response.map(|body| Body::new(Counted::of(body, Some(place)))),
+                    None => response,
+                });
             }
-            Ok(response.map(|inner| {
-                Body::new(Counted {
-                    inner,
-                    rest: Data::new(),
-                    reading,
-                    _place: place,
-                })
-            }))
+            let (parts, mut body) = response.into_parts();
+            // A message is encoded when it is first asked for; what was encoded to it is gone then.
+            let first = poll_fn(|cx| Poll::Ready(Pin::new(&mut body).poll_frame(cx))).await;
+            let length = match &first {
+                Poll::Ready(Some(Ok(frame))) => frame.data_ref().map_or(0, Data::len),
+                _ => 0,
+            };
+            if let Err(error) = holding.answer(length) {
+                return Ok(Status::from(error).into_http());
+            }
+            let body = Counted {
+                first: Some(first).filter(Poll::is_ready),
+                reading: Reading::begins(patience),
+                _holding: Some(holding),
+                ..Counted::of(body, Some(place))
+            };
+            Ok(Response::from_parts(parts, Body::new(body)))
         })
     }
 }
@@ -160,10 +190,26 @@ fn too_many() -> Error {
 /// A response that keeps its place until it is sent or given up.
 struct Counted {
     inner: Body,
+    /// What came of asking for the first of it, until that is asked for here.
+    first: Option<Next>,
     /// Of the last data, what is not handed over yet.
     rest: Data,
     reading: Option<Reading>,
     _place: Option<Place>,
+    _holding: Option<Holding>,
+}
+
+impl Counted {
+    fn of(inner: Body, place: Option<Place>) -> Self {
+        Self {
+            inner,
+            first: None,
+            rest: Data::new(),
+            reading: None,
+            _place: place,
+            _holding: None,
+        }
+    }
 }
 
 impl HttpBody for Counted {
@@ -179,7 +225,10 @@ impl HttpBody for Counted {
             reading.gets_on();
         }
         if self.rest.is_empty() {
-            let next = Pin::new(&mut self.inner).poll_frame(cx);
+            let next = match self.first.take() {
+                Some(first) => first,
+                None => Pin::new(&mut self.inner).poll_frame(cx),
+            };
             if let (Poll::Pending, Some(reading)) = (&next, &self.reading) {
                 reading.has_nothing_to_read();
             }
@@ -196,10 +245,13 @@ impl HttpBody for Counted {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.rest.is_empty() && self.inner.is_end_stream()
+        self.first.is_none() && self.rest.is_empty() && self.inner.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
+        if self.first.is_some() {
+            return SizeHint::default();
+        }
         let (rest, inner) = (self.rest.len() as u64, self.inner.size_hint());
         let mut hint = SizeHint::new();
         hint.set_lower(rest + inner.lower());
@@ -253,7 +305,7 @@ mod tests {
         > + Clone,
     > {
         let answering = service_fn(|_: Request<Body>| async { Ok(Response::new(Body::new(Unread))) });
-        AdmissionLayer::new(&calls(1), &[STREAM]).layer(answering)
+        AdmissionLayer::new(&calls(1), &[STREAM], &[]).layer(answering)
     }
 
     async fn call<S>(server: &S, path: &str) -> Result<Response<Body>, Explained>
@@ -300,7 +352,7 @@ mod tests {
     async fn a_caller_that_goes_away_gives_its_place_back() {
         let hanging =
             service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, Infallible>>());
-        let server = AdmissionLayer::new(&calls(1), &[]).layer(hanging);
+        let server = AdmissionLayer::new(&calls(1), &[], &[]).layer(hanging);
         let mut gone = Box::pin(call(&server, "/emend.Test/Call"));
         assert!((&mut gone).now_or_never().is_none());
         assert!(call(&server, "/emend.Test/Call").await.is_err());
@@ -336,7 +388,7 @@ mod tests {
             let answer = answer.clone();
             async { Ok(Response::new(Body::new(Whole(Some(answer))))) }
         });
-        let server = AdmissionLayer::new(&calls(1), &[]).layer(answering);
+        let server = AdmissionLayer::new(&calls(1), &[], &[]).layer(answering);
         let mut response = call(&server, "/emend.Test/Call").await.unwrap().into_body();
         let mut came = Vec::new();
         let mut pieces = Vec::new();
@@ -358,7 +410,7 @@ mod tests {
     #[tokio::test]
     async fn one_client_leaves_places_to_others() {
         let unread = service_fn(|_: Request<Body>| async { Ok(Response::new(Body::new(Unread))) });
-        let server = AdmissionLayer::new(&calls(64), &[]).layer(unread);
+        let server = AdmissionLayer::new(&calls(64), &[], &[]).layer(unread);
         let call_of = async |caller: &str| {
             let request = Request::builder()
                 .uri("/emend.Test/Call")

@@ -12,9 +12,9 @@ pub struct Bounds {
     /// Connections that there may be at once, and never more than a third of the files that the process may have open. One
     /// more is closed; and so is one of the last quarter if its address has a 64th of all already.
     pub connections: usize,
-    /// Bytes of requests that may be held at once, the first 4 KiB of each not counted. Who sends more is refused with
-    /// `RESOURCE_EXHAUSTED`.
-    pub request_bytes: usize,
+    /// Bytes that calls may hold at once, of requests and of answers that wait to be read, the first 4 KiB of each not
+    /// counted. What finds no room is refused with `RESOURCE_EXHAUSTED`.
+    pub bytes: usize,
     /// How long a client is waited for in the middle of a call.
     pub patience: Patience,
     /// How it is found out that a client has gone without a word.
@@ -27,7 +27,7 @@ impl Default for Bounds {
             // A submission that waits for its outcome takes 2 s at most: so there may be 8,000 of those in a second.
             calls: 16_384,
             connections: 32_768,
-            request_bytes: 128 << 20,
+            bytes: 128 << 20,
             patience: Patience::default(),
             keep_alive: KeepAlive::default(),
         }

@@ -1,17 +1,21 @@
-//! How many bytes of requests a server holds at once. Calls are bounded by number, and a request may have 4 MiB: without a
-//! bound of their own, what all of them may have would be more than any process has.
+//! How many bytes calls hold at once: of requests, and of answers that wait to be read. Calls are bounded by number, and a
+//! message may have 4 MiB: without a bound of their own, what all of them may have would be more than any process has.
 //!
-//! What has come of a call's request counts from its 4,097th byte on, until the call is answered. A call that finds no room
-//! for more of its request is refused, and all it had is free. No one client gets all of the room ([`room`](crate::room)).
-//! It must know nothing of what is sent.
+//! What a call holds counts from its 4,097th byte on. A message counts from when its length is known, which is before it
+//! comes; of a request that is a stream, until the next begins. A call that finds no room is refused at once, and all it had
+//! is free. No one client gets all of the room ([`room`](crate::room)).
+//!
+//! A request that is one message is handed on when all of it is there, so that nothing is decoded, and takes more memory
+//! than it came in, for a client that does not end its request. It must know nothing of what is sent.
 
 use std::{
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, ready},
     time::Duration,
 };
 
+use http::HeaderMap;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use tonic::{Status, body::Body};
 
@@ -20,167 +24,374 @@ use crate::{
     room::{Holder, Place, Room},
 };
 
-/// So many bytes of each request are not counted: most requests have no more, and calls are bounded by number.
+/// So many bytes of each call are not counted: most calls have no more, and calls are bounded by number.
 const UNCOUNTED: usize = 4 * 1024;
-/// Of a request that is a stream no more is held at once than a message: its length, then 4 MiB.
-const MESSAGE: usize = 5 + (4 << 20);
+/// No message is longer; of one that says that it is, nothing comes to be held.
+const LONGEST: usize = 4 << 20;
+/// Before each message: whether it is compressed, and its length.
+const PREFIX: usize = 5;
+/// About what a header takes in memory, whatever it takes on the wire.
+const HEADER: usize = 200;
 /// After which time it may be worth trying again.
 const RETRY_AFTER: Duration = Duration::from_millis(250);
 
-/// Room for the bytes of requests. Clones share it.
+/// Room for what calls hold. Clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct Intake(Room);
+pub(crate) struct Holdings(Room);
 
-/// What one call holds. Clones are of the same call.
+/// What one call holds. Clones are of the same call; with the last of them all is free.
 #[derive(Debug, Clone)]
-pub(crate) struct Charge(Arc<Mutex<Held>>);
+pub(crate) struct Holding(Arc<Mutex<Held>>);
 
 #[derive(Debug)]
 struct Held {
-    received: usize,
-    /// None once the call is answered.
-    place: Option<Place>,
+    place: Place,
+    headers: usize,
+    counted: usize,
 }
 
-impl Intake {
-    /// Of so many bytes.
+type Data = <Body as HttpBody>::Data;
+
+/// What a request is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// One message.
+    Message,
+    /// Any number of messages.
+    Stream,
+}
+
+impl Holdings {
+    /// Of so many bytes. Of the last quarter nobody has more than a message, or a 64th of all.
     pub(crate) fn of(bytes: usize) -> Self {
-        Self(Room::of(bytes))
+        Self(Room::with_share(bytes, PREFIX + LONGEST))
     }
 
-    /// A request as its call reads it, and what the call holds of it.
-    pub(crate) fn begin(&self, holder: Holder, request: Body) -> (Body, Charge) {
-        let charge = Charge(Arc::new(Mutex::new(Held {
-            received: 0,
-            place: Some(self.0.none_for(holder)),
-        })));
-        let body = Counted {
-            request,
-            charge: charge.clone(),
+    /// A call that has come so far with its headers.
+    pub(crate) fn begin(&self, holder: Holder, headers: &HeaderMap) -> Result<Holding, Error> {
+        let mut held = Held {
+            place: self.0.none_for(holder),
+            headers: headers.len() * HEADER,
+            counted: 0,
         };
-        (Body::new(body), charge)
+        held.message(0)?;
+        Ok(Holding(Arc::new(Mutex::new(held))))
     }
 }
 
-impl Charge {
-    /// More came.
-    fn receive(&self, bytes: usize) -> Result<(), Error> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let counted = |received: usize| received.min(MESSAGE).saturating_sub(UNCOUNTED);
-        let before = held.received;
-        held.received = before.saturating_add(bytes);
-        let more = counted(held.received) - counted(before);
-        if more == 0 || held.place.as_mut().is_none_or(|place| place.widen(more)) {
-            return Ok(());
-        }
-        Err(Error::ResourceExhausted {
-            reason: "TOO_MANY_REQUEST_BYTES",
-            message: "requests under way hold as many bytes as this replica takes on at once, of all or of one client"
-                .to_owned(),
-            retry_after: Some(RETRY_AFTER),
+impl Holding {
+    /// The request as its call reads it.
+    pub(crate) fn request(&self, request: Body, kind: Kind) -> Body {
+        Body::new(Incoming {
+            request,
+            kind,
+            holding: self.clone(),
+            prefix: [0; PREFIX],
+            known: 0,
+            left: 0,
+            last: None,
+            ended: false,
         })
     }
 
-    /// The call is answered, or from now on bounds itself what it holds.
-    pub(crate) fn end(self) {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        held.place = None;
+    /// The request is dealt with, and the call holds this many bytes of its answer.
+    pub(crate) fn answer(&self, bytes: usize) -> Result<(), Error> {
+        let mut held = self.held();
+        held.headers = 0;
+        held.message(bytes)
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A request whose bytes are counted as they come.
-struct Counted {
-    request: Body,
-    charge: Charge,
+impl Held {
+    /// It holds a message of this length now, instead of that before it.
+    fn message(&mut self, bytes: usize) -> Result<(), Error> {
+        let counts = (self.headers + bytes).saturating_sub(UNCOUNTED);
+        if counts > self.counted {
+            if !self.place.widen(counts - self.counted) {
+                return Err(too_much());
+            }
+        } else {
+            self.place.narrow(self.counted - counts);
+        }
+        self.counted = counts;
+        Ok(())
+    }
 }
 
-impl HttpBody for Counted {
-    type Data = <Body as HttpBody>::Data;
+fn too_much() -> Error {
+    Error::ResourceExhausted {
+        reason: "TOO_MANY_BYTES",
+        message:
+            "calls under way hold as many bytes as this replica takes on at once, of all or of one client"
+                .to_owned(),
+        retry_after: Some(RETRY_AFTER),
+    }
+}
+
+/// A request whose messages are counted as they come.
+struct Incoming {
+    request: Body,
+    kind: Kind,
+    holding: Holding,
+    /// Of the message to come, as far as it is known.
+    prefix: [u8; PREFIX],
+    known: usize,
+    /// What is still to come of the message.
+    left: usize,
+    /// The end of the one message, until it is known that nothing comes after it.
+    last: Option<Frame<Data>>,
+    ended: bool,
+}
+
+impl Incoming {
+    /// More came.
+    fn receive(&mut self, mut data: &[u8]) -> Result<(), Error> {
+        while !data.is_empty() {
+            if self.left > 0 {
+                let came = self.left.min(data.len());
+                self.left -= came;
+                data = &data[came..];
+                continue;
+            }
+            if self.known == PREFIX {
+                self.known = 0;
+            }
+            let came = (PREFIX - self.known).min(data.len());
+            let (begun, rest) = data.split_at(came);
+            self.prefix[self.known..self.known + came].copy_from_slice(begun);
+            data = rest;
+            self.known += came;
+            if self.known == PREFIX {
+                let [_, length @ ..] = self.prefix;
+                self.left = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
+                self.holding.held().message(PREFIX + self.left.min(LONGEST))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The message that it began is there to its end.
+    fn is_whole(&self) -> bool {
+        self.known == PREFIX && self.left == 0
+    }
+}
+
+impl HttpBody for Incoming {
+    type Data = Data;
     type Error = Status;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Self::Data>, Status>>> {
-        let next = ready!(Pin::new(&mut self.request).poll_frame(cx)).transpose()?;
-        if let Some(data) = next.as_ref().and_then(Frame::data_ref) {
-            self.charge.receive(data.len())?;
+    ) -> Poll<Option<Result<Frame<Data>, Status>>> {
+        loop {
+            if self.ended {
+                return Poll::Ready(self.last.take().map(Ok));
+            }
+            let Some(frame) = ready!(Pin::new(&mut self.request).poll_frame(cx)).transpose()? else {
+                self.ended = true;
+                continue;
+            };
+            let Some(data) = frame.data_ref() else {
+                return Poll::Ready(Some(Ok(frame)));
+            };
+            self.receive(data)?;
+            let waits = self.kind == Kind::Message && self.is_whole() && !self.request.is_end_stream();
+            let next = if waits {
+                self.last.replace(frame)
+            } else {
+                Some(frame)
+            };
+            if let Some(next) = next {
+                return Poll::Ready(Some(Ok(next)));
+            }
         }
-        Poll::Ready(next.map(Ok))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.request.is_end_stream()
+        self.last.is_none() && (self.ended || self.request.is_end_stream())
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.request.size_hint()
+        // What waits here is of the request, too, and no longer known to it.
+        if self.last.is_some() {
+            SizeHint::default()
+        } else {
+            self.request.size_hint()
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::task::Waker;
+    use std::{collections::VecDeque, task::Waker};
 
     use emend_core::Caller;
 
     use super::*;
     use crate::status::Explained;
 
-    const ROOM: usize = 64 << 20;
+    const MIB: usize = 1 << 20;
 
-    fn caller(name: &str) -> Holder {
+    /// What a client sends, piece by piece; after that either nothing more comes for now, or the end.
+    struct Sent {
+        pieces: VecDeque<Vec<u8>>,
+        ends: bool,
+    }
+
+    impl HttpBody for Sent {
+        type Data = Data;
+        type Error = Status;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Data>, Status>>> {
+            match self.pieces.pop_front() {
+                Some(piece) => Poll::Ready(Some(Ok(Frame::data(piece.into())))),
+                None if self.ends => Poll::Ready(None),
+                None => Poll::Pending,
+            }
+        }
+    }
+
+    /// A message of that length, with what stands before it.
+    fn message(length: usize) -> Vec<u8> {
+        let mut bytes = vec![0];
+        bytes.extend_from_slice(&u32::try_from(length).unwrap().to_be_bytes());
+        bytes.resize(PREFIX + length, b'x');
+        bytes
+    }
+
+    fn holder(name: &str) -> Holder {
         Holder::of(Some(&Caller::parse(name).unwrap()), None)
     }
 
-    /// A call that has sent so many bytes.
-    fn call(intake: &Intake, name: &str, bytes: usize) -> Result<Charge, Status> {
-        let request = Body::new("x".repeat(bytes));
-        let (mut body, charge) = intake.begin(caller(name), request);
-        let mut context = Context::from_waker(Waker::noop());
-        let mut came = 0;
-        while let Poll::Ready(Some(frame)) = Pin::new(&mut body).poll_frame(&mut context) {
-            came += frame?.into_data().map_or(0, |data| data.len());
+    struct Call {
+        holding: Holding,
+        request: Body,
+    }
+
+    impl Call {
+        fn begin(holdings: &Holdings, name: &str, kind: Kind, pieces: Vec<Vec<u8>>, ends: bool) -> Self {
+            let holding = holdings.begin(holder(name), &HeaderMap::new()).unwrap();
+            let pieces = pieces.into();
+            let request = holding.request(Body::new(Sent { pieces, ends }), kind);
+            Self { holding, request }
         }
-        assert_eq!(came, bytes);
-        Ok(charge)
+
+        /// What is handed on of its request for now, and whether that was the end.
+        fn read(&mut self) -> Result<(Vec<u8>, bool), Box<Explained>> {
+            let mut context = Context::from_waker(Waker::noop());
+            let mut read = Vec::new();
+            loop {
+                match Pin::new(&mut self.request).poll_frame(&mut context) {
+                    Poll::Pending => return Ok((read, false)),
+                    Poll::Ready(None) => return Ok((read, true)),
+                    Poll::Ready(Some(Ok(frame))) => read.extend_from_slice(frame.data_ref().unwrap()),
+                    Poll::Ready(Some(Err(status))) => return Err(Box::new(Explained::from(&status))),
+                }
+            }
+        }
+    }
+
+    /// A call that has sent a message of this length and its end.
+    fn whole(holdings: &Holdings, name: &str, length: usize) -> Result<Call, Box<Explained>> {
+        let sent = message(length);
+        let mut call = Call::begin(holdings, name, Kind::Message, vec![sent.clone()], true);
+        assert_eq!(call.read()?, (sent, true));
+        Ok(call)
+    }
+
+    fn all_of(holdings: &Holdings, name: &str, length: usize) -> Vec<Call> {
+        std::iter::from_fn(|| whole(holdings, name, length).ok()).collect()
     }
 
     #[test]
     fn one_client_has_three_quarters_and_is_told_when_to_come_back() {
-        let intake = Intake::of(ROOM);
-        let held: Vec<_> = (0..12).map(|_| call(&intake, "hog", 4 << 20).unwrap()).collect();
-        let refusal = Explained::from(&call(&intake, "hog", 4 << 20).unwrap_err());
-        assert_eq!(refusal.reason.as_deref(), Some("TOO_MANY_REQUEST_BYTES"));
+        let holdings = Holdings::of(64 * MIB);
+        let held = all_of(&holdings, "hog", 4 * MIB);
+        assert_eq!(held.len(), 12);
+        let refusal = whole(&holdings, "hog", 4 * MIB).err().unwrap();
+        assert_eq!(refusal.reason.as_deref(), Some("TOO_MANY_BYTES"));
         assert!(refusal.retry_after.is_some(), "{refusal}");
         assert!(
-            call(&intake, "hog", UNCOUNTED).is_ok(),
-            "small requests are not counted"
+            whole(&holdings, "hog", UNCOUNTED - PREFIX).is_ok(),
+            "small ones are not counted"
         );
-        assert!(call(&intake, "another", ROOM / 64).is_ok());
+        // Others get the largest there are, each of them one.
+        let another = all_of(&holdings, "another", 4 * MIB);
+        assert_eq!(another.len(), 1);
+        assert_eq!(all_of(&holdings, "a third", 4 * MIB).len(), 1);
         drop(held);
-        assert!(call(&intake, "hog", 4 << 20).is_ok());
+        assert!(whole(&holdings, "hog", 4 * MIB).is_ok());
     }
 
     #[test]
-    fn what_a_call_held_is_free_once_it_is_answered_or_refused() {
-        let intake = Intake::of(4 << 20);
-        let answered = call(&intake, "a", 3 << 20).unwrap();
-        for _ in 0..3 {
-            assert!(call(&intake, "b", 3 << 20).is_err());
+    fn a_message_counts_as_soon_as_its_length_is_known() {
+        let holdings = Holdings::of(4 * MIB);
+        let begun = message(3 * MIB)[..=PREFIX].to_vec();
+        let mut first = Call::begin(&holdings, "a", Kind::Message, vec![begun], false);
+        first.read().unwrap();
+        assert!(whole(&holdings, "b", 2 * MIB).is_err());
+        drop(first);
+        assert!(whole(&holdings, "b", 2 * MIB).is_ok());
+    }
+
+    #[test]
+    fn a_request_of_one_message_is_handed_on_when_its_end_is_known() {
+        let holdings = Holdings::of(64 * MIB);
+        let sent = message(100);
+        let pieces = |at: usize| vec![sent[..at].to_vec(), sent[at..].to_vec()];
+        for at in [1, 3, PREFIX, 50, 104] {
+            let mut call = Call::begin(&holdings, "a", Kind::Message, pieces(at), false);
+            assert_eq!(call.read().unwrap(), (sent[..at].to_vec(), false), "{at}");
+            assert!(!call.request.is_end_stream());
+            let mut call = Call::begin(&holdings, "a", Kind::Message, pieces(at), true);
+            assert_eq!(call.read().unwrap(), (sent.clone(), true), "{at}");
+            let mut stream = Call::begin(&holdings, "a", Kind::Stream, pieces(at), false);
+            assert_eq!(stream.read().unwrap(), (sent.clone(), false), "{at}");
         }
-        let clone = answered.clone();
-        answered.end();
-        clone.receive(MESSAGE).unwrap();
-        assert!(call(&intake, "b", 3 << 20).is_ok());
+        let mut empty = Call::begin(&holdings, "a", Kind::Message, vec![message(0)], false);
+        assert_eq!(empty.read().unwrap(), (Vec::new(), false));
+        let mut two = Call::begin(&holdings, "a", Kind::Message, vec![message(1), message(2)], true);
+        assert_eq!(two.read().unwrap(), ([message(1), message(2)].concat(), true));
     }
 
     #[test]
-    fn of_a_stream_of_messages_one_is_counted() {
-        let intake = Intake::of(8 << 20);
-        let stream = call(&intake, "a", 100 << 20).unwrap();
-        assert!(call(&intake, "a", 4 << 20).is_err());
-        stream.end();
-        assert!(call(&intake, "a", 4 << 20).is_ok());
+    fn of_a_stream_of_messages_the_one_that_comes_counts() {
+        let holdings = Holdings::of(8 * MIB);
+        let pieces = vec![message(3 * MIB), message(3 * MIB), message(3 * MIB), message(10)];
+        let mut stream = Call::begin(&holdings, "a", Kind::Stream, pieces, false);
+        stream.read().unwrap();
+        assert!(whole(&holdings, "a", 4 * MIB).is_ok(), "the last one is short");
+    }
+
+    #[test]
+    fn an_answer_counts_instead_of_its_request_until_it_is_gone() {
+        let holdings = Holdings::of(4 * MIB);
+        let call = whole(&holdings, "a", 3 * MIB).unwrap();
+        call.holding.answer(2 * MIB).unwrap();
+        let other = whole(&holdings, "b", MIB).unwrap();
+        assert!(other.holding.answer(3 * MIB).is_err());
+        drop(call);
+        assert!(other.holding.answer(3 * MIB).is_ok());
+    }
+
+    #[test]
+    fn headers_count_for_what_they_are_in_memory() {
+        let holdings = Holdings::of(MIB);
+        let headers: HeaderMap = (0..400)
+            .map(|n| {
+                let name = format!("x-{n}").parse::<http::HeaderName>().unwrap();
+                (name, "1".parse().unwrap())
+            })
+            .collect();
+        let held: Vec<_> = std::iter::from_fn(|| holdings.begin(holder("a"), &headers).ok()).collect();
+        assert!((5..=20).contains(&held.len()), "{}", held.len());
     }
 }

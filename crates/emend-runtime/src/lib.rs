@@ -61,7 +61,7 @@ pub mod fuzzing;
 #[cfg(feature = "server")]
 pub mod health;
 #[cfg(feature = "server")]
-mod intake;
+mod holding;
 #[cfg(feature = "server")]
 mod linger;
 #[cfg(feature = "server")]

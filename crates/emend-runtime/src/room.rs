@@ -1,7 +1,7 @@
 //! A bounded number of places, shared so that no one who takes them can take them all.
 //!
 //! While there is plenty, everybody may have as many as there are. The last quarter is for those who have few: who holds
-//! [a share](Room::share) or more gets none of it. So one client, whatever it does, leaves a quarter of the places to others.
+//! a 64th of all or more gets none of it. So one client, whatever it does, leaves a quarter of the places to others.
 //! It must know nothing of what the places are for.
 
 use std::{
@@ -52,6 +52,8 @@ pub(crate) struct Room(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     places: usize,
+    /// As many as one may have when few are left.
+    share: usize,
     taken: Mutex<Taken>,
 }
 
@@ -73,15 +75,17 @@ pub(crate) struct Place {
 impl Room {
     /// So many places; at least one.
     pub(crate) fn of(places: usize) -> Self {
-        Self(Arc::new(Shared {
-            places: places.max(1),
-            taken: Mutex::default(),
-        }))
+        Self::with_share(places, 1)
     }
 
-    /// As many as one may have when few are left.
-    fn share(&self) -> usize {
-        (self.0.places / SHARE).max(1)
+    /// So many places, of the last of which everybody gets so many at least.
+    pub(crate) fn with_share(places: usize, least: usize) -> Self {
+        let places = places.max(1);
+        Self(Arc::new(Shared {
+            places,
+            share: (places / SHARE).max(least),
+            taken: Mutex::default(),
+        }))
     }
 
     /// A place, if there is one for that holder.
@@ -113,7 +117,7 @@ impl Place {
         let Some(left) = room.0.places.checked_sub(taken.all + by) else {
             return false;
         };
-        if left < room.0.places / KEPT && own > room.share() {
+        if left < room.0.places / KEPT && own > room.0.share {
             return false;
         }
         taken.all += by;
@@ -121,21 +125,28 @@ impl Place {
         self.count += by;
         true
     }
-}
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        if self.count == 0 {
+    /// Gives so many back, or all there are.
+    pub(crate) fn narrow(&mut self, by: usize) {
+        let by = by.min(self.count);
+        if by == 0 {
             return;
         }
+        self.count -= by;
         let mut taken = self.room.taken();
-        taken.all -= self.count;
+        taken.all -= by;
         if let Some(own) = taken.by.get_mut(&self.holder) {
-            *own -= self.count;
+            *own -= by;
             if *own == 0 {
                 taken.by.remove(&self.holder);
             }
         }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.narrow(self.count);
     }
 }
 

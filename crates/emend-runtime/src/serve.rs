@@ -6,7 +6,7 @@
 //!
 //! Every server also answers health checks ([`crate::health`]), server reflection v1 and v1alpha for exactly the services
 //! it has, and wraps every RPC in the caller, trace, admission and deadline layers. It speaks HTTP/2 alone: HTTP/1 is answered
-//! with 505. Requests may have up to 4 MiB (tonic's default).
+//! with 505. Requests may have up to 4 MiB (tonic's default), those to reflection and health 4 KiB.
 //!
 //! Memory per idle connection is kept small: HTTP/2 windows stay at their defaults, and the bytes that wait for one slow
 //! stream are bounded by [`SEND_BUFFER`] and one message. It must know nothing of what the services do.
@@ -40,7 +40,7 @@ use tonic::{body::Body, server::NamedService, service::Routes, transport::server
 use tower::{Layer as _, Service, ServiceExt as _};
 
 use crate::{
-    admission::{Admission, AdmissionLayer},
+    admission::{Admission, AdmissionLayer, HEALTH_CHECK, REFLECTION},
     auth::{AuthLayer, Authenticated, Authenticator, Gate, GateLayer},
     awaited::Awaited,
     bounds::{Bounds, KeepAlive},
@@ -66,8 +66,10 @@ const MAX_STREAMS: u32 = 1_024;
 const SHARE_OF_FILES: usize = 3;
 /// How many bytes may wait for one stream before the next message is asked for.
 pub const SEND_BUFFER: usize = 64 * 1024;
-/// The paths of reflection, whose requests are streams.
-const REFLECTION: &str = "/grpc.reflection.";
+/// No longer are messages to reflection and health checks, which anybody may send.
+const SHORT: usize = 4 * 1024;
+/// The time that all of a health check's request has.
+const CHECKED_WITHIN: Duration = Duration::from_secs(2);
 /// How long to wait when the system has no more file descriptors, or the like.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How often it is told at most that there are too many connections.
@@ -181,11 +183,10 @@ impl Server {
         lifecycle: &Lifecycle,
     ) -> io::Result<(SocketAddr, Remote)> {
         let address = listener.local_addr()?;
-        let routes = self
-            .routes
-            .add_service(health::server(self.readiness.clone(), lifecycle.soft().clone()));
+        let health = health::server(self.readiness.clone(), lifecycle.soft().clone());
+        let routes = self.routes.add_service(health.max_decoding_message_size(SHORT));
         let routes = with_reflection(routes, &self.names)?.prepare();
-        let admission = AdmissionLayer::new(&self.bounds, &self.streams);
+        let admission = AdmissionLayer::new(&self.bounds, &self.streams, &self.client_streams);
         let admitted = admission.layer(DeadlineLayer.layer(routes));
         let traced = TraceLayer::new(self.entropy, self.metrics.calls(&self.names));
         let stack =
@@ -243,13 +244,15 @@ fn with_reflection(routes: Routes, names: &[&'static str]) -> io::Result<Routes>
             builder()
                 .with_service_name("grpc.reflection.v1.ServerReflection")
                 .build_v1()
-                .map_err(io::Error::other)?,
+                .map_err(io::Error::other)?
+                .max_decoding_message_size(SHORT),
         )
         .add_service(
             builder()
                 .with_service_name("grpc.reflection.v1alpha.ServerReflection")
                 .build_v1alpha()
-                .map_err(io::Error::other)?,
+                .map_err(io::Error::other)?
+                .max_decoding_message_size(SHORT),
         ))
 }
 
@@ -264,6 +267,9 @@ struct Requests {
 impl Requests {
     /// The time that all of a request to `path` has; none for one that is a stream.
     fn time(&self, path: &str) -> Option<Duration> {
+        if path == HEALTH_CHECK {
+            return Some(self.time.min(CHECKED_WITHIN));
+        }
         let is_stream = path.starts_with(REFLECTION) || self.streams.contains(&path);
         (!is_stream).then_some(self.time)
     }

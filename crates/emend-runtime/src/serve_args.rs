@@ -20,10 +20,10 @@ pub struct ServeArgs {
     /// of the files that the process may have open; one more is closed
     #[arg(long, value_name = "COUNT", default_value_t = Bounds::default().connections, value_parser = count(1..=1_000_000))]
     pub max_connections: usize,
-    /// How many bytes of requests may be held at once, three quarters of them of one client, 8MiB to 16GiB; one that is larger than
-    /// what is left is refused at once. The first 4KiB of each request are not counted
+    /// How many bytes calls may hold at once, of requests and of answers that wait to be read, three quarters of them of one
+    /// client, 8MiB to 16GiB; what is larger than what is left is refused at once. The first 4KiB of each are not counted
     #[arg(long, value_name = "SIZE", default_value = "128MiB", value_parser = bytes(8 << 20..=16 << 30))]
-    pub request_buffer_size: usize,
+    pub call_buffer_size: usize,
     /// How often a silent connection is asked whether its client still lives, 1s to 1h
     #[arg(long, value_name = "SPAN", default_value = "30s",
           value_parser = span(Duration::from_secs(1)..=Duration::from_hours(1)))]
@@ -52,7 +52,7 @@ impl ServeArgs {
         Bounds {
             calls: self.max_calls,
             connections: self.max_connections,
-            request_bytes: self.request_buffer_size,
+            bytes: self.call_buffer_size,
             patience: Patience {
                 request: self.request_patience,
                 response: self.response_patience,
@@ -62,5 +62,24 @@ impl ServeArgs {
                 timeout: self.keep_alive_timeout,
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Arguments {
+        #[command(flatten)]
+        serve: ServeArgs,
+    }
+
+    #[test]
+    fn what_is_not_set_is_as_for_every_server() {
+        let bounds = Arguments::parse_from(["service"]).serve.bounds();
+        assert_eq!(bounds, Bounds::default());
     }
 }

@@ -338,7 +338,7 @@ mod tests {
             "--relay-queue-events=512",
             "--max-calls=11",
             "--max-connections=13",
-            "--request-buffer-size=9MiB",
+            "--call-buffer-size=9MiB",
             "--keep-alive-interval=7s",
             "--keep-alive-timeout=6s",
             "--request-patience=5s",
@@ -346,10 +346,7 @@ mod tests {
         ]);
         let config = arguments.configuration(DatabaseUrl::sqlite("x.db")).unwrap();
         assert_eq!((config.postgres_connections, config.bounds.calls), (9, 11));
-        assert_eq!(
-            (config.bounds.connections, config.bounds.request_bytes),
-            (13, 9 << 20)
-        );
+        assert_eq!((config.bounds.connections, config.bounds.bytes), (13, 9 << 20));
         assert_eq!(
             (config.commit.queue_bytes, config.commit.queue_time.as_secs()),
             (2 << 20, 5)

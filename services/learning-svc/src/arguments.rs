@@ -295,7 +295,7 @@ mod tests {
             "--node-forgotten-after=3d",
             "--max-calls=11",
             "--max-connections=13",
-            "--request-buffer-size=9MiB",
+            "--call-buffer-size=9MiB",
             "--keep-alive-interval=7s",
             "--keep-alive-timeout=6s",
             "--request-patience=5s",
@@ -312,10 +312,7 @@ mod tests {
             (config.connections, config.ingest_workers, config.bounds.calls),
             (9, 3, 11)
         );
-        assert_eq!(
-            (config.bounds.connections, config.bounds.request_bytes),
-            (13, 9 << 20)
-        );
+        assert_eq!((config.bounds.connections, config.bounds.bytes), (13, 9 << 20));
         assert_eq!(config.database_patience, duration("8s").unwrap());
         assert_eq!((config.stream.max_streams, config.stream.transfers), (12, 5));
         assert_eq!(config.stream.max_stream_age, duration("2m").unwrap());

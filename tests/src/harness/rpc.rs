@@ -3,6 +3,7 @@
 use std::{
     fmt::Debug,
     future,
+    net::SocketAddr,
     pin::Pin,
     task::{Context, Poll},
     time::Duration,
@@ -15,7 +16,7 @@ use emend_proto::{
 };
 use emend_runtime::status::{Explained, explain, from_item_status};
 use tonic::{
-    Code, Response, Status,
+    Code, Response, Status, Streaming,
     body::Body,
     client::Grpc,
     codegen::{
@@ -24,6 +25,8 @@ use tonic::{
     },
     transport::{Channel, Endpoint},
 };
+
+use super::wait::within;
 
 /// A channel that connects when it is used, and again when it has to.
 ///
@@ -104,6 +107,31 @@ pub async fn begin_and_never_send(channel: Channel, path: &'static str) -> Resul
         .await?;
     answer.into_inner().message().await?;
     Ok(())
+}
+
+/// Calls an RPC by its path and reads nothing of the answer, which is longer than the window that it opens for it.
+///
+/// # Panics
+/// If it can't connect.
+pub async fn ask_and_never_read(
+    address: SocketAddr,
+    path: &'static str,
+    message: Bytes,
+) -> Result<Streaming<Frame>, Status> {
+    let channel = Endpoint::from_shared(format!("http://{address}"))
+        .expect("an address")
+        .initial_stream_window_size(10)
+        .connect()
+        .await
+        .expect("somebody listens");
+    let mut grpc = Grpc::new(channel);
+    grpc.ready()
+        .await
+        .map_err(|error| Status::unavailable(error.to_string()))?;
+    let request = tonic::Request::new(tokio_stream::iter([Frame(message)]));
+    let codec = FrameCodec::<Frame, Frame>::default();
+    let answer = grpc.streaming(request, PathAndQuery::from_static(path), codec);
+    within("an answer begins", answer).await.map(Response::into_inner)
 }
 
 /// Begins an RPC by its path and sends so many bytes of a message of 4 MiB, and never the rest; answers with how that ended.

@@ -12,7 +12,10 @@ use emend_proto::{
         resource_service_client::ResourceServiceClient,
     },
 };
-use emend_runtime::bounds::{Bounds, Patience};
+use emend_runtime::{
+    bounds::{Bounds, Patience},
+    status::Explained,
+};
 use emend_tests::{
     faults::{
         proxy::{Fault, Gateway},
@@ -22,7 +25,7 @@ use emend_tests::{
         Feedback, Heard, Learning, NAMESPACE, Subscriber, System, alias, answered, eventually,
         process::{Process, free_port, serving},
         refused,
-        rpc::{begin_and_never_send, channel, send_part_of_a_message},
+        rpc::{ask_and_never_read, begin_and_never_send, channel, send_part_of_a_message},
         says,
         says::{alias_key, entity_value},
         start,
@@ -35,6 +38,7 @@ use emend_tests::{
     },
 };
 use futures::{StreamExt as _, future::join_all, stream::FuturesUnordered};
+use prost::Message as _;
 use tokio::time::sleep;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 use tonic::{Code, Request, Response, Status, transport::Endpoint};
@@ -404,51 +408,102 @@ async fn one_client_that_ends_no_call_keeps_nobody_out() {
     running.stop().await;
 }
 
-/// Large requests of which the last piece never comes: what they hold is bounded however many there are, and others are
-/// served all the while.
+/// Large requests of which the last piece never comes, of one client: what they hold is bounded however many there are, and
+/// others' large requests are taken all the while.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn large_requests_that_never_end_take_bounded_memory_and_keep_nobody_out() {
-    /// Of what is allowed to be held, one client has three quarters, so that many of these calls.
     const HELD: u64 = 8 * MIB;
     const LARGE: usize = 3 << 20;
     const CALLS: usize = 64;
-
     let database = Database::sqlite();
     let url = database.url(Service::Learning, None);
-    let bounds = [
-        "--database-url",
-        &url,
-        "--request-buffer-size=8MiB",
-        "--request-patience=3s",
-    ];
+    let bounds = ["--database-url", &url, "--call-buffer-size=8MiB"];
     let served = Served::start("learning-svc", "emend.learning.v1.SubscriptionService", &bounds).await;
     let path = "/emend.learning.v1.ResourceService/Resolve";
     let before = resident(served.process.id());
     let large = async {
-        // Each has a connection of its own, whose window no other fills.
-        let calls = (0..CALLS).map(|_| send_part_of_a_message(channel(served.address), path, LARGE));
-        let mut calls: FuturesUnordered<_> = calls.collect();
-        let mut ended = Vec::new();
-        while let Some(call) = within("a call ends", calls.next()).await {
-            let refusal = refused(call);
-            ended.push(refusal.reason.clone().unwrap_or_else(|| refusal.to_string()));
-            if ended.len() == 1 {
-                let elsewhere = list_from(Learning::at(served.address), 0).await;
-                assert!(elsewhere.is_ok(), "{elsewhere:?}");
-            }
+        let hog = (0..CALLS).map(|_| send_part_of_a_message(channel(served.address), path, LARGE));
+        let mut hog: FuturesUnordered<_> = hog.collect();
+        // There is room for one message of this client beside one of somebody else.
+        for _ in 1..CALLS {
+            let refusal = within("a call is refused", hog.next()).await.map(refused);
+            let reason = refusal.as_ref().and_then(|refusal| refusal.reason.as_deref());
+            assert_eq!(reason, Some("TOO_MANY_BYTES"), "{refusal:?}");
         }
-        ended
+        let elsewhere = Endpoint::from_shared(format!("http://{}", served.address))
+            .unwrap()
+            .local_address(Some([127, 0, 0, 2].into()))
+            .connect_lazy();
+        let mut elsewhere = ResourceServiceClient::new(elsewhere);
+        for _ in 0..10 {
+            let request = ResolveRequest {
+                namespace: NAMESPACE.into(),
+                phrase: "x".repeat(LARGE),
+                ..ResolveRequest::default()
+            };
+            let refusal = refused(elsewhere.resolve(request).await);
+            assert_eq!(refusal.code, Code::InvalidArgument, "it was read: {refusal}");
+        }
     };
-    let (ended, peak) = peak_during(served.process.id(), large).await;
-    let of = |reason: &str| ended.iter().filter(|ended| *ended == reason).count();
-    let (stalled, refused) = (of("REQUEST_STALLED"), of("TOO_MANY_REQUEST_BYTES"));
-    assert_eq!(stalled + refused, CALLS, "{ended:?}");
-    // For two of them there is room; where they grew side by side, the second may have been refused for what the others had.
-    assert!((1..=2).contains(&stalled), "{ended:?}");
-    // And their connections, 64 KiB of each that was not read yet, and what the refused had, which the allocator gives back
-    // later. All of them together would have 192 MiB.
+    let ((), peak) = peak_during(served.process.id(), large).await;
+    // And what connections have not read yet, and what the refused had, which the allocator gives back later. All of them
+    // together would have 192 MiB.
     let bound = HELD + 64 * MIB;
     assert!(peak <= before + bound, "{} MiB more", (peak - before) / MIB);
+}
+
+/// Answers that nobody reads, of one client: what they hold is bounded, and others are answered all the while.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_that_nobody_reads_take_bounded_memory_and_keep_nobody_out() {
+    const HELD: usize = 8 << 20;
+    const CALLS: usize = 64;
+    let settings = Settings {
+        bounds: Bounds {
+            bytes: HELD,
+            ..Bounds::default()
+        },
+        ..Settings::default()
+    };
+    let database = Database::sqlite();
+    let running = start::learning(&database.url(Service::Learning, None), &settings).await;
+    let learning = Learning::at(running.address());
+    fill(&learning, 3_000).await;
+    let list = ListResourcesRequest {
+        namespace: NAMESPACE.into(),
+        page_size: 1_000,
+        ..ListResourcesRequest::default()
+    };
+    let length = answered(learning.resources.clone().list_resources(list.clone()).await).encoded_len();
+    let unread: Vec<_> = join_all((0..CALLS).map(|_| {
+        let path = "/emend.learning.v1.ResourceService/ListResources";
+        ask_and_never_read(running.address(), path, list.encode_to_vec().into())
+    }))
+    .await;
+    let taken = unread.iter().filter(|answer| answer.is_ok()).count();
+    assert!(
+        (1..CALLS).contains(&taken) && taken * length <= HELD,
+        "{taken} of {length} bytes"
+    );
+    for refusal in unread.iter().filter_map(|answer| answer.as_ref().err()) {
+        let refusal = Explained::from(refusal);
+        assert_eq!(refusal.reason.as_deref(), Some("TOO_MANY_BYTES"), "{refusal}");
+    }
+    let elsewhere = Endpoint::from_shared(format!("http://{}", running.address()))
+        .unwrap()
+        .local_address(Some([127, 0, 0, 2].into()))
+        .connect_lazy();
+    answered(
+        ResourceServiceClient::new(elsewhere)
+            .list_resources(list.clone())
+            .await,
+    );
+    drop(unread);
+    eventually("what was held is free", || async {
+        let answer = learning.resources.clone().list_resources(list.clone()).await;
+        answer.map(drop).map_err(|status| status.to_string())
+    })
+    .await;
+    running.stop().await;
 }
 
 async fn list_from(learning: Learning, min_revision: i64) -> Result<ListResourcesResponse, Status> {

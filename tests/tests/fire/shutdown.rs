@@ -14,7 +14,7 @@ use std::{
 
 use emend_proto::{
     feedback::v1::{SubmitFeedbackRequest, Wait},
-    frame::{Frame, FrameCodec},
+    frame::Frame,
     learning::{
         encoded::subscription_service_client::SubscriptionServiceClient,
         v1::{ImportHeader, ImportRow, PutResourceRequest, SubscribeRequest},
@@ -30,7 +30,7 @@ use emend_tests::{
         deployment::{Deployment, Up},
         eventually,
         process::Process,
-        rpc::{answered, begin_and_never_send, channel},
+        rpc::{answered, ask_and_never_read, begin_and_never_send, channel},
         says,
         says::{alias_key, entity_value},
         verb,
@@ -41,12 +41,7 @@ use emend_tests::{
 use futures::{future::join_all, poll};
 use prost::Message as _;
 use tokio::{io::AsyncWriteExt as _, net::TcpStream, task::JoinHandle};
-use tonic::{
-    Code, Status, Streaming,
-    client::Grpc,
-    codegen::http::uri::PathAndQuery,
-    transport::{Channel, Endpoint},
-};
+use tonic::{Code, Status, Streaming, transport::Channel};
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
 /// What every program here ends with when it is signalled a second time.
@@ -406,19 +401,9 @@ async fn unread(address: SocketAddr) -> Streaming<Frame> {
     feedback
         .submit(says("jane", verb("set up a csa", "create_csa")))
         .await;
-    let channel = Endpoint::from_shared(format!("http://{address}"))
-        .unwrap()
-        .initial_stream_window_size(10)
-        .connect()
-        .await
-        .unwrap();
-    let mut grpc = Grpc::new(channel);
-    grpc.ready().await.unwrap();
-    let message = Frame(feedback.list_request(NAMESPACE).encode_to_vec().into());
-    let request = tonic::Request::new(tokio_stream::iter([message]));
-    let path = PathAndQuery::from_static("/emend.feedback.v1.FeedbackService/ListFeedback");
-    let answer = grpc.streaming(request, path, FrameCodec::<Frame, Frame>::default());
-    within("an answer begins", answer).await.unwrap().into_inner()
+    let message = feedback.list_request(NAMESPACE).encode_to_vec().into();
+    let path = "/emend.feedback.v1.FeedbackService/ListFeedback";
+    ask_and_never_read(address, path, message).await.unwrap()
 }
 
 /// One signal asks it to end; something holds it; another ends it at once.

@@ -304,6 +304,7 @@ fn the_limit_of_memory_has_room_for_what_the_settings_allow() {
     const ITSELF: u64 = 30 << 20;
     const STREAM: u64 = 25_000;
     const CONNECTION: u64 = 14_000;
+    const CALL: u64 = 20_000;
     const STREAM_BUFFER: u64 = 64 << 20;
     const COMMIT_QUEUE: u64 = 32 << 20;
     let Some(objects) = render("prod", &["open-network"]) else {
@@ -321,19 +322,22 @@ fn the_limit_of_memory_has_room_for_what_the_settings_allow() {
         let limits = "/spec/template/spec/containers/0/resources/limits";
         bytes(&text(deployment, &format!("{limits}/memory")))
     };
-    // As it came, and decoded.
-    let requests = |deployment: &Value| 2 * bytes(&setting(&objects, deployment, "request-buffer-size"));
+    // Each call, and what calls hold beside that, as it came and decoded.
+    let calls = |deployment: &Value| -> u64 {
+        let number: u64 = setting(&objects, deployment, "max-calls").parse().unwrap();
+        CALL * number + 2 * bytes(&setting(&objects, deployment, "call-buffer-size"))
+    };
     let learning = objects.named("Deployment", "emend-learning").unwrap();
     let streams: u64 = setting(&objects, learning, "max-streams").parse().unwrap();
     let connections: u64 = setting(&objects, learning, "max-connections").parse().unwrap();
     let import = bytes(&setting(&objects, learning, "import-buffer-size"));
     let idle = CONNECTION * (connections - streams);
-    let taken = ITSELF + STREAM * streams + idle + STREAM_BUFFER + 2 * import + requests(learning);
+    let taken = ITSELF + STREAM * streams + idle + STREAM_BUFFER + 2 * import + calls(learning);
     assert!(taken <= limit(learning), "{taken} bytes of {}", limit(learning));
 
     let feedback = objects.named("Deployment", "emend-feedback").unwrap();
     let connections: u64 = setting(&objects, feedback, "max-connections").parse().unwrap();
-    let taken = ITSELF + CONNECTION * connections + COMMIT_QUEUE + requests(feedback);
+    let taken = ITSELF + CONNECTION * connections + COMMIT_QUEUE + calls(feedback);
     assert!(taken <= limit(feedback), "{taken} bytes of {}", limit(feedback));
 }
 

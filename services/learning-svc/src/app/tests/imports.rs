@@ -194,14 +194,17 @@ async fn a_vote_by_import_proposes_no_value_for_which_there_is_no_room(world: &W
             .await
             .unwrap()
     };
-    let voted = import_as(As::Votes).await;
-    assert_eq!((voted.applied, voted.refused.len()), (0, 1));
+    let by_vote = import_as(As::Votes).await;
+    assert_eq!((by_vote.applied, by_vote.refused.len()), (0, 1));
     let RowError {
         line, description, ..
-    } = &voted.refused[0];
-    assert!(*line == 7 && description.contains("1000 candidates"), "{voted:?}");
-    let decided = import_as(As::Decision).await;
-    assert_eq!(decided.applied, 1, "{decided:?}");
+    } = &by_vote.refused[0];
+    assert!(
+        *line == 7 && description.contains("1000 candidates"),
+        "{by_vote:?}"
+    );
+    let by_decision = import_as(As::Decision).await;
+    assert_eq!(by_decision.applied, 1, "{by_decision:?}");
     assert_sound(&app).await;
 }
 

@@ -169,6 +169,11 @@ fn broken(status: &Status) -> Error {
             "STOPPING",
             "the service is stopping and the import is not whole, so nothing was imported: send it again",
         ),
+        tonic::Code::ResourceExhausted => Error::ResourceExhausted {
+            reason: "TOO_MANY_BYTES",
+            message: status.message().to_owned(),
+            retry_after: Some(BUSY_FOR),
+        },
         _ => Error::invalid("message", format!("can't be read: {}", status.message())),
     }
 }
