@@ -159,16 +159,20 @@ where
             }
             let (parts, mut body) = response.into_parts();
             // A message is encoded when it is first asked for; what was encoded to it is gone then.
-            let first = poll_fn(|cx| Poll::Ready(Pin::new(&mut body).poll_frame(cx))).await;
+            let first = if body.is_end_stream() {
+                None
+            } else {
+                poll_fn(|cx| Poll::Ready(Some(Pin::new(&mut body).poll_frame(cx)))).await
+            };
             let length = match &first {
-                Poll::Ready(Some(Ok(frame))) => frame.data_ref().map_or(0, Data::len),
+                Some(Poll::Ready(Some(Ok(frame)))) => frame.data_ref().map_or(0, Data::len),
                 _ => 0,
             };
             if let Err(error) = holding.answer(length) {
                 return Ok(Status::from(error).into_http());
             }
             let body = Counted {
-                first: Some(first).filter(Poll::is_ready),
+                first: first.filter(Poll::is_ready),
                 reading: Reading::begins(patience),
                 _holding: Some(holding),
                 ..Counted::of(body, Some(place))
@@ -405,6 +409,19 @@ mod tests {
         assert!(sent == came && response.is_end_stream());
         drop(response);
         assert!(call(&server, "/emend.Test/Call").await.is_ok());
+    }
+
+    /// Else its headers would not be its end, and clients would wait for trailers.
+    #[tokio::test]
+    async fn a_refusal_that_is_all_in_headers_has_no_body() {
+        let refusing = service_fn(|_: Request<Body>| async { Ok(Status::not_found("no").into_http()) });
+        let server = AdmissionLayer::new(&calls(1), &[], &[]).layer(refusing);
+        let request = Request::builder()
+            .uri("/emend.Test/Call")
+            .body(Body::empty())
+            .unwrap();
+        let response: Response<Body> = server.oneshot(request).await.unwrap();
+        assert!(response.body().is_end_stream());
     }
 
     #[tokio::test]

@@ -197,7 +197,9 @@ impl HttpBody for Incoming {
                 continue;
             };
             let Some(data) = frame.data_ref() else {
-                return Poll::Ready(Some(Ok(frame)));
+                // Trailers, behind which nothing comes; of requests nobody reads them.
+                self.ended = true;
+                continue;
             };
             self.receive(data)?;
             let waits = self.kind == Kind::Message && self.is_whole() && !self.request.is_end_stream();
