@@ -14,8 +14,8 @@ use tonic_types::{ErrorDetails, StatusExt as _};
 
 use crate::request_id::RequestId;
 
-/// So many violations does a status name at most.
-const MOST_VIOLATIONS: usize = 20;
+/// So many violations does a status name at most: twenty, and where there are more one that sums them up.
+const MOST_VIOLATIONS: usize = 21;
 /// In bytes, of each text of a violation.
 const LONGEST_PART: usize = 200;
 /// In bytes, of the message that sums them up.
