@@ -151,11 +151,10 @@ where
             if lasts {
                 // The stream bounds itself; what it is still asked, as long as its request lives, holds what it holds.
                 drop(holding);
-                let place = is_watch.then_some(place);
-                return Ok(match place {
-                    Some(place) => response.map(|body| Body::new(Counted::of(body, Some(place)))),
-                    None => response,
-                });
+                if !is_watch {
+                    return Ok(response);
+                }
+                return Ok(response.map(|body| Body::new(Counted::of(body, place))));
             }
             let (parts, mut body) = response.into_parts();
             // A message is encoded when it is first asked for; what was encoded to it is gone then.
@@ -175,7 +174,7 @@ where
                 first: first.filter(Poll::is_ready),
                 reading: Reading::begins(patience),
                 _holding: Some(holding),
-                ..Counted::of(body, Some(place))
+                ..Counted::of(body, place)
             };
             Ok(Response::from_parts(parts, Body::new(body)))
         })
@@ -199,12 +198,12 @@ struct Counted {
     /// Of the last data, what is not handed over yet.
     rest: Data,
     reading: Option<Reading>,
-    _place: Option<Place>,
+    _place: Place,
     _holding: Option<Holding>,
 }
 
 impl Counted {
-    fn of(inner: Body, place: Option<Place>) -> Self {
+    fn of(inner: Body, place: Place) -> Self {
         Self {
             inner,
             first: None,

@@ -203,7 +203,8 @@ impl HttpBody for Incoming {
             };
             self.receive(data)?;
             let waits = self.kind == Kind::Message && self.is_whole() && !self.request.is_end_stream();
-            let next = if waits {
+            // Whatever waits goes before what comes after it.
+            let next = if waits || self.last.is_some() {
                 self.last.replace(frame)
             } else {
                 Some(frame)
@@ -360,6 +361,9 @@ mod tests {
         }
         let mut empty = Call::begin(&holdings, "a", Kind::Message, vec![message(0)], false);
         assert_eq!(empty.read().unwrap(), (Vec::new(), false));
+        let more = [message(100), message(7)[..6].to_vec()];
+        let mut torn = Call::begin(&holdings, "a", Kind::Message, more.to_vec(), true);
+        assert_eq!(torn.read().unwrap(), (more.concat(), true), "in its order");
         let mut two = Call::begin(&holdings, "a", Kind::Message, vec![message(1), message(2)], true);
         assert_eq!(two.read().unwrap(), ([message(1), message(2)].concat(), true));
     }
