@@ -149,8 +149,13 @@ fn the_dockerfile_builds_the_programs_and_exposes_their_ports() {
         match &words[..] {
             ["ARG", image] => {
                 let (name, image) = image.split_once('=').expect("a base image");
-                let tag = image.rsplit_once(':').map_or("", |(_, tag)| tag);
+                let (tagged, digest) = image.split_once("@sha256:").expect("pinned by digest");
+                let tag = tagged.rsplit_once(':').map_or("", |(_, tag)| tag);
                 assert!(!["", "latest"].contains(&tag), "{line}");
+                assert!(
+                    digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit()),
+                    "{line}"
+                );
                 images.push(name);
             }
             ["FROM", from, "AS", stage] => {
