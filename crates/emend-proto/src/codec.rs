@@ -75,8 +75,8 @@ impl<D: Message + Name + Default> Decoder for BoundedDecoder<D> {
     }
 }
 
-/// Decodes one whole message; `INVALID_ARGUMENT` where it is a request of more than [`MAX_ELEMENTS`], `INTERNAL`, as tonic
-/// has it, where it is no protobuf.
+/// Decodes one whole message; `INVALID_ARGUMENT` where it is a request that is no protobuf of its kind or has more than
+/// [`MAX_ELEMENTS`], `INTERNAL`, as tonic has it, where it is an answer that can't be read.
 pub fn decode<D: Message + Name + Default>(bytes: Bytes) -> Result<D, Status> {
     // Each takes a byte at least.
     let may_have_more = bytes.len() > MAX_ELEMENTS;
@@ -85,7 +85,13 @@ pub fn decode<D: Message + Name + Default>(bytes: Bytes) -> Result<D, Status> {
             "the request has more than {MAX_ELEMENTS} elements of lists and maps, those within others included"
         )));
     }
-    D::decode(bytes).map_err(|error| Status::internal(error.to_string()))
+    D::decode(bytes).map_err(|error| {
+        if shape::is_request(&D::full_name()) {
+            Status::invalid_argument(format!("the request can't be read: {error}"))
+        } else {
+            Status::internal(error.to_string())
+        }
+    })
 }
 
 #[cfg(test)]
@@ -211,7 +217,9 @@ mod tests {
         let long = vec![0xff; 3 * MAX_ELEMENTS];
         for broken in [&[0x0a, 0x7f][..], &[0xff; 12], &[0x0a], &[0x07], &long] {
             let refused = decode::<BatchSubmitFeedbackRequest>(Bytes::copy_from_slice(broken)).unwrap_err();
-            assert_eq!(refused.code(), Code::Internal, "{} bytes", broken.len());
+            assert_eq!(refused.code(), Code::InvalidArgument, "{} bytes", broken.len());
+            let answer = decode::<ListResourcesResponse>(Bytes::copy_from_slice(broken)).unwrap_err();
+            assert_eq!(answer.code(), Code::Internal, "{} bytes", broken.len());
         }
     }
 }

@@ -105,6 +105,11 @@ fn full_name(name: &str) -> String {
     name.trim_start_matches('.').to_owned()
 }
 
+/// Whether methods are called with messages of that name.
+pub(crate) fn is_request(name: &str) -> bool {
+    SHAPES.requests.contains(name)
+}
+
 /// How many elements repeated fields and maps have in an encoded request of that name, those within others included, counted
 /// up to one beyond `limit`; of what is no request, none. What is no protobuf is counted as far as it can be read.
 pub(crate) fn elements(name: &str, bytes: &[u8], limit: usize) -> usize {

@@ -12,7 +12,6 @@ use std::{
     convert::Infallible,
     future::{Future, poll_fn},
     pin::Pin,
-    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -27,6 +26,7 @@ use crate::{
     caller::Caller,
     error::Error,
     holding::{Holding, Holdings, Kind},
+    methods::Method,
     room::{Holder, Place, Room},
     serve::SEND_BUFFER,
     unread::Reading,
@@ -36,8 +36,6 @@ use crate::{
 pub(crate) const HEALTH_CHECK: &str = "/grpc.health.v1.Health/Check";
 /// The paths of what every server has beside its services: health checks and reflection.
 const BESIDE: &str = "/grpc.";
-/// The paths of reflection, whose requests are streams.
-pub(crate) const REFLECTION: &str = "/grpc.reflection.";
 /// How many health checks may be under way at once. They wait for nothing.
 const MAX_CHECKS: usize = 1_024;
 /// How many may watch health or ask for reflection at once.
@@ -55,32 +53,19 @@ pub struct AdmissionLayer {
     checks: Room,
     watches: Room,
     holdings: Holdings,
-    streams: Arc<[&'static str]>,
-    client_streams: Arc<[&'static str]>,
     patience: Duration,
 }
 
 impl AdmissionLayer {
-    /// At most as many calls as the bounds say, holding as many bytes; `streams` are the paths of those that answer with a
-    /// long-lived stream, `client_streams` of those whose request is one. Calls that answer with a message are given up when
+    /// At most as many calls as the bounds say, holding as many bytes. Calls that answer with a message are given up when
     /// their client reads nothing of it for [`Patience::response`](crate::bounds::Patience::response).
-    pub fn new(bounds: &Bounds, streams: &[&'static str], client_streams: &[&'static str]) -> Self {
+    pub fn new(bounds: &Bounds) -> Self {
         Self {
             calls: Room::of(bounds.calls),
             checks: Room::of(MAX_CHECKS),
             watches: Room::of(MAX_WATCHES),
             holdings: Holdings::of(bounds.bytes),
-            streams: streams.into(),
-            client_streams: client_streams.into(),
             patience: bounds.patience.response,
-        }
-    }
-
-    fn request_of(&self, path: &str) -> Kind {
-        if path.starts_with(REFLECTION) || self.client_streams.contains(&path) {
-            Kind::Stream
-        } else {
-            Kind::Message
         }
     }
 }
@@ -129,13 +114,18 @@ where
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let path = request.uri().path();
+        let method = Method::at(path);
         let (room, lasts) = match path {
             HEALTH_CHECK => (&self.bound.checks, false),
             path if path.starts_with(BESIDE) => (&self.bound.watches, true),
-            path => (&self.bound.calls, self.bound.streams.contains(&path)),
+            _ => (&self.bound.calls, method.response_is_stream),
         };
         let is_watch = lasts && path.starts_with(BESIDE);
-        let kind = self.bound.request_of(path);
+        let kind = if method.request_is_stream {
+            Kind::Stream
+        } else {
+            Kind::Message
+        };
         let holder = holder(request.extensions());
         let Some(place) = room.enter(holder.clone()) else {
             return Box::pin(async { Ok(Status::from(too_many()).into_http()) });
@@ -274,7 +264,7 @@ mod tests {
     use super::*;
     use crate::status::Explained;
 
-    const STREAM: &str = "/emend.Test/Stream";
+    const STREAM: &str = "/emend.learning.v1.SubscriptionService/Subscribe";
 
     /// A response that its client does not read.
     struct Unread;
@@ -308,7 +298,7 @@ mod tests {
         > + Clone,
     > {
         let answering = service_fn(|_: Request<Body>| async { Ok(Response::new(Body::new(Unread))) });
-        AdmissionLayer::new(&calls(1), &[STREAM], &[]).layer(answering)
+        AdmissionLayer::new(&calls(1)).layer(answering)
     }
 
     async fn call<S>(server: &S, path: &str) -> Result<Response<Body>, Explained>
@@ -355,7 +345,7 @@ mod tests {
     async fn a_caller_that_goes_away_gives_its_place_back() {
         let hanging =
             service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, Infallible>>());
-        let server = AdmissionLayer::new(&calls(1), &[], &[]).layer(hanging);
+        let server = AdmissionLayer::new(&calls(1)).layer(hanging);
         let mut gone = Box::pin(call(&server, "/emend.Test/Call"));
         assert!((&mut gone).now_or_never().is_none());
         assert!(call(&server, "/emend.Test/Call").await.is_err());
@@ -391,7 +381,7 @@ mod tests {
             let answer = answer.clone();
             async { Ok(Response::new(Body::new(Whole(Some(answer))))) }
         });
-        let server = AdmissionLayer::new(&calls(1), &[], &[]).layer(answering);
+        let server = AdmissionLayer::new(&calls(1)).layer(answering);
         let mut response = call(&server, "/emend.Test/Call").await.unwrap().into_body();
         let mut came = Vec::new();
         let mut pieces = Vec::new();
@@ -414,7 +404,7 @@ mod tests {
     #[tokio::test]
     async fn a_refusal_that_is_all_in_headers_has_no_body() {
         let refusing = service_fn(|_: Request<Body>| async { Ok(Status::not_found("no").into_http()) });
-        let server = AdmissionLayer::new(&calls(1), &[], &[]).layer(refusing);
+        let server = AdmissionLayer::new(&calls(1)).layer(refusing);
         let request = Request::builder()
             .uri("/emend.Test/Call")
             .body(Body::empty())
@@ -426,7 +416,7 @@ mod tests {
     #[tokio::test]
     async fn one_client_leaves_places_to_others() {
         let unread = service_fn(|_: Request<Body>| async { Ok(Response::new(Body::new(Unread))) });
-        let server = AdmissionLayer::new(&calls(64), &[], &[]).layer(unread);
+        let server = AdmissionLayer::new(&calls(64)).layer(unread);
         let call_of = async |caller: &str| {
             let request = Request::builder()
                 .uri("/emend.Test/Call")

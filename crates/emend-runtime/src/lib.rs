@@ -67,6 +67,8 @@ mod linger;
 #[cfg(feature = "server")]
 pub mod listen;
 #[cfg(feature = "server")]
+mod methods;
+#[cfg(feature = "server")]
 mod open_files;
 #[cfg(feature = "server")]
 mod prefaced;

@@ -40,7 +40,7 @@ use tonic::{body::Body, server::NamedService, service::Routes, transport::server
 use tower::{Layer as _, Service, ServiceExt as _};
 
 use crate::{
-    admission::{Admission, AdmissionLayer, HEALTH_CHECK, REFLECTION},
+    admission::{Admission, AdmissionLayer, HEALTH_CHECK},
     auth::{AuthLayer, Authenticated, Authenticator, Gate, GateLayer},
     awaited::Awaited,
     bounds::{Bounds, KeepAlive},
@@ -49,6 +49,7 @@ use crate::{
     entropy::Entropy,
     health::{self, Readiness},
     lifecycle::Lifecycle,
+    methods::Method,
     open_files,
     prefaced::Prefaced,
     room::{Holder, Place, Room},
@@ -82,8 +83,6 @@ type Stack = Authenticated<Traced<Gate<Admission<Deadlines<Routes>>>>>;
 pub struct Server {
     routes: Routes,
     names: Vec<&'static str>,
-    streams: Vec<&'static str>,
-    client_streams: Vec<&'static str>,
     bounds: Bounds,
     readiness: Readiness,
     metrics: RpcMetrics,
@@ -98,8 +97,6 @@ impl Server {
         Self {
             routes: Routes::default(),
             names: Vec::new(),
-            streams: Vec::new(),
-            client_streams: Vec::new(),
             bounds: Bounds::default(),
             readiness,
             metrics: RpcMetrics::default(),
@@ -124,20 +121,6 @@ impl Server {
         self.readiness.register(S::NAME, needs);
         self.names.push(S::NAME);
         self.routes = self.routes.add_service(service);
-        self
-    }
-
-    /// Says of which RPCs, by path, the response is a long-lived stream: those count as under way only until it begins.
-    #[must_use]
-    pub fn streams(mut self, paths: &[&'static str]) -> Self {
-        self.streams.extend_from_slice(paths);
-        self
-    }
-
-    /// Says of which RPCs, by path, the request is a stream: those bound themselves how long its sender may be silent.
-    #[must_use]
-    pub fn client_streams(mut self, paths: &[&'static str]) -> Self {
-        self.client_streams.extend_from_slice(paths);
         self
     }
 
@@ -186,14 +169,12 @@ impl Server {
         let health = health::server(self.readiness.clone(), lifecycle.soft().clone());
         let routes = self.routes.add_service(health.max_decoding_message_size(SHORT));
         let routes = with_reflection(routes, &self.names)?.prepare();
-        let admission = AdmissionLayer::new(&self.bounds, &self.streams, &self.client_streams);
+        let admission = AdmissionLayer::new(&self.bounds);
         let admitted = admission.layer(DeadlineLayer.layer(routes));
         let traced = TraceLayer::new(self.entropy, self.metrics.calls(&self.names));
-        let stack =
-            AuthLayer::new(self.authenticator, &self.streams).layer(traced.layer(GateLayer.layer(admitted)));
+        let stack = AuthLayer::new(self.authenticator).layer(traced.layer(GateLayer.layer(admitted)));
         let requests = Requests {
             time: self.bounds.patience.request,
-            streams: self.client_streams.into(),
         };
         let serving = Serving {
             stack,
@@ -260,18 +241,16 @@ fn with_reflection(routes: Routes, names: &[&'static str]) -> io::Result<Routes>
 #[derive(Debug, Clone)]
 struct Requests {
     time: Duration,
-    /// Those that are streams.
-    streams: Arc<[&'static str]>,
 }
 
 impl Requests {
-    /// The time that all of a request to `path` has; none for one that is a stream.
+    /// The time that all of a request to `path` has; none for one that is a stream: those bound themselves how long their sender
+    /// may be silent.
     fn time(&self, path: &str) -> Option<Duration> {
         if path == HEALTH_CHECK {
             return Some(self.time.min(CHECKED_WITHIN));
         }
-        let is_stream = path.starts_with(REFLECTION) || self.streams.contains(&path);
-        (!is_stream).then_some(self.time)
+        (!Method::at(path).request_is_stream).then_some(self.time)
     }
 }
 

@@ -67,16 +67,6 @@ use crate::{
 const LOG: &str = "log";
 /// What every service of this process needs to be ready.
 const NEEDS: &[&str] = &[DATABASE, LOG, REEVALUATION];
-/// What is answered with a long-lived stream.
-const STREAMS: [&str; 2] = [
-    "/emend.learning.v1.SubscriptionService/Subscribe",
-    "/emend.learning.v1.IngestService/Ingest",
-];
-/// Whose requests are streams.
-const CLIENT_STREAMS: [&str; 2] = [
-    "/emend.learning.v1.IngestService/Ingest",
-    "/emend.learning.v1.ResourceService/ImportResources",
-];
 
 /// How long connections to the database have to be closed in good order.
 const CLOSE: Duration = Duration::from_secs(1);
@@ -254,8 +244,6 @@ pub async fn start(
             NEEDS,
         )
         .add_service(PolicyServiceServer::new(Policies::new(app.clone())), NEEDS)
-        .streams(&STREAMS)
-        .client_streams(&CLIENT_STREAMS)
         .bounds(config.bounds)
         .metrics(config.metrics.rpc())
         .authenticator(config.authenticator)

@@ -32,7 +32,10 @@ use super::{
     rules::{Rule, rule_of},
     standing::{Presented, Standing},
 };
-use crate::error::{Error, to_status};
+use crate::{
+    error::{Error, to_status},
+    methods::Method,
+};
 
 /// The paths of what every server answers: health checks and reflection.
 const ALWAYS: &str = "/grpc.";
@@ -44,17 +47,12 @@ const LONGEST: Duration = Duration::from_hours(24);
 pub struct AuthLayer {
     /// `None`: authentication is off.
     authenticator: Option<Arc<Authenticator>>,
-    streams: Arc<[&'static str]>,
 }
 
 impl AuthLayer {
-    /// By `authenticator`; without one everybody may do everything. `streams` are the paths of what answers with a
-    /// long-lived stream.
-    pub fn new(authenticator: Option<Arc<Authenticator>>, streams: &[&'static str]) -> Self {
-        Self {
-            authenticator,
-            streams: streams.into(),
-        }
+    /// By `authenticator`; without one everybody may do everything.
+    pub fn new(authenticator: Option<Arc<Authenticator>>) -> Self {
+        Self { authenticator }
     }
 }
 
@@ -112,7 +110,7 @@ where
                 return Either::Left(self.inner.call(request));
             }
         };
-        let is_stream = self.by.streams.contains(&path);
+        let is_stream = Method::at(path).response_is_stream;
         let extensions = request.extensions_mut();
         extensions.insert(standing.caller().clone());
         extensions.insert(standing.access(authenticator));

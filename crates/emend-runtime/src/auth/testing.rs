@@ -37,7 +37,7 @@ pub async fn access_of(authenticator: &Arc<Authenticator>, path: &'static str, t
         .header(AUTHORIZATION, format!("Bearer {token}"))
         .body(Body::empty())
         .unwrap();
-    let layer = AuthLayer::new(Some(Arc::clone(authenticator)), &[]);
+    let layer = AuthLayer::new(Some(Arc::clone(authenticator)));
     layer.layer(handler).oneshot(request).await.unwrap();
     let access = told.lock().unwrap().take();
     access.unwrap()

@@ -21,8 +21,6 @@ use futures::{Stream, StreamExt as _};
 use tokio::net::TcpListener;
 use tonic::{Code, Request, Response, Status, Streaming};
 
-const INGEST: &str = "/emend.learning.v1.IngestService/Ingest";
-
 /// What it does with batches from now on.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Mood {
@@ -94,8 +92,6 @@ impl Learning {
         let lifecycle = Lifecycle::new();
         Server::new(Readiness::new(), Entropy::system())
             .add_service(IngestServiceServer::new(self.clone()), &[])
-            .streams(&[INGEST])
-            .client_streams(&[INGEST])
             .serve(listener, &lifecycle)
             .unwrap();
         lifecycle

@@ -84,7 +84,7 @@ fn write(directory: &TempDir, name: &str, role: &str, namespaces: &str) -> PathB
 async fn subscribe(authenticator: &Arc<Authenticator>, token: &str) -> Response<Body> {
     let silent =
         service_fn(|_: Request<Body>| async { Ok::<_, Infallible>(Response::new(Body::new(Silent))) });
-    let layer = AuthLayer::new(Some(Arc::clone(authenticator)), &[STREAM]);
+    let layer = AuthLayer::new(Some(Arc::clone(authenticator)));
     let request = Request::builder()
         .uri(STREAM)
         .header(AUTHORIZATION, format!("Bearer {token}"))
