@@ -6,25 +6,32 @@ use std::{
     fs::{self, File, TryLockError},
     io,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use sqlx::{
     Connection as _, Sqlite, SqlitePool, Transaction,
     migrate::Migrator,
+    pool::PoolConnection,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
 use crate::{
     audit::{APPLIED, OpenError, same_schema},
     database::also_of_newer,
-    store::StoreError,
+    store::{Connections, StoreError},
 };
 
 /// How long a statement waits for a lock that another process holds.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a use case waits for its turn at the writer, or for a reader.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How many may browse at once.
+const BROWSERS: u32 = 2;
+/// How long somebody may browse; what takes longer is ended.
+const BROWSE_TIMEOUT: Duration = Duration::from_secs(10);
+/// After so many instructions of SQLite's machine it is looked whether it takes too long.
+const INSTRUCTIONS: i32 = 10_000;
 /// How many pages the write-ahead log holds before it is folded back (4 KiB each).
 const CHECKPOINT_PAGES: &str = "4000";
 
@@ -35,6 +42,8 @@ pub struct SqlitePools {
     pub write: SqlitePool,
     /// Readers, which never wait for the writer. They refuse to write.
     pub read: SqlitePool,
+    /// Readers of their own for who looks through much and may find little: see [`SqlitePools::browse`].
+    browse: SqlitePool,
 }
 
 /// Opens the file at `path`, creating it and its directory if need be, and brings its schema up to date.
@@ -74,10 +83,10 @@ pub async fn open_sqlite(
         .await
         .map_err(sqlx::Error::from)?;
     drop(connection);
-    let read = pool(readers.max(1))
-        .connect_with(options.pragma("query_only", "on"))
-        .await?;
-    Ok(SqlitePools { write, read })
+    let reading = options.pragma("query_only", "on");
+    let read = pool(readers.max(1)).connect_with(reading.clone()).await?;
+    let browse = pool(BROWSERS).connect_lazy_with(reading);
+    Ok(SqlitePools { write, read, browse })
 }
 
 /// Opens the file at `path`, which has to be there, to look at it and no more: whoever serves from it goes on. One
@@ -118,8 +127,35 @@ impl SqlitePools {
         Ok(self.read.begin().await?)
     }
 
+    /// A reader for a statement that may look through much of the file, as lists with filters do. Nobody else waits for
+    /// it: there are few of them, apart from the others, and what it is used for fails with `SQLITE_INTERRUPT` after ten seconds.
+    pub async fn browse(&self) -> Result<PoolConnection<Sqlite>, StoreError> {
+        self.browse_for(BROWSE_TIMEOUT).await
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "looked at on a thread of SQLite's, which knows no clock that tests could pause"
+    )]
+    async fn browse_for(&self, time: Duration) -> Result<PoolConnection<Sqlite>, StoreError> {
+        let mut connection = self.browse.acquire().await?;
+        let end = Instant::now() + time;
+        // In place of that of whoever had the connection before.
+        connection
+            .lock_handle()
+            .await?
+            .set_progress_handler(INSTRUCTIONS, move || Instant::now() < end);
+        Ok(connection)
+    }
+
+    /// All connections, as they are now.
+    pub fn connections(&self) -> Connections {
+        Connections::of(&[&self.write, &self.read, &self.browse])
+    }
+
     /// Closes all connections; what still waits for one fails.
     pub async fn close(&self) {
+        self.browse.close().await;
         self.read.close().await;
         self.write.close().await;
     }
@@ -300,12 +336,52 @@ mod tests {
         assert_eq!(after, 20);
     }
 
+    /// Takes about for ever.
+    const ENDLESS: &str =
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
+
+    #[tokio::test]
+    async fn who_browses_for_too_long_is_stopped_and_nobody_waits_for_him() {
+        let (_directory, pools) = open().await;
+        // So many as there may be, whose callers are gone before they end.
+        for _ in 0..BROWSERS {
+            let mut connection = pools.browse_for(Duration::from_millis(50)).await.unwrap();
+            let endless = sqlx::query(ENDLESS).execute(&mut *connection);
+            assert!(futures::poll!(Box::pin(endless)).is_pending());
+        }
+        // Gets the connection of one of them.
+        let mut browser = pools.browse_for(Duration::from_millis(1)).await.unwrap();
+        let stopped = sqlx::query(ENDLESS).execute(&mut *browser).await.unwrap_err();
+        assert!(
+            matches!(StoreError::from(stopped), StoreError::Unavailable(_)),
+            "it may be tried again"
+        );
+        let count = "SELECT count(*) FROM note";
+        let mut other = pools.browse().await.unwrap();
+        for connection in [&mut *pools.read.acquire().await.unwrap(), &mut *other] {
+            assert_eq!(
+                sqlx::query_scalar::<_, i64>(count)
+                    .fetch_one(connection)
+                    .await
+                    .unwrap(),
+                0
+            );
+        }
+    }
+
     #[tokio::test]
     async fn readers_can_not_write() {
         let (_directory, pools) = open().await;
         assert!(
             sqlx::query("INSERT INTO note (text) VALUES ('x')")
                 .execute(&pools.read)
+                .await
+                .is_err()
+        );
+        let mut browser = pools.browse().await.unwrap();
+        assert!(
+            sqlx::query("DELETE FROM note")
+                .execute(&mut *browser)
                 .await
                 .is_err()
         );

@@ -276,8 +276,8 @@ fn sqlite_fate(code: i32) -> Fate {
         5 | 6 => Fate::Conflict,
         // SQLITE_FULL
         13 => Fate::Full,
-        // SQLITE_NOMEM, SQLITE_READONLY, SQLITE_IOERR, SQLITE_CANTOPEN
-        7 | 8 | 10 | 14 => Fate::Unavailable,
+        // SQLITE_NOMEM, SQLITE_READONLY, SQLITE_INTERRUPT (it took too long), SQLITE_IOERR, SQLITE_CANTOPEN
+        7..=10 | 14 => Fate::Unavailable,
         _ => Fate::Defect,
     }
 }

@@ -8,6 +8,7 @@
 use std::{
     io,
     ops::{Deref, DerefMut},
+    sync::Arc,
     time::Duration,
 };
 
@@ -21,7 +22,11 @@ use sqlx::{
     pool::PoolConnection,
     postgres::{PgQueryResult, PgRow, PgStatement, PgTypeInfo},
 };
-use tokio::{runtime, time::timeout};
+use tokio::{
+    runtime,
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
 
 use crate::store::{Connections, StoreError};
 
@@ -32,6 +37,8 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone)]
 pub struct Links {
     pool: PgPool,
+    /// Who looks through much never has more than half of the connections.
+    browsers: Arc<Semaphore>,
     silence: Duration,
 }
 
@@ -44,6 +51,8 @@ pub struct Link {
     silence: Duration,
     is_silent: bool,
     in_transaction: bool,
+    /// Of one who browses, until the connection is of use to others.
+    place: Option<OwnedSemaphorePermit>,
 }
 
 /// A connection for single statements.
@@ -57,7 +66,12 @@ pub struct Transaction(Link);
 impl Links {
     /// Connections of that pool, each of which may take `silence` for an answer.
     pub(super) fn new(pool: PgPool, silence: Duration) -> Self {
-        Self { pool, silence }
+        let half = pool.options().get_max_connections() as usize / 2;
+        Self {
+            pool,
+            browsers: Arc::new(Semaphore::new(half.max(1))),
+            silence,
+        }
     }
 
     /// A connection. Not the pool itself is what statements run on: there, what goes wrong while a connection is made can't
@@ -66,12 +80,25 @@ impl Links {
         Ok(Lent(self.link().await?))
     }
 
+    /// A connection for a statement that may look through much of a table, as lists with filters do. All who do have half of the
+    /// connections at most, also while statements go on whose callers are gone; whoever waits for longer than for any
+    /// connection is told that there is none.
+    pub async fn browse(&self) -> Result<Lent, StoreError> {
+        let patience = self.pool.options().get_acquire_timeout();
+        let place = timeout(patience, Arc::clone(&self.browsers).acquire_owned()).await;
+        let place = place.map_err(|_| StoreError::connecting(sqlx::Error::PoolTimedOut))?;
+        let mut link = self.link().await?;
+        link.place = Some(place.expect("invariant: nobody closes the semaphore"));
+        Ok(Lent(link))
+    }
+
     async fn link(&self) -> Result<Link, StoreError> {
         Ok(Link {
             connection: Some(self.pool.acquire().await.map_err(StoreError::connecting)?),
             silence: self.silence,
             is_silent: false,
             in_transaction: false,
+            place: None,
         })
     }
 
@@ -208,6 +235,7 @@ impl Drop for Link {
             silence,
             is_silent: true,
             in_transaction: false,
+            place: self.place.take(),
         };
         // sqlx alone would wait for as long as TCP does, the connection's place in the pool taken: for the end of a statement
         // whose caller has gone, of the transaction, and for the answer to whether the server is still there.

@@ -297,7 +297,7 @@ impl Store for PostgresStore {
     }
 
     async fn list(&self, query: &FeedbackQuery) -> Result<Vec<Feedback>, StoreError> {
-        let rows = feedback_sql::list(&mut *self.links.acquire().await?, query).await?;
+        let rows = feedback_sql::list(&mut *self.links.browse().await?, query).await?;
         Ok(rows
             .into_iter()
             .map(Feedback::try_from)
@@ -332,7 +332,7 @@ impl Store for PostgresStore {
     }
 
     async fn dead_letters(&self, query: &DeadLetterQuery) -> Result<Vec<DeadLetter>, StoreError> {
-        let rows = outbox_sql::dead_letters(&mut *self.links.acquire().await?, query).await?;
+        let rows = outbox_sql::dead_letters(&mut *self.links.browse().await?, query).await?;
         Ok(rows
             .into_iter()
             .map(DeadLetter::try_from)

@@ -340,7 +340,7 @@ impl Store for SqliteStore {
     }
 
     async fn list(&self, query: &FeedbackQuery) -> Result<Vec<Feedback>, StoreError> {
-        let rows = feedback_sql::list(&mut *self.reader().await?, query).await?;
+        let rows = feedback_sql::list(&mut *self.pools.browse().await?, query).await?;
         Ok(rows
             .into_iter()
             .map(Feedback::try_from)
@@ -375,7 +375,7 @@ impl Store for SqliteStore {
     }
 
     async fn dead_letters(&self, query: &DeadLetterQuery) -> Result<Vec<DeadLetter>, StoreError> {
-        let rows = outbox_sql::dead_letters(&mut *self.reader().await?, query).await?;
+        let rows = outbox_sql::dead_letters(&mut *self.pools.browse().await?, query).await?;
         Ok(rows
             .into_iter()
             .map(DeadLetter::try_from)
@@ -398,7 +398,7 @@ impl Store for SqliteStore {
     }
 
     fn connections(&self) -> Connections {
-        Connections::of(&[&self.pools.write, &self.pools.read])
+        self.pools.connections()
     }
 
     async fn ping(&self) -> Result<(), StoreError> {

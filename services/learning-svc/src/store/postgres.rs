@@ -89,6 +89,11 @@ impl PostgresStore {
         self.links.acquire().await
     }
 
+    /// A connection for a statement that may look through much.
+    pub(super) async fn browser(&self) -> Result<Lent, StoreError> {
+        self.links.browse().await
+    }
+
     /// Begins a transaction that may write, READ COMMITTED.
     ///
     /// All it looks up, it looks up by an index. The planner is told so, because while a table grows faster than its

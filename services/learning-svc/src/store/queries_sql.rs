@@ -39,6 +39,7 @@ const CANDIDATE_RECORD: &str = "SELECT k.candidate_id, k.contest_id, k.value, k.
      FROM candidates AS k JOIN contests AS c ON c.contest_id = k.contest_id WHERE ";
 
 impl Backend {
+    /// What an index finds.
     async fn rows<R>(&self, mut query: QueryBuilder<Db>) -> Result<Vec<R>>
     where
         R: for<'r> FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
@@ -46,6 +47,17 @@ impl Backend {
         Ok(query
             .build_query_as()
             .fetch_all(&mut *self.reader().await?)
+            .await?)
+    }
+
+    /// What may have to be looked for.
+    async fn browsed<R>(&self, mut query: QueryBuilder<Db>) -> Result<Vec<R>>
+    where
+        R: for<'r> FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
+    {
+        Ok(query
+            .build_query_as()
+            .fetch_all(&mut *self.browser().await?)
             .await?)
     }
 
@@ -83,9 +95,12 @@ impl Backend {
     }
 
     async fn candidate_records(&self, query: QueryBuilder<Db>) -> Result<Vec<CandidateRecord>> {
-        let rows = self.rows::<CandidateRecordRow>(query).await?;
-        rows.into_iter().map(CandidateRecordRow::parse).collect()
+        parse_candidates(self.rows(query).await?)
     }
+}
+
+fn parse_candidates(rows: Vec<CandidateRecordRow>) -> Result<Vec<CandidateRecord>> {
+    rows.into_iter().map(CandidateRecordRow::parse).collect()
 }
 
 #[derive(FromRow)]
@@ -147,7 +162,7 @@ impl DecisionStore for Backend {
         }
         query.push(" ORDER BY k.created_at DESC, k.candidate_id DESC LIMIT ");
         query.push_bind(i64::from(limit));
-        self.candidate_records(query).await
+        parse_candidates(self.browsed(query).await?)
     }
 
     async fn rivals(&self, of: &CandidateRecord, limit: u32) -> Result<Vec<CandidateRecord>> {
@@ -217,7 +232,9 @@ impl DecisionStore for Backend {
         before: Option<Revision>,
         limit: u32,
     ) -> Result<(Vec<RevisionRecord>, bool)> {
-        let sizes = self.rows::<RevisionSize>(matching(filter, before, limit)).await?;
+        let sizes = self
+            .browsed::<RevisionSize>(matching(filter, before, limit))
+            .await?;
         let Some((shown, more)) = page(&sizes, limit) else {
             return Ok((Vec::new(), false));
         };
@@ -309,49 +326,63 @@ fn push_revisions(query: &mut QueryBuilder<Db>, shown: &[RevisionSize]) {
     query.push(")");
 }
 
-/// The matching revisions below `before`, newest first, each with how many changes of the namespace it has.
+/// The matching revisions below `before`, newest first, each with how many changes of the namespace it has. They are found
+/// by an index of what is asked for, and counted then: SQLite follows CROSS JOIN in that order, and has no other condition to
+/// begin with.
 fn matching(filter: &RevisionFilter, before: Option<Revision>, limit: u32) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
-        "SELECT shown.revision, count(*) AS changes FROM changes AS shown WHERE shown.namespace = ",
-    );
-    query.push_bind(filter.namespace.as_str());
-    if let Some(before) = before {
-        query.push(" AND shown.revision < ").push_bind(before.0);
+    let namespace = filter.namespace.as_str();
+    let mut query =
+        QueryBuilder::new("SELECT shown.revision, count(*) AS changes FROM (SELECT change.revision FROM ");
+    if filter.operation.is_some() {
+        query.push("revisions AS r CROSS JOIN ");
     }
-    if let Some(operation) = filter.operation {
+    if filter.key.is_some() {
+        query.push("contests AS c CROSS JOIN ");
+    }
+    query.push("changes AS change WHERE ");
+    // A contest is of one namespace and kind, so its changes are.
+    let of = if let Some(key) = &filter.key {
         query
-            .push(" AND shown.revision IN (SELECT revision FROM revisions WHERE operation_id <> '' AND operation_id = ")
-            .push_bind(operation.to_string())
-            .push(")");
+            .push("change.contest_id = c.contest_id AND c.key_hash = ")
+            .push_bind(key_hash(key))
+            .push(" AND c.key = ")
+            .push_bind(key.as_str())
+            .push(" AND ");
+        "c"
+    } else {
+        "change"
+    };
+    query.push(of).push(".namespace = ").push_bind(namespace);
+    if let Some(kind) = filter.kind {
+        query
+            .push(" AND ")
+            .push(of)
+            .push(".kind = ")
+            .push_bind(kind.number());
     }
-    match (&filter.key, filter.kind) {
-        (None, None) => {}
-        // A key has few revisions: they are found by its contests.
-        (Some(key), kind) => {
-            query.push(
-                " AND shown.revision IN (SELECT found.revision FROM changes AS found JOIN contests AS c \
-                 ON c.contest_id = found.contest_id WHERE c.namespace = ",
-            );
-            query.push_bind(filter.namespace.as_str());
-            query.push(" AND c.key_hash = ").push_bind(key_hash(key));
-            query.push(" AND c.key = ").push_bind(key.as_str());
-            if let Some(kind) = kind {
-                query.push(" AND c.kind = ").push_bind(kind.number());
-            }
-            query.push(")");
-        }
-        // A kind has many: each revision is looked at on the way back.
-        (None, Some(kind)) => {
-            query.push(
-                " AND EXISTS (SELECT 1 FROM changes AS found WHERE found.revision = shown.revision AND found.namespace = ",
-            );
-            query.push_bind(filter.namespace.as_str());
-            query.push(" AND found.kind = ").push_bind(kind.number());
-            query.push(")");
-        }
+    let numbered = if let Some(operation) = filter.operation {
+        query
+            .push(" AND change.revision = r.revision AND r.operation_id <> '' AND r.operation_id = ")
+            .push_bind(operation.to_string());
+        // The sign keeps SQLite from taking a range of changes in place of an operation's.
+        "+r"
+    } else {
+        "change"
+    };
+    if let Some(before) = before {
+        query
+            .push(" AND ")
+            .push(numbered)
+            .push(".revision < ")
+            .push_bind(before.0);
     }
-    query.push(" GROUP BY shown.revision ORDER BY shown.revision DESC LIMIT ");
+    query.push(" GROUP BY change.revision ORDER BY change.revision DESC LIMIT ");
     query.push_bind(i64::from(limit) + 1);
+    query.push(
+        ") AS found CROSS JOIN changes AS shown WHERE shown.revision = found.revision AND shown.namespace = ",
+    );
+    query.push_bind(namespace);
+    query.push(" GROUP BY shown.revision ORDER BY shown.revision DESC");
     query
 }
 

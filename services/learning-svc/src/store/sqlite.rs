@@ -74,6 +74,11 @@ impl SqliteStore {
         Ok(self.pools.read.acquire().await?)
     }
 
+    /// A connection for a statement that may look through much.
+    pub(super) async fn browser(&self) -> Result<PoolConnection<Db>, StoreError> {
+        self.pools.browse().await
+    }
+
     /// Begins a transaction that may write; everybody else's waits.
     pub(super) async fn begin_write(&self) -> Result<Transaction, StoreError> {
         self.pools.begin_write().await
@@ -94,7 +99,7 @@ impl SqliteStore {
 
     /// All connections, as they are now.
     pub(super) fn pool_connections(&self) -> Connections {
-        Connections::of(&[&self.pools.write, &self.pools.read])
+        self.pools.connections()
     }
 
     /// Closes all connections.

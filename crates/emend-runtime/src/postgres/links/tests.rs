@@ -274,3 +274,32 @@ async fn who_listens_finds_out_that_nobody_speaks_any_more() {
     links.close().await;
     database.close().await;
 }
+
+#[tokio::test]
+async fn who_browses_leaves_half_of_the_connections_to_others_also_when_he_has_gone() {
+    let Some(database) = TestPostgres::create().await else {
+        return;
+    };
+    let config = PostgresConfig {
+        url: database.url().clone(),
+        schema: "emend_test",
+        application_name: "emend test",
+        max_connections: 3,
+    };
+    let links = open_links(&config, &Migrator::DEFAULT, SILENCE).await.unwrap();
+    let mut first = links.browse().await.unwrap();
+    let mut second = Box::pin(links.browse());
+    assert!(futures::poll!(&mut second).is_pending());
+    is_served(&links).await;
+    // What it began goes on, and its place is taken for as long.
+    let mut long = Box::pin(sqlx::query("SELECT pg_sleep(0.2)").execute(&mut *first));
+    assert!(futures::poll!(&mut long).is_pending());
+    drop(long);
+    drop(first);
+    assert_eq!(links.browsers.available_permits(), 0);
+    assert!(futures::poll!(&mut second).is_pending());
+    timeout(SOON, second).await.expect("soon").unwrap();
+    is_served(&links).await;
+    links.close().await;
+    database.close().await;
+}
