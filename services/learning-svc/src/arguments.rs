@@ -141,7 +141,8 @@ pub struct StreamArgs {
     #[arg(long, value_name = "SPAN", default_value = "5s",
           value_parser = span(Duration::ZERO..=Duration::from_mins(5)))]
     pub max_reconnect_delay: Duration,
-    /// How many snapshots and long updates are sent at once, 1 to 1024
+    /// How many snapshots and long updates are sent at once, 1 to 1024; of four and more, one authenticated caller has three quarters
+    /// at most
     #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = count(1..=1_024))]
     pub max_transfers: usize,
     /// How many bytes of encoded messages all streams together may hold, 1MiB to 16GiB; beyond it none is kept for others, and

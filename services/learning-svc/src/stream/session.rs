@@ -32,7 +32,7 @@ use super::{
     nodes::OpenStream,
     opening::Start,
     state::ReplicaState,
-    transfer::{Placed, Places, Transfer},
+    transfer::{Permit, Placed, Places, Transfer},
 };
 use crate::metrics::{StreamEnd, StreamMetrics};
 
@@ -106,7 +106,7 @@ enum Phase {
     /// Says that the cursor was good.
     Resuming,
     /// Waits for a place for a transfer.
-    Waiting(Wanted, BoxFuture<'static, OwnedSemaphorePermit>),
+    Waiting(Wanted, BoxFuture<'static, Permit>),
     /// Sends a snapshot or a long update.
     Sending(Placed),
     /// Sends a batch: which, the next part, the revision it leads to.
@@ -140,7 +140,7 @@ pub struct Session {
     ends_at: Instant,
     ending: Ending,
     /// Tells when the stream is gone.
-    _open: OpenStream,
+    open: OpenStream,
     /// Given back then.
     _place: OwnedSemaphorePermit,
 }
@@ -186,7 +186,7 @@ impl Session {
             bookmark_at: now,
             ends_at,
             ending,
-            _open: open,
+            open,
             _place: place,
         };
         session.schedule_bookmark(now);
@@ -209,13 +209,16 @@ impl Session {
 
     /// Asks for a place for a transfer and begins it at once where one is free.
     fn want(&mut self, wanted: Wanted) {
-        match self.common.places.try_take() {
-            Some(permit) => self.begin_transfer(wanted, permit),
-            None => self.phase = Phase::Waiting(wanted, Box::pin(self.common.places.clone().take())),
+        let (places, caller) = (&self.common.places, self.open.caller());
+        if let Some(permit) = places.try_take(caller) {
+            self.begin_transfer(wanted, permit);
+        } else {
+            let place = places.clone().take(caller.clone());
+            self.phase = Phase::Waiting(wanted, Box::pin(place));
         }
     }
 
-    fn begin_transfer(&mut self, wanted: Wanted, permit: OwnedSemaphorePermit) {
+    fn begin_transfer(&mut self, wanted: Wanted, permit: Permit) {
         // A session is only made when there is a state, and there is never none again.
         let Some(state) = self.common.audiences.state() else {
             self.phase = Phase::Ended;

@@ -3,14 +3,17 @@
 //!
 //! A transfer holds a whole state. One whose subscriber stalls, or takes less than [`Pace`] asks for, is taken from it when
 //! another waits for its place: that stream ends when it is next asked for, and resumes from its cursor. So subscribers that
-//! stall or dawdle cost the others a bounded time, and never more than a bounded number of states is held. It must know
-//! nothing of subscribers beyond that.
+//! stall or dawdle cost the others a bounded time, and never more than a bounded number of states is held. One caller has three
+//! quarters of the places at most: whatever it does, others get on. It must know nothing of subscribers beyond that.
 
 use std::{
+    collections::HashMap,
+    pin::pin,
     sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
     time::Duration,
 };
 
+use emend_core::Caller;
 use emend_proto::learning::v1::SnapshotReason;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -122,8 +125,18 @@ impl Transfer {
 #[derive(Debug, Clone)]
 pub struct Places {
     semaphore: Arc<Semaphore>,
+    count: usize,
+    /// Of each caller that has or waits for some, the places that are its.
+    shares: Arc<Mutex<HashMap<Caller, Weak<Semaphore>>>>,
     taken: Arc<Mutex<Vec<Weak<Place>>>>,
     pace: Pace,
+}
+
+/// A place for one transfer, given back when it is dropped: one of all, and one of the caller's.
+#[derive(Debug)]
+pub struct Permit {
+    _of_all: OwnedSemaphorePermit,
+    _own: OwnedSemaphorePermit,
 }
 
 /// Empty once the transfer was taken away.
@@ -136,8 +149,7 @@ struct Running {
     progressed: Instant,
     /// Bytes that were handed over.
     sent: u64,
-    /// Given back when this is dropped.
-    _permit: OwnedSemaphorePermit,
+    _permit: Permit,
 }
 
 /// A transfer in its place, unless it was taken away.
@@ -151,31 +163,64 @@ pub struct TakenAway;
 impl Places {
     /// So many transfers at once; one that keeps `pace` is never taken away.
     pub fn new(count: usize, pace: Pace) -> Self {
+        let count = count.max(1);
         Self {
-            semaphore: Arc::new(Semaphore::new(count.max(1))),
+            semaphore: Arc::new(Semaphore::new(count)),
+            count,
+            shares: Arc::default(),
             taken: Arc::default(),
             pace,
         }
     }
 
-    /// A place, if one is free at once.
-    pub fn try_take(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.semaphore).try_acquire_owned().ok()
+    /// A place for that caller, if one is free at once.
+    pub fn try_take(&self, caller: &Caller) -> Option<Permit> {
+        Some(Permit {
+            _own: self.share_of(caller).try_acquire_owned().ok()?,
+            _of_all: Arc::clone(&self.semaphore).try_acquire_owned().ok()?,
+        })
     }
 
-    /// Waits for a place.
-    pub async fn take(self) -> OwnedSemaphorePermit {
+    /// Waits for a place for that caller.
+    pub async fn take(self, caller: Caller) -> Permit {
+        // Its own first: who waits for that keeps nobody else waiting.
+        let own = self.wait_for(self.share_of(&caller)).await;
+        Permit {
+            _own: own,
+            _of_all: self.wait_for(Arc::clone(&self.semaphore)).await,
+        }
+    }
+
+    async fn wait_for(&self, semaphore: Arc<Semaphore>) -> OwnedSemaphorePermit {
+        // One place in the queue for as long as it takes.
+        let mut waiting = pin!(semaphore.acquire_owned());
         loop {
-            let waiting = Arc::clone(&self.semaphore).acquire_owned();
-            if let Ok(permit) = timeout(LOOK_INTERVAL, waiting).await {
-                return permit.expect("invariant: the semaphore is never closed");
+            if let Ok(permit) = timeout(LOOK_INTERVAL, &mut waiting).await {
+                return permit.expect("invariant: the semaphores are never closed");
             }
             self.free_stalled();
         }
     }
 
+    fn share_of(&self, caller: &Caller) -> Arc<Semaphore> {
+        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(share) = shares.get(caller).and_then(Weak::upgrade) {
+            return share;
+        }
+        shares.retain(|_, share| share.strong_count() > 0);
+        // Who is not known is everybody.
+        let others = if *caller == Caller::anonymous() {
+            0
+        } else {
+            self.count / 4
+        };
+        let share = Arc::new(Semaphore::new(self.count - others));
+        shares.insert(caller.clone(), Arc::downgrade(&share));
+        share
+    }
+
     /// Puts a transfer into its place.
-    pub fn put(&self, permit: OwnedSemaphorePermit, transfer: Transfer) -> Placed {
+    pub fn put(&self, permit: Permit, transfer: Transfer) -> Placed {
         let place = Arc::new(Mutex::new(Some(Running {
             transfer,
             began: Instant::now(),

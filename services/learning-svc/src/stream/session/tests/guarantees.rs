@@ -288,6 +288,51 @@ async fn guarantee_9_snapshots_that_are_read_too_slowly_give_their_places_to_tho
 }
 
 #[tokio::test(start_paused = true)]
+async fn guarantee_9_one_caller_leaves_places_for_snapshots_to_others() {
+    let log = MemoryLog::new();
+    let settings = Settings {
+        transfers: 4,
+        ..Settings::default()
+    };
+    let replica = replica(&log, settings).await;
+    commit(&log, &replica, &[write("k", Some("v"))]).await;
+    let open = async |caller| {
+        let subscription = Subscription {
+            caller,
+            ..subscription(everything(), None)
+        };
+        Subscriber {
+            client: Client::new(),
+            session: replica.subscribe(subscription).await.unwrap(),
+        }
+    };
+    let greedy = Caller::parse("greedy").unwrap();
+    let mut begun = Vec::new();
+    for _ in 0..3 {
+        let mut subscriber = open(greedy.clone()).await;
+        assert!(subscriber.read_one());
+        begun.push(subscriber);
+    }
+    let mut waiting = open(greedy.clone()).await;
+    assert!(!waiting.read_one(), "the last place is for others");
+    let mut other = open(Caller::parse("other").unwrap()).await;
+    other.read();
+    assert_eq!(other.client.held, log.model(1));
+    // One that ends makes room for the next of the same caller.
+    begun.remove(0).read();
+    waiting.read();
+    assert_eq!(waiting.client.held, log.model(1));
+    // Whoever is not known has all of them.
+    let mut anonymous = Vec::new();
+    drop(begun);
+    for _ in 0..4 {
+        let mut subscriber = open(Caller::anonymous()).await;
+        assert!(subscriber.read_one());
+        anonymous.push(subscriber);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn guarantee_10_publishing_never_waits_for_a_subscriber() {
     let (log, replica) = with_resources(1).await;
     let mut subscribers = Vec::new();
