@@ -73,22 +73,30 @@ pub fn number_token(query: QueryHash, position: i64) -> String {
     token(query, &position.to_le_bytes())
 }
 
-/// The items that fit a page of at most [`MAX_PAGE_BYTES`], and whether some were left off its end, to begin the next
-/// page with. The first item is always kept, so that every page gets further.
+/// Room on a page of at most [`MAX_PAGE_BYTES`].
+#[derive(Debug, Default)]
+pub struct Room {
+    used: usize,
+}
+
+impl Room {
+    /// Takes the room for the next item, if it is there. The first item always has it, so that every page gets further.
+    pub fn take(&mut self, item: &impl Message) -> bool {
+        let is_first = self.used == 0;
+        // Each is preceded by its field number and its length.
+        let length = item.encoded_len();
+        self.used += 1 + prost::length_delimiter_len(length) + length;
+        is_first || self.used <= MAX_PAGE_BYTES
+    }
+}
+
+/// The items that fit a page, and whether some were left off its end, to begin the next page with.
 #[must_use]
 pub fn cut<T: Message>(mut items: Vec<T>) -> (Vec<T>, bool) {
     let all = items.len();
-    let mut bytes = 0;
-    let fitting = items
-        .iter()
-        .take_while(|item| {
-            // Each is preceded by its field number and its length.
-            let length = item.encoded_len();
-            bytes += 1 + prost::length_delimiter_len(length) + length;
-            bytes <= MAX_PAGE_BYTES
-        })
-        .count();
-    items.truncate(fitting.max(1));
+    let mut room = Room::default();
+    let fitting = items.iter().take_while(|item| room.take(*item)).count();
+    items.truncate(fitting);
     let was_cut = items.len() < all;
     (items, was_cut)
 }

@@ -170,15 +170,48 @@ pub struct NodeRow {
     pub seen_at: i64,
 }
 
+/// What is stored of the nodes of one page comes to no more than this and one node.
+const NODE_PAGE_BYTES: usize = 2 * 1024 * 1024;
+
 /// A page of nodes and what is needed to judge them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodePage {
     /// Ordered by id, then caller.
     pub nodes: Vec<NodeRow>,
+    /// Whether others follow.
+    pub more: bool,
+    bytes: usize,
     /// The log's head.
     pub head: Head,
     /// The database's clock, in microseconds since 1970.
     pub now: i64,
+}
+
+impl NodePage {
+    /// No node yet.
+    pub fn begin(head: Head, now: i64) -> Self {
+        Self {
+            nodes: Vec::new(),
+            more: false,
+            bytes: 0,
+            head,
+            now,
+        }
+    }
+
+    /// Takes the next node, unless the page has `limit` nodes or as much as it takes: then that one follows. Whether it may be
+    /// given another.
+    pub fn take(&mut self, row: NodeRow, limit: i64) -> bool {
+        let is_full = usize::try_from(limit).is_ok_and(|limit| self.nodes.len() >= limit)
+            || self.bytes >= NODE_PAGE_BYTES;
+        if is_full {
+            self.more = true;
+            return false;
+        }
+        self.bytes += row.info.len() + row.report.len();
+        self.nodes.push(row);
+        true
+    }
 }
 
 /// How many nodes there are.
@@ -227,7 +260,8 @@ pub trait LogStore: Send + Sync + 'static {
     /// The callers that have opened a stream as this node.
     async fn node_callers(&self, node_id: &NodeId) -> Result<Vec<String>, StoreError>;
 
-    /// At most `limit` nodes of which something was heard within `seen_within`, after that position.
+    /// At most `limit` nodes of which something was heard within `seen_within`, after that position; fewer where they say
+    /// very much.
     async fn list_nodes(
         &self,
         after: Option<(String, String)>,

@@ -233,22 +233,25 @@ impl LogStore for Backend {
         let now: i64 = sqlx::query_scalar(AssertSqlSafe(format!("SELECT {NOW_MICROS}")))
             .fetch_one(&mut *transaction)
             .await?;
-        let rows = sqlx::query(
+        let mut page = NodePage::begin(head, now);
+        let mut rows = sqlx::query(
             "SELECT node_id, caller, info, report, connected, connected_at, seen_at FROM nodes
              WHERE (node_id, caller) > ($1, $2) AND seen_at >= $3 ORDER BY node_id, caller LIMIT $4",
         )
         .bind(after_id)
         .bind(after_caller)
         .bind(now.saturating_sub(micros(seen_within)))
-        .bind(limit)
-        .fetch_all(&mut *transaction)
-        .await?;
+        // One more tells whether others follow.
+        .bind(limit.saturating_add(1))
+        .fetch(&mut *transaction);
+        while let Some(row) = rows.try_next().await? {
+            if !page.take(parse_node(&row)?, limit) {
+                break;
+            }
+        }
+        drop(rows);
         transaction.rollback().await?;
-        Ok(NodePage {
-            nodes: rows.iter().map(parse_node).collect::<Result<_, _>>()?,
-            head,
-            now,
-        })
+        Ok(page)
     }
 
     async fn count_nodes(

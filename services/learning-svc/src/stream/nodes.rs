@@ -10,6 +10,7 @@ mod tests;
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use emend_core::{Caller, Epoch, NodeId};
@@ -38,6 +39,12 @@ const WRITE_PAGE: usize = 500;
 /// How many nodes may wait to be written before those that came and went meanwhile are forgotten: with the database away,
 /// nothing else that waits can become more than there are streams.
 const MAX_PENDING: usize = 10_000;
+/// How many bytes of reports may wait to be written; what is more is refused.
+const MAX_PENDING_BYTES: usize = 16 * 1024 * 1024;
+/// No more than so many bytes of one report are kept: of what a node could not use, the newest that fit.
+const MAX_REPORT: usize = 32 * 1024;
+/// After which time a refused report may be worth repeating.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 type NodeKey = (NodeId, Caller);
 
@@ -61,6 +68,22 @@ struct Open {
 struct Registry {
     open: HashMap<NodeKey, Open>,
     pending: BTreeMap<NodeKey, Pending>,
+    /// How long the pending reports are, all together.
+    pending_bytes: usize,
+}
+
+impl Registry {
+    /// Has a report wait in place of the node's last; false if too much waits already.
+    fn wait(&mut self, key: &NodeKey, report: Vec<u8>) -> bool {
+        let pending = self.pending.get(key).and_then(|pending| pending.report.as_ref());
+        let others = self.pending_bytes - pending.map_or(0, Vec::len);
+        if others + report.len() > MAX_PENDING_BYTES {
+            return false;
+        }
+        self.pending_bytes = others + report.len();
+        self.pending.entry(key.clone()).or_default().report = Some(report);
+        true
+    }
 }
 
 /// The registry of one replica. Clones share it.
@@ -127,17 +150,20 @@ impl Nodes {
                 return Err(not_subscribed(&key.0));
             }
         }
-        self.metrics.reported(report);
+        let stored = kept(report);
         {
             let mut registry = self.lock();
+            if !registry.wait(&key, stored) {
+                return Err(too_many_reports());
+            }
             if let (Some(open), Some(applied)) = (registry.open.get_mut(&key), &report.applied) {
                 // A report is valid; an epoch that is none is of no life that there is.
                 open.applied = Epoch::parse(&applied.epoch)
                     .ok()
                     .map(|epoch| (epoch, applied.revision));
             }
-            registry.pending.entry(key).or_default().report = Some(report.encode_to_vec());
         }
+        self.metrics.reported(report);
         self.dirty.notify_one();
         Ok(())
     }
@@ -200,6 +226,7 @@ impl Nodes {
         while writes.len() < WRITE_PAGE
             && let Some(((node_id, caller), pending)) = registry.pending.pop_first()
         {
+            registry.pending_bytes -= pending.report.as_ref().map_or(0, Vec::len);
             writes.push(NodeWrite {
                 node_id,
                 caller,
@@ -213,22 +240,29 @@ impl Nodes {
     fn put_back(&self, writes: Vec<NodeWrite>) {
         let mut registry = self.lock();
         for write in writes {
-            let newer = registry.pending.entry((write.node_id, write.caller)).or_default();
+            let key = (write.node_id, write.caller);
+            let newer = registry.pending.entry(key.clone()).or_default();
             newer.connection = merge(write.connection, newer.connection.take());
-            newer.report = newer.report.take().or(write.report);
+            if let (None, Some(report)) = (&newer.report, write.report) {
+                // Where newer ones have taken its room, the node reports again soon.
+                registry.wait(&key, report);
+            }
         }
     }
 
     /// A page of the whole fleet.
     pub async fn list(&self, query: ListNodes) -> Result<pb::ListNodesResponse, Error> {
-        // One more than asked for tells whether more follow.
-        let NodePage { mut nodes, head, now } = self
+        let page = self
             .store
-            .list_nodes(query.after, i64::from(query.limit) + 1, query.seen_within)
+            .list_nodes(query.after, query.limit.into(), query.seen_within)
             .await?;
-        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
-        let more = nodes.len() > limit;
-        nodes.truncate(limit);
+        let NodePage {
+            nodes,
+            more,
+            head,
+            now,
+            ..
+        } = page;
         let places: Vec<_> = nodes
             .iter()
             .map(|row| [row.node_id.as_bytes(), &[0], row.caller.as_bytes()].concat())
@@ -258,6 +292,13 @@ impl Nodes {
     }
 }
 
+impl OpenStream {
+    /// Who opened it.
+    pub fn caller(&self) -> &Caller {
+        &self.key.1
+    }
+}
+
 impl Drop for OpenStream {
     fn drop(&mut self) {
         {
@@ -273,8 +314,10 @@ impl Drop for OpenStream {
             let waiting = registry.pending.len();
             let pending = registry.pending.entry(self.key.clone()).or_default();
             pending.connection = merge(pending.connection.take(), Some(Connection::Closed));
-            if waiting > MAX_PENDING && matches!(pending.connection, Some(Connection::OpenedAndClosed(_))) {
-                registry.pending.remove(&self.key);
+            let is_forgotten =
+                waiting > MAX_PENDING && matches!(pending.connection, Some(Connection::OpenedAndClosed(_)));
+            if is_forgotten && let Some(forgotten) = registry.pending.remove(&self.key) {
+                registry.pending_bytes -= forgotten.report.map_or(0, |report| report.len());
             }
         }
         self.nodes.dirty.notify_one();
@@ -303,6 +346,37 @@ fn merge(first: Option<Connection>, then: Option<Connection>) -> Option<Connecti
             Some(Connection::Closed),
         ) => Some(Connection::OpenedAndClosed(opening)),
         (first, then) => then.or(first),
+    }
+}
+
+/// A report as it is stored.
+fn kept(report: &pb::ReportStatusRequest) -> Vec<u8> {
+    let whole = report.encode_to_vec();
+    if whole.len() <= MAX_REPORT {
+        return whole;
+    }
+    let mut kept = pb::ReportStatusRequest {
+        rejected: Vec::new(),
+        ..report.clone()
+    };
+    let mut length = kept.encoded_len();
+    for rejected in &report.rejected {
+        let part = rejected.encoded_len();
+        // With its field number before it.
+        length += 1 + prost::length_delimiter_len(part) + part;
+        if length > MAX_REPORT {
+            break;
+        }
+        kept.rejected.push(rejected.clone());
+    }
+    kept.encode_to_vec()
+}
+
+fn too_many_reports() -> Error {
+    Error::ResourceExhausted {
+        reason: "TOO_MANY_REPORTS",
+        message: "more reports wait to be stored than this replica keeps".to_owned(),
+        retry_after: Some(RETRY_AFTER),
     }
 }
 

@@ -86,6 +86,7 @@ pub async fn list_resources(
         kinds.retain(|kind| list.kinds.contains(kind));
     }
     let mut resources = Vec::new();
+    let mut room = page::Room::default();
     let mut more = false;
     'kinds: for kind in kinds {
         let (from, included) = match &list.after {
@@ -101,12 +102,16 @@ pub async fn list_resources(
                 more = true;
                 break 'kinds;
             }
-            resources.push(resource(entry)?);
+            let resource = resource(entry)?;
+            if !room.take(&resource) {
+                more = true;
+                break 'kinds;
+            }
+            resources.push(resource);
         }
     }
-    let (resources, was_cut) = page::cut(resources);
     let next_page_token = match resources.last() {
-        Some(end) if more || was_cut => token(list.hash, end),
+        Some(end) if more => token(list.hash, end),
         _ => String::new(),
     };
     Ok(pb::ListResourcesResponse {

@@ -242,14 +242,13 @@ impl LogStore for MemoryStore {
                 .rows
                 .iter()
                 .filter(|(key, (row, _))| **key > after && row.seen_at >= since);
-            Ok(NodePage {
-                nodes: seen
-                    .take(usize::try_from(limit).unwrap_or(usize::MAX))
-                    .map(|(_, (row, _))| row.clone())
-                    .collect(),
-                head: state.tables.head()?,
-                now,
-            })
+            let mut page = NodePage::begin(state.tables.head()?, now);
+            for (_, (row, _)) in seen {
+                if !page.take(row.clone(), limit) {
+                    break;
+                }
+            }
+            Ok(page)
         })
         .await
     }

@@ -158,6 +158,72 @@ async fn nodes_that_report_much_are_listed_in_pages_that_a_client_can_read() {
 }
 
 #[tokio::test]
+async fn of_a_long_report_the_newest_that_a_node_could_not_use_are_shown() {
+    let stream = replica(&MemoryLog::new(), Settings::default()).await;
+    let (nodes, owner) = (stream.nodes(), caller("owner"));
+    let _open = nodes.open(owner.clone(), id("a"), &info("a"));
+    let rejected = (0..100).map(|revision| pb::RejectedResource {
+        revision,
+        error: "x".repeat(512),
+        ..Default::default()
+    });
+    let long = pb::ReportStatusRequest {
+        rejected: rejected.collect(),
+        rejected_count: 1_000,
+        ..report(&stream, 7)
+    };
+    nodes.report(owner.clone(), id("a"), &long).await.unwrap();
+    nodes.run_once().await.unwrap();
+    let listed = list(nodes).await.swap_remove(0);
+    assert_eq!(
+        (listed.rejected_count, listed.problem.as_str(), listed.applied),
+        (1_000, "DIGEST_MISMATCH", long.applied.clone())
+    );
+    let shown = listed.rejected.len();
+    assert!((60..64).contains(&shown), "{shown} of 520 bytes fit");
+    assert_eq!(listed.rejected, long.rejected[..shown]);
+}
+
+#[tokio::test]
+async fn reports_that_can_not_be_written_take_bounded_memory() {
+    let log = MemoryLog::new();
+    let stream = replica(&log, Settings::default()).await;
+    let (nodes, owner) = (stream.nodes(), caller("owner"));
+    let lengthy = pb::ReportStatusRequest {
+        rejected: vec![
+            pb::RejectedResource {
+                error: "x".repeat(512),
+                ..Default::default()
+            };
+            100
+        ],
+        ..report(&stream, 0)
+    };
+    log.fail(true);
+    let (mut open, mut refused) = (Vec::new(), None);
+    // Each is stored as almost 32 KiB.
+    for number in 0..600 {
+        let name = format!("node-{number}");
+        open.push(nodes.open(owner.clone(), id(&name), &info(&name)));
+        if let Err(error) = nodes.report(owner.clone(), id(&name), &lengthy).await {
+            refused = refused.or(Some((number, error)));
+        }
+    }
+    let (number, error) = refused.expect("more than there is room for");
+    assert!((512..530).contains(&number), "{number}");
+    let status = tonic::Status::from(error);
+    assert_eq!(status.code(), tonic::Code::ResourceExhausted);
+    // One that has waited makes room for its next, also where writing failed meanwhile.
+    assert!(nodes.run_once().await.is_err());
+    nodes.report(owner.clone(), id("node-0"), &lengthy).await.unwrap();
+    assert!(nodes.lock().pending_bytes <= MAX_PENDING_BYTES);
+    log.fail(false);
+    nodes.run_once().await.unwrap();
+    assert_eq!(nodes.lock().pending_bytes, 0);
+    nodes.report(owner, id("node-599"), &lengthy).await.unwrap();
+}
+
+#[tokio::test]
 async fn a_node_belongs_to_the_caller_that_opened_its_stream() {
     let log = MemoryLog::new();
     let one = replica(&log, Settings::default()).await;
