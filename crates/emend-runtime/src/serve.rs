@@ -71,6 +71,8 @@ pub const SEND_BUFFER: usize = 64 * 1024;
 const SHORT: usize = 4 * 1024;
 /// The time that all of a health check's request has.
 const CHECKED_WITHIN: Duration = Duration::from_secs(2);
+/// How many bytes of a request over HTTP/1, which is only refused, are read at once. No fewer can be set.
+const HTTP1_BUFFER: usize = 8 * 1024;
 /// How long to wait when the system has no more file descriptors, or the like.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How often it is told at most that there are too many connections.
@@ -422,6 +424,7 @@ fn http(streams: Streams, keep_alive: KeepAlive) -> Builder<Streams> {
     builder
         .http1()
         .keep_alive(false)
+        .max_buf_size(HTTP1_BUFFER)
         .timer(TokioTimer::new())
         .header_read_timeout(HANDSHAKE);
     builder

@@ -1,9 +1,13 @@
 //! Events that learning-svc refused for good: seeing them, and trying them again.
 
+use emend_core::Namespace;
 use emend_runtime::Error;
 
 use super::{UseCases, read::Page};
-use crate::domain::{DeadLetter, DeadLetterQuery, Redrive};
+use crate::domain::{DeadLetter, DeadLetterPosition, DeadLetterQuery, Redrive};
+
+/// How many dead letters are made due in one transaction.
+const REDRIVEN_AT_ONCE: u32 = 500;
 
 impl UseCases {
     /// A page of dead letters, oldest first.
@@ -18,8 +22,41 @@ impl UseCases {
 
     /// Makes dead letters due and has them sent; answers with how many.
     pub(crate) async fn redrive(&self, which: &Redrive) -> Result<u64, Error> {
-        let redriven = self.store.redrive(which).await?;
-        if redriven > 0 {
+        match which {
+            Redrive::Namespace(namespace) => self.redrive_all(namespace).await,
+            Redrive::Events(events, of) => {
+                let redriven = self.store.redrive(events, of.as_ref()).await?;
+                if redriven > 0 {
+                    self.dispatch.due();
+                }
+                Ok(redriven)
+            }
+        }
+    }
+
+    /// Part by part, so that nobody waits for long. What fails again meanwhile, or is a dead letter only since, is left to the
+    /// next who asks: it comes behind as many as there were.
+    async fn redrive_all(&self, namespace: &Namespace) -> Result<u64, Error> {
+        let there = self.store.backlog().await?.dead_letters;
+        let (mut seen, mut redriven, mut after) = (0, 0, None);
+        while seen < there {
+            let query = DeadLetterQuery {
+                namespace: Some(namespace.clone()),
+                after,
+                limit: u32::try_from(there - seen)
+                    .map_or(REDRIVEN_AT_ONCE, |left| left.min(REDRIVEN_AT_ONCE)),
+            };
+            let part = self.store.dead_letters(&query).await?;
+            let Some(last) = part.last() else {
+                break;
+            };
+            after = Some(DeadLetterPosition {
+                dead_at_us: last.dead_at_us,
+                event_id: last.event_id,
+            });
+            seen += part.len() as u64;
+            let events: Vec<_> = part.iter().map(|letter| letter.event_id).collect();
+            redriven += self.store.redrive(&events, Some(namespace)).await?;
             self.dispatch.due();
         }
         Ok(redriven)

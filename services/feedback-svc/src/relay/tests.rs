@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     config::RelayConfig,
-    domain::{DeadLetter, DeadLetterQuery, DeliveryState, NewFeedback, Redrive},
+    domain::{DeadLetter, DeadLetterQuery, DeliveryState, NewFeedback},
     store::{Inserted, Store},
     testing::{TestStore, feedback, inserted, lease, namespace, stored},
     waiters::{Answer, Waiters},
@@ -366,14 +366,7 @@ async fn a_final_refusal_is_a_dead_letter_until_it_is_made_due_again() {
     assert_eq!(bench.claiming_step().await, Step::Idle);
 
     bench.learning.becomes(Mood::Evaluates);
-    assert_eq!(
-        bench
-            .store()
-            .redrive(&Redrive::Namespace(namespace()))
-            .await
-            .unwrap(),
-        1
-    );
+    assert_eq!(bench.store().redrive(&[new.event.id], None).await.unwrap(), 1);
     assert_eq!(bench.claiming_step().await, Step::Answered(1));
     assert_eq!(bench.delivery_of(new).await, DeliveryState::Delivered);
 }

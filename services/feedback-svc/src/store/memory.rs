@@ -29,7 +29,6 @@ use self::tables::{Tables, micros};
 use super::{Backlog, Claimed, Connections, Inserted, Retracted, Settlement, Store, StoreError};
 use crate::domain::{
     DeadLetter, DeadLetterQuery, Feedback, FeedbackQuery, Lease, LeaseToken, NewFeedback, NewRetraction,
-    Redrive,
 };
 
 /// Something wrong with the store, on purpose: so that it can be seen that the simulation notices.
@@ -170,8 +169,9 @@ impl Store for MemoryStore {
             .await
     }
 
-    async fn redrive(&self, which: &Redrive) -> Result<u64, StoreError> {
-        self.call("redrive", |tables| Ok(tables.redrive(which))).await
+    async fn redrive(&self, events: &[EventId], of: Option<&Namespace>) -> Result<u64, StoreError> {
+        self.call("redrive", |tables| Ok(tables.redrive(events, of)))
+            .await
     }
 
     async fn backlog(&self) -> Result<Backlog, StoreError> {

@@ -23,7 +23,7 @@ pub(crate) use emend_runtime::store::{Connections, StoreError};
 
 use crate::domain::{
     Accepted, DeadLetter, DeadLetterQuery, EncodedOutcome, Feedback, FeedbackQuery, Lease, LeaseToken,
-    NewFeedback, NewRetraction, Redrive, Refusal,
+    NewFeedback, NewRetraction, Refusal,
 };
 
 pub(crate) use postgres::PostgresStore;
@@ -79,8 +79,9 @@ pub(crate) trait Store: Send + Sync + Debug + 'static {
     /// Dead letters, oldest first.
     async fn dead_letters(&self, query: &DeadLetterQuery) -> Result<Vec<DeadLetter>, StoreError>;
 
-    /// Makes dead letters due now, as if they had never been tried; answers with how many.
-    async fn redrive(&self, which: &Redrive) -> Result<u64, StoreError>;
+    /// Makes those of these events that are dead letters due now, as if they had never been tried; where a search application
+    /// is given, only its own. Answers with how many.
+    async fn redrive(&self, events: &[EventId], of: Option<&Namespace>) -> Result<u64, StoreError>;
 
     /// What has not been delivered, for who watches over it.
     async fn backlog(&self) -> Result<Backlog, StoreError>;

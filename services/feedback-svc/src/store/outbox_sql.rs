@@ -15,7 +15,7 @@ use super::{
     },
     Connection, Db,
 };
-use crate::domain::{DeadLetterQuery, DeliveryState, EncodedOutcome, Lease, LeaseToken, Redrive, Refusal};
+use crate::domain::{DeadLetterQuery, DeliveryState, EncodedOutcome, Lease, LeaseToken, Refusal};
 
 const PENDING: i64 = DeliveryState::Pending.number();
 const DELIVERED: i64 = DeliveryState::Delivered.number();
@@ -253,26 +253,27 @@ pub(super) async fn dead_letters(
 }
 
 /// Makes dead letters due. To be run in a transaction.
-pub(super) async fn redrive(connection: &mut Connection, which: &Redrive) -> Result<u64, StoreError> {
+pub(super) async fn redrive(
+    connection: &mut Connection,
+    events: &[EventId],
+    of: Option<&Namespace>,
+) -> Result<u64, StoreError> {
     let mut redriven: Vec<(i64, i64)> = Vec::new();
-    match which {
-        Redrive::Namespace(namespace) => {
-            let mut query = make_due(Some(namespace));
-            query.push(RETURNING_EVENT);
-            redriven = query.build_query_as().fetch_all(&mut *connection).await?;
+    for chunk in chunks(events) {
+        let mut query = QueryBuilder::<Db>::new(
+            "UPDATE outbox SET state = 1, attempts = 0, lease_token = NULL, dead_at_us = NULL,
+                    due_at_us = (SELECT now_us FROM database_clock) WHERE state = 3 AND event_id IN (",
+        );
+        let mut ids = query.separated(", ");
+        for event_id in chunk {
+            ids.push_bind(event_id.0.as_bytes().as_slice());
         }
-        Redrive::Events(events, namespace) => {
-            for chunk in chunks(events) {
-                let mut query = make_due(namespace.as_ref());
-                query.push(" AND event_id IN (");
-                let mut ids = query.separated(", ");
-                for event_id in chunk {
-                    ids.push_bind(event_id.0.as_bytes().as_slice());
-                }
-                query.push(")").push(RETURNING_EVENT);
-                redriven.append(&mut query.build_query_as().fetch_all(&mut *connection).await?);
-            }
+        query.push(")");
+        if let Some(namespace) = of {
+            query.push(" AND namespace = ").push_bind(namespace.as_str());
         }
+        query.push(" RETURNING accept_order, event_number");
+        redriven.append(&mut query.build_query_as().fetch_all(&mut *connection).await?);
     }
     for chunk in chunks(&redriven) {
         let mut query = QueryBuilder::<Db>::new("WITH e (accept_order, event_number) AS (");
@@ -286,17 +287,4 @@ pub(super) async fn redrive(connection: &mut Connection, which: &Redrive) -> Res
         query.build().execute(&mut *connection).await?;
     }
     Ok(redriven.len() as u64)
-}
-
-const RETURNING_EVENT: &str = " RETURNING accept_order, event_number";
-
-fn make_due(namespace: Option<&Namespace>) -> QueryBuilder<Db> {
-    let mut query = QueryBuilder::new(
-        "UPDATE outbox SET state = 1, attempts = 0, lease_token = NULL, dead_at_us = NULL,
-                due_at_us = (SELECT now_us FROM database_clock) WHERE state = 3",
-    );
-    if let Some(namespace) = namespace {
-        query.push(" AND namespace = ").push_bind(namespace.as_str());
-    }
-    query
 }

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     domain::{
         DeadLetter, DeadLetterQuery, DeliveryState, Feedback, FeedbackQuery, Lease, LeaseToken, NewFeedback,
-        NewRetraction, Redrive,
+        NewRetraction,
     },
     fail_points,
 };
@@ -244,9 +244,9 @@ impl PostgresStore {
         Ok(transaction.commit().await?)
     }
 
-    async fn redrive_once(&self, which: &Redrive) -> Result<u64, StoreError> {
+    async fn redrive_once(&self, events: &[EventId], of: Option<&Namespace>) -> Result<u64, StoreError> {
         let mut transaction = self.links.begin(BEGIN).await?;
-        let redriven = outbox_sql::redrive(&mut transaction, which).await?;
+        let redriven = outbox_sql::redrive(&mut transaction, events, of).await?;
         transaction.commit().await?;
         Ok(redriven)
     }
@@ -339,8 +339,8 @@ impl Store for PostgresStore {
             .collect::<Result<_, _>>()?)
     }
 
-    async fn redrive(&self, which: &Redrive) -> Result<u64, StoreError> {
-        retry_conflicts(&self.entropy, || self.redrive_once(which)).await
+    async fn redrive(&self, events: &[EventId], of: Option<&Namespace>) -> Result<u64, StoreError> {
+        retry_conflicts(&self.entropy, || self.redrive_once(events, of)).await
     }
 
     async fn backlog(&self) -> Result<Backlog, StoreError> {

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     domain::{
         DeadLetter, DeadLetterQuery, DeliveryState, Feedback, FeedbackQuery, Lease, LeaseToken, NewFeedback,
-        NewRetraction, Redrive,
+        NewRetraction,
     },
     fail_points,
 };
@@ -175,9 +175,9 @@ impl SqliteStore {
         Ok(transaction.commit().await?)
     }
 
-    async fn redrive_once(&self, which: &Redrive) -> Result<u64, StoreError> {
+    async fn redrive_once(&self, events: &[EventId], of: Option<&Namespace>) -> Result<u64, StoreError> {
         let mut transaction = self.pools.begin_write().await?;
-        let redriven = outbox_sql::redrive(&mut transaction, which).await?;
+        let redriven = outbox_sql::redrive(&mut transaction, events, of).await?;
         transaction.commit().await?;
         Ok(redriven)
     }
@@ -382,8 +382,8 @@ impl Store for SqliteStore {
             .collect::<Result<_, _>>()?)
     }
 
-    async fn redrive(&self, which: &Redrive) -> Result<u64, StoreError> {
-        retry_conflicts(&self.entropy, || self.redrive_once(which)).await
+    async fn redrive(&self, events: &[EventId], of: Option<&Namespace>) -> Result<u64, StoreError> {
+        retry_conflicts(&self.entropy, || self.redrive_once(events, of)).await
     }
 
     async fn backlog(&self) -> Result<Backlog, StoreError> {

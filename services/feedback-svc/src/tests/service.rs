@@ -48,6 +48,7 @@ on_both! {
     a_retraction_is_sent_and_doing_it_twice_answers_as_the_first_time
     a_batch_is_answered_item_by_item
     dead_letters_are_seen_and_sent_again
+    all_dead_letters_of_a_namespace_are_sent_again_however_many
     pages_continue_where_they_ended_and_only_for_the_same_query
     a_broken_or_silent_stream_loses_nothing
     what_was_not_sent_before_a_restart_is_sent_after_it
@@ -392,6 +393,42 @@ async fn dead_letters_are_seen_and_sent_again(database: Database) {
         .unwrap()
         .into_inner();
     assert_eq!(none.dead_letters, []);
+    stop(service, lifecycle).await;
+}
+
+async fn all_dead_letters_of_a_namespace_are_sent_again_however_many(database: Database) {
+    const MANY: usize = 1_100;
+    let (service, learning, lifecycle) = start(&database).await;
+    let mut client = service.client.clone();
+    learning.becomes(Mood::Refuses(Code::InvalidArgument));
+    for batch in 0..MANY / 100 {
+        let requests = (0..100).map(|n| request(&format!("{batch}-{n}"))).collect();
+        let stored = client
+            .batch_submit_feedback(pb::BatchSubmitFeedbackRequest {
+                requests,
+                ..Default::default()
+            })
+            .await
+            .unwrap();
+        assert_eq!(stored.into_inner().results.len(), 100);
+    }
+    eventually("all are dead letters", || async {
+        let page = pb::ListFeedbackRequest {
+            namespace: "fund-admin".into(),
+            delivery_state: pb::DeliveryState::Pending.into(),
+            ..Default::default()
+        };
+        let pending = client.clone().list_feedback(page).await.unwrap().into_inner();
+        pending.feedback.is_empty()
+    })
+    .await;
+    // They fail again at once, which does not keep it going.
+    let all = pb::RedriveDeadLettersRequest {
+        namespace: "fund-admin".into(),
+        event_ids: Vec::new(),
+    };
+    let redriven = client.redrive_dead_letters(all).await.unwrap().into_inner();
+    assert_eq!(redriven.redriven_count, 1_100);
     stop(service, lifecycle).await;
 }
 

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     domain::{
-        DeadLetterPosition, DeadLetterQuery, DeliveryState, FeedbackQuery, LeaseToken, NewFeedback, Redrive,
+        DeadLetterPosition, DeadLetterQuery, DeliveryState, FeedbackQuery, LeaseToken, NewFeedback,
         Submission,
     },
     testing::{
@@ -242,34 +242,13 @@ async fn dead_letters_are_listed_oldest_first_and_made_due_again(database: &Test
     // Nobody claims them until they are made due again, and only those that are asked for are.
     database.advance(3_600).await;
     assert_eq!(claim_all(database).await, []);
-    let events = |ids: &[EventId], namespace| Redrive::Events(ids.to_vec(), namespace);
-    let foreign = events(&[id(3)], Some(namespace()));
-    assert_eq!(database.store.redrive(&foreign).await.unwrap(), 0);
+    let own = namespace();
+    assert_eq!(database.store.redrive(&[id(3)], Some(&own)).await.unwrap(), 0);
     let unknown = EventId(Uuid::from_u128(7));
-    assert_eq!(
-        database
-            .store
-            .redrive(&events(&[id(0), unknown], None))
-            .await
-            .unwrap(),
-        1
-    );
-    assert_eq!(
-        database
-            .store
-            .redrive(&Redrive::Namespace(namespace()))
-            .await
-            .unwrap(),
-        2
-    );
-    assert_eq!(
-        database
-            .store
-            .redrive(&Redrive::Namespace(namespace()))
-            .await
-            .unwrap(),
-        0
-    );
+    assert_eq!(database.store.redrive(&[id(0), unknown], None).await.unwrap(), 1);
+    let all = [0, 1, 2, 3].map(id);
+    assert_eq!(database.store.redrive(&all, Some(&own)).await.unwrap(), 2);
+    assert_eq!(database.store.redrive(&all, Some(&own)).await.unwrap(), 0);
     let claimed = claim_all(database).await;
     assert_eq!(
         claimed.iter().map(|claimed| claimed.event_id).collect::<Vec<_>>(),

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use emend_core::EventId;
+use emend_core::{EventId, Namespace};
 
 use super::{
     super::{Backlog, Claimed, LONGEST_WAIT, Settlement},
     Defect,
     tables::{Row, Tables, micros},
 };
-use crate::domain::{DeadLetter, DeadLetterQuery, DeliveryState, Lease, LeaseToken, Redrive};
+use crate::domain::{DeadLetter, DeadLetterQuery, DeliveryState, Lease, LeaseToken};
 
 impl Tables {
     pub(super) fn claim(&mut self, limit: u32, lease: Lease) -> Vec<Claimed> {
@@ -167,16 +167,12 @@ impl Tables {
         dead
     }
 
-    pub(super) fn redrive(&mut self, which: &Redrive) -> u64 {
-        let (events, namespace) = match which {
-            Redrive::Namespace(namespace) => (None, Some(namespace)),
-            Redrive::Events(events, namespace) => (Some(events), namespace.as_ref()),
-        };
+    pub(super) fn redrive(&mut self, events: &[EventId], of: Option<&Namespace>) -> u64 {
         let mut redriven = 0;
         for (event_id, entry) in &mut self.outbox {
             if entry.dead_at_us.is_none()
-                || events.is_some_and(|events| !events.contains(event_id))
-                || namespace.is_some_and(|asked| entry.namespace != *asked)
+                || !events.contains(event_id)
+                || of.is_some_and(|asked| entry.namespace != *asked)
             {
                 continue;
             }
