@@ -19,6 +19,8 @@ const COLUMNS: u32 = 24;
 const HEIGHT: u32 = 7;
 /// The height of a panel that shows figures.
 const STAT_HEIGHT: u32 = 4;
+/// The height of a table.
+const TABLE_HEIGHT: u32 = 5;
 
 /// One row of the dashboard and what is in it.
 struct Row {
@@ -51,19 +53,34 @@ const fn q(expr: &'static str, legend: &'static str) -> Query {
 
 enum Kind {
     /// Lines over time.
-    Lines,
+    Lines(Series),
     /// Lines over time with the traces of single measurements.
     LinesWithTraces,
+    /// Lines over time and a bound, drawn dashed, that they should stay below; the axis reaches at least to the second figure.
+    Against(f64, f64),
     /// Areas over time that add up.
-    Areas,
+    Areas(Series),
     /// The latest figure; beyond the first bound yellow, beyond the second red.
     Figure(f64, f64),
     /// The latest figure; below the first bound yellow, below the second red.
     Share(f64, f64),
     /// The latest figure, whatever it is.
     Plain,
-    /// Figures with their labels.
-    Table,
+    /// Labels, and how many series have them, by that name.
+    Count(&'static str),
+    /// Alerts, with the labels that tell where.
+    Alerts,
+}
+
+/// What is to be expected of the series of a panel.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Series {
+    /// A few, all of interest.
+    Few,
+    /// Some, of which those that are zero all the time are of none.
+    Idle,
+    /// The same, and too many to be named below.
+    Many,
 }
 
 /// The dashboard as JSON.
@@ -97,7 +114,10 @@ pub(crate) fn json() -> String {
         "editable": false, "graphTooltip": 1, "refresh": "30s", "timezone": "browser",
         "time": {"from": "now-3h", "to": "now"},
         "templating": {"list": [
-            {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus", "hide": 0},
+            {
+                "name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus", "hide": 0,
+                "current": {"text": "default", "value": "default"},
+            },
             {
                 "name": "namespace", "label": "Installation", "type": "query", "hide": 0,
                 "datasource": {"type": "prometheus", "uid": "${datasource}"},
@@ -109,8 +129,8 @@ pub(crate) fn json() -> String {
         "annotations": {"list": [{
             "name": "Alerts", "enable": true, "iconColor": "red",
             "datasource": {"type": "prometheus", "uid": "${datasource}"},
-            "expr": ALERTS,
-            "titleFormat": "{{alertname}}", "textFormat": "{{severity}} {{service}}",
+            "expr": ALERTED, "useValueForTime": true,
+            "titleFormat": "{{alertname}}", "textFormat": "{{severity}}", "tagKeys": "namespace,service,instance,reason",
         }]},
         "panels": panels,
     });
@@ -121,14 +141,18 @@ pub(crate) fn json() -> String {
 const NAMESPACES: &str = "label_values(emend_build_info, namespace)";
 
 /// What fires, of the installations that are shown and of those that have no name.
-const ALERTS: &str = r#"ALERTS{alertname=~"Emend.+", alertstate="firing", namespace=~"$namespace|"}"#;
+const ALERTS: &str = r#"max by (severity, alertname, namespace, service, instance, reason) (ALERTS{alertname=~"Emend.+", alertstate="firing", namespace=~"$namespace|"})"#;
+
+/// When what fires began, in milliseconds: one thin line for each. All the time for which they fire, painted over each other,
+/// would hide what charts show, and just then.
+const ALERTED: &str = r#"1000 * ALERTS_FOR_STATE{alertname=~"Emend.+", namespace=~"$namespace|"} and ignoring (alertstate) ALERTS{alertstate="firing"}"#;
 
 /// Every query, in Prometheus' own language: without Grafana's variables.
 pub(crate) fn queries() -> impl Iterator<Item = String> {
     let panels = panels::ROWS.iter().flat_map(|row| row.panels);
     let exprs = panels.flat_map(|panel| panel.queries).map(|query| query.expr);
     exprs
-        .chain([ALERTS])
+        .chain([ALERTED])
         .map(|expr| expr.replace("$namespace", ".*").replace("$__rate_interval", "5m"))
 }
 
@@ -136,7 +160,8 @@ impl Panel {
     fn height(&self) -> u32 {
         match self.kind {
             Kind::Figure(..) | Kind::Share(..) | Kind::Plain => STAT_HEIGHT,
-            Kind::Lines | Kind::LinesWithTraces | Kind::Areas | Kind::Table => HEIGHT,
+            Kind::Lines(_) | Kind::LinesWithTraces | Kind::Against(..) | Kind::Areas(_) => HEIGHT,
+            Kind::Count(_) | Kind::Alerts => TABLE_HEIGHT,
         }
     }
 
@@ -150,28 +175,95 @@ impl Panel {
         let stat =
             json!({"reduceOptions": {"calcs": ["lastNotNull"]}, "graphMode": "area", "colorMode": "value"});
         let lines = json!({
-            "legend": {"displayMode": "list", "placement": "bottom", "showLegend": true},
+            "legend": {"displayMode": "list", "placement": self.legend(), "showLegend": true},
             "tooltip": {"mode": "multi", "sort": "desc"},
         });
         let (name, options) = match self.kind {
-            Kind::Lines | Kind::LinesWithTraces | Kind::Areas => ("timeseries", lines),
+            Kind::Lines(_) | Kind::LinesWithTraces | Kind::Against(..) | Kind::Areas(_) => {
+                ("timeseries", lines)
+            }
             Kind::Figure(..) | Kind::Share(..) | Kind::Plain => ("stat", stat),
-            Kind::Table => ("table", json!({"showHeader": true})),
+            Kind::Count(_) | Kind::Alerts => ("table", json!({"showHeader": true})),
         };
         let mut panel = json!({
             "id": id, "type": name, "title": self.title, "description": self.about,
             "gridPos": {"x": x, "y": y, "w": self.width, "h": height},
             "datasource": {"type": "prometheus", "uid": "${datasource}"},
-            "fieldConfig": {"defaults": self.field(), "overrides": []},
+            "fieldConfig": {"defaults": self.field(), "overrides": self.overrides()},
             "options": options, "targets": targets,
         });
-        if matches!(self.kind, Kind::Table) {
-            // Prometheus answers with a row for each series; when and how it was asked is of no interest.
-            panel["transformations"] = json!([{
-                "id": "organize", "options": {"excludeByName": {"Time": true, "Value": true, "__name__": true}},
-            }]);
+        // Prometheus answers a table with a row for each series; when it was asked is of no interest.
+        let organize = |options: Value| json!([{"id": "organize", "options": options}]);
+        match self.kind {
+            Kind::Count(of) => {
+                panel["transformations"] =
+                    organize(json!({"excludeByName": {"Time": true}, "renameByName": {"Value": of}}));
+            }
+            Kind::Alerts => {
+                let order = [
+                    "severity",
+                    "alertname",
+                    "namespace",
+                    "service",
+                    "instance",
+                    "reason",
+                ];
+                let order: serde_json::Map<_, _> = order
+                    .iter()
+                    .enumerate()
+                    .map(|(place, label)| ((*label).to_owned(), json!(place)))
+                    .collect();
+                panel["transformations"] =
+                    organize(json!({"excludeByName": {"Time": true, "Value": true}, "indexByName": order}));
+            }
+            Kind::Figure(..) | Kind::Share(..) | Kind::Plain => {
+                // Now is the same in any range: a step of a long one would be an hour ago, and so would what has gone since.
+                panel["timeFrom"] = json!("15m");
+                panel["hideTimeOverride"] = json!(true);
+            }
+            Kind::Lines(_) | Kind::LinesWithTraces | Kind::Against(..) | Kind::Areas(_) => {}
         }
         panel
+    }
+
+    /// Where it is told what is what.
+    fn legend(&self) -> &'static str {
+        match self.kind {
+            Kind::Lines(Series::Many) | Kind::Areas(Series::Many) => "right",
+            _ => "bottom",
+        }
+    }
+
+    /// What is not as in [`Panel::field`] of single series or columns.
+    fn overrides(&self) -> Value {
+        match self.kind {
+            Kind::Lines(Series::Idle | Series::Many) | Kind::Areas(Series::Idle | Series::Many) => json!([{
+                "matcher": {"id": "byValue", "options": {"reducer": "allIsZero", "op": "gte", "value": 0}},
+                "properties": [{"id": "custom.hideFrom", "value": {"legend": true, "tooltip": true, "viz": true}}],
+            }]),
+            Kind::Alerts => json!([
+                {
+                    "matcher": {"id": "byName", "options": "severity"},
+                    "properties": [
+                        {"id": "custom.width", "value": 90},
+                        {"id": "custom.cellOptions", "value": {"type": "color-text"}},
+                        {"id": "mappings", "value": [{"type": "value", "options": {
+                            "critical": {"color": "red", "index": 0}, "warning": {"color": "yellow", "index": 1},
+                        }}]},
+                    ],
+                },
+                {
+                    "matcher": {"id": "byName", "options": "alertname"},
+                    "properties": [{"id": "custom.width", "value": 240}],
+                },
+                // Else what is said where nothing fires would fill each cell of a label that an alert does not have.
+                {
+                    "matcher": {"id": "byType", "options": "string"},
+                    "properties": [{"id": "noValue", "value": " "}],
+                },
+            ]),
+            _ => json!([]),
+        }
     }
 
     fn field(&self) -> Value {
@@ -189,22 +281,39 @@ impl Panel {
             }
             Kind::Share(warn, alarm) => {
                 field["thresholds"] = steps(["red", "yellow", "green"], [alarm, warn]);
+                // Without calls there is no share of them, which is nothing to be alarmed about.
+                field["mappings"] = json!([{"type": "special", "options": {
+                    "match": "null+nan", "result": {"text": "none yet", "color": "text", "index": 0},
+                }}]);
             }
             Kind::Plain => {
                 field["thresholds"] =
                     json!({"mode": "absolute", "steps": [{"color": "text", "value": null}]});
             }
-            Kind::Lines | Kind::LinesWithTraces => {
+            Kind::Lines(_) | Kind::LinesWithTraces => {
                 field["custom"] = json!({"lineWidth": 1, "fillOpacity": 0, "showPoints": "never"});
                 field["min"] = json!(0);
             }
-            Kind::Areas => {
+            Kind::Against(bound, top) => {
                 field["custom"] = json!({
-                    "lineWidth": 1, "fillOpacity": 30, "showPoints": "never", "stacking": {"mode": "normal", "group": "A"},
+                    "lineWidth": 1, "fillOpacity": 0, "showPoints": "never", "axisSoftMax": top,
+                    "thresholdsStyle": {"mode": "dashed"},
+                });
+                field["color"] = json!({"mode": "palette-classic"});
+                field["thresholds"] = json!({"mode": "absolute", "steps": [
+                    {"color": "transparent", "value": null}, {"color": "red", "value": bound},
+                ]});
+                field["min"] = json!(0);
+            }
+            Kind::Areas(_) => {
+                // Without lines: that of a series that is zero would lie on top of the others.
+                field["custom"] = json!({
+                    "lineWidth": 0, "fillOpacity": 70, "showPoints": "never", "stacking": {"mode": "normal", "group": "A"},
                 });
                 field["min"] = json!(0);
             }
-            Kind::Table => {}
+            Kind::Count(_) => {}
+            Kind::Alerts => field["noValue"] = json!("Nothing fires"),
         }
         field
     }
@@ -215,12 +324,13 @@ impl Panel {
             "datasource": {"type": "prometheus", "uid": "${datasource}"},
         });
         match self.kind {
-            Kind::LinesWithTraces => target["exemplar"] = json!(true),
-            Kind::Table => {
+            // Of one query: the others have the same.
+            Kind::LinesWithTraces if id == 'A' => target["exemplar"] = json!(true),
+            Kind::Count(_) | Kind::Alerts => {
                 target["instant"] = json!(true);
                 target["format"] = json!("table");
             }
-            Kind::Lines | Kind::Areas | Kind::Figure(..) | Kind::Share(..) | Kind::Plain => {}
+            _ => {}
         }
         target
     }
@@ -263,6 +373,7 @@ mod tests {
                 .skip(1)
                 .filter_map(|rest| rest.split(')').next())
                 .flat_map(|labels| labels.split(", "))
+                .chain(query.expr.contains(r#", "short", "$1", "#).then_some("short"))
                 .collect();
             let sums_up = ["sum", "max", "min", "count"]
                 .iter()
@@ -277,7 +388,8 @@ mod tests {
     #[test]
     fn queries_have_no_variables_left_and_the_json_has() {
         assert!(
-            queries().all(|query| !query.contains('$')),
+            // What label_replace found is none of Grafana's.
+            queries().all(|query| !query.replace(r#""$1""#, "").contains('$')),
             "{:?}",
             queries().collect::<Vec<_>>()
         );

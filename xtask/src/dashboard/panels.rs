@@ -2,8 +2,10 @@
 //! its maximum.
 
 use super::{
-    Kind::{Areas, Figure, Lines, LinesWithTraces, Plain, Share, Table},
-    Panel, Row, q,
+    Kind::{Against, Alerts, Areas, Count, Figure, Lines, LinesWithTraces, Plain, Share},
+    Panel, Row,
+    Series::{Few, Idle, Many},
+    q,
 };
 
 pub(super) const ROWS: &[Row] = &[
@@ -11,7 +13,7 @@ pub(super) const ROWS: &[Row] = &[
         title: "At a glance",
         panels: &[
             Panel {
-                title: "Oldest outbox entry",
+                title: "Oldest in outbox",
                 about: "How long the oldest correction has waited for learning-svc. Normally some milliseconds.",
                 kind: Figure(10.0, 60.0),
                 unit: "s",
@@ -41,7 +43,7 @@ pub(super) const ROWS: &[Row] = &[
                 )],
             },
             Panel {
-                title: "Budget left: time to effect",
+                title: "Budget left: effects",
                 about: "Of the 1 % of effects that may take longer than 5 s within 30 days. Below 0 the objective is missed.",
                 kind: Share(0.5, 0.0),
                 unit: "percentunit",
@@ -70,6 +72,14 @@ pub(super) const ROWS: &[Row] = &[
                 width: 4,
                 queries: &[q(r#"sum(emend_subscribers{namespace=~"$namespace"})"#, "")],
             },
+            Panel {
+                title: "Alerts",
+                about: "What fires now. Each has a runbook in docs/runbooks, by its name.",
+                kind: Alerts,
+                unit: "short",
+                width: 24,
+                queries: &[q(super::ALERTS, "")],
+            },
         ],
     },
     Row {
@@ -78,7 +88,7 @@ pub(super) const ROWS: &[Row] = &[
             Panel {
                 title: "Rate by method",
                 about: "Unary calls a second that ended.",
-                kind: Lines,
+                kind: Lines(Many),
                 unit: "reqps",
                 width: 8,
                 queries: &[q(
@@ -89,7 +99,7 @@ pub(super) const ROWS: &[Row] = &[
             Panel {
                 title: "Errors by method and code",
                 about: "Calls and streams a second that ended with another code than OK, by the code in the trailers.",
-                kind: Lines,
+                kind: Lines(Many),
                 unit: "reqps",
                 width: 8,
                 queries: &[q(
@@ -100,43 +110,43 @@ pub(super) const ROWS: &[Row] = &[
             Panel {
                 title: "Duration by method, 99 %",
                 about: "The time within which 99 % of the unary calls ended.",
-                kind: Lines,
+                kind: Lines(Many),
                 unit: "s",
                 width: 8,
                 queries: &[q(
-                    r#"histogram_quantile(0.99, sum by (le, grpc_service, grpc_method) (rate(grpc_server_handling_seconds_bucket{grpc_service=~"emend[.].+", grpc_type="unary", namespace=~"$namespace"}[$__rate_interval])))"#,
+                    r#"histogram_quantile(0.99, sum by (le, grpc_service, grpc_method) (rate(grpc_server_handling_seconds_bucket{grpc_service=~"emend[.].+", grpc_type="unary", namespace=~"$namespace"}[$__rate_interval]))) > 0"#,
                     "{{grpc_method}}",
                 )],
             },
             Panel {
                 title: "Failed calls, of all",
                 about: "Calls that ended with a fault of the service, of all unary calls. The objective allows 0.1 % over 30 days.",
-                kind: Lines,
+                kind: Against(0.001, 0.002),
                 unit: "percentunit",
                 width: 8,
                 queries: &[
                     q(
                         r#"namespace_service:emend_calls_failed:ratio_rate5m{namespace=~"$namespace"}"#,
-                        "{{service}} 5 min",
+                        "{{service}} 5 min {{namespace}}",
                     ),
                     q(
                         r#"namespace_service:emend_calls_failed:ratio_rate1h{namespace=~"$namespace"}"#,
-                        "{{service}} 1 h",
+                        "{{service}} 1 h {{namespace}}",
                     ),
                     q(
                         r#"namespace_service:emend_calls_failed:ratio_rate6h{namespace=~"$namespace"}"#,
-                        "{{service}} 6 h",
+                        "{{service}} 6 h {{namespace}}",
                     ),
                     q(
                         r#"namespace_service:emend_calls_failed:ratio_rate3d{namespace=~"$namespace"}"#,
-                        "{{service}} 3 d",
+                        "{{service}} 3 d {{namespace}}",
                     ),
                 ],
             },
             Panel {
                 title: "In flight",
                 about: "Calls and streams under way, by method.",
-                kind: Areas,
+                kind: Areas(Many),
                 unit: "short",
                 width: 8,
                 queries: &[q(
@@ -147,17 +157,17 @@ pub(super) const ROWS: &[Row] = &[
             Panel {
                 title: "Duration by service",
                 about: "The time within which half, and 99 %, of the unary calls ended.",
-                kind: LinesWithTraces,
+                kind: Lines(Many),
                 unit: "s",
                 width: 8,
                 queries: &[
                     q(
-                        r#"histogram_quantile(0.5, sum by (le, grpc_service) (rate(grpc_server_handling_seconds_bucket{grpc_service=~"emend[.].+", grpc_type="unary", namespace=~"$namespace"}[$__rate_interval])))"#,
-                        "{{grpc_service}} 50 %",
+                        r#"label_replace(histogram_quantile(0.5, sum by (le, grpc_service) (rate(grpc_server_handling_seconds_bucket{grpc_service=~"emend[.].+", grpc_type="unary", namespace=~"$namespace"}[$__rate_interval]))) > 0, "short", "$1", "grpc_service", ".*[.]([A-Za-z]+)")"#,
+                        "{{short}} 50 %",
                     ),
                     q(
-                        r#"histogram_quantile(0.99, sum by (le, grpc_service) (rate(grpc_server_handling_seconds_bucket{grpc_service=~"emend[.].+", grpc_type="unary", namespace=~"$namespace"}[$__rate_interval])))"#,
-                        "{{grpc_service}} 99 %",
+                        r#"label_replace(histogram_quantile(0.99, sum by (le, grpc_service) (rate(grpc_server_handling_seconds_bucket{grpc_service=~"emend[.].+", grpc_type="unary", namespace=~"$namespace"}[$__rate_interval]))) > 0, "short", "$1", "grpc_service", ".*[.]([A-Za-z]+)")"#,
+                        "{{short}} 99 %",
                     ),
                 ],
             },
@@ -169,7 +179,7 @@ pub(super) const ROWS: &[Row] = &[
             Panel {
                 title: "Corrections stored",
                 about: "Corrections a second, by what is corrected.",
-                kind: Areas,
+                kind: Areas(Few),
                 unit: "cps",
                 width: 8,
                 queries: &[q(
@@ -180,7 +190,7 @@ pub(super) const ROWS: &[Row] = &[
             Panel {
                 title: "Waiting for delivery",
                 about: "Entries of the outbox, and dead letters. Every replica tells the same table.",
-                kind: Lines,
+                kind: Lines(Few),
                 unit: "short",
                 width: 8,
                 queries: &[
@@ -197,12 +207,12 @@ pub(super) const ROWS: &[Row] = &[
             Panel {
                 title: "Age of the oldest entry",
                 about: "How long the oldest entry has waited.",
-                kind: Lines,
+                kind: Lines(Few),
                 unit: "s",
                 width: 8,
                 queries: &[q(
                     r#"max by (namespace) (emend_outbox_oldest_age_seconds{namespace=~"$namespace"})"#,
-                    "{{namespace}}",
+                    "oldest {{namespace}}",
                 )],
             },
         ],
@@ -213,7 +223,7 @@ pub(super) const ROWS: &[Row] = &[
             Panel {
                 title: "Promotions",
                 about: "Values that were applied, by kind and by why.",
-                kind: Areas,
+                kind: Areas(Idle),
                 unit: "cps",
                 width: 8,
                 queries: &[q(
@@ -224,7 +234,7 @@ pub(super) const ROWS: &[Row] = &[
             Panel {
                 title: "Candidates",
                 about: "Candidates by status. awaiting_review wants a person.",
-                kind: Lines,
+                kind: Lines(Few),
                 unit: "short",
                 width: 8,
                 queries: &[q(
@@ -235,12 +245,12 @@ pub(super) const ROWS: &[Row] = &[
             Panel {
                 title: "Revisions",
                 about: "Revisions a second that were appended to the log.",
-                kind: Lines,
+                kind: Lines(Few),
                 unit: "cps",
                 width: 8,
                 queries: &[q(
                     r#"clamp_min(max by (namespace) (deriv(emend_head_revision{namespace=~"$namespace"}[5m])), 0)"#,
-                    "{{namespace}}",
+                    "revisions {{namespace}}",
                 )],
             },
         ],
@@ -251,7 +261,7 @@ pub(super) const ROWS: &[Row] = &[
             Panel {
                 title: "Subscribers by replica",
                 about: "Streams that are open. They should spread over the replicas.",
-                kind: Areas,
+                kind: Areas(Few),
                 unit: "short",
                 width: 8,
                 queries: &[q(
@@ -262,7 +272,7 @@ pub(super) const ROWS: &[Row] = &[
             Panel {
                 title: "Nodes",
                 about: "Search nodes by state, as the database knows them.",
-                kind: Lines,
+                kind: Lines(Few),
                 unit: "short",
                 width: 8,
                 queries: &[q(
@@ -273,18 +283,18 @@ pub(super) const ROWS: &[Row] = &[
             Panel {
                 title: "Node skew",
                 about: "Revisions that the connected node furthest behind has not applied.",
-                kind: Lines,
+                kind: Lines(Few),
                 unit: "short",
                 width: 8,
                 queries: &[q(
                     r#"max by (namespace) (emend_node_revisions_behind_max{namespace=~"$namespace"})"#,
-                    "{{namespace}}",
+                    "furthest behind {{namespace}}",
                 )],
             },
             Panel {
                 title: "Commit to applied",
                 about: "The time from a revision's commit until nodes applied it, as they report.",
-                kind: Lines,
+                kind: Lines(Few),
                 unit: "s",
                 width: 8,
                 queries: &[
@@ -301,7 +311,7 @@ pub(super) const ROWS: &[Row] = &[
             Panel {
                 title: "Snapshots",
                 about: "Snapshots a second, by why. no_cursor is a new node; others mean that something was lost or made anew.",
-                kind: Areas,
+                kind: Areas(Idle),
                 unit: "cps",
                 width: 8,
                 queries: &[q(
@@ -312,7 +322,7 @@ pub(super) const ROWS: &[Row] = &[
             Panel {
                 title: "Streams that ended",
                 about: "Streams a second that ended, by why.",
-                kind: Areas,
+                kind: Areas(Idle),
                 unit: "cps",
                 width: 8,
                 queries: &[q(
@@ -327,7 +337,7 @@ pub(super) const ROWS: &[Row] = &[
         panels: &[
             Panel {
                 title: "Time to effect",
-                about: "From feedback received to applied by a node. A dot is one measurement: it opens its trace.",
+                about: "From feedback received to applied by a node. A dot is one measurement, with the id of its trace.",
                 kind: LinesWithTraces,
                 unit: "s",
                 width: 12,
@@ -345,7 +355,7 @@ pub(super) const ROWS: &[Row] = &[
             Panel {
                 title: "Late effects, of all",
                 about: "Effects that took longer than 5 s. The objective allows 1 % over 30 days.",
-                kind: Lines,
+                kind: Against(0.01, 0.02),
                 unit: "percentunit",
                 width: 12,
                 queries: &[
@@ -375,7 +385,7 @@ pub(super) const ROWS: &[Row] = &[
             Panel {
                 title: "Connections in use, of all",
                 about: "The share of its connections that a replica has in use, on average of five minutes.",
-                kind: Lines,
+                kind: Against(0.9, 1.0),
                 unit: "percentunit",
                 width: 8,
                 queries: &[q(
@@ -386,7 +396,7 @@ pub(super) const ROWS: &[Row] = &[
             Panel {
                 title: "Connections",
                 about: "Open connections by what they do, and how many there may be.",
-                kind: Lines,
+                kind: Lines(Few),
                 unit: "short",
                 width: 8,
                 queries: &[
@@ -403,7 +413,7 @@ pub(super) const ROWS: &[Row] = &[
             Panel {
                 title: "Errors",
                 about: "Errors of the database a second, by what is to be done about them. Conflicts are begun anew; contention is those that were given up.",
-                kind: Areas,
+                kind: Areas(Idle),
                 unit: "cps",
                 width: 8,
                 queries: &[q(
@@ -419,7 +429,7 @@ pub(super) const ROWS: &[Row] = &[
             Panel {
                 title: "Memory",
                 about: "Resident memory. learning-svc holds all that was learned.",
-                kind: Lines,
+                kind: Lines(Few),
                 unit: "bytes",
                 width: 6,
                 queries: &[q(
@@ -430,7 +440,7 @@ pub(super) const ROWS: &[Row] = &[
             Panel {
                 title: "Processor",
                 about: "Processor time used, in cores.",
-                kind: Lines,
+                kind: Lines(Few),
                 unit: "short",
                 width: 6,
                 queries: &[q(
@@ -441,7 +451,7 @@ pub(super) const ROWS: &[Row] = &[
             Panel {
                 title: "Open files",
                 about: "Open files and sockets. Each connection is one.",
-                kind: Lines,
+                kind: Lines(Few),
                 unit: "short",
                 width: 6,
                 queries: &[q(
@@ -452,7 +462,7 @@ pub(super) const ROWS: &[Row] = &[
             Panel {
                 title: "Starts within an hour",
                 about: "How often a replica was started again. An upgrade is one.",
-                kind: Lines,
+                kind: Lines(Few),
                 unit: "short",
                 width: 6,
                 queries: &[q(
@@ -462,22 +472,14 @@ pub(super) const ROWS: &[Row] = &[
             },
             Panel {
                 title: "Versions",
-                about: "What runs.",
-                kind: Table,
+                about: "What runs, on how many replicas.",
+                kind: Count("replicas"),
                 unit: "short",
-                width: 12,
+                width: 24,
                 queries: &[q(
                     r#"count by (service, version) (emend_build_info{namespace=~"$namespace"})"#,
                     "",
                 )],
-            },
-            Panel {
-                title: "Alerts",
-                about: "What fires now.",
-                kind: Table,
-                unit: "short",
-                width: 12,
-                queries: &[q(super::ALERTS, "")],
             },
         ],
     },
