@@ -302,14 +302,11 @@ fn all_replicas_have_room_in_a_postgresql_as_it_comes() {
 #[test]
 fn the_limit_of_memory_has_room_for_what_the_settings_allow() {
     const ITSELF: u64 = 30 << 20;
-    const STREAM: u64 = 25_000;
-    const CONNECTION: u64 = 14_000;
     const CALL: u64 = 20_000;
     const STREAM_BUFFER: u64 = 64 << 20;
     const COMMIT_QUEUE: u64 = 32 << 20;
-    let Some(objects) = render("prod", &["open-network"]) else {
-        return;
-    };
+    const ALIAS: u64 = 400;
+    const ALIASES: u64 = 250_000;
     let bytes = |text: &str| -> u64 {
         let units = [("GiB", 30), ("MiB", 20), ("Gi", 30), ("Mi", 20)];
         let told = units.iter().find_map(|(unit, shift)| {
@@ -322,23 +319,33 @@ fn the_limit_of_memory_has_room_for_what_the_settings_allow() {
         let limits = "/spec/template/spec/containers/0/resources/limits";
         bytes(&text(deployment, &format!("{limits}/memory")))
     };
-    // Each call, and what calls hold beside that, as it came and decoded.
-    let calls = |deployment: &Value| -> u64 {
-        let number: u64 = setting(&objects, deployment, "max-calls").parse().unwrap();
-        CALL * number + 2 * bytes(&setting(&objects, deployment, "call-buffer-size"))
-    };
-    let learning = objects.named("Deployment", "emend-learning").unwrap();
-    let streams: u64 = setting(&objects, learning, "max-streams").parse().unwrap();
-    let connections: u64 = setting(&objects, learning, "max-connections").parse().unwrap();
-    let import = bytes(&setting(&objects, learning, "import-buffer-size"));
-    let idle = CONNECTION * (connections - streams);
-    let taken = ITSELF + STREAM * streams + idle + STREAM_BUFFER + 2 * import + calls(learning);
-    assert!(taken <= limit(learning), "{taken} bytes of {}", limit(learning));
+    // What a stream takes, its connection included, and any other connection.
+    for (component, stream, connection) in [("open-network", 25_000, 18_000), ("tls", 39_000, 30_000)] {
+        let Some(objects) = render("prod", &[component]) else {
+            return;
+        };
+        // Each call, and what calls hold beside that, as it came and decoded.
+        let calls = |deployment: &Value| -> u64 {
+            let number: u64 = setting(&objects, deployment, "max-calls").parse().unwrap();
+            CALL * number + 2 * bytes(&setting(&objects, deployment, "call-buffer-size"))
+        };
+        let learning = objects.named("Deployment", "emend-learning").unwrap();
+        let streams: u64 = setting(&objects, learning, "max-streams").parse().unwrap();
+        let connections: u64 = setting(&objects, learning, "max-connections").parse().unwrap();
+        let import = bytes(&setting(&objects, learning, "import-buffer-size"));
+        let idle = connection * (connections - streams);
+        let resources = ALIAS * ALIASES;
+        let taken =
+            ITSELF + stream * streams + idle + STREAM_BUFFER + 2 * import + calls(learning) + resources;
+        let limit_of = limit(learning);
+        assert!(taken <= limit_of, "{component}: {taken} bytes of {limit_of}");
 
-    let feedback = objects.named("Deployment", "emend-feedback").unwrap();
-    let connections: u64 = setting(&objects, feedback, "max-connections").parse().unwrap();
-    let taken = ITSELF + CONNECTION * connections + COMMIT_QUEUE + calls(feedback);
-    assert!(taken <= limit(feedback), "{taken} bytes of {}", limit(feedback));
+        let feedback = objects.named("Deployment", "emend-feedback").unwrap();
+        let connections: u64 = setting(&objects, feedback, "max-connections").parse().unwrap();
+        let taken = ITSELF + connection * connections + COMMIT_QUEUE + calls(feedback);
+        let limit_of = limit(feedback);
+        assert!(taken <= limit_of, "{component}: {taken} bytes of {limit_of}");
+    }
 }
 
 #[test]
