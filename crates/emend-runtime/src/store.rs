@@ -37,6 +37,9 @@ pub enum StoreError {
     /// The database has no more room.
     #[error("the database is full: {0}")]
     Full(#[source] sqlx::Error),
+    /// Somebody looks through more, or more do, than is good for the others.
+    #[error("there is too much to look through: {0}")]
+    TooMuch(#[source] sqlx::Error),
     /// A stored row is not valid.
     #[error(transparent)]
     Corrupt(CorruptRow),
@@ -102,6 +105,8 @@ impl From<sqlx::Error> for StoreError {
                 Reason::Full.count();
                 Self::Full(error)
             }
+            // No fault of the database's.
+            Fate::TooMuch => Self::TooMuch(error),
             Fate::Defect => {
                 // Which of two was first is often left to a unique index; that one was second is no error of the database's.
                 if !is_unique_violation(&error) {
@@ -211,6 +216,14 @@ impl StoreError {
         }
     }
 
+    /// Why there is no connection to look through much by.
+    pub fn browsing(error: sqlx::Error) -> Self {
+        match error {
+            sqlx::Error::PoolTimedOut => Self::TooMuch(error),
+            error => Self::connecting(error),
+        }
+    }
+
     /// Whether a unique index refused the row.
     pub fn is_unique_violation(&self) -> bool {
         matches!(self, Self::Sqlx(error) if is_unique_violation(error))
@@ -221,6 +234,7 @@ enum Fate {
     Conflict,
     Unavailable,
     Full,
+    TooMuch,
     Defect,
 }
 
@@ -269,6 +283,14 @@ fn postgres_fate(code: &str) -> Fate {
     }
 }
 
+/// Whether PostgreSQL gave up because a lock was held for longer than anybody waits: `lock_not_available`.
+#[cfg(feature = "status")]
+fn waited_for_a_lock(error: &sqlx::Error) -> bool {
+    let database = error.as_database_error();
+    let postgres = database.and_then(|error| error.try_downcast_ref::<PgDatabaseError>());
+    postgres.is_some_and(|error| error.code() == "55P03")
+}
+
 /// By result code (sqlite.org/rescode.html); the low byte is the primary one.
 fn sqlite_fate(code: i32) -> Fate {
     match code & 0xff {
@@ -276,8 +298,10 @@ fn sqlite_fate(code: i32) -> Fate {
         5 | 6 => Fate::Conflict,
         // SQLITE_FULL
         13 => Fate::Full,
-        // SQLITE_NOMEM, SQLITE_READONLY, SQLITE_INTERRUPT (it took too long), SQLITE_IOERR, SQLITE_CANTOPEN
-        7..=10 | 14 => Fate::Unavailable,
+        // SQLITE_INTERRUPT
+        9 => Fate::TooMuch,
+        // SQLITE_NOMEM, SQLITE_READONLY, SQLITE_IOERR, SQLITE_CANTOPEN
+        7 | 8 | 10 | 14 => Fate::Unavailable,
         _ => Fate::Defect,
     }
 }
@@ -331,6 +355,11 @@ impl From<StoreError> for crate::error::Error {
     fn from(error: StoreError) -> Self {
         let (reason, message, retry_after) = match &error {
             StoreError::Conflict(_) => ("DATABASE_CONTENTION", "too many writers at once", 1),
+            StoreError::Unavailable(cause) if waited_for_a_lock(cause) => (
+                "DATABASE_CONTENTION",
+                "another writes for long what this is to write",
+                1,
+            ),
             StoreError::Unavailable(_) => ("DATABASE_UNAVAILABLE", "the database is unavailable", 1),
             StoreError::Full(_) => {
                 tracing::error!(%error, "store");
@@ -338,6 +367,14 @@ impl From<StoreError> for crate::error::Error {
                     reason: "STORAGE_FULL",
                     message: "the database has no more room".into(),
                     retry_after: Some(Duration::from_secs(30)),
+                };
+            }
+            StoreError::TooMuch(_) => {
+                return Self::ResourceExhausted {
+                    reason: "LISTS_BUSY",
+                    message: "there is too much to look through, or too many do: ask for less, or later"
+                        .into(),
+                    retry_after: Some(Duration::from_secs(5)),
                 };
             }
             StoreError::Corrupt(_) | StoreError::Sqlx(_) => return Self::internal(error),

@@ -341,7 +341,9 @@ fn condition(error: &StoreError) -> Option<fn() -> Error> {
             message: "the database has no more room".to_owned(),
             retry_after: Some(Duration::from_secs(30)),
         }),
-        StoreError::Conflict(_) | StoreError::Corrupt(_) | StoreError::Sqlx(_) => None,
+        StoreError::Conflict(_) | StoreError::TooMuch(_) | StoreError::Corrupt(_) | StoreError::Sqlx(_) => {
+            None
+        }
     }
 }
 

@@ -290,6 +290,22 @@ pub(crate) struct FeedbackQuery {
     pub(crate) limit: u32,
 }
 
+impl FeedbackQuery {
+    /// Whether no index has just what is asked for, in order: so that much may have to be looked through.
+    pub(crate) fn is_wide(&self) -> bool {
+        let undelivered = matches!(
+            self.delivery,
+            Some(DeliveryState::Pending | DeliveryState::DeadLetter)
+        );
+        let by_index = [self.reporter.is_some(), self.kind.is_some(), undelivered];
+        let conditions = by_index.iter().filter(|is_asked| **is_asked).count();
+        conditions > 1
+            || self.delivery.is_some() && !undelivered
+            || self.from.is_some()
+            || self.before.is_some()
+    }
+}
+
 /// Which dead letters to list, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DeadLetterQuery {

@@ -86,7 +86,7 @@ impl Links {
     pub async fn browse(&self) -> Result<Lent, StoreError> {
         let patience = self.pool.options().get_acquire_timeout();
         let place = timeout(patience, Arc::clone(&self.browsers).acquire_owned()).await;
-        let place = place.map_err(|_| StoreError::connecting(sqlx::Error::PoolTimedOut))?;
+        let place = place.map_err(|_| StoreError::browsing(sqlx::Error::PoolTimedOut))?;
         let mut link = self.link().await?;
         link.place = Some(place.expect("invariant: nobody closes the semaphore"));
         Ok(Lent(link))

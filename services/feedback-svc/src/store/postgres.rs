@@ -12,7 +12,8 @@ use emend_runtime::{
     audit::OpenError,
     database::PostgresUrl,
     postgres::{
-        BEGIN_LONG_READ as BEGIN_AUDIT, Link, Links, PostgresConfig, open_postgres, open_postgres_to_read,
+        BEGIN_LONG_READ as BEGIN_AUDIT, Lent, Link, Links, PostgresConfig, open_postgres,
+        open_postgres_to_read,
     },
     store::retry_conflicts,
 };
@@ -251,6 +252,15 @@ impl PostgresStore {
         Ok(redriven)
     }
 
+    /// A connection for a list; `wide` if much may have to be looked through for it.
+    async fn lister(&self, wide: bool) -> Result<Lent, StoreError> {
+        if wide {
+            self.links.browse().await
+        } else {
+            self.links.acquire().await
+        }
+    }
+
     /// Runs a statement of a test.
     #[cfg(test)]
     pub(crate) async fn execute(&self, sql: sqlx::AssertSqlSafe<String>) -> Result<u64, sqlx::Error> {
@@ -297,7 +307,7 @@ impl Store for PostgresStore {
     }
 
     async fn list(&self, query: &FeedbackQuery) -> Result<Vec<Feedback>, StoreError> {
-        let rows = feedback_sql::list(&mut *self.links.browse().await?, query).await?;
+        let rows = feedback_sql::list(&mut *self.lister(query.is_wide()).await?, query).await?;
         Ok(rows
             .into_iter()
             .map(Feedback::try_from)
@@ -332,7 +342,8 @@ impl Store for PostgresStore {
     }
 
     async fn dead_letters(&self, query: &DeadLetterQuery) -> Result<Vec<DeadLetter>, StoreError> {
-        let rows = outbox_sql::dead_letters(&mut *self.links.browse().await?, query).await?;
+        let rows =
+            outbox_sql::dead_letters(&mut *self.lister(query.namespace.is_some()).await?, query).await?;
         Ok(rows
             .into_iter()
             .map(DeadLetter::try_from)

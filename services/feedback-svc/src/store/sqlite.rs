@@ -186,6 +186,15 @@ impl SqliteStore {
         Ok(self.pools.read.acquire().await?)
     }
 
+    /// A connection for a list; `wide` if much may have to be looked through for it.
+    async fn lister(&self, wide: bool) -> Result<sqlx::pool::PoolConnection<Db>, StoreError> {
+        if wide {
+            self.pools.browse().await
+        } else {
+            self.reader().await
+        }
+    }
+
     async fn writer(&self) -> Result<sqlx::pool::PoolConnection<Db>, StoreError> {
         Ok(self.pools.write.acquire().await?)
     }
@@ -340,7 +349,7 @@ impl Store for SqliteStore {
     }
 
     async fn list(&self, query: &FeedbackQuery) -> Result<Vec<Feedback>, StoreError> {
-        let rows = feedback_sql::list(&mut *self.pools.browse().await?, query).await?;
+        let rows = feedback_sql::list(&mut *self.lister(query.is_wide()).await?, query).await?;
         Ok(rows
             .into_iter()
             .map(Feedback::try_from)
@@ -375,7 +384,8 @@ impl Store for SqliteStore {
     }
 
     async fn dead_letters(&self, query: &DeadLetterQuery) -> Result<Vec<DeadLetter>, StoreError> {
-        let rows = outbox_sql::dead_letters(&mut *self.pools.browse().await?, query).await?;
+        let rows =
+            outbox_sql::dead_letters(&mut *self.lister(query.namespace.is_some()).await?, query).await?;
         Ok(rows
             .into_iter()
             .map(DeadLetter::try_from)

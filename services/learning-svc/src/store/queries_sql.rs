@@ -32,11 +32,17 @@ type Result<T> = std::result::Result<T, StoreError>;
 /// Whether they do is for whoever renders them to see.
 const CHANGES_PER_PAGE: i64 = 2_000;
 
-const CANDIDATE_RECORD: &str = "SELECT k.candidate_id, k.contest_id, k.value, k.status, k.status_reason, k.origin, \
+/// What is read of a candidate `k` and its contest `c`.
+const CANDIDATE_COLUMNS: &str = "SELECT k.candidate_id, k.contest_id, k.value, k.status, k.status_reason, k.origin, \
      k.edited_from, k.hold, k.decision_reason, k.decided_caller, k.decided_for, k.occurrences, k.reporters, k.net, \
      k.risk, k.threshold, k.policy_version, k.applied_threshold, k.applied_revision, k.created_at, k.updated_at, \
-     k.transitions, k.version, c.namespace, c.kind, c.key, c.qualifier, c.user_id, c.pinned \
-     FROM candidates AS k JOIN contests AS c ON c.contest_id = k.contest_id WHERE ";
+     k.transitions, k.version, c.namespace, c.kind, c.key, c.qualifier, c.user_id, c.pinned";
+
+fn candidate_records() -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(CANDIDATE_COLUMNS);
+    query.push(" FROM candidates AS k JOIN contests AS c ON c.contest_id = k.contest_id WHERE ");
+    query
+}
 
 impl Backend {
     /// What an index finds.
@@ -94,7 +100,7 @@ impl Backend {
             .collect()
     }
 
-    async fn candidate_records(&self, query: QueryBuilder<Db>) -> Result<Vec<CandidateRecord>> {
+    async fn parsed_candidates(&self, query: QueryBuilder<Db>) -> Result<Vec<CandidateRecord>> {
         parse_candidates(self.rows(query).await?)
     }
 }
@@ -116,9 +122,9 @@ impl DecisionStore for Backend {
     }
 
     async fn candidate(&self, id: CandidateId) -> Result<Option<CandidateRecord>> {
-        let mut query = QueryBuilder::new(CANDIDATE_RECORD);
+        let mut query = candidate_records();
         query.push("k.candidate_id = ").push_bind(id.to_string());
-        Ok(self.candidate_records(query).await?.pop())
+        Ok(self.parsed_candidates(query).await?.pop())
     }
 
     async fn list_candidates(
@@ -127,10 +133,23 @@ impl DecisionStore for Backend {
         after: Option<CandidatePosition>,
         limit: u32,
     ) -> Result<Vec<CandidateRecord>> {
-        let mut query = QueryBuilder::new(CANDIDATE_RECORD);
-        query.push("k.namespace = ").push_bind(filter.namespace.as_str());
+        let namespace = filter.namespace.as_str();
+        let (mut query, of) = if let Some(key) = &filter.key {
+            // By its few contests, which SQLite would not begin with by itself.
+            let mut query = QueryBuilder::new(CANDIDATE_COLUMNS);
+            query.push(
+                " FROM contests AS c CROSS JOIN candidates AS k WHERE k.contest_id = c.contest_id AND ",
+            );
+            push_key(&mut query, key);
+            query.push(" AND c.namespace = ").push_bind(namespace);
+            (query, "c")
+        } else {
+            let mut query = candidate_records();
+            query.push("k.namespace = ").push_bind(namespace);
+            (query, "k")
+        };
         if !filter.kinds.is_empty() {
-            query.push(" AND k.kind IN (");
+            query.push(" AND ").push(of).push(".kind IN (");
             let mut list = query.separated(", ");
             for kind in &filter.kinds {
                 list.push_bind(kind.number());
@@ -145,13 +164,6 @@ impl DecisionStore for Backend {
             }
             query.push(")");
         }
-        if let Some(key) = &filter.key {
-            query
-                .push(" AND c.namespace = ")
-                .push_bind(filter.namespace.as_str());
-            query.push(" AND c.key_hash = ").push_bind(key_hash(key));
-            query.push(" AND c.key = ").push_bind(key.as_str());
-        }
         if let Some(after) = after {
             query.push(" AND (k.created_at < ").push_bind(after.created_at);
             query.push(" OR (k.created_at = ").push_bind(after.created_at);
@@ -162,11 +174,18 @@ impl DecisionStore for Backend {
         }
         query.push(" ORDER BY k.created_at DESC, k.candidate_id DESC LIMIT ");
         query.push_bind(i64::from(limit));
-        parse_candidates(self.browsed(query).await?)
+        // An index has them in order by their status or kind; any other choice has to be looked for.
+        let conditions = filter.kinds.len() + filter.statuses.len();
+        let rows = if filter.key.is_some() || conditions <= 1 {
+            self.rows(query).await?
+        } else {
+            self.browsed(query).await?
+        };
+        parse_candidates(rows)
     }
 
     async fn rivals(&self, of: &CandidateRecord, limit: u32) -> Result<Vec<CandidateRecord>> {
-        let mut query = QueryBuilder::new(CANDIDATE_RECORD);
+        let mut query = candidate_records();
         query
             .push("k.contest_id = ")
             .push_bind(of.key.contest_id().to_string());
@@ -175,7 +194,7 @@ impl DecisionStore for Backend {
             .push_bind(of.candidate.id.to_string());
         query.push(" ORDER BY k.net DESC, k.reporters DESC, k.candidate_id LIMIT ");
         query.push_bind(i64::from(limit));
-        self.candidate_records(query).await
+        self.parsed_candidates(query).await
     }
 
     async fn ballots(&self, contest: ContestId, limit: u32) -> Result<Vec<Ballot>> {
@@ -327,63 +346,72 @@ fn push_revisions(query: &mut QueryBuilder<Db>, shown: &[RevisionSize]) {
 }
 
 /// The matching revisions below `before`, newest first, each with how many changes of the namespace it has. They are found
-/// by an index of what is asked for, and counted then: SQLite follows CROSS JOIN in that order, and has no other condition to
-/// begin with.
-fn matching(filter: &RevisionFilter, before: Option<Revision>, limit: u32) -> QueryBuilder<Db> {
+/// by an index of what is asked for, in its order, and then counted.
+pub(super) fn matching(filter: &RevisionFilter, before: Option<Revision>, limit: u32) -> QueryBuilder<Db> {
     let namespace = filter.namespace.as_str();
-    let mut query =
-        QueryBuilder::new("SELECT shown.revision, count(*) AS changes FROM (SELECT change.revision FROM ");
-    if filter.operation.is_some() {
-        query.push("revisions AS r CROSS JOIN ");
-    }
+    let mut query = QueryBuilder::new(
+        "SELECT found.revision, (SELECT count(*) FROM changes AS shown WHERE shown.revision = found.revision \
+         AND shown.namespace = ",
+    );
+    query.push_bind(namespace).push(") AS changes FROM (");
+    // Who has it, and by what the rest follows.
+    let numbered = if let Some(operation) = filter.operation {
+        query
+            .push("SELECT r.revision FROM revisions AS r WHERE r.operation_id <> '' AND r.operation_id = ")
+            .push_bind(operation.to_string());
+        push_before(&mut query, "r", before);
+        query.push(" AND EXISTS (SELECT 1");
+        "r"
+    } else {
+        query.push("SELECT change.revision");
+        "change"
+    };
+    query.push(" FROM ");
+    // SQLite joins in this order.
     if filter.key.is_some() {
         query.push("contests AS c CROSS JOIN ");
     }
     query.push("changes AS change WHERE ");
     // A contest is of one namespace and kind, so its changes are.
     let of = if let Some(key) = &filter.key {
-        query
-            .push("change.contest_id = c.contest_id AND c.key_hash = ")
-            .push_bind(key_hash(key))
-            .push(" AND c.key = ")
-            .push_bind(key.as_str())
-            .push(" AND ");
+        query.push("change.contest_id = c.contest_id AND ");
+        push_key(&mut query, key);
+        query.push(" AND ");
         "c"
     } else {
         "change"
     };
     query.push(of).push(".namespace = ").push_bind(namespace);
     if let Some(kind) = filter.kind {
-        query
-            .push(" AND ")
-            .push(of)
-            .push(".kind = ")
-            .push_bind(kind.number());
+        query.push(" AND ").push(of).push(".kind = ");
+        query.push_bind(kind.number());
     }
-    let numbered = if let Some(operation) = filter.operation {
-        query
-            .push(" AND change.revision = r.revision AND r.operation_id <> '' AND r.operation_id = ")
-            .push_bind(operation.to_string());
-        // The sign keeps SQLite from taking a range of changes in place of an operation's.
-        "+r"
+    if filter.operation.is_some() {
+        query.push(" AND change.revision = r.revision)");
     } else {
-        "change"
-    };
-    if let Some(before) = before {
-        query
-            .push(" AND ")
-            .push(numbered)
-            .push(".revision < ")
-            .push_bind(before.0);
+        push_before(&mut query, numbered, before);
+        query.push(" GROUP BY change.revision");
     }
-    query.push(" GROUP BY change.revision ORDER BY change.revision DESC LIMIT ");
-    query.push_bind(i64::from(limit) + 1);
-    query.push(
-        ") AS found CROSS JOIN changes AS shown WHERE shown.revision = found.revision AND shown.namespace = ",
-    );
-    query.push_bind(namespace);
-    query.push(" GROUP BY shown.revision ORDER BY shown.revision DESC");
     query
+        .push(" ORDER BY ")
+        .push(numbered)
+        .push(".revision DESC LIMIT ");
+    query.push_bind(i64::from(limit) + 1);
+    query.push(") AS found ORDER BY found.revision DESC");
+    query
+}
+
+fn push_before(query: &mut QueryBuilder<Db>, of: &str, before: Option<Revision>) {
+    if let Some(before) = before {
+        query.push(" AND ").push(of).push(".revision < ");
+        query.push_bind(before.0);
+    }
+}
+
+/// The contest `c` is one of this key.
+fn push_key(query: &mut QueryBuilder<Db>, key: &str) {
+    query.push("c.key_hash = ").push_bind(key_hash(key));
+    query.push(" AND c.key = ").push_bind(key.to_owned());
 }
 
 /// How many of the matching revisions fit a page, and whether there are more. None where nothing matches.

@@ -130,3 +130,66 @@ pub(super) async fn open_for_test() -> Option<(Backend, tempfile::TempDir)> {
         .unwrap();
     Some((store, directory))
 }
+
+#[cfg(test)]
+mod tests {
+    use emend_core::{Kind, Namespace, OperationId, Revision};
+    use sqlx::AssertSqlSafe;
+
+    use super::*;
+    use crate::store::decisions::RevisionFilter;
+
+    /// SQLite keeps no statistics, so the statement alone decides by what it is found.
+    #[tokio::test]
+    async fn revisions_are_found_by_an_index_of_what_is_asked_for() {
+        let (store, _directory) = open_for_test().await.unwrap();
+        let all = RevisionFilter {
+            namespace: Namespace::parse("fund-admin").unwrap(),
+            key: None,
+            kind: None,
+            operation: None,
+        };
+        let key = Some("jd".to_owned());
+        let operation = Some(OperationId(uuid::Uuid::from_u128(1)));
+        let kind = Some(Kind::EntityAlias);
+        for (filter, first) in [
+            (all.clone(), "change USING COVERING INDEX changes_by_namespace"),
+            (
+                RevisionFilter { kind, ..all.clone() },
+                "change USING COVERING INDEX changes_by_kind",
+            ),
+            (
+                RevisionFilter {
+                    kind,
+                    key,
+                    ..all.clone()
+                },
+                "c USING INDEX contests_by_key",
+            ),
+            (
+                RevisionFilter {
+                    kind,
+                    operation,
+                    ..all
+                },
+                "r USING COVERING INDEX revisions_by_operation",
+            ),
+        ] {
+            let query = queries_sql::matching(&filter, Some(Revision(7)), 100);
+            let plan = format!("EXPLAIN QUERY PLAN {}", query.sql().as_str());
+            let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(AssertSqlSafe(plan))
+                .fetch_all(&mut *store.reader().await.unwrap())
+                .await
+                .unwrap();
+            let steps: Vec<String> = steps.into_iter().map(|(.., step)| step).collect();
+            let search = steps.iter().find(|step| step.starts_with("SEARCH")).unwrap();
+            assert!(search.starts_with(&format!("SEARCH {first}")), "{steps:#?}");
+            assert!(
+                !steps
+                    .iter()
+                    .any(|step| step.starts_with("SCAN") && step != "SCAN found"),
+                "{steps:#?}"
+            );
+        }
+    }
+}

@@ -153,14 +153,14 @@ impl Nodes {
         let stored = kept(report);
         {
             let mut registry = self.lock();
-            if !registry.wait(&key, stored) {
-                return Err(too_many_reports());
-            }
             if let (Some(open), Some(applied)) = (registry.open.get_mut(&key), &report.applied) {
                 // A report is valid; an epoch that is none is of no life that there is.
                 open.applied = Epoch::parse(&applied.epoch)
                     .ok()
                     .map(|epoch| (epoch, applied.revision));
+            }
+            if !registry.wait(&key, stored) {
+                return Err(too_many_reports());
             }
         }
         self.metrics.reported(report);

@@ -3,8 +3,8 @@
 //!
 //! A transfer holds a whole state. One whose subscriber stalls, or takes less than [`Pace`] asks for, is taken from it when
 //! another waits for its place: that stream ends when it is next asked for, and resumes from its cursor. So subscribers that
-//! stall or dawdle cost the others a bounded time, and never more than a bounded number of states is held. One caller has three
-//! quarters of the places at most: whatever it does, others get on. It must know nothing of subscribers beyond that.
+//! stall or dawdle cost the others a bounded time, and never more than a bounded number of states is held. Of four places
+//! and more, one authenticated caller has three quarters at most: whatever it does, others get on. It must know nothing of subscribers beyond that.
 
 use std::{
     collections::HashMap,
@@ -135,6 +135,7 @@ pub struct Places {
 /// A place for one transfer, given back when it is dropped: one of all, and one of the caller's.
 #[derive(Debug)]
 pub struct Permit {
+    caller: Caller,
     _of_all: OwnedSemaphorePermit,
     _own: OwnedSemaphorePermit,
 }
@@ -149,7 +150,8 @@ struct Running {
     progressed: Instant,
     /// Bytes that were handed over.
     sent: u64,
-    _permit: Permit,
+    /// Given back when this is dropped.
+    permit: Permit,
 }
 
 /// A transfer in its place, unless it was taken away.
@@ -176,6 +178,7 @@ impl Places {
     /// A place for that caller, if one is free at once.
     pub fn try_take(&self, caller: &Caller) -> Option<Permit> {
         Some(Permit {
+            caller: caller.clone(),
             _own: self.share_of(caller).try_acquire_owned().ok()?,
             _of_all: Arc::clone(&self.semaphore).try_acquire_owned().ok()?,
         })
@@ -184,21 +187,23 @@ impl Places {
     /// Waits for a place for that caller.
     pub async fn take(self, caller: Caller) -> Permit {
         // Its own first: who waits for that keeps nobody else waiting.
-        let own = self.wait_for(self.share_of(&caller)).await;
+        let own = self.wait_for(self.share_of(&caller), Some(&caller)).await;
         Permit {
             _own: own,
-            _of_all: self.wait_for(Arc::clone(&self.semaphore)).await,
+            _of_all: self.wait_for(Arc::clone(&self.semaphore), None).await,
+            caller,
         }
     }
 
-    async fn wait_for(&self, semaphore: Arc<Semaphore>) -> OwnedSemaphorePermit {
+    /// Waits for a place of those of that caller, or of all.
+    async fn wait_for(&self, semaphore: Arc<Semaphore>, of: Option<&Caller>) -> OwnedSemaphorePermit {
         // One place in the queue for as long as it takes.
         let mut waiting = pin!(semaphore.acquire_owned());
         loop {
             if let Ok(permit) = timeout(LOOK_INTERVAL, &mut waiting).await {
                 return permit.expect("invariant: the semaphores are never closed");
             }
-            self.free_stalled();
+            self.free_stalled(of);
         }
     }
 
@@ -208,13 +213,13 @@ impl Places {
             return share;
         }
         shares.retain(|_, share| share.strong_count() > 0);
-        // Who is not known is everybody.
-        let others = if *caller == Caller::anonymous() {
-            0
+        // Who is not known is everybody, and of few places none can be spared.
+        let share = if *caller == Caller::anonymous() || self.count < 4 {
+            self.count
         } else {
-            self.count / 4
+            self.count * 3 / 4
         };
-        let share = Arc::new(Semaphore::new(self.count - others));
+        let share = Arc::new(Semaphore::new(share));
         shares.insert(caller.clone(), Arc::downgrade(&share));
         share
     }
@@ -226,7 +231,7 @@ impl Places {
             began: Instant::now(),
             progressed: Instant::now(),
             sent: 0,
-            _permit: permit,
+            permit,
         })));
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         taken.retain(|place| place.strong_count() > 0);
@@ -234,8 +239,8 @@ impl Places {
         Placed(place)
     }
 
-    /// Takes away one transfer that does not keep the pace.
-    fn free_stalled(&self) {
+    /// Takes away one transfer that does not keep the pace, of that caller or of all.
+    fn free_stalled(&self, of: Option<&Caller>) {
         let places: Vec<_> = {
             let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
             taken.iter().filter_map(Weak::upgrade).collect()
@@ -244,7 +249,9 @@ impl Places {
             let stalled = place
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .take_if(|running| !running.keeps(self.pace));
+                .take_if(|running| {
+                    of.is_none_or(|caller| running.permit.caller == *caller) && !running.keeps(self.pace)
+                });
             // Dropped without any lock: a whole state may go with it.
             if stalled.is_some() {
                 return;

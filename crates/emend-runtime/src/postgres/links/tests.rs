@@ -292,13 +292,15 @@ async fn who_browses_leaves_half_of_the_connections_to_others_also_when_he_has_g
     assert!(futures::poll!(&mut second).is_pending());
     is_served(&links).await;
     // What it began goes on, and its place is taken for as long.
-    let mut long = Box::pin(sqlx::query("SELECT pg_sleep(0.2)").execute(&mut *first));
+    let began = Instant::now();
+    let mut long = Box::pin(sqlx::raw_sql("SELECT pg_sleep(0.2)").execute(&mut *first));
     assert!(futures::poll!(&mut long).is_pending());
     drop(long);
     drop(first);
     assert_eq!(links.browsers.available_permits(), 0);
     assert!(futures::poll!(&mut second).is_pending());
     timeout(SOON, second).await.expect("soon").unwrap();
+    assert!(began.elapsed() >= Duration::from_millis(200));
     is_served(&links).await;
     links.close().await;
     database.close().await;
