@@ -105,9 +105,10 @@ fn full_name(name: &str) -> String {
     name.trim_start_matches('.').to_owned()
 }
 
-/// Whether methods are called with messages of that name.
+/// Whether methods are called with messages of that name, by which it can be told alone: so whoever sends what is no
+/// protobuf does not have all descriptors decoded for it.
 pub(crate) fn is_request(name: &str) -> bool {
-    SHAPES.requests.contains(name)
+    name.ends_with("Request")
 }
 
 /// How many elements repeated fields and maps have in an encoded request of that name, those within others included, counted
@@ -171,5 +172,18 @@ impl Counting<'_> {
     fn add(&mut self, elements: usize) -> Option<()> {
         self.count += elements;
         (self.count <= self.limit).then_some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_told_by_their_names() {
+        assert!(SHAPES.requests.len() > 20);
+        for name in SHAPES.messages.keys() {
+            assert_eq!(is_request(name), SHAPES.requests.contains(name), "{name}");
+        }
     }
 }
