@@ -1,6 +1,26 @@
 //! The whole service over real sockets, with a learning-svc that does as it is told.
 
+/// One test per scenario and database.
+macro_rules! on_both {
+    ($($scenario:ident)*) => {
+        on_both!(on_sqlite, Backend::Sqlite, $($scenario)*);
+        on_both!(on_postgres, Backend::Postgres, $($scenario)*);
+    };
+    ($module:ident, $backend:expr, $($scenario:ident)*) => {
+        mod $module {
+            use super::*;
+            $(#[tokio::test]
+            async fn $scenario() {
+                if let Some(database) = Database::new($backend).await {
+                    super::$scenario(database).await;
+                }
+            })*
+        }
+    };
+}
+
 mod bad_input;
+mod dead_letters;
 mod learning;
 mod service;
 

@@ -45,7 +45,6 @@ fn candidate_records() -> QueryBuilder<Db> {
 }
 
 impl Backend {
-    /// What an index finds.
     async fn rows<R>(&self, mut query: QueryBuilder<Db>) -> Result<Vec<R>>
     where
         R: for<'r> FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
@@ -53,17 +52,6 @@ impl Backend {
         Ok(query
             .build_query_as()
             .fetch_all(&mut *self.reader().await?)
-            .await?)
-    }
-
-    /// What may have to be looked for.
-    async fn browsed<R>(&self, mut query: QueryBuilder<Db>) -> Result<Vec<R>>
-    where
-        R: for<'r> FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
-    {
-        Ok(query
-            .build_query_as()
-            .fetch_all(&mut *self.browser().await?)
             .await?)
     }
 
@@ -176,12 +164,12 @@ impl DecisionStore for Backend {
         query.push_bind(i64::from(limit));
         // An index has them in order by their status or kind; any other choice has to be looked for.
         let conditions = filter.kinds.len() + filter.statuses.len();
-        let rows = if filter.key.is_some() || conditions <= 1 {
-            self.rows(query).await?
+        let mut reader = if filter.key.is_some() || conditions <= 1 {
+            self.reader().await?
         } else {
-            self.browsed(query).await?
+            self.browser().await?
         };
-        parse_candidates(rows)
+        parse_candidates(query.build_query_as().fetch_all(&mut *reader).await?)
     }
 
     async fn rivals(&self, of: &CandidateRecord, limit: u32) -> Result<Vec<CandidateRecord>> {
@@ -251,9 +239,7 @@ impl DecisionStore for Backend {
         before: Option<Revision>,
         limit: u32,
     ) -> Result<(Vec<RevisionRecord>, bool)> {
-        let sizes = self
-            .browsed::<RevisionSize>(matching(filter, before, limit))
-            .await?;
+        let sizes = self.rows::<RevisionSize>(matching(filter, before, limit)).await?;
         let Some((shown, more)) = page(&sizes, limit) else {
             return Ok((Vec::new(), false));
         };
