@@ -35,6 +35,21 @@ impl Method {
     pub(crate) fn at(path: &str) -> Self {
         METHODS.get(path).copied().unwrap_or_default()
     }
+
+    /// Its type, as metrics of gRPC name it.
+    pub(crate) const fn kind(self) -> &'static str {
+        match (self.request_is_stream, self.response_is_stream) {
+            (false, false) => "unary",
+            (true, false) => "client_stream",
+            (false, true) => "server_stream",
+            (true, true) => "bidi_stream",
+        }
+    }
+}
+
+/// All methods, by their paths.
+pub(crate) fn all() -> impl Iterator<Item = (&'static str, Method)> {
+    METHODS.iter().map(|(path, method)| (path.as_str(), *method))
 }
 
 fn methods(file: prost_types::FileDescriptorProto) -> impl Iterator<Item = (String, Method)> {

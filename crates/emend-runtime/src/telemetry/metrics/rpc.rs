@@ -13,8 +13,6 @@ use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
 };
-use prost::Message as _;
-use prost_types::{FileDescriptorSet, MethodDescriptorProto};
 use tokio::time::Instant;
 use tonic::Code;
 
@@ -162,10 +160,13 @@ impl RpcMetrics {
     /// For a server of these services, by their full proto names. Their methods are shown from now on, with nothing counted.
     pub(crate) fn calls(&self, services: &[&str]) -> Calls {
         let mut methods = HashMap::new();
-        for (service, method) in served(services) {
-            let path = format!("/{service}/{}", method.name());
-            let kind = kind_of(&method);
-            methods.insert(path.into(), self.method(kind, &service, method.name()));
+        for (path, streams) in crate::methods::all() {
+            let Some((service, method)) = path.trim_start_matches('/').split_once('/') else {
+                continue;
+            };
+            if services.contains(&service) || ALWAYS.contains(&service) {
+                methods.insert(path.into(), self.method(streams.kind(), service, method));
+            }
         }
         Calls(Arc::new(Known {
             methods,
@@ -187,41 +188,6 @@ impl RpcMetrics {
             handled: self.handled.clone(),
             labels,
         })
-    }
-}
-
-/// The methods of services, as their descriptors tell them.
-fn served(services: &[&str]) -> Vec<(String, MethodDescriptorProto)> {
-    let sets = [
-        emend_proto::DESCRIPTOR_SET,
-        tonic_health::pb::FILE_DESCRIPTOR_SET,
-        tonic_reflection::pb::v1::FILE_DESCRIPTOR_SET,
-        tonic_reflection::pb::v1alpha::FILE_DESCRIPTOR_SET,
-    ];
-    let mut served = Vec::new();
-    // What is compiled in can be read; what could not would count as unknown.
-    for set in sets
-        .into_iter()
-        .filter_map(|set| FileDescriptorSet::decode(set).ok())
-    {
-        for file in set.file {
-            for service in &file.service {
-                let name = format!("{}.{}", file.package(), service.name());
-                if services.contains(&&*name) || ALWAYS.contains(&&*name) {
-                    served.extend(service.method.iter().map(|method| (name.clone(), method.clone())));
-                }
-            }
-        }
-    }
-    served
-}
-
-fn kind_of(method: &MethodDescriptorProto) -> &'static str {
-    match (method.client_streaming(), method.server_streaming()) {
-        (false, false) => "unary",
-        (true, false) => "client_stream",
-        (false, true) => "server_stream",
-        (true, true) => "bidi_stream",
     }
 }
 
