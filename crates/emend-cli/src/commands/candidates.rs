@@ -22,10 +22,10 @@ use crate::{
     words::{self, Kind, Status},
 };
 
-/// How many a batch takes.
+/// The most candidates in one batch.
 const BATCH: usize = 100;
 
-/// List, look into, approve or reject.
+/// List, show, approve or reject.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -45,31 +45,31 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Newest first
+    /// List candidates, newest first
     List(List),
-    /// One, with its votes, rivals, feedback and history
+    /// Show one candidate with its votes, rivals, feedback and history
     Show {
         /// The candidate's id
         candidate_id: String,
     },
     /// Apply candidates and pin their contests
     Approve(Approve),
-    /// Turn candidates down for good
+    /// Reject candidates; votes do not re-open them
     Reject(Reject),
 }
 
 #[derive(Debug, clap::Args)]
 struct List {
-    /// Only these statuses; may be given several times
+    /// Only candidates with this status; may be given several times
     #[arg(long, value_enum)]
     status: Vec<Status>,
-    /// Only these kinds; may be given several times
+    /// Only candidates of this kind; may be given several times
     #[arg(long, value_enum)]
     kind: Vec<Kind>,
-    /// Only what is proposed for this phrase
+    /// Only candidates for this phrase
     #[arg(long, value_name = "PHRASE")]
     key: Option<String>,
-    /// At most so many; 0 for all
+    /// List at most this many; 0 for all
     #[arg(long, default_value_t = 50, value_name = "COUNT")]
     limit: usize,
 }
@@ -79,7 +79,7 @@ struct Approve {
     /// The candidates' ids
     #[arg(required = true, value_name = "CANDIDATE_ID")]
     candidate_ids: Vec<String>,
-    /// Apply this verb, entity or choice instead; of one candidate only
+    /// Apply this verb, entity or choice instead; for a single candidate only
     #[arg(long, value_name = "CHOICE")]
     instead: Option<String>,
     /// Why
@@ -88,7 +88,7 @@ struct Approve {
     /// Who reviewed it
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     by: String,
-    /// Only if it is still as last seen; of one candidate only
+    /// Only if it still has this etag; for a single candidate only
     #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
 }
@@ -98,13 +98,13 @@ struct Reject {
     /// The candidates' ids
     #[arg(required = true, value_name = "CANDIDATE_ID")]
     candidate_ids: Vec<String>,
-    /// Why; shown to those who propose it again
+    /// Why; shown to reporters who propose it again
     #[arg(long, value_name = "TEXT")]
     reason: String,
     /// Who reviewed it
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     by: String,
-    /// Only if it is still as last seen; of one candidate only
+    /// Only if it still has this etag; for a single candidate only
     #[arg(long, value_name = "ETAG", default_value = "", hide_default_value = true)]
     etag: String,
 }
@@ -159,7 +159,7 @@ async fn list(args: List, context: &Context, output: &mut Output<'_>) -> Result 
     Ok(())
 }
 
-/// On standard error, so that it is not taken for a result.
+/// Written to standard error, so that it is not mistaken for a result.
 pub(super) fn tell_of_more(more: bool) {
     if more {
         eprintln!("emend: there are more; --limit 0 shows all");
@@ -217,7 +217,7 @@ async fn approve(args: Approve, context: &Context, output: &mut Output<'_>) -> R
     tell("Approved", &results, output)
 }
 
-/// The candidate's value with another choice.
+/// The candidate's value with the choice replaced.
 async fn edited(context: &Context, candidate_id: String, choice: &str) -> Result<ResourceValue> {
     let candidate = get(context, candidate_id).await?.candidate.unwrap_or_default();
     let kind = candidate.key.map_or(0, |key| key.kind);
@@ -270,7 +270,7 @@ fn only_for_one(ids: &[String], asked: bool) -> Result {
     Ok(())
 }
 
-/// Each item has a result of its own; the first that failed gives the exit code.
+/// Prints the result of each item. The first failure gives the exit code.
 fn tell(done: &str, results: &[ReviewResult], output: &mut Output<'_>) -> Result {
     let mut failure = None;
     for result in results {
@@ -280,10 +280,11 @@ fn tell(done: &str, results: &[ReviewResult], output: &mut Output<'_>) -> Result
                 output.result(&view::review(result), String::new)?;
             }
             let refused = Failure::from(status);
-            if let Some(earlier) = failure.replace(refused) {
-                // Only the last is handed back to be told; this one is told here.
-                earlier.report(output.is_json());
-                failure = Some(earlier);
+            if failure.is_none() {
+                failure = Some(refused);
+            } else {
+                // Only the first failure is returned for the caller to report; the others are reported here.
+                refused.report(output.is_json());
             }
             continue;
         }

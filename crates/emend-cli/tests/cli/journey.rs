@@ -1,4 +1,4 @@
-//! From a correction to what nodes answer, by the command alone.
+//! From a correction to what nodes answer, using only the command.
 
 use serde_json::json;
 
@@ -22,7 +22,7 @@ async fn a_correction_becomes_what_nodes_answer() {
         "topic=otc",
     ];
 
-    // Three people say so; the third makes it apply.
+    // Three people say so; the third vote applies it.
     let first = submit(&up, "ana", &verb).await;
     assert_eq!(first["outcome"]["state"], "OUTCOME_STATE_PENDING");
     assert_eq!(first["outcome"]["confirmationsNeeded"], 2);
@@ -69,7 +69,7 @@ async fn a_correction_becomes_what_nodes_answer() {
     assert_eq!(shown["votes"].as_array().map(Vec::len), Some(3));
     assert_eq!(shown["candidate"]["occurrenceCount"], 4);
 
-    // Taken back by one, it is too little.
+    // After one retraction the votes are too few.
     let retracted = up
         .run(&[
             "retract",
@@ -150,12 +150,23 @@ async fn a_person_decides_and_takes_back() {
     assert_eq!(approved["candidate"]["status"], "CANDIDATE_STATUS_APPLIED");
     assert_eq!(approved["candidate"]["contestPinned"], true);
     assert_eq!(approved["candidate"]["decidedBy"]["onBehalfOf"], "dana");
-    // Twice is a conflict.
+    // Approving twice is a conflict.
     let twice = run(&["candidates", "approve", &id]).await;
     assert_eq!(twice.code, 4, "{twice:?}");
     assert!(twice.stderr.contains("FAILED_PRECONDITION"), "{twice:?}");
+    // Of several that are refused, each says why, once.
+    let unknown = [
+        "00000000-0000-5000-8000-000000000001",
+        "00000000-0000-5000-8000-000000000002",
+        "00000000-0000-5000-8000-000000000003",
+    ];
+    let several = run(&[&["candidates", "approve"][..], &unknown].concat()).await;
+    assert_eq!(several.code, 3, "{several:?}");
+    for id in unknown {
+        assert_eq!(several.stderr.matches(id).count(), 1, "{id}: {several:?}");
+    }
 
-    // Reverted, it does not come back by votes.
+    // Once reverted, it does not come back by votes.
     let revision = approved["revision"].to_string();
     let reverted = run(&["revert", &revision, "--reason", "not so obvious"])
         .await
@@ -192,7 +203,7 @@ async fn a_person_decides_and_takes_back() {
         .json();
     assert_eq!(rejected["candidate"]["status"], "CANDIDATE_STATUS_REJECTED");
 
-    // By hand, and only what was seen.
+    // Set by hand, and changed only with the etag that was seen.
     let put = run(&[
         "resources",
         "put",
@@ -213,7 +224,7 @@ async fn a_person_decides_and_takes_back() {
     assert_eq!(stale.code, 4, "{stale:?}");
     run(&["resources", "delete", "entity", "J. Smith"]).await.ok();
 
-    // The trail tells it all, newest first.
+    // The trail lists everything, newest first.
     let causes: Vec<_> = run(&["log"])
         .await
         .ok()
@@ -232,7 +243,7 @@ async fn a_person_decides_and_takes_back() {
             "CAUSE_REVIEW"
         ]
     );
-    // Of one key only, and not of another namespace.
+    // Filtered by key, and without other namespaces.
     assert_eq!(run(&["log", "--key", "j. SMITH"]).await.ok().lines().len(), 3);
     assert_eq!(up.run(&["log", "--json"]).await.ok().lines().len(), 0);
 }
@@ -328,7 +339,7 @@ async fn watching_shows_what_is_learned_as_it_is_learned() {
     );
     assert!(change["feedbackToAppliedMs"].is_i64());
 
-    // It is one of the nodes while it runs.
+    // The watcher is listed among the nodes while it runs.
     let nodes = up.run(&["nodes", "--json"]).await.ok().json();
     assert!(
         nodes["info"]["id"]
@@ -336,7 +347,7 @@ async fn watching_shows_what_is_learned_as_it_is_learned() {
             .is_some_and(|id| id.starts_with("watch-"))
     );
 
-    // Another ends by itself, once it has caught up.
+    // With `--until`, a watcher ends by itself once it has caught up.
     let revision = said["outcome"]["revision"].to_string();
     let ended = up.run(&["watch", "--until", &revision]).await.ok();
     assert!(ended.stdout.contains("1 resources"), "{ended:?}");
