@@ -1,6 +1,6 @@
-//! Both services in this process.
+//! The pair: both services in this process.
 //!
-//! It must know nothing of what is done with them.
+//! It must know nothing of what they are used for.
 
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
@@ -24,26 +24,26 @@ use crate::{
     failure::{Failure, Result},
 };
 
-/// How long what is under way may take when the pair ends.
+/// The grace period for work under way when the pair stops.
 pub const GRACE: Duration = Duration::from_secs(10);
 
-/// How long the pair may take to be ready.
+/// How long the pair may take to become ready.
 const START: Duration = Duration::from_mins(1);
 
-/// Where the two services keep what they know, and what keeps that place for them.
+/// The databases of the two services, and what keeps them reserved.
 #[derive(Debug)]
 pub struct Databases {
     /// feedback-svc's.
     pub feedback: DatabaseUrl,
     /// learning-svc's.
     pub learning: DatabaseUrl,
-    // In this order: the lock is released before its directory is removed.
+    // Field order matters: the lock is released before its directory is removed.
     _lock: Option<DataDir>,
     _ephemeral: Option<TempDir>,
 }
 
 impl Databases {
-    /// In a data directory, which is locked and made if need be; or both in one PostgreSQL database.
+    /// Opens a data directory, which is locked, and created if missing; or uses one PostgreSQL database for both.
     pub fn open(data_dir: &Path, database_url: Option<DatabaseUrl>) -> Result<Self> {
         match database_url {
             None => Self::in_directory(data_dir, None),
@@ -59,7 +59,7 @@ impl Databases {
         }
     }
 
-    /// In a directory that is removed when this is dropped.
+    /// Uses a directory that is removed when this is dropped.
     pub fn ephemeral() -> Result<Self> {
         let directory = tempfile::Builder::new().prefix("emend-").tempdir()?;
         let path = directory.path().to_owned();
@@ -77,15 +77,15 @@ impl Databases {
     }
 }
 
-/// Whom both services know, and over what they are served.
+/// How both services authenticate callers, and their TLS.
 #[derive(Debug, Default)]
 pub struct Known {
-    /// Who knows who calls; without one everybody may do everything.
+    /// Authenticates callers; without it, everybody may do everything.
     pub authenticator: Option<Arc<Authenticator>>,
-    /// What learning-svc knows feedback-svc by. What one says to the other never leaves this process, so it is without TLS and
-    /// certificates.
+    /// The token by which learning-svc knows feedback-svc. Calls between the two never leave this process, so they need
+    /// neither TLS nor certificates.
     pub token: Option<TokenFile>,
-    /// TLS; none: connections are plain.
+    /// TLS; `None` for plaintext connections.
     pub tls: Option<Arc<TlsServer>>,
 }
 
@@ -95,7 +95,7 @@ pub struct Pair {
     feedback: feedback_svc::Handle,
     learning: learning_svc::Handle,
     metrics: Metrics,
-    // Last: the databases' place is given back once nothing uses it.
+    // Dropped last: the data directory is released once nothing uses it.
     _databases: Databases,
 }
 
@@ -119,6 +119,7 @@ impl Pair {
         config.metrics = metrics.clone();
         config.authenticator.clone_from(&known.authenticator);
         config.tls.clone_from(&known.tls);
+        config.reflection = !exposure.no_reflection;
         let learning = learning_svc::start(
             config,
             learning_listener,
@@ -136,6 +137,7 @@ impl Pair {
         config.authenticator = known.authenticator;
         config.learning_token = known.token;
         config.tls = known.tls;
+        config.reflection = !exposure.no_reflection;
         let feedback = feedback_svc::start(
             config,
             feedback_listener,
@@ -168,7 +170,7 @@ impl Pair {
         })
     }
 
-    /// A pair of its own on free ports of loopback, whose data is removed at the end.
+    /// Starts a pair on free loopback ports, whose data is removed at the end.
     pub async fn ephemeral(lifecycle: &Lifecycle, context: &Context) -> Result<Self> {
         let loopback = ("127.0.0.1:0", "127.0.0.1:0");
         Self::start(
@@ -191,12 +193,12 @@ impl Pair {
         self.learning.address()
     }
 
-    /// What both count and measure.
+    /// The metrics of both.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 
-    /// What the readiness of both hangs on.
+    /// The readiness of both.
     pub fn readiness(&self) -> Vec<Readiness> {
         vec![
             self.feedback.readiness().clone(),
@@ -204,12 +206,13 @@ impl Pair {
         ]
     }
 
-    /// The same context, but with this pair as the services.
+    /// The same context, but connected to this pair.
     pub fn context(&self, context: &Context) -> Context {
         context.at(reachable(self.feedback()), reachable(self.learning()))
     }
 
-    /// Ends both, feedback-svc first, and closes their databases. No grace is left where their tasks have had theirs.
+    /// Stops both, feedback-svc first, and closes their databases. With zero grace, for when their tasks have already
+    /// had theirs, both stop at once.
     pub async fn close(self, grace: Duration) {
         if grace.is_zero() {
             tokio::join!(self.feedback.shutdown(grace), self.learning.shutdown(grace));

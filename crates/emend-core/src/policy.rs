@@ -1,4 +1,4 @@
-//! How much it takes to learn something, per namespace and kind.
+//! What it takes to learn something, per namespace and kind.
 
 use jiff::SignedDuration;
 
@@ -7,51 +7,55 @@ use crate::{
     violation::{Invalid, Violations},
 };
 
-/// How much harm a wrong promotion does, and so what it takes.
+/// How much harm a wrong promotion does, and therefore what a promotion requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RiskLevel {
     /// Applied with the first vote.
     Low,
     /// Applied at the policy's threshold of net confirmations.
     Medium,
-    /// Only a person applies it.
+    /// Only a person can apply it.
     High,
 }
 
-/// What a count is made of.
+/// How votes are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Counting {
     /// Each voter counts once.
     DistinctVoters,
-    /// Each feedback counts.
+    /// Each feedback counts if it supports the candidate that its voter supports now.
     Occurrences,
 }
 
-/// How much it takes to learn resources of one kind in one namespace.
+/// What it takes to learn resources of one kind in one namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
-    /// Grows by 1 with each change; 0 is the default.
+    /// Increases by 1 with each change; 0 is the default policy.
     pub version: i64,
     /// How much harm a wrong promotion does.
     pub risk: RiskLevel,
-    /// Net confirmations that MEDIUM needs, 1 to 1,000.
+    /// Net confirmations required at MEDIUM risk, 1 to 1,000.
     pub threshold: u32,
-    /// What counts.
+    /// How votes are counted.
     pub counting: Counting,
-    /// A vote's weight halves in this time, 1 h to 3,650 days; none: votes do not decay.
+    /// A vote's weight halves in this time, 1 h to 3,650 days; `None`: votes do not decay.
     pub half_life: Option<SignedDuration>,
-    /// Voters derived from one caller count together at most so many in a contest, 1 to 1,000.
+    /// How many voters derived from one caller count in one contest, 1 to 1,000.
     pub max_derived_voters: u32,
-    /// Resources of this kind in the namespace, 1 to 2,000,000.
+    /// Maximum number of resources of this kind in the namespace, 1 to 2,000,000.
     pub max_resources: u64,
-    /// Encoded bytes of one value, 1 to 524,288.
+    /// Maximum encoded size of one value in bytes, 1 to 524,288.
     pub max_value_bytes: u32,
-    /// Only the newest so many corrections of a contest are counted, 100 to 100,000.
+    /// How many of a contest's newest corrections are counted, 100 to 100,000.
     pub max_counted_feedback: u32,
 }
 
+/// Maximum number of scopes, (namespace, kind) pairs, that hold resources: nodes compare one digest per scope with
+/// every bookmark.
+pub const MAX_SCOPES: u64 = 10_000;
+
 impl Policy {
-    /// What applies where nothing was set.
+    /// The policy that applies if none was set.
     pub fn default_for(kind: Kind) -> Self {
         Self {
             version: 0,
@@ -66,7 +70,7 @@ impl Policy {
         }
     }
 
-    /// Every bound that does not hold, by the field's name in the wire contract.
+    /// Checks all bounds; violations carry the field names of the wire contract.
     pub fn validate(&self) -> Result<(), Violations> {
         let mut violations = Violations::new();
         let mut within = |field: &str, value: u64, min: u64, max: u64| {
@@ -90,12 +94,12 @@ impl Policy {
         violations.finish(Some(()))
     }
 
-    /// The risk of one contest: a user's own preference harms nobody else.
+    /// The risk of one contest. A user-scoped contest is LOW, since it harms nobody else.
     pub fn risk_for(&self, user_scoped: bool) -> RiskLevel {
         if user_scoped { RiskLevel::Low } else { self.risk }
     }
 
-    /// The net confirmations that this risk needs. HIGH has the threshold too, for show: it is never applied by it.
+    /// The net confirmations required at this risk. For HIGH the threshold is for display only: votes never apply it.
     pub fn threshold_for(&self, risk: RiskLevel) -> u32 {
         match risk {
             RiskLevel::Low => 1,

@@ -1,20 +1,20 @@
-//! How long to wait before trying again: exponential with full jitter.
+//! How long to wait before retrying: exponential back-off with full jitter.
 //!
 //! Full jitter (M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015) spreads callers that failed
-//! together over the whole interval. It must know nothing of what is tried.
+//! together over the whole interval. It must know nothing of what is retried.
 
 use std::time::Duration;
 
 use crate::entropy::Entropy;
 
-/// The bounds of the waiting times.
+/// The bounds of the delays.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BackoffConfig {
-    /// The ceiling of the first wait. Half of it is the least that is ever waited, so that a retry is never at once.
+    /// The ceiling of the first delay. No delay is shorter than half of it, so a retry is never immediate.
     pub initial: Duration,
-    /// The ceiling of every wait.
+    /// The ceiling of every delay.
     pub max: Duration,
-    /// By how much the ceiling grows with each attempt; values below 1 count as 1.
+    /// The factor by which the ceiling grows with each attempt; values below 1 count as 1.
     pub multiplier: f64,
 }
 
@@ -29,8 +29,8 @@ impl Default for BackoffConfig {
     }
 }
 
-/// The wait before retry number `attempt`, counted from 0. `fraction` in `0.0..=1.0` picks a point between half of
-/// `initial` and the attempt's ceiling; the result is never above `max`. Pure, for those who store their attempts.
+/// The delay before retry number `attempt`, counted from 0. `fraction` in `0.0..=1.0` picks a point between half of
+/// `initial` and the attempt's ceiling; the result never exceeds `max`. Pure, for callers that store their attempts.
 pub fn delay_for_attempt(attempt: u32, config: &BackoffConfig, fraction: f64) -> Duration {
     let max = config.max.as_secs_f64();
     let initial = config.initial.as_secs_f64().min(max);
@@ -45,7 +45,7 @@ pub fn delay_for_attempt(attempt: u32, config: &BackoffConfig, fraction: f64) ->
     Duration::try_from_secs_f64(seconds).map_or(config.max, |delay| delay.min(config.max))
 }
 
-/// Counts attempts and says how long to wait before the next.
+/// Counts attempts and yields the delay before the next one.
 #[derive(Debug, Clone)]
 pub struct Backoff {
     config: BackoffConfig,
@@ -63,7 +63,7 @@ impl Backoff {
         }
     }
 
-    /// How long to wait now; the ceiling of the following wait is higher.
+    /// The delay to wait now. The ceiling of the following one is higher.
     #[expect(
         clippy::should_implement_trait,
         reason = "not an iterator: it never ends and is reset"
@@ -74,12 +74,19 @@ impl Backoff {
         delay
     }
 
-    /// Starts over, after a success.
+    /// The delay to wait now if the server asked for `asked`: at random between `asked` and twice that, or the usual
+    /// delay if that is longer, so that clients given the same hint do not return together.
+    pub fn next_after(&mut self, asked: Duration) -> Duration {
+        let spread = 1.0 + self.entropy.fraction();
+        self.next().max(asked.mul_f64(spread))
+    }
+
+    /// Starts over after a success.
     pub fn reset(&mut self) {
         self.attempt = 0;
     }
 
-    /// How many waits were handed out since the start or the last reset.
+    /// How many delays were handed out since the start or the last reset.
     pub fn attempts(&self) -> u32 {
         self.attempt
     }
@@ -117,6 +124,18 @@ mod tests {
             ceilings.map(|ceiling| ceiling.as_millis()),
             [100, 200, 400, 25_600, 30_000, 30_000]
         );
+    }
+
+    #[test]
+    fn those_who_were_told_the_same_wait_do_not_come_back_together() {
+        let entropy = Entropy::seeded(4);
+        let asked = Duration::from_secs(1);
+        let waits: Vec<_> = (0..1_000)
+            .map(|_| Backoff::new(BackoffConfig::default(), entropy.clone()).next_after(asked))
+            .collect();
+        assert!(waits.iter().all(|wait| *wait >= asked && *wait <= 2 * asked));
+        let early = waits.iter().filter(|wait| **wait < asked.mul_f64(1.5)).count();
+        assert!((400..600).contains(&early), "{early} of 1,000 in the first half");
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! A bearer token in a file, for whoever calls a service. Read again for each call, so a new token needs no restart.
+//! A bearer token in a file, for calling a service. Read again for each call, so a new token needs no restart.
 //!
-//! It must know nothing of who takes the token.
+//! It must know nothing of who checks the token.
 
 use std::{
     fs, io,
@@ -14,31 +14,31 @@ use tonic::{
 
 const AUTHORIZATION: &str = "authorization";
 
-/// A file that holds a bearer token and nothing else but white space around it.
+/// A file that holds one bearer token, surrounded by nothing but white space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TokenFile(PathBuf);
 
 /// Why there is no token.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenFileError {
-    /// It can't be read.
+    /// The file can't be read.
     #[error("can't read the token in {}: {source}", file.display())]
     Read {
-        /// Which.
+        /// The file.
         file: PathBuf,
         /// Why not.
         source: io::Error,
     },
-    /// What is in it is no token.
+    /// Its content is not a token.
     #[error("{} must hold one token, of visible ASCII characters", file.display())]
     Invalid {
-        /// Which.
+        /// The file.
         file: PathBuf,
     },
 }
 
 impl TokenFile {
-    /// This file, which need not be there yet.
+    /// This file, which need not exist yet.
     pub fn new(path: impl AsRef<Path>) -> Self {
         Self(path.as_ref().to_owned())
     }
@@ -60,7 +60,8 @@ impl TokenFile {
         }
     }
 
-    /// Sends the token with a call. Without one the call goes as it is, to be refused by its server; why is logged.
+    /// Attaches the token to a call. Without one the call goes out as it is, for its server to refuse; the reason is
+    /// logged.
     pub fn authorize<T>(&self, request: &mut Request<T>) {
         self.authorize_headers(request.metadata_mut());
     }

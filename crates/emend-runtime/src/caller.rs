@@ -1,11 +1,11 @@
-//! Who calls: the authenticated client, as [`AuthLayer`](crate::auth::AuthLayer) puts it into each request's extensions.
+//! The authenticated client, as [`AuthLayer`](crate::auth::AuthLayer) puts it into each request's extensions.
 //!
 //! It must know nothing of what callers may do.
 
 pub use emend_core::Caller;
 use tonic::Request;
 
-/// The authenticated client that sent `request`; anonymous where no layer said otherwise.
+/// The authenticated client that sent `request`; anonymous if no layer set one.
 pub fn caller_of<T>(request: &Request<T>) -> Caller {
     request
         .extensions()

@@ -16,15 +16,15 @@ pub trait Clock: Send + Sync + Debug + 'static {
     fn now(&self) -> Timestamp;
 }
 
-/// A clock that many own.
+/// A clock with shared ownership.
 pub type SharedClock = Arc<dyn Clock>;
 
-/// The computer's clock.
+/// The system clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
 impl SystemClock {
-    /// The computer's clock, ready to be shared.
+    /// The system clock, ready to be shared.
     pub fn shared() -> SharedClock {
         Arc::new(Self)
     }
@@ -50,12 +50,12 @@ impl ManualClock {
         Self(Arc::new(Mutex::new(start)))
     }
 
-    /// Shows `instant` from now on, which may be earlier than before.
+    /// Shows `instant` from now on; it may be earlier than before.
     pub fn set(&self, instant: Timestamp) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = instant;
     }
 
-    /// Moves on by `step`; a negative step goes back. Stops at the first and last instants that can be represented.
+    /// Advances by `step`; a negative step goes back. Stops at the first and last representable instants.
     pub fn advance(&self, step: SignedDuration) {
         let mut shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *shown = shown.saturating_add(step).unwrap_or(*shown);

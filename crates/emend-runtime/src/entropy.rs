@@ -22,24 +22,24 @@ enum Source {
 }
 
 impl Entropy {
-    /// The operating system's randomness, by way of a generator per thread. Fit for tokens.
+    /// The operating system's randomness, through a generator per thread. Fit for tokens.
     pub fn system() -> Self {
         Self(Source::System)
     }
 
-    /// Draws the same sequence for the same seed. For tests and simulations.
+    /// Yields the same sequence for the same seed. For tests and simulations.
     pub fn seeded(seed: u64) -> Self {
         Self(Source::Seeded(Arc::new(Mutex::new(StdRng::seed_from_u64(seed)))))
     }
 
-    /// A random UUID: ids that say nothing, lease tokens.
+    /// A random UUID, for ids that reveal nothing and for lease tokens.
     pub fn uuid_v4(&self) -> Uuid {
         let mut bytes = [0; 16];
         self.fill(&mut bytes);
         Builder::from_random_bytes(bytes).into_uuid()
     }
 
-    /// A UUID that sorts by the millisecond of `now`; random within a millisecond. Instants before 1970 count as 1970.
+    /// A UUID that sorts by the millisecond of `now` and is random within it. Instants before 1970 count as 1970.
     pub fn uuid_v7(&self, now: Timestamp) -> Uuid {
         let mut bytes = [0; 10];
         self.fill(&mut bytes);
@@ -55,8 +55,8 @@ impl Entropy {
         }
     }
 
-    /// Uniform in `1.0 - spread..1.0 + spread`: a factor that keeps what happens periodically from happening at once.
-    /// `spread` is cut to `0.0..=1.0`.
+    /// Uniform in `1.0 - spread..1.0 + spread`: a factor that keeps periodic work from synchronising. `spread` is
+    /// clamped to `0.0..=1.0`.
     pub fn jitter(&self, spread: f64) -> f64 {
         let spread = spread.clamp(0.0, 1.0);
         (2.0 * self.fraction() - 1.0).mul_add(spread, 1.0)

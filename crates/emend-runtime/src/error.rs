@@ -1,8 +1,8 @@
 //! The one taxonomy of what can go wrong with a request, and the one place that turns it into a [`tonic::Status`].
 //!
 //! Every status carries google.rpc details: `BadRequest` with every violated field, `ErrorInfo` with a stable reason,
-//! `RetryInfo`, `PreconditionFailure`, `ResourceInfo`. What went wrong inside is logged with the request's id; the
-//! caller gets that id and nothing else. It must know nothing of databases or of any service's rules.
+//! `RetryInfo`, `PreconditionFailure`, `ResourceInfo`. Internal errors are logged with the request's id; the caller
+//! gets that id and nothing else. It must know nothing of databases or of any service's rules.
 
 use std::{borrow::Cow, collections::HashMap, error::Error as StdError, fmt, time::Duration};
 
@@ -14,30 +14,30 @@ use tonic_types::{ErrorDetails, StatusExt as _};
 
 use crate::request_id::RequestId;
 
-/// So many violations does a status name at most: twenty, and where there are more one that sums them up.
+/// The most violations that a status names: twenty, plus one that sums up the rest.
 const MOST_VIOLATIONS: usize = 21;
-/// In bytes, of each text of a violation.
+/// Longest text of a violation's part, in bytes.
 const LONGEST_PART: usize = 200;
-/// In bytes, of the message that sums them up.
+/// Longest message of a status, in bytes.
 const LONGEST_MESSAGE: usize = 2_000;
-/// The domain of every `ErrorInfo` of Emend.
+/// The domain of every `ErrorInfo` that Emend sends.
 pub const DOMAIN: &str = "emend.dev";
 
-/// An error from anywhere inside.
+/// Any error from inside.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 
-/// Why a request, or one item of a batch, was not done.
+/// Why a request, or one item of a batch, was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Some fields are not valid. Nothing was written.
+    /// Some fields are invalid. Nothing was written.
     #[error("invalid argument: {}", Listed(.0))]
     InvalidArgument(Vec<FieldViolation>),
-    /// There is no such thing.
+    /// No such resource.
     #[error("{resource} {id:?} not found")]
     NotFound {
-        /// What it would be, for example `candidate`.
+        /// The type of resource, for example `candidate`.
         resource: Cow<'static, str>,
-        /// What it was looked up by.
+        /// The id or name it was looked up by.
         id: String,
     },
     /// Something else already has this identity.
@@ -48,17 +48,17 @@ pub enum Error {
         /// One sentence.
         message: String,
     },
-    /// The state does not allow it; repeating it will not help until the state is another.
+    /// The current state does not allow it; repeating it will not help until the state changes.
     #[error("{message}")]
     FailedPrecondition {
         /// A stable reason in `UPPER_SNAKE_CASE`.
         reason: &'static str,
         /// One sentence.
         message: String,
-        /// What stands in the way, each with its subject.
+        /// The violated preconditions, each with its subject.
         violations: Vec<PreconditionViolation>,
     },
-    /// Somebody else was faster; read again, then repeat.
+    /// A concurrent change won; read again, then repeat.
     #[error("{message}")]
     Aborted {
         /// A stable reason in `UPPER_SNAKE_CASE`.
@@ -66,15 +66,15 @@ pub enum Error {
         /// One sentence.
         message: String,
     },
-    /// Nobody knows who calls.
+    /// The caller is not known.
     #[error("{message}")]
     Unauthenticated {
         /// A stable reason in `UPPER_SNAKE_CASE`.
         reason: &'static str,
-        /// One sentence, which tells a stranger nothing.
+        /// One sentence that reveals nothing to a stranger.
         message: String,
     },
-    /// This caller may not do this.
+    /// The caller may not do this.
     #[error("{message}")]
     PermissionDenied {
         /// A stable reason in `UPPER_SNAKE_CASE`.
@@ -89,17 +89,17 @@ pub enum Error {
         reason: &'static str,
         /// One sentence, with the limit.
         message: String,
-        /// After which time it may be worth trying again; `None` if waiting does not help.
+        /// How long to wait before retrying; `None` if waiting does not help.
         retry_after: Option<Duration>,
     },
-    /// It can't be done now; the same request may succeed later.
+    /// Not possible now; the same request may succeed later.
     #[error("{message}")]
     Unavailable {
         /// A stable reason in `UPPER_SNAKE_CASE`.
         reason: &'static str,
         /// One sentence.
         message: String,
-        /// After which time it may be worth trying again.
+        /// How long to wait before retrying.
         retry_after: Option<Duration>,
     },
     /// The caller's deadline has passed.
@@ -108,12 +108,12 @@ pub enum Error {
     /// Not built.
     #[error("{0} is not implemented")]
     Unimplemented(&'static str),
-    /// A defect, or something that nobody foresaw. The source is for the log alone.
+    /// A defect, or an error nobody foresaw. The source goes to the log only.
     #[error("internal error")]
     Internal(#[source] BoxError),
 }
 
-/// What stands in the way of a request.
+/// A violated precondition of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PreconditionViolation {
     /// The kind of precondition in `UPPER_SNAKE_CASE`, for example `NEWER_REVISION`.
@@ -125,7 +125,7 @@ pub struct PreconditionViolation {
 }
 
 impl Error {
-    /// One field is not valid.
+    /// One invalid field.
     pub fn invalid(field: impl Into<String>, description: impl Into<String>) -> Self {
         Self::InvalidArgument(vec![FieldViolation {
             field: field.into(),
@@ -133,7 +133,7 @@ impl Error {
         }])
     }
 
-    /// There is no such thing.
+    /// No such resource.
     pub fn not_found(resource: impl Into<Cow<'static, str>>, id: impl Into<String>) -> Self {
         Self::NotFound {
             resource: resource.into(),
@@ -141,12 +141,12 @@ impl Error {
         }
     }
 
-    /// A defect, or something that nobody foresaw.
+    /// A defect, or an error nobody foresaw.
     pub fn internal(source: impl Into<BoxError>) -> Self {
         Self::Internal(source.into())
     }
 
-    /// It can't be done now; worth trying again after a second.
+    /// Not possible now; worth retrying after a second.
     pub fn unavailable(reason: &'static str, message: impl Into<String>) -> Self {
         Self::Unavailable {
             reason,
@@ -254,7 +254,7 @@ impl From<Error> for Status {
     }
 }
 
-/// A text, or its beginning where it is longer than so many bytes.
+/// The text, truncated if it is longer than `most` bytes.
 fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     if text.len() <= most {
         return Cow::Borrowed(text);
@@ -262,8 +262,8 @@ fn shortened(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…", &text[..text.floor_char_boundary(most)]))
 }
 
-/// The status that the caller sees. It travels in headers, of which clients take some 16 KiB: of very many violations the
-/// first are named, and long texts end early.
+/// The status that the caller sees. It travels in headers, of which clients accept about 16 KiB, so only the first
+/// violations are named and long texts are truncated.
 pub fn to_status(error: &Error) -> Status {
     let request_id = RequestId::current();
     error.log_internals(request_id.as_ref());

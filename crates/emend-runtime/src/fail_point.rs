@@ -1,22 +1,22 @@
-//! Places between two steps where a process under test can be made to die, as a power cut would end it there.
+//! Points between two steps where a process under test can be made to die, as if by a power cut.
 //!
-//! `EMEND_FAIL_POINT=NAME:COUNT` aborts the process when it passes the point that many times: nothing is unwound, flushed or
-//! given back. Tests walk all points of a service and look at what is left. Without the feature `fail-points`,
-//! and in optimised builds always, passing a point is nothing at all: no released program can be armed. It must know
-//! nothing of what the points lie between.
+//! `EMEND_FAIL_POINT=NAME:COUNT` aborts the process when it passes the point for the `COUNT`-th time: nothing is unwound,
+//! flushed or released. Tests walk all points of a service and inspect what is left. Without the feature `fail-points`,
+//! and always in optimised builds, passing a point does nothing: no released program can be armed. It must know nothing
+//! of what the points lie between.
 
-/// One place. A service lists its own.
+/// One point. A service lists its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FailPoint(&'static str);
 
 /// Whether this build can be armed.
 pub const COMPILED_IN: bool = cfg!(all(feature = "fail-points", debug_assertions));
 
-/// Names the point at which to die, and at which passing of it, as `NAME:COUNT`; the first is 1.
+/// Names the point at which to die and the pass on which to do so, as `NAME:COUNT`; the first pass is 1.
 pub const VARIABLE: &str = "EMEND_FAIL_POINT";
 
 impl FailPoint {
-    /// A place with a name of its own within its service.
+    /// A point with a name that is unique within its service.
     pub const fn named(name: &'static str) -> Self {
         Self(name)
     }
@@ -26,7 +26,7 @@ impl FailPoint {
         self.0
     }
 
-    /// Dies here, if the process is armed for it and this is the time.
+    /// Aborts here if the process is armed for this point and this is the `COUNT`-th pass.
     #[inline]
     pub fn pass(self) {
         #[cfg(all(feature = "fail-points", debug_assertions))]
@@ -68,7 +68,7 @@ mod armed {
             return;
         };
         if armed.left.fetch_sub(1, Ordering::SeqCst) == 1 {
-            // Neither destructors nor exit handlers run: what is not durable is gone.
+            // Neither destructors nor exit handlers run: whatever is not durable is lost.
             std::process::abort();
         }
     }

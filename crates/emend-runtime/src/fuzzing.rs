@@ -1,10 +1,10 @@
-//! For the fuzz targets: what reads what others wrote and is private otherwise.
+//! For the fuzz targets: parsers of untrusted input that are otherwise private.
 
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
 
-/// How long a caller waits that sends this `grpc-timeout`; none where it is refused, or no header's value at all.
+/// The time allowed by this `grpc-timeout`; `None` if it is refused or is no valid header value.
 pub fn grpc_timeout(value: &[u8]) -> Option<Duration> {
     let mut headers = HeaderMap::new();
     headers.insert(crate::deadline::HEADER, HeaderValue::from_bytes(value).ok()?);

@@ -1,27 +1,29 @@
-//! What Emend's processes share, and nothing of what they are for.
+//! What Emend's processes share. It must know nothing of what any service is for.
 //!
-//! Always there, also in search nodes: [`clock`] and [`entropy`] (time and randomness, injected; the only place where the
-//! ambient ones enter), [`backoff`], [`lifecycle`] (how everything ends within a bounded time), [`traceparent`] and [`span`]
-//! (distributed traces, with the feature `traces`; else spans are nothing).
+//! Folders:
+//! * [`serve`] (feature `server`): a gRPC server as a function of its listener and its lifecycle. Listening and
+//!   accepting, admission control with a fair share per client, deadlines, health checks, and how connections end.
+//! * [`database`] (feature `database`): opening SQLite and PostgreSQL, waiting for a database at start-up, errors
+//!   classified by what to do about them, read-only audits.
+//! * [`auth`] (feature `server`): who calls, and who may do what.
+//! * [`tls`] (feature `tls`): TLS for servers and clients.
+//! * [`config`] (feature `server`): settings from flags, environment and file.
+//! * [`telemetry`] (feature `server`): the log, metrics, traces and the operators' port.
 //!
-//! With the feature `status`: [`error`] (the one taxonomy of errors and the one place that makes a gRPC status of them),
-//! [`status`] (reading one on the client's side), [`bearer`] (a token for calls), [`request_id`].
+//! At the root, with no feature needed, so also in search nodes: [`clock`] and [`entropy`] (injected time and
+//! randomness, and the only place where the ambient ones enter), [`backoff`], [`lifecycle`] (everything ends within a
+//! bounded time), [`traceparent`] and [`span`] (distributed traces; without the feature `traces`, spans do nothing).
+//! Feature `status`: [`error`] (the one taxonomy of errors, and the one place that turns them into gRPC statuses),
+//! [`status`] (reading a status on the client's side), [`bearer`] (a token for outgoing calls), [`request_id`]. Feature
+//! `server`: [`caller`] (the authenticated client of a request), [`reload`] (files that change).
 //!
-//! With `tls`: [`tls`], connections that others can neither read nor forge.
+//! For tests: [`testing`] (feature `testing`: a fresh PostgreSQL database for each test), `simulation` (feature
+//! `simulation`: faults injected into in-memory stores), [`fail_point`] (feature `fail-points`: ends the process
+//! between two steps).
 //!
-//! With `server`: [`serve`] (a server as a function of its listener and its lifecycle), its [`bounds`] and its layers [`auth`],
-//! [`trace_context`], [`admission`] and [`deadline`], [`health`], [`listen`] and [`telemetry`]; [`config`] (settings from flags,
-//! environment and file), [`serve_args`], [`probe`]; [`auth`] (who may do what), [`reload`] (files that change).
-//!
-//! With `database`: [`database`] (which one), [`sqlite`], [`postgres`], [`arrival`] (waiting for it at a start), [`store`] (what
-//! can go wrong with them, and what is worth repeating), [`audit`] (looking at what is stored). With `testing`: [`testing`], a fresh PostgreSQL database
-//! for each test. With `simulation`: `simulation`, what in-memory stores do to whoever calls them. With both
-//! `server` and `database`: [`storage`] (which database a process uses).
-//!
-//! With `fail-points`, in builds for tests: [`fail_point`] can end the process between two steps.
-//!
-//! A service's `main` is: [`config::begin`], [`telemetry::init`], [`listen::bind`], start the service, which opens its
-//! database, in a [`lifecycle::Lifecycle`] during [`lifecycle::Signals`], [`lifecycle::run_until_signal`].
+//! A service's `main`: [`config::begin`], [`telemetry::init`], [`listen::bind`], then start the service, which opens
+//! its database, in a [`lifecycle::Lifecycle`] during [`lifecycle::Signals`], and finally
+//! [`lifecycle::run_until_signal`].
 
 pub mod backoff;
 pub mod clock;
@@ -41,71 +43,25 @@ pub mod request_id;
 pub mod status;
 
 #[cfg(feature = "server")]
-pub mod admission;
-#[cfg(feature = "server")]
 pub mod auth;
-#[cfg(feature = "server")]
-mod awaited;
-#[cfg(feature = "server")]
-pub mod bounds;
 #[cfg(feature = "server")]
 pub mod caller;
 #[cfg(feature = "server")]
 pub mod config;
-#[cfg(feature = "server")]
-mod connection;
-#[cfg(feature = "server")]
-pub mod deadline;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 #[cfg(feature = "server")]
-pub mod health;
-#[cfg(feature = "server")]
-mod holding;
-#[cfg(feature = "server")]
-mod linger;
-#[cfg(feature = "server")]
-pub mod listen;
-#[cfg(feature = "server")]
-mod methods;
-#[cfg(feature = "server")]
-mod open_files;
-#[cfg(feature = "server")]
-mod prefaced;
-#[cfg(feature = "server")]
-pub mod probe;
-#[cfg(feature = "server")]
 pub mod reload;
-#[cfg(feature = "server")]
-mod room;
 #[cfg(feature = "server")]
 pub mod serve;
 #[cfg(feature = "server")]
-pub mod serve_args;
-#[cfg(feature = "server")]
 pub mod telemetry;
-#[cfg(feature = "server")]
-pub mod trace_context;
-#[cfg(feature = "server")]
-mod unread;
 
 #[cfg(feature = "tls")]
 pub mod tls;
 
 #[cfg(feature = "database")]
-pub mod arrival;
-#[cfg(feature = "database")]
-pub mod audit;
-#[cfg(feature = "database")]
 pub mod database;
-#[cfg(feature = "database")]
-pub mod postgres;
-#[cfg(feature = "database")]
-pub mod sqlite;
-#[cfg(all(feature = "database", feature = "server"))]
-pub mod storage;
-#[cfg(feature = "database")]
-pub mod store;
 
 #[cfg(all(feature = "database", any(test, feature = "testing")))]
 pub mod testing;
@@ -120,3 +76,14 @@ pub use lifecycle::Lifecycle;
 
 #[cfg(feature = "status")]
 pub use error::Error;
+
+// Short paths to modules of the two large folders.
+#[cfg(all(feature = "database", feature = "server"))]
+pub use database::storage;
+#[cfg(feature = "database")]
+pub use database::{audit, available, postgres, sqlite, store};
+#[cfg(feature = "server")]
+pub use serve::{
+    admission, args as serve_args, bounds, deadline, fair_queue, fair_semaphore, health, listen, probe,
+    trace_context,
+};

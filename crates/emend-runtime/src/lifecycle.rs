@@ -1,11 +1,13 @@
-//! How a process, or a service within one, ends: first softly, then hard, always within a bounded time.
+//! How a process, or a service within one, shuts down: first softly, then hard, always within a bounded time.
 //!
-//! A [`Lifecycle`] is a scope that owns tasks. The soft token asks them to finish: servers stop accepting, streams say
-//! farewell, workers complete the step they are in. The hard token, some grace later, tells them to stop wherever they
-//! are. There is no global token: every service gets a child scope, and several may live in one process, as in tests.
+//! A [`Lifecycle`] is a scope that owns tasks. The soft token asks them to finish: servers stop accepting, streams send
+//! Drain, workers complete their current step. The hard token, after a grace period, stops them wherever they are.
+//! There is no global token: every service gets a child scope, and several services may live in one process, as in
+//! tests.
 //!
-//! A task that panics is a defect that no restart of the task alone can be trusted to mend: it is logged, the whole tree
-//! of scopes is shut down softly, and the process ends with an error, so that whoever runs it starts it afresh.
+//! A task that panics is a defect, and restarting that task alone can't be trusted to repair it. The panic is logged,
+//! the whole tree of scopes shuts down softly, and the process exits with an error so that its supervisor starts it
+//! afresh.
 //!
 //! It must know nothing of what the tasks do.
 
@@ -30,10 +32,10 @@ use tokio_util::{
     task::{TaskTracker, task_tracker::TaskTrackerToken},
 };
 
-/// How long tasks get to be dropped once the hard token is cancelled.
+/// How long tasks have to be dropped once the hard token is cancelled.
 const HARD_STOP: Duration = Duration::from_secs(1);
 
-/// A scope that owns tasks and ends them. Clones are the same scope.
+/// A scope that owns tasks and ends them. Clones share the scope.
 #[derive(Debug, Clone)]
 pub struct Lifecycle(Arc<Scope>);
 
@@ -50,16 +52,16 @@ struct Scope {
 /// How a shutdown went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shutdown {
-    /// Every task ended within the grace.
+    /// Every task ended within the grace period.
     Graceful,
-    /// Some had to be stopped by the hard token.
+    /// Some tasks had to be stopped by the hard token.
     Forced,
-    /// This many did not even stop then; they are abandoned.
+    /// This many tasks did not stop even then and are abandoned.
     Abandoned(usize),
 }
 
 impl Lifecycle {
-    /// A scope of its own.
+    /// A new root scope.
     #[expect(
         clippy::new_without_default,
         reason = "a new scope is a decision, not a default"
@@ -74,7 +76,7 @@ impl Lifecycle {
         }))
     }
 
-    /// A scope within this one: it ends with this one, or alone.
+    /// A child scope: it ends with this one, or alone.
     #[must_use]
     pub fn child(&self) -> Self {
         Self(Arc::new(Scope {
@@ -86,23 +88,23 @@ impl Lifecycle {
         }))
     }
 
-    /// Cancelled when tasks are asked to finish.
+    /// Cancelled to ask tasks to finish.
     pub fn soft(&self) -> &CancellationToken {
         &self.0.soft
     }
 
-    /// Cancelled when tasks are to stop wherever they are.
+    /// Cancelled to stop tasks wherever they are.
     pub fn hard(&self) -> &CancellationToken {
         &self.0.hard
     }
 
-    /// Whether tasks are asked to finish.
+    /// Whether tasks have been asked to finish.
     pub fn is_stopping(&self) -> bool {
         self.0.soft.is_cancelled()
     }
 
-    /// Runs `task` in this scope. It is expected to end soon after the soft token is cancelled, and is dropped when the
-    /// hard token is. If it panics, the whole tree shuts down with an error.
+    /// Runs `task` in this scope. It should end soon after the soft token is cancelled, and is dropped when the hard
+    /// token is. If it panics, the whole tree shuts down with an error.
     pub fn spawn<F>(&self, name: &'static str, task: F) -> JoinHandle<()>
     where
         F: Future<Output = ()> + Send + 'static,
@@ -121,7 +123,7 @@ impl Lifecycle {
         })
     }
 
-    /// Like [`Lifecycle::spawn`], for a task that ends with an error if it can't go on; that too shuts the tree down.
+    /// Like [`Lifecycle::spawn`], for a task that returns an error if it can't go on; that too shuts the tree down.
     pub fn spawn_fallible<F, E>(&self, name: &'static str, task: F) -> JoinHandle<()>
     where
         F: Future<Output = Result<(), E>> + Send + 'static,
@@ -135,22 +137,22 @@ impl Lifecycle {
         })
     }
 
-    /// Runs a future that sees to both tokens itself and whose panic concerns nobody else, such as a connection.
+    /// Runs a future that handles both tokens itself and whose panic affects nothing else, such as a connection.
     pub(crate) fn spawn_owned<F>(&self, task: F) -> JoinHandle<()>
     where
         F: Future<Output = ()> + Send + 'static,
     {
         let owners = self.owners();
-        // The owners are released when the future ends or is dropped. Not an async block, which would keep room for two
-        // copies of the task: that counts with thousands of connections.
+        // The owners are released when the future ends or is dropped. Not an async block, which would reserve space for
+        // two copies of the task: that matters with thousands of connections.
         tokio::spawn(task.map(move |()| drop(owners)))
     }
 
-    /// Shuts the whole tree down softly, because something that can't be mended went wrong. The first failure counts.
+    /// Shuts the whole tree down softly after an unrecoverable failure. The first failure is the one reported.
     pub fn fail(&self, reason: impl Into<String>) {
         let reason = reason.into();
         tracing::error!(%reason, "shutting down");
-        // Only the first failure is kept: what follows is usually its consequence.
+        // Keep only the first failure: later ones are usually its consequence.
         let _ = self.0.failure.set(reason);
         let mut root = &self.0;
         while let Some(parent) = &root.parent {
@@ -164,8 +166,9 @@ impl Lifecycle {
         self.0.failure.get().map(String::as_str)
     }
 
-    /// Ends this scope: asks the tasks to finish, waits up to `grace`, stops the rest hard. Returns within `grace` and
-    /// a second, whatever the tasks do. May be called again; tasks that were stopped hard already have had that second.
+    /// Ends this scope: asks the tasks to finish, waits up to `grace`, then stops the rest hard. Returns within `grace`
+    /// plus one second, whatever the tasks do. May be called again; tasks already stopped hard do not get that second
+    /// again.
     pub async fn shutdown(&self, grace: Duration) -> Shutdown {
         let Scope {
             soft, hard, tasks, ..
@@ -202,7 +205,7 @@ impl Lifecycle {
     }
 }
 
-/// What a panic said, if it said it in words.
+/// A panic's message, if it has one.
 pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()
@@ -227,7 +230,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next of them and tells its name.
+    /// Waits for the next signal and returns its name.
     pub async fn recv(&mut self) -> &'static str {
         tokio::select! {
             _ = self.terminate.recv() => "SIGTERM",
@@ -235,8 +238,8 @@ impl Signals {
         }
     }
 
-    /// For `main`: what `start` comes to. `None` if a signal comes before: then `start` is dropped where it is, and all that
-    /// it began in the scope is ended.
+    /// For `main`: the result of `start`, or `None` if a signal arrives first. Then `start` is dropped where it is, and
+    /// everything it spawned in the scope is stopped.
     pub async fn during<T>(&mut self, lifecycle: &Lifecycle, start: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             started = start => return Some(started),
@@ -247,8 +250,9 @@ impl Signals {
     }
 }
 
-/// For `main`: runs until a signal arrives or the scope is asked to stop, then shuts it down within `grace` (and at most
-/// two seconds more). A second signal ends the process at once, with exit code 130. Fails if anything in the scope did.
+/// For `main`: runs until a signal arrives or the scope is asked to stop, then shuts it down within `grace` (and at
+/// most two seconds more). A second signal ends the process at once, with exit code 130. Fails if anything in the scope
+/// did.
 pub async fn run_until_signal(signals: &mut Signals, lifecycle: &Lifecycle, grace: Duration) -> ExitCode {
     tokio::select! {
         name = signals.recv() => tracing::info!(signal = name, ?grace, "shutting down; once more to end at once"),

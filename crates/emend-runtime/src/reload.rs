@@ -1,8 +1,8 @@
-//! Files that are read again when what is in them changes.
+//! Files that are read again when their content changes.
 //!
-//! They are looked at every few seconds, by content: that works with whatever replaces them, as Kubernetes does with
-//! links. What could not be used is tried again as often. SIGHUP has them read at once, changed or not; it never ends the
-//! process. It must know nothing of what is in them.
+//! They are polled every few seconds and compared by content, which works however they are replaced, including
+//! Kubernetes' symbolic links. A file that could not be used is retried at the same interval. SIGHUP reloads at once,
+//! changed or not; it never ends the process. It must know nothing of what is in them.
 
 use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
@@ -11,41 +11,44 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::lifecycle::Lifecycle;
 
-/// How often files are looked at.
+/// How often files are polled.
 pub const INTERVAL: Duration = Duration::from_secs(2);
 
-/// When files are to be read again.
+/// When to read files again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// If they have changed, or if what was in them could not be used.
+    /// If they have changed, or if their content could not be used.
     Changed,
-    /// In any case: somebody asks for it.
+    /// Always, because someone asked for it.
     Asked,
 }
 
-/// Something that was made of files.
+/// Something built from files.
 pub trait Reload: Send + Sync {
-    /// Reads the files again; tells whether something new is in force. What can't be used is logged, once for as long as it is
-    /// the same, and changes nothing. May wait for the disk.
+    /// Reads the files again and returns whether something new is in force. Content that can't be used is logged, once
+    /// for as long as the failure stays the same, and changes nothing. May block on the disk.
     fn reload(&self, when: When) -> bool;
 
-    /// The same if they have changed, or if what was in them could not be used.
+    /// Whether the files' current content can't be used, so that something older is in force.
+    fn is_failing(&self) -> bool;
+
+    /// [`Reload::reload`] if the files have changed, or if their content could not be used.
     fn reload_if_changed(&self) -> bool {
         self.reload(When::Changed)
     }
 }
 
-/// Files, what was in them when they were looked at last, and whether that could be used.
+/// Files, a hash of their content when last polled, and whether that content could be used.
 #[derive(Debug)]
 pub struct Watched {
     files: Vec<PathBuf>,
     seen: [u8; 32],
-    /// Why what was in them can't be used, if so.
+    /// Why the content can't be used, if it can't.
     failure: Option<String>,
 }
 
 impl Watched {
-    /// To be made before the files are read, so that a change in between is found.
+    /// Construct it before reading the files, so that a change in between is noticed.
     pub fn new(files: Vec<PathBuf>) -> Self {
         let seen = contents(&files);
         Self {
@@ -55,8 +58,8 @@ impl Watched {
         }
     }
 
-    /// From now on these files are watched. Tells whether they are others than before: then they are to be read after this,
-    /// so that a change in between is found.
+    /// Watches these files from now on. Returns whether they differ from the previous ones; if so, read them after this
+    /// call, so that a change in between is noticed.
     #[must_use]
     pub fn follow(&mut self, files: Vec<PathBuf>) -> bool {
         let are_others = files != self.files;
@@ -67,18 +70,18 @@ impl Watched {
         are_others
     }
 
-    /// Whether they are to be read. Whoever reads them says what it came to.
+    /// Whether to read the files now. The caller then reports the outcome with `succeeded` or `failed`.
     pub fn is_due(&mut self, when: When) -> bool {
         let has_changed = self.has_changed();
         has_changed || self.failure.is_some() || when == When::Asked
     }
 
-    /// They are in force.
+    /// The content is in force.
     pub fn succeeded(&mut self) {
         self.failure = None;
     }
 
-    /// They can't be used, and are due until they can. Tells whether anybody has to be told of it.
+    /// The content can't be used; the files stay due until it can. Returns whether to report the failure.
     #[must_use]
     pub fn failed(&mut self, why: String, when: When) -> bool {
         let is_known = self.failure.as_ref() == Some(&why);
@@ -86,14 +89,19 @@ impl Watched {
         !is_known || when == When::Asked
     }
 
-    /// Whether something else is in them than when this was asked last.
+    /// Whether the content, when last read, could not be used.
+    pub fn is_failing(&self) -> bool {
+        self.failure.is_some()
+    }
+
+    /// Whether the content has changed since the last call.
     fn has_changed(&mut self) -> bool {
         let now = contents(&self.files);
         std::mem::replace(&mut self.seen, now) != now
     }
 }
 
-/// One hash over all of them; one that can't be read counts as such.
+/// One hash over all files; an unreadable file hashes as such.
 fn contents(files: &[PathBuf]) -> [u8; 32] {
     let mut context = Context::new(&SHA256);
     for file in files {
@@ -107,8 +115,8 @@ fn contents(files: &[PathBuf]) -> [u8; 32] {
     hash
 }
 
-/// Looks at the files every `interval`, and reads them on SIGHUP, for as long as `lifecycle` runs. Where there are none that
-/// signal is taken all the same: whoever sends it to every process of a host means none to end.
+/// Polls the files every `interval`, and reloads them on SIGHUP, while `lifecycle` runs. SIGHUP is handled even without
+/// files: sending it to every process of a host must end none.
 pub fn spawn(all: Vec<Arc<dyn Reload>>, interval: Duration, lifecycle: &Lifecycle) {
     let mut hangup = match signal(SignalKind::hangup()) {
         Ok(hangup) => Some(hangup),
@@ -118,7 +126,7 @@ pub fn spawn(all: Vec<Arc<dyn Reload>>, interval: Duration, lifecycle: &Lifecycl
         }
     };
     if all.is_empty() {
-        // Once it is listened for, it stays so until the process ends.
+        // Once registered, the handler stays until the process ends.
         return;
     }
     let soft = lifecycle.soft().clone();

@@ -1,7 +1,7 @@
-//! The id under which one request is found in the log.
+//! The id that identifies one request in the log.
 //!
-//! It is held in a task-local for as long as the request's future or stream is polled, because the one place that turns
-//! errors into statuses is a `From` and has no request at hand. Nothing but diagnostics may read it.
+//! It lives in a task-local while the request's future or stream is polled, because errors become statuses in a `From`,
+//! which has no request at hand. Only diagnostics may read it.
 
 use std::{fmt, sync::Arc};
 
@@ -11,27 +11,28 @@ use crate::entropy::Entropy;
 const MAX_LENGTH: usize = 64;
 
 tokio::task_local! {
-    /// Set by the trace layer around everything that is done for a request.
+    /// Set by the trace layer around all work for a request.
     pub(crate) static CURRENT: RequestId;
 }
 
-/// The id of one request: the client's `x-request-id` if it is 1 to 64 characters of `[A-Za-z0-9._-]`, else one of ours.
+/// The id of one request: the client's `x-request-id` if it is 1 to 64 characters of `[A-Za-z0-9._-]`, else a generated
+/// one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestId(Arc<str>);
 
 impl RequestId {
-    /// An id of our own.
+    /// A generated id.
     pub fn generate(entropy: &Entropy) -> Self {
         Self(entropy.uuid_v4().as_simple().to_string().into())
     }
 
-    /// A client's id, if it is fit to be logged and sent back.
+    /// A client's id, if it is safe to log and send back.
     pub fn parse(raw: &str) -> Option<Self> {
         let valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
         ((1..=MAX_LENGTH).contains(&raw.len()) && raw.bytes().all(valid)).then(|| Self(raw.into()))
     }
 
-    /// The id of the request that the current task works for, if any.
+    /// The id of the request that the current task serves, if any.
     pub fn current() -> Option<Self> {
         CURRENT.try_with(Clone::clone).ok()
     }

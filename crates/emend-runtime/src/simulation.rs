@@ -1,7 +1,7 @@
-//! What may befall a call of an in-memory store: that it takes its time, that it fails, that it is done and its answer lost.
+//! Faults of in-memory stores: a call is slow, fails, or takes effect while its answer is lost.
 //!
-//! The services' in-memory stores ask an [`Interference`] before and after each call; the deterministic simulation answers
-//! from its seeded dice. Nothing of this is in a binary that ships. It must know nothing of what the calls do.
+//! The services' in-memory stores ask an [`Interference`] before and after each call; the deterministic simulation
+//! answers from its seeded randomness. None of this is in a released binary. It must know nothing of what the calls do.
 
 use std::{borrow::Cow, error::Error, fmt};
 
@@ -10,16 +10,16 @@ use sqlx::error::{DatabaseError, ErrorKind};
 
 use crate::store::StoreError;
 
-/// Decides what befalls calls.
+/// Decides what happens to calls.
 pub trait Interference: Send + Sync + fmt::Debug + 'static {
-    /// Before the call has any effect. An error is its answer, and it has none.
+    /// Runs before the call. An error becomes the call's answer, and the call has no effect.
     fn before<'a>(&'a self, call: &'static str) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// After it took effect, before it is answered. An error is its answer all the same.
+    /// Runs after the call took effect and before it answers. An error becomes the answer although the effect stays.
     fn after<'a>(&'a self, call: &'static str) -> BoxFuture<'a, Result<(), StoreError>>;
 }
 
-/// Nothing ever happens to a call.
+/// Leaves every call alone.
 #[derive(Debug, Clone, Copy)]
 pub struct Undisturbed;
 
@@ -38,7 +38,7 @@ pub fn unavailable() -> StoreError {
     StoreError::Unavailable(sqlx::Error::PoolClosed)
 }
 
-/// Another transaction was faster; the use case begins anew.
+/// Another transaction won; the use case starts over.
 pub fn conflict(what: &str) -> StoreError {
     StoreError::Conflict(sqlx::Error::Protocol(what.to_owned()))
 }

@@ -1,30 +1,30 @@
-//! Spans of distributed traces, at the edges and nowhere else: a call, an event on its way, an event applied, an update made
-//! and applied.
+//! Spans of distributed traces, only at the edges: a call, an event in transit, an event applied, an update made and
+//! applied.
 //!
-//! They go to OpenTelemetry's global tracer provider, which is nobody until a process exports its traces
-//! (`telemetry::export_traces`) or an application that embeds a client installs its own. Spans other than a call's own are made only
-//! under a context that is sampled: of what is not there is nothing but a look at a flag. Without the feature `traces` there
-//! is none at all, and this does nothing.
+//! They go to OpenTelemetry's global tracer provider, a no-op until a process exports its traces
+//! (`telemetry::export_traces`) or an application that embeds a client installs its own. Apart from a call's own, spans
+//! are made only under a sampled context; an unsampled one costs no more than checking a flag. Without the feature
+//! `traces` there are no spans, and nothing here does anything.
 //!
-//! A span holds ids, counts and codes; never what people wrote. It must know nothing of who exports.
+//! A span holds ids, counts and codes, never what people wrote. It must know nothing of who exports.
 
 use crate::traceparent::Traceparent;
 
-/// On which side of what a span is.
+/// Which side of an exchange a span describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// A call is answered.
+    /// Answers a call.
     Server,
-    /// Something is made that others work on later.
+    /// Makes something that others process later.
     Producer,
-    /// Something is worked on that others made.
+    /// Processes something that others made.
     Consumer,
 }
 
-/// What is done for one of several that are done together.
+/// One item of a batch that is processed together.
 #[derive(Debug, Clone, Copy)]
 pub struct Item<'a> {
-    /// The context that it came with, as it travels; may be empty.
+    /// The trace context it arrived with, in wire form; may be empty.
     pub traceparent: &'a str,
     /// Its id.
     pub id: &'a str,
@@ -50,7 +50,7 @@ mod on {
 
     use super::{Item, Kind, Traceparent};
 
-    /// The name under which spans are made.
+    /// The instrumentation scope of our spans.
     const SCOPE: &str = "emend";
 
     /// Whether this process exports spans of calls.
@@ -67,7 +67,7 @@ mod on {
         EXPORTED.load(Ordering::Relaxed)
     }
 
-    /// A span that is under way; it ends when it is dropped.
+    /// A span in progress; it ends when dropped.
     pub struct Span(Box<BoxedSpan>);
 
     impl fmt::Debug for Span {
@@ -130,7 +130,7 @@ mod on {
     }
 
     impl Span {
-        /// Of a call that came with that context; without one it begins a trace.
+        /// The span of a call. Its parent is the context that the call arrived with; without one it starts a trace.
         pub fn of_call(service: &str, method: &str, parent: Option<&Traceparent>) -> Self {
             let parent = parent.and_then(context_of);
             let name = format!("{service}/{method}").into();
@@ -141,12 +141,12 @@ mod on {
             span
         }
 
-        /// Under a context that is sampled; none under any other.
+        /// A span under `traceparent` if that is sampled, else none.
         pub fn under(name: &'static str, kind: Kind, traceparent: &str) -> Option<Self> {
             Self::since(name, kind, traceparent, None)
         }
 
-        /// The same, of what began at that time.
+        /// The same, for work that began at `since`.
         pub fn since(
             name: &'static str,
             kind: Kind,
@@ -157,8 +157,8 @@ mod on {
             Some(begin(name.into(), kind, Some(&parent), None, since))
         }
 
-        /// One for each item whose context is sampled, each in its own trace, of what began at that time. All but the first are
-        /// linked to the first: so it can be seen that they were done together.
+        /// One span per item whose context is sampled, each in the item's own trace, for work that began at `since`.
+        /// All but the first link to the first, which shows that they were processed together.
         pub fn of_batch<'a>(
             name: &'static str,
             kind: Kind,
@@ -179,22 +179,22 @@ mod on {
             begun.collect()
         }
 
-        /// Says more of it.
+        /// Sets an attribute.
         pub fn set(&mut self, name: &'static str, value: impl Into<Value>) {
             self.0.set_attribute(KeyValue::new(name, value));
         }
 
-        /// It did not come to a good end. `why` is one of few words, such as a code.
+        /// Marks the span as failed. `why` is from a small set, such as a code.
         pub fn fail(&mut self, why: &'static str) {
             self.0.set_status(Status::error(why));
         }
 
-        /// Something happened in it.
+        /// Records an event.
         pub fn event(&mut self, name: &'static str) {
             self.0.add_event(name, Vec::new());
         }
 
-        /// The context for what is done under it.
+        /// The context for work under this span.
         pub fn traceparent(&self) -> Option<Traceparent> {
             traceparent_of(self.0.span_context())
         }
@@ -205,12 +205,12 @@ mod on {
         context_of(&parsed)
     }
 
-    /// The time as spans tell it.
+    /// The current time, in the clock of spans.
     pub fn now() -> Option<SystemTime> {
         Some(opentelemetry::time::now())
     }
 
-    /// The context of the application's own span, if it is in one: what its calls are made under.
+    /// The context of the application's current span, if any: the parent of its calls.
     pub fn current() -> Option<Traceparent> {
         Context::map_current(|context| traceparent_of(context.span().span_context()))
     }
@@ -222,17 +222,17 @@ mod off {
 
     use super::{Item, Kind, Traceparent};
 
-    /// There is none.
+    /// No span exists.
     #[derive(Debug)]
     pub struct Span(Infallible);
 
     impl Span {
-        /// None.
+        /// Always none.
         pub fn under(_name: &'static str, _kind: Kind, _traceparent: &str) -> Option<Self> {
             None
         }
 
-        /// None.
+        /// Always none.
         pub fn since(
             _name: &'static str,
             _kind: Kind,
@@ -242,7 +242,7 @@ mod off {
             None
         }
 
-        /// None.
+        /// None for every item.
         pub fn of_batch<'a>(
             _name: &'static str,
             _kind: Kind,
@@ -273,12 +273,12 @@ mod off {
         }
     }
 
-    /// None.
+    /// Always none.
     pub fn now() -> Option<SystemTime> {
         None
     }
 
-    /// None.
+    /// Always none.
     pub fn current() -> Option<Traceparent> {
         None
     }

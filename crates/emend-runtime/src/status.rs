@@ -12,7 +12,7 @@ use tonic_types::{ErrorDetails, RpcStatusExt as _, pb};
 
 use crate::error::PreconditionViolation;
 
-/// A status with its details taken apart. `Display` prints all of it, a line for each finding.
+/// A status with its details decoded. `Display` prints all of it, one line per finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explained {
     /// The gRPC code.
@@ -21,25 +21,25 @@ pub struct Explained {
     pub message: String,
     /// A stable reason in `UPPER_SNAKE_CASE`.
     pub reason: Option<String>,
-    /// Whose reason it is.
+    /// The domain that defines the reason.
     pub domain: Option<String>,
     /// More about the reason.
     pub metadata: BTreeMap<String, String>,
     /// Every violated field.
     pub field_violations: Vec<FieldViolation>,
-    /// What stands in the way.
+    /// The violated preconditions.
     pub preconditions: Vec<PreconditionViolation>,
-    /// After which time it may be worth trying again.
+    /// How long to wait before retrying.
     pub retry_after: Option<Duration>,
-    /// What the server's log calls this request.
+    /// The request's id in the server's log.
     pub request_id: Option<String>,
 }
 
-/// The details of a status; none where they are no `google.rpc.Status`.
+/// The details of a status; empty if they are not a `google.rpc.Status`.
 fn details_of(status: &Status) -> ErrorDetails {
     match pb::Status::decode(status.details()) {
         Ok(mut message) => {
-            // A delay out of protobuf's bounds is more than can be counted with.
+            // A delay outside protobuf's range is dropped: it is more than can be computed with.
             message
                 .details
                 .retain(|detail| !detail.type_url.ends_with(".RetryInfo") || is_countable(&detail.value));
@@ -109,7 +109,7 @@ impl fmt::Display for Explained {
         if let Some(reason) = &self.reason {
             write!(f, " ({reason})")?;
         }
-        // Where fields are violated, the message only says the same again in one line.
+        // With violated fields, the message only repeats them in one line.
         if self.field_violations.is_empty() && !self.message.is_empty() {
             write!(f, ": {}", self.message)?;
         }
@@ -134,7 +134,7 @@ impl fmt::Display for Explained {
     }
 }
 
-/// All that a status says, for people: the code, the reason, every violated field and precondition.
+/// The whole status as text for people: code, reason, every violated field and precondition.
 pub fn explain(status: &Status) -> String {
     Explained::from(status).to_string()
 }

@@ -1,7 +1,7 @@
-//! For tests: a PostgreSQL database of their own, and the line that says what a test had to skip for.
+//! For tests: a PostgreSQL database each, and the line that says why a test was skipped.
 //!
-//! `EMEND_TEST_POSTGRES_URL` names a server and a user who may create databases and roles. Where it is unset the test is skipped
-//! with one line; where `CI` is `true` that is a failure, because there every test runs on both databases.
+//! `EMEND_TEST_POSTGRES_URL` names a server and a user who may create databases and roles. If it is unset, the test is
+//! skipped with one line; if `CI` is `true`, that is a failure, because in CI every test runs on both databases.
 
 use std::{env, fmt, fs::OpenOptions, io::Write as _, thread};
 
@@ -16,7 +16,7 @@ const SKIPPED_FILE_VARIABLE: &str = "EMEND_SKIPPED_FILE";
 #[derive(Debug)]
 pub struct TestPostgres;
 
-/// A new, empty database. It is dropped with this value, whoever is still connected.
+/// A new, empty database. Dropping this value drops the database, even if clients are still connected.
 #[derive(Debug)]
 pub struct TestDatabase {
     server: PostgresUrl,
@@ -25,11 +25,11 @@ pub struct TestDatabase {
     dropped: bool,
 }
 
-/// Says in one line what a test lacks and skips for it, on standard error and to the file that `EMEND_SKIPPED_FILE`
-/// names: `cargo xtask test` sums them up, and decides which of them CI accepts.
+/// Reports in one line why a test is skipped, on standard error and in the file that `EMEND_SKIPPED_FILE` names. `cargo
+/// xtask test` collects these lines and decides which of them CI accepts.
 ///
 /// # Panics
-/// If `CI` is `true` and nobody sums up: then none is accepted. If the file can't be written.
+/// If `CI` is `true` and no file is named, because then no skip is accepted. If the file can't be written.
 pub fn skipped(reason: impl fmt::Display) {
     let line = format!("skipped: {reason}\n");
     #[expect(clippy::print_stderr, reason = "the one line about a skipped test")]
@@ -37,7 +37,7 @@ pub fn skipped(reason: impl fmt::Display) {
         eprint!("{line}");
     }
     if let Some(file) = env::var_os(SKIPPED_FILE_VARIABLE) {
-        // Test processes write at the same time: appending one short line in one go keeps lines whole.
+        // Test processes write concurrently: appending one short line in a single write keeps lines whole.
         let appended = OpenOptions::new()
             .create(true)
             .append(true)
@@ -53,7 +53,7 @@ pub fn skipped(reason: impl fmt::Display) {
 }
 
 impl TestPostgres {
-    /// A new, empty database; `None` where there is no server, after the one line that says so.
+    /// A new, empty database; `None`, after one line that says so, if there is no server.
     ///
     /// # Panics
     /// If the server can't be used, or as [`skipped`] does.
@@ -79,12 +79,12 @@ impl TestPostgres {
 }
 
 impl TestDatabase {
-    /// How to reach it.
+    /// Its URL.
     pub fn url(&self) -> &PostgresUrl {
         &self.url
     }
 
-    /// How to reach it, as a service takes it.
+    /// Its URL, as a service takes it.
     pub fn database_url(&self) -> crate::database::DatabaseUrl {
         crate::database::DatabaseUrl::Postgres(self.url.clone())
     }
@@ -102,8 +102,8 @@ impl Drop for TestDatabase {
             return;
         }
         let (server, statement) = (self.server.clone(), drop_statement(&self.name));
-        // The test's runtime may be gone or busy: this one is the destructor's own. A database that can't be dropped does
-        // not fail the test that used it.
+        // The test's runtime may be gone or busy, so the destructor brings its own. Failing to drop the database does
+        // not fail the test.
         let _ = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.map(|runtime| runtime.block_on(run(&server, statement)))

@@ -9,7 +9,7 @@ use std::{fmt, sync::Arc};
 pub struct Traceparent(Arc<str>);
 
 impl Traceparent {
-    /// Takes a header's value or a stored one. `None` if it is not valid; later versions are not understood.
+    /// Parses a header's value or a stored one. `None` if it is invalid or of a later version.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
         let (version, trace, parent, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
@@ -27,7 +27,7 @@ impl Traceparent {
         valid.then(|| Self(text.into()))
     }
 
-    /// As it travels.
+    /// The header's text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -42,7 +42,7 @@ impl Traceparent {
         self.0.get(36..52).unwrap_or_default()
     }
 
-    /// Whether whoever began the trace records it.
+    /// Whether the trace's originator records it.
     pub fn is_sampled(&self) -> bool {
         // The lowest bit of the flags.
         let flags = self.0.chars().last().and_then(|digit| digit.to_digit(16));

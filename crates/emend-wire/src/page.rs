@@ -1,7 +1,7 @@
-//! Page tokens: opaque, bound to the query that they continue, and checked when they come back.
+//! Page tokens: opaque, bound to the query that they continue, and checked when sent back.
 //!
-//! A token is base64url of a version byte, XXH3-64 of the query and the position after which the next page begins. Tokens
-//! are not secret and not signed: who forges one gets another page of what he may read anyway.
+//! A token is base64url of a version byte, XXH3-64 of the query and the position after which the next page begins.
+//! Tokens are neither secret nor signed: a forged one only yields another page that the caller may read anyway.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use emend_core::Invalid;
@@ -9,17 +9,17 @@ use prost::Message;
 use xxhash_rust::xxh3::xxh3_64;
 
 const VERSION: u8 = 1;
-/// The encoded items of a page are no larger: half of the 4 MiB that gRPC clients decode by default.
+/// Maximum encoded size of a page's items: half of the 4 MiB that gRPC clients accept by default.
 pub const MAX_PAGE_BYTES: usize = 2 * 1024 * 1024;
-/// No position is longer.
+/// Maximum length of a token.
 const MAX_TOKEN: usize = 8 * 1024;
 
-/// Tells queries apart: the hash of the request with its page fields cleared.
+/// Identifies a query: the hash of the request without its page fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueryHash(u64);
 
 impl QueryHash {
-    /// Of a request from which `page_size` and `page_token` were taken out.
+    /// Hashes a request whose `page_size` and `page_token` have been cleared.
     pub fn of(rpc: &str, request_without_page: &impl Message) -> Self {
         let mut bytes = rpc.as_bytes().to_vec();
         request_without_page
@@ -37,7 +37,7 @@ pub fn token(query: QueryHash, position: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The position in a token; none for the first page. A token of another query or none at all is invalid.
+/// The position in a token; `None` for the first page. A token of another query, or one that is malformed, is invalid.
 pub fn position(query: QueryHash, token: &str) -> Result<Option<Vec<u8>>, Invalid> {
     if token.is_empty() {
         return Ok(None);
@@ -57,7 +57,7 @@ pub fn position(query: QueryHash, token: &str) -> Result<Option<Vec<u8>>, Invali
     }
 }
 
-/// A position that is one number.
+/// The position in a token made by [`number_token`].
 pub fn number_position(query: QueryHash, token: &str) -> Result<Option<i64>, Invalid> {
     let Some(bytes) = position(query, token)? else {
         return Ok(None);
@@ -73,28 +73,29 @@ pub fn number_token(query: QueryHash, position: i64) -> String {
     token(query, &position.to_le_bytes())
 }
 
-/// Room on a page of at most [`MAX_PAGE_BYTES`].
+/// The space left on a page of at most [`MAX_PAGE_BYTES`].
 #[derive(Debug, Default)]
-pub struct Room {
+pub struct PageBudget {
     used: usize,
 }
 
-impl Room {
-    /// Takes the room for the next item, if it is there. The first item always has it, so that every page gets further.
+impl PageBudget {
+    /// Reserves space for the next item and returns whether it fits. The first item always fits, so that every page
+    /// makes progress.
     pub fn take(&mut self, item: &impl Message) -> bool {
         let is_first = self.used == 0;
-        // Each is preceded by its field number and its length.
+        // Each item is preceded by its field number and its length.
         let length = item.encoded_len();
         self.used += 1 + prost::length_delimiter_len(length) + length;
         is_first || self.used <= MAX_PAGE_BYTES
     }
 }
 
-/// The items that fit a page, and whether some were left off its end, to begin the next page with.
+/// Truncates items to those that fit on a page. Also returns whether any were cut, to begin the next page.
 #[must_use]
 pub fn cut<T: Message>(mut items: Vec<T>) -> (Vec<T>, bool) {
     let all = items.len();
-    let mut room = Room::default();
+    let mut room = PageBudget::default();
     let fitting = items.iter().take_while(|item| room.take(*item)).count();
     items.truncate(fitting);
     let was_cut = items.len() < all;

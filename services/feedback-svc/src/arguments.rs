@@ -220,6 +220,7 @@ impl Arguments {
             request_id_retention: self.commit.request_id_retention,
             bounds: self.serve.bounds(),
             tls: self.tls.load()?,
+            reflection: !self.listen.exposure.no_reflection,
             ..defaults
         })
     }

@@ -1,10 +1,10 @@
 //! Group commit: submissions that come at the same time share one transaction, so that durable submissions are several
 //! times faster than one transaction each.
 //!
-//! One task per process takes what waits, up to a bound, and stores it as a group. A group that fails is tried again item
-//! by item, so that only the culprit sees its error.
+//! One task per process takes what waits, of one caller after the other and up to a bound, and stores it as a group. A group
+//! that fails is tried again item by item, so that only the culprit sees its error.
 //!
-//! What waits is bounded in bytes and in time. Until its group begins, a submission is its caller's: one whose caller is
+//! What waits is bounded in bytes and in time, and so that no one caller has all of the queue. Until its group begins, a submission is its caller's: one whose caller is
 //! gone (its deadline has passed, its connection broke) is not begun, and one that waited too long is refused and not begun
 //! either. From then on it is the task's: a caller that goes away takes nothing back. It must know nothing of requests or
 //! responses.
@@ -14,9 +14,14 @@ use std::{
     time::Duration,
 };
 
-use emend_runtime::{Error, store::StoreError};
+use emend_runtime::{
+    Error,
+    fair_queue::FairQueue,
+    fair_semaphore::{ClientKey, FairSemaphore, Permit},
+    store::StoreError,
+};
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot},
+    sync::{mpsc, oneshot},
     time::{Instant, timeout},
 };
 
@@ -31,6 +36,8 @@ use crate::{
 
 /// What a submission counts as at least, in bytes.
 const MIN_COST: usize = 4 * 1024;
+/// As much of the last quarter of the queue each caller may have at least, in bytes: one message.
+const LEAST_SHARE: usize = 4 * 1024 * 1024;
 /// After which time it may be worth trying again when the queue is full.
 const RETRY_AFTER: Duration = Duration::from_millis(250);
 
@@ -47,16 +54,16 @@ struct Job {
     /// Told when its group begins; who does not listen any more wants nothing stored.
     begun: oneshot::Sender<()>,
     results: oneshot::Sender<Results>,
-    /// Given back once the job is done.
-    _room: OwnedSemaphorePermit,
+    /// Its KiB of the queue, given back once the job is done.
+    place: Permit,
 }
 
 /// The way to the committer. It runs until the last of its handles is gone.
 #[derive(Debug, Clone)]
 pub(crate) struct Committer {
     jobs: mpsc::UnboundedSender<Job>,
-    room: Arc<Semaphore>,
-    queue_kib: usize,
+    /// In KiB.
+    permits: FairSemaphore,
     queue_time: Duration,
 }
 
@@ -95,7 +102,9 @@ impl Drop for Owed<'_> {
 #[derive(Debug)]
 pub(crate) struct CommitWorker {
     jobs: mpsc::UnboundedReceiver<Job>,
-    /// Taken from the queue but not fitting into the last group.
+    /// Those that came, of one caller after the other.
+    queue: FairQueue<Job>,
+    /// Whose turn it was, but did not fit into the last group.
     next: Option<Job>,
     store: Arc<dyn Store>,
     dispatch: Dispatch,
@@ -112,17 +121,16 @@ impl Committer {
         config: CommitConfig,
     ) -> (Self, CommitWorker) {
         let (sender, jobs) = mpsc::unbounded_channel();
-        let queue_kib = (config.queue_bytes / 1024).clamp(1, Semaphore::MAX_PERMITS);
         let committer = Self {
             jobs: sender,
-            room: Arc::new(Semaphore::new(queue_kib)),
-            queue_kib,
+            permits: FairSemaphore::with_share(config.queue_bytes / 1024, LEAST_SHARE / 1024),
             queue_time: config.queue_time,
         };
         (
             committer,
             CommitWorker {
                 jobs,
+                queue: FairQueue::default(),
                 next: None,
                 store,
                 dispatch,
@@ -134,17 +142,17 @@ impl Committer {
     }
 
     /// Stores all items of one caller in one go, together with those of others, and answers for each. Refuses at once where
-    /// too much waits already, and later where it waited too long. What is refused is not stored, and neither is that of a
-    /// caller that goes away while it waits.
-    pub(crate) async fn store(&self, items: Vec<NewFeedback>) -> Result<Results, Error> {
+    /// too much waits already, of all callers or of `client`, and later where it waited too long. What is refused is not
+    /// stored, and neither is that of a caller that goes away while it waits.
+    pub(crate) async fn store(&self, client: ClientKey, items: Vec<NewFeedback>) -> Result<Results, Error> {
         let bytes: usize = items
             .iter()
             .map(|item| item.event.payload.len().max(MIN_COST))
             .sum();
-        let cost = u32::try_from((bytes / 1024).min(self.queue_kib)).unwrap_or(u32::MAX);
-        let room = Arc::clone(&self.room)
-            .try_acquire_many_owned(cost)
-            .map_err(|_| too_many())?;
+        let place = self
+            .permits
+            .try_acquire_many(client, bytes / 1024)
+            .ok_or_else(too_many)?;
         let (begun, mut beginning) = oneshot::channel();
         let (results, stored) = oneshot::channel();
         self.jobs
@@ -152,7 +160,7 @@ impl Committer {
                 items,
                 begun,
                 results,
-                _room: room,
+                place,
             })
             .map_err(|_| stopped())?;
         if let Ok(begun) = timeout(self.queue_time, &mut beginning).await {
@@ -205,13 +213,13 @@ impl CommitWorker {
             items: own,
             begun,
             results,
-            _room: room,
+            place,
         } in group
         {
             if begun.send(()).is_err() {
                 continue;
             }
-            owners.push((own.len(), results, room));
+            owners.push((own.len(), results, place));
             items.extend(own);
         }
         if items.is_empty() {
@@ -220,7 +228,7 @@ impl CommitWorker {
         fail_points::GROUP_TAKEN.pass();
         let mut results = self.commit(items).await.into_iter();
         fail_points::GROUP_HANDED_OVER.pass();
-        for (count, owner, _room) in owners {
+        for (count, owner, _place) in owners {
             // Whoever asked may be gone; it is stored all the same.
             let _ = owner.send(results.by_ref().take(count).collect());
         }
@@ -230,10 +238,11 @@ impl CommitWorker {
     /// What waits, up to the bound of a group.
     async fn next_group(&mut self) -> Option<Vec<Job>> {
         let first = loop {
-            match self.waiting() {
-                Some(job) => break job,
-                None => self.next = Some(self.jobs.recv().await?),
+            if let Some(job) = self.waiting() {
+                break job;
             }
+            let job = self.jobs.recv().await?;
+            self.enqueue(job);
         };
         let size = |job: &Job| -> (usize, usize) {
             (
@@ -256,10 +265,18 @@ impl CommitWorker {
         Some(group)
     }
 
+    fn enqueue(&mut self, job: Job) {
+        self.queue.push(job.place.client().clone(), job);
+    }
+
     /// The next job that somebody still wants done, if there is one now.
     fn waiting(&mut self) -> Option<Job> {
+        while let Ok(job) = self.jobs.try_recv() {
+            self.enqueue(job);
+        }
         loop {
-            let job = self.next.take().or_else(|| self.jobs.try_recv().ok())?;
+            let turn = |turns: &mut FairQueue<Job>| Some(turns.pop(|_| true)?.1);
+            let job = self.next.take().or_else(|| turn(&mut self.queue))?;
             if !job.begun.is_closed() {
                 return Some(job);
             }

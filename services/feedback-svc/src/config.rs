@@ -5,8 +5,9 @@
 use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 
 use emend_runtime::{
-    BackoffConfig, arrival,
+    BackoffConfig,
     auth::Authenticator,
+    available,
     bearer::TokenFile,
     bounds::{Bounds, KeepAlive},
     database::DatabaseUrl,
@@ -39,6 +40,8 @@ pub struct Config {
     pub authenticator: Option<Arc<Authenticator>>,
     /// Over what it is served; none: connections are plain.
     pub tls: Option<Arc<TlsServer>>,
+    /// Whether it answers server reflection.
+    pub reflection: bool,
     /// Where it counts and measures what it does: the process's own, in which there is one feedback-svc.
     pub metrics: Metrics,
 }
@@ -49,7 +52,7 @@ impl Config {
         Self {
             database,
             postgres_connections: 16,
-            database_patience: arrival::PATIENCE,
+            database_patience: available::PATIENCE,
             learning,
             learning_token: None,
             commit: CommitConfig::default(),
@@ -58,6 +61,7 @@ impl Config {
             bounds: Bounds::default(),
             authenticator: None,
             tls: None,
+            reflection: true,
             metrics: Metrics::new(),
         }
     }

@@ -41,7 +41,7 @@ use anyhow::Context as _;
 use emend_proto::feedback::v1::feedback_service_server::{FeedbackServiceServer, SERVICE_NAME};
 use emend_runtime::{
     Entropy, Lifecycle, SharedClock,
-    arrival::once_there,
+    available::once_available,
     database::DatabaseUrl,
     health::Readiness,
     lifecycle::Shutdown,
@@ -62,7 +62,7 @@ use crate::{
     metrics::FeedbackMetrics,
     relay::{Delivery, hand_over::HandOver, ingest::IngestClient, worker::Relay},
     store::{LONGEST_WAIT, PostgresStore, SqliteStore, Store, StoreError},
-    upkeep::{DATABASE, Lookout, OrderRaiser, Pruner, RELAY, Sampler},
+    upkeep::{DATABASE, OrderRaiser, Pruner, RELAY, ReadinessCheck, Sampler},
     waiters::Waiters,
 };
 
@@ -134,12 +134,12 @@ pub async fn start(
     );
     let lifecycle = lifecycle.child();
     let patience = config.database.patience(config.database_patience);
-    let store = once_there(patience, &entropy, || open(&config, &entropy))
+    let store = once_available(patience, &entropy, || open(&config, &entropy))
         .await
         .with_context(|| format!("can't open the database {}", config.database))?;
     let readiness = Readiness::new();
     let metrics = FeedbackMetrics::register(&config.metrics);
-    FeedbackMetrics::watch(&config.metrics, &store);
+    FeedbackMetrics::watch(&config, &store, &readiness);
 
     let delivery = IngestClient::new(
         config.learning.remote(),
@@ -166,6 +166,7 @@ pub async fn start(
         .metrics(config.metrics.rpc())
         .authenticator(config.authenticator)
         .tls(config.tls.clone())
+        .reflection(config.reflection)
         .serve(listener, &lifecycle)
         .context("can't serve")?;
 
@@ -191,14 +192,14 @@ pub async fn start(
         entropy,
     };
     lifecycle.spawn("raise accept orders", raiser.run(soft.clone()));
-    let lookout = Lookout {
+    let check = ReadinessCheck {
         store: Arc::clone(&store),
         storing,
         relay,
         readiness: readiness.clone(),
     };
-    lookout.run_once().await;
-    lifecycle.spawn("watch readiness", lookout.run(soft.clone()));
+    check.run_once().await;
+    lifecycle.spawn("watch readiness", check.run(soft.clone()));
     tracing::info!(%address, database = %config.database, learning = %config.learning, "feedback-svc is ready");
     Ok(Handle {
         address,

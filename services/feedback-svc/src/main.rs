@@ -45,7 +45,7 @@ async fn main() -> anyhow::Result<ExitCode> {
     config.authenticator = auth::args::load(arguments.listen.exposure.auth_config.as_deref(), &lifecycle)?;
     let metrics = config.metrics.clone();
     let mut signals = Signals::listen()?;
-    let started = signals.during(&lifecycle, start(config, listener, environment));
+    let started = signals.during(&lifecycle, Box::pin(start(config, listener, environment)));
     let Some(started) = started.await else {
         telemetry.finish().await;
         return Ok(ExitCode::SUCCESS);

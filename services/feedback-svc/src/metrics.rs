@@ -5,15 +5,22 @@
 use std::sync::Arc;
 
 use emend_core::correction::Form;
-use emend_runtime::telemetry::{
-    Metrics,
-    metrics::{
-        Description, Kind, Labels,
-        prometheus::{Counter, Family, Gauge, SecondsGauge},
+use emend_proto::feedback::v1::feedback_service_server::SERVICE_NAME;
+use emend_runtime::{
+    health::Readiness,
+    telemetry::{
+        Metrics,
+        metrics::{
+            Description, Kind, Labels,
+            prometheus::{Counter, Family, Gauge, SecondsGauge},
+        },
     },
 };
 
-use crate::store::{Store, StoreError};
+use crate::{
+    Config,
+    store::{Store, StoreError},
+};
 
 /// The service's name in metrics.
 const SERVICE: &str = "feedback-svc";
@@ -96,10 +103,12 @@ impl FeedbackMetrics {
         own
     }
 
-    /// Shows the connections of this store, too.
-    pub(crate) fn watch(metrics: &Metrics, store: &Arc<dyn Store>) {
-        let store = Arc::clone(store);
+    /// Shows the state of this replica, too, whenever somebody asks.
+    pub(crate) fn watch(config: &Config, store: &Arc<dyn Store>, readiness: &Readiness) {
+        let (metrics, store) = (&config.metrics, Arc::clone(store));
         metrics.watch_connections(SERVICE, move || store.connections());
+        metrics.watch_readiness(SERVICE, readiness.clone(), SERVICE_NAME);
+        metrics.watch_files(SERVICE, config.authenticator.as_ref(), config.tls.as_ref());
     }
 
     /// Looks at what has not been delivered.

@@ -103,14 +103,14 @@ impl OrderRaiser {
 
 /// Reports what readiness hangs on.
 #[derive(Debug)]
-pub(crate) struct Lookout {
+pub(crate) struct ReadinessCheck {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) storing: Storing,
     pub(crate) relay: Arc<Relay>,
     pub(crate) readiness: Readiness,
 }
 
-impl Lookout {
+impl ReadinessCheck {
     pub(crate) async fn run_once(&self) {
         let database = timeout(LOOK_TIMEOUT, self.store.ping()).await;
         // A new connection may lead to a server that answers, and the committer's to one that never will again.

@@ -1,4 +1,5 @@
-//! The command line of learning-svc, which is also the schema of its configuration file (see [`emend_runtime::config`]).
+//! The command line of learning-svc, which is also the schema of its configuration file (see
+//! [`emend_runtime::config`]).
 
 use std::{path::PathBuf, time::Duration};
 
@@ -21,7 +22,7 @@ use jiff::SignedDuration;
 
 use crate::{Config, stream::Settings};
 
-/// Decides what may be learned of corrections and streams it to search nodes.
+/// Decides what to learn from corrections and streams it to search nodes.
 #[derive(Debug, Parser)]
 #[command(
     name = "learning-svc",
@@ -39,32 +40,32 @@ pub struct Arguments {
     /// How connections are secured.
     #[command(flatten)]
     pub tls: TlsArgs,
-    /// Where everything is kept.
+    /// Where everything is stored.
     #[command(flatten)]
     pub storage: StorageArgs,
     /// How the update stream behaves.
     #[command(flatten)]
     pub stream: StreamArgs,
-    /// What is served at once.
+    /// How much is served at once.
     #[command(flatten)]
     pub serve: ServeArgs,
-    /// How the log looks.
+    /// What the log looks like.
     #[command(flatten, next_help_heading = "Log")]
     pub log: LogArgs,
     /// What operators see.
     #[command(flatten)]
     pub telemetry: TelemetryArgs,
-    /// The file, and questions about all of these.
+    /// The configuration file, and commands that check or print the settings.
     #[command(flatten)]
     pub config: ConfigArgs,
 }
 
-/// Where everything is kept.
+/// Where everything is stored.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Database")]
 pub struct StorageArgs {
-    /// Where everything is kept: postgres://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:PATH; without it, a SQLite file in
-    /// the data directory
+    /// Where everything is stored: postgres://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:PATH; if unset, a SQLite file
+    /// in the data directory
     #[arg(
         long,
         value_name = "URL",
@@ -73,7 +74,7 @@ pub struct StorageArgs {
         group = "database"
     )]
     pub database_url: Option<DatabaseUrl>,
-    /// A file that holds the URL, in place of --database-url
+    /// A file that holds the database URL, instead of --database-url
     #[arg(
         long,
         value_name = "FILE",
@@ -81,8 +82,8 @@ pub struct StorageArgs {
         group = "database"
     )]
     pub database_url_file: Option<PathBuf>,
-    /// A direct connection to the same PostgreSQL database, to be notified by, where the database's URL leads through a
-    /// pooler (in session mode: no other will do) that passes no notifications on
+    /// A direct connection to the same PostgreSQL database for notifications, needed where the database URL leads
+    /// through a pooler (which must be in session mode) that does not pass notifications on
     #[arg(
         long,
         value_name = "URL",
@@ -92,7 +93,7 @@ pub struct StorageArgs {
         conflicts_with = "listen_database_url_file"
     )]
     pub listen_database_url: Option<PostgresUrl>,
-    /// A file that holds that URL, in place of --listen-database-url
+    /// A file that holds that URL, instead of --listen-database-url
     #[arg(
         long,
         value_name = "FILE",
@@ -100,7 +101,7 @@ pub struct StorageArgs {
         requires = "database"
     )]
     pub listen_database_url_file: Option<PathBuf>,
-    /// The directory of the SQLite file, which this process alone uses; not used with a database URL
+    /// The directory of the SQLite file, used by this process alone; ignored with a database URL
     #[arg(
         long,
         value_name = "DIR",
@@ -111,15 +112,16 @@ pub struct StorageArgs {
     /// How many connections to PostgreSQL this replica may have, 2 to 1000
     #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub database_connections: u32,
-    /// How long a start waits for a PostgreSQL that is away, without serving, 0s to 1h; then it ends with exit code 1
+    /// How long startup waits, without serving, for a PostgreSQL that is unavailable, 0s to 1h; after that it exits
+    /// with code 1
     #[arg(long, value_name = "SPAN", default_value = "1m",
           value_parser = span(Duration::ZERO..=Duration::from_hours(1)))]
     pub database_patience: Duration,
-    /// How many groups of events are applied at once, 1 to 64; on SQLite, which has one writer, always 1
+    /// How many groups of events are applied concurrently, 1 to 64; always 1 on SQLite, which has one writer
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = count(1..=64))]
     pub ingest_workers: usize,
-    /// How many bytes the rows of one import may take in memory until the last has come, 1MiB to 16GiB; there are two imports
-    /// at once, and a larger one has to come in parts
+    /// How many bytes the rows of one import may take in memory until the last row arrives, 1MiB to 16GiB; two imports
+    /// run at once, and a larger one has to be split
     #[arg(long, value_name = "SIZE", default_value = "128MiB", value_parser = bytes(1 << 20..=16 << 30))]
     pub import_buffer_size: usize,
 }
@@ -128,25 +130,25 @@ pub struct StorageArgs {
 #[derive(Debug, Clone, Copy, clap::Args)]
 #[command(next_help_heading = "Update stream")]
 pub struct StreamArgs {
-    /// How many streams this replica holds, 1 to 1000000, and at most as many as `max-connections`; one more is refused, and another
-    /// replica may have room
+    /// How many streams this replica holds, 1 to 1000000, and no more than `max-connections`; further streams are
+    /// refused, and another replica may have room
     #[arg(long, value_name = "COUNT", default_value_t = 20_000, value_parser = count(1..=1_000_000))]
     pub max_streams: usize,
-    /// How long a stream lives on average, by up to a fifth more or less, 1m to 30d; then its node connects anew, and so
-    /// spreads over the replicas
+    /// The average lifetime of a stream, 1m to 30d, varied by up to a fifth either way; its node then reconnects, which
+    /// spreads nodes over the replicas
     #[arg(long, value_name = "SPAN", default_value = "1h",
           value_parser = span(Duration::from_mins(1)..=Duration::from_hours(30 * 24)))]
     pub max_stream_age: Duration,
-    /// The longest time that a node is asked to wait before it connects anew, 0s to 5m; each draws its own
+    /// The longest delay a node is asked to wait before it reconnects, 0s to 5m, drawn at random for each
     #[arg(long, value_name = "SPAN", default_value = "5s",
           value_parser = span(Duration::ZERO..=Duration::from_mins(5)))]
     pub max_reconnect_delay: Duration,
-    /// How many snapshots and long updates are sent at once, 1 to 1024; of four and more, one authenticated caller has three quarters
-    /// at most
+    /// How many snapshots and long updates are sent at once, 1 to 1024; with 4 or more, one client gets at most three
+    /// quarters of them, and the last quarter is handed out in small shares
     #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = count(1..=1_024))]
     pub max_transfers: usize,
-    /// How many bytes of encoded messages all streams together may hold, 1MiB to 16GiB; beyond it none is kept for others, and
-    /// messages are cut to 64KiB
+    /// How many bytes of encoded messages all streams together may hold, 1MiB to 16GiB; beyond that, none are kept for
+    /// sharing and messages are cut to 64KiB
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = bytes(1 << 20..=16 << 30))]
     pub stream_buffer_size: usize,
     /// How long deletions are remembered, 1h to 3650d; a node that was away for longer takes a snapshot
@@ -156,24 +158,24 @@ pub struct StreamArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 1_000_000,
           value_parser = clap::value_parser!(i64).range(1_000..=100_000_000))]
     pub max_tombstones: i64,
-    /// Nodes of which nothing was heard for so long are forgotten, 1h to 3650d
+    /// How long a node may go without being heard of before it is forgotten, 1h to 3650d
     #[arg(long, value_name = "SPAN", default_value = "30d", value_parser = long_span)]
     pub node_forgotten_after: SignedDuration,
 }
 
-/// An hour to ten years.
+/// Parses a span from one hour to ten years.
 fn long_span(text: &str) -> Result<SignedDuration, String> {
     let parse = span(Duration::from_hours(1)..=Duration::from_hours(3_650 * 24));
     SignedDuration::try_from(parse(text)?).map_err(|error| error.to_string())
 }
 
 impl Arguments {
-    /// Where to keep everything, and the lock of a SQLite file's directory, to be held until the process ends.
+    /// The database to use and, for a SQLite file, the lock on its directory, to be held until the process ends.
     pub fn database(&self) -> Result<(DatabaseUrl, Option<DataDir>), StorageError> {
         storage::lock(self.url()?, &self.storage.data_dir, "learning.db")
     }
 
-    /// How the service is set up, with that database.
+    /// The service's configuration, on that database.
     pub fn configuration(&self, database: DatabaseUrl) -> anyhow::Result<Config> {
         let mut config = Config::new(database);
         config.listen_database = self.listen_url()?;
@@ -196,6 +198,7 @@ impl Arguments {
         };
         config.bounds = self.serve.bounds();
         config.tls = self.tls.load()?;
+        config.reflection = !self.listen.exposure.no_reflection;
         Ok(config)
     }
 

@@ -1,12 +1,12 @@
-//! How the service is set up: where its database is, and its bounds.
+//! The service's configuration: where its database is, and its bounds.
 //!
 //! It must know nothing of command lines.
 
 use std::{sync::Arc, time::Duration};
 
 use emend_runtime::{
-    arrival,
     auth::Authenticator,
+    available,
     bounds::Bounds,
     database::{DatabaseUrl, PostgresUrl},
     telemetry::Metrics,
@@ -15,37 +15,39 @@ use emend_runtime::{
 
 use crate::stream::Settings;
 
-/// How one learning-svc is set up.
+/// The configuration of one learning-svc.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where everything is kept. Of a SQLite file the caller holds the directory's lock.
+    /// Where everything is stored. For a SQLite file the caller holds the directory's lock.
     pub database: DatabaseUrl,
-    /// Where to listen for other replicas' commits, if not where the database is: a direct connection, for set-ups whose
-    /// database is behind a pooler that passes no notifications on. With PostgreSQL only.
+    /// Where to listen for other replicas' commits, if not on the database itself: a direct connection, for set-ups
+    /// whose database is behind a pooler that does not pass notifications on. PostgreSQL only.
     pub listen_database: Option<PostgresUrl>,
-    /// How many connections to PostgreSQL this replica may have at once, or how many readers a SQLite file has.
+    /// Maximum PostgreSQL connections of this replica, or the number of readers of a SQLite file.
     pub connections: u32,
-    /// How long the start waits for a PostgreSQL that is away.
+    /// How long startup waits for a PostgreSQL that is unavailable.
     pub database_patience: Duration,
-    /// How many groups of events are applied at once. SQLite has one writer, so more than one only waits.
+    /// How many groups of events are applied concurrently. SQLite has one writer, so further workers only wait.
     pub ingest_workers: usize,
-    /// How many bytes the rows of one import may take, of two at once; beyond it the import is refused with
+    /// How many bytes the rows of one import may take; two imports run at once. A larger import is refused with
     /// `RESOURCE_EXHAUSTED`.
     pub import_bytes: usize,
     /// How the update stream behaves.
     pub stream: Settings,
     /// How much it takes on at once, and how long it waits for clients.
     pub bounds: Bounds,
-    /// Who knows who calls and who may do what; without one everybody may do everything.
+    /// Authenticates and authorizes callers; without one, everybody may do everything.
     pub authenticator: Option<Arc<Authenticator>>,
-    /// Over what it is served; none: connections are plain.
+    /// TLS for its listener; none: connections are plain.
     pub tls: Option<Arc<TlsServer>>,
-    /// Where it counts and measures what it does: the process's own, in which there is one learning-svc.
+    /// Whether it serves gRPC reflection.
+    pub reflection: bool,
+    /// The process's metrics, in which it registers its own; a process has one learning-svc.
     pub metrics: Metrics,
 }
 
 impl Config {
-    /// With the defaults of all bounds.
+    /// The configuration with default bounds.
     pub fn new(database: DatabaseUrl) -> Self {
         let (connections, ingest_workers) = match &database {
             DatabaseUrl::Sqlite(_) => (4, 1),
@@ -55,13 +57,14 @@ impl Config {
             database,
             listen_database: None,
             connections,
-            database_patience: arrival::PATIENCE,
+            database_patience: available::PATIENCE,
             ingest_workers,
             import_bytes: 128 << 20,
             stream: Settings::default(),
             bounds: Bounds::default(),
             authenticator: None,
             tls: None,
+            reflection: true,
             metrics: Metrics::new(),
         }
     }

@@ -1,5 +1,5 @@
-//! For the fuzz targets: what reads what others wrote and is private otherwise. Each panics where something does not hold
-//! that must.
+//! Entry points for the fuzz targets: otherwise private code that reads input written by others. Each panics if an
+//! invariant does not hold.
 
 pub use crate::{
     grpc::fuzzing::{event, import, page_token, request},

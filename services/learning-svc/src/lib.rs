@@ -1,13 +1,13 @@
-//! Emend's learning service: takes what reporters say, decides what may be learned of it, and streams what was learned.
+//! Emend's learning service: ingests corrections, decides what to learn from them, and streams what was learned.
 //!
-//! * [`store`]: what is kept, behind ports that use cases shape, on SQLite or PostgreSQL.
+//! * [`store`]: persistence on SQLite or PostgreSQL, behind ports shaped by the use cases.
 //! * [`app`]: the use cases; each is one transaction, from its first read to its commit.
 //! * [`stream`]: what subscribers and readers see of the log.
-//! * [`audit`]: whether what is stored agrees with itself.
+//! * [`audit`]: checks that the stored data is consistent with itself.
 //! * [`grpc`]: requests in, one use case, responses out.
 //!
-//! [`start`] runs one replica; `main` does so by its command line, [`Arguments`]. Any number of replicas share one PostgreSQL database; a SQLite
-//! file belongs to one process.
+//! [`start`] runs one replica; `main` does so from its command line, [`Arguments`]. Any number of replicas share one
+//! PostgreSQL database; a SQLite file belongs to one process.
 
 pub mod app;
 pub mod arguments;
@@ -37,7 +37,7 @@ use emend_proto::learning::v1::{
 };
 use emend_runtime::{
     Entropy, Lifecycle, SharedClock,
-    arrival::once_there,
+    available::once_available,
     database::DatabaseUrl,
     health::Readiness,
     lifecycle::Shutdown,
@@ -63,22 +63,22 @@ use crate::{
     watch::{DATABASE, REEVALUATION, measure, watch_database},
 };
 
-/// The check that state and log are loaded and being followed.
+/// The readiness check that state and log are loaded and being followed.
 const LOG: &str = "log";
-/// What every service of this process needs to be ready.
+/// The checks every service of this process needs to be ready.
 const NEEDS: &[&str] = &[DATABASE, LOG, REEVALUATION];
 
-/// How long connections to the database have to be closed in good order.
+/// Time allowed for closing database connections in good order.
 const CLOSE: Duration = Duration::from_secs(1);
 
-/// What the service does not make itself.
+/// What the service is given from outside.
 #[derive(Debug, Clone)]
 pub struct Environment {
     /// Owns the service's tasks; the service gets a scope within it.
     pub lifecycle: Lifecycle,
-    /// For deciding: decay and the times of transitions. What is committed carries the database's time.
+    /// For deciding: decay and the times of transitions. Commits carry the database's time.
     pub clock: SharedClock,
-    /// Makes ids and jitter.
+    /// Source of ids and jitter.
     pub entropy: Entropy,
 }
 
@@ -102,40 +102,40 @@ impl fmt::Debug for Handle {
 }
 
 impl Handle {
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The way to it for others in this process: without TLS, since nothing leaves it.
+    /// How other parts of this process connect to it: without TLS, since nothing leaves the process.
     pub fn inside(&self) -> Remote {
         (*self.inside).clone()
     }
 
-    /// What its readiness hangs on.
+    /// Its readiness checks.
     pub fn readiness(&self) -> &Readiness {
         &self.readiness
     }
 
-    /// Waits until it is ready: its database answers, state and log are loaded and followed, policies are worked on.
+    /// Waits until it is ready: the database answers, state and log are loaded and followed, re-evaluation is running.
     pub async fn ready(&self) {
         self.readiness.ready(INGEST).await;
     }
 
-    /// Its use cases, for whoever runs it within its own process.
+    /// Its use cases, for embedders in the same process.
     pub fn app(&self) -> &App {
         &self.app
     }
 
-    /// Its update stream and read model, for whoever runs it within its own process.
+    /// Its update stream and read model, for embedders in the same process.
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
 
-    /// Ends it: applies what waits, says farewell to subscribers, all within `grace` and two seconds.
+    /// Shuts down: applies queued events and sends subscribers a `Drain`, all within `grace` plus two seconds.
     pub async fn shutdown(&self, grace: Duration) -> Shutdown {
         let ended = self.lifecycle.shutdown(grace).await;
-        // A pool waits for all of its connections, also for one on which a silent server was asked something.
+        // Closing a pool waits for all its connections, including one still waiting on a database that fell silent.
         if timeout(CLOSE, self.store.close()).await.is_err() {
             tracing::warn!("connections to the database are left as they are");
         }
@@ -150,7 +150,7 @@ impl Follower for Stream {
     }
 
     async fn reached(&self, revision: Revision) {
-        // Not reached in time, this replica lags; readers that must see it say so by min_revision.
+        // If this times out, the replica lags; readers that must see the revision ask with min_revision.
         let _ = self.wait_for(revision.0, None).await;
     }
 }
@@ -168,7 +168,7 @@ pub async fn start(
     } = environment;
     let lifecycle = lifecycle.child();
     let patience = config.database.patience(config.database_patience);
-    let store = once_there(patience, &entropy, || {
+    let store = once_available(patience, &entropy, || {
         store::open(&config.database, config.connections, &entropy)
     });
     let store = store
@@ -197,7 +197,7 @@ pub async fn start(
     );
     stream.report_readiness(readiness.clone(), LOG, &lifecycle);
 
-    metrics.watch(&config.metrics, &stream, &store);
+    metrics.watch(&config, &readiness, &stream, &store);
 
     let mut app = App::new(
         Arc::<dyn Store>::clone(&store),
@@ -248,6 +248,7 @@ pub async fn start(
         .metrics(config.metrics.rpc())
         .authenticator(config.authenticator)
         .tls(config.tls.clone())
+        .reflection(config.reflection)
         .serve_inside(listener, &lifecycle)
         .context("can't serve")?;
     let reloaded = config.tls.iter().map(|tls| Arc::clone(tls) as Arc<dyn Reload>);

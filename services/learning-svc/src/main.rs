@@ -1,4 +1,4 @@
-//! learning-svc as a program.
+//! The learning-svc program.
 
 use std::{env, process::ExitCode, time::Duration};
 
@@ -11,11 +11,11 @@ use emend_runtime::{
 };
 use learning_svc::{Arguments, Environment, start};
 
-/// Keeps idle connections a little smaller than the system's.
+/// Idle connections take a little less memory than with the system's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Where it listens unless it is said.
+/// Default listen address.
 const ADDRESS: &str = "127.0.0.1:7402";
 
 #[tokio::main]
@@ -45,7 +45,7 @@ async fn main() -> anyhow::Result<ExitCode> {
     config.authenticator = auth::args::load(arguments.listen.exposure.auth_config.as_deref(), &lifecycle)?;
     let metrics = config.metrics.clone();
     let mut signals = Signals::listen()?;
-    let started = signals.during(&lifecycle, start(config, listener, environment));
+    let started = signals.during(&lifecycle, Box::pin(start(config, listener, environment)));
     let Some(started) = started.await else {
         telemetry.finish().await;
         return Ok(ExitCode::SUCCESS);

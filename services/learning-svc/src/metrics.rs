@@ -1,26 +1,30 @@
-//! What this service counts and measures beside its calls.
+//! This service's metrics beyond those of its calls.
 //!
-//! What is in the database is looked at by a worker; each replica shows the same of it. What a replica holds itself is looked
-//! at when somebody asks. It must know nothing of SQL.
+//! A worker samples what is in the database; every replica reports the same. What a replica itself holds is read at
+//! scrape time. It must know nothing of SQL.
 
 mod delays;
 
 use std::sync::Arc;
 
 use emend_core::{Kind, Status, decide::Cause};
-use emend_proto::learning::v1::{ReportStatusRequest, SnapshotReason};
+use emend_proto::learning::v1::{
+    ReportStatusRequest, SnapshotReason, subscription_service_server::SERVICE_NAME,
+};
 use emend_runtime::{
+    health::Readiness,
     store::StoreError,
     telemetry::{
         Metrics,
         metrics::{
             Description, Kind as Type, Labels,
-            prometheus::{Counter, Family, Gauge, Histogram, HistogramWithExemplars},
+            prometheus::{Counter, Family, Gauge, Histogram, HistogramWithExemplars, LateGauge},
         },
     },
 };
 
 use crate::{
+    Config,
     store::{Store, log::NodeCounts},
     stream::{NODES_SEEN_WITHIN, Settings, Stream},
 };
@@ -28,7 +32,7 @@ use crate::{
 /// The service's name in metrics.
 const SERVICE: &str = "learning-svc";
 
-/// Upper bounds of delays, in seconds: those with which `emend-client` reports.
+/// Upper bounds of delay buckets, in seconds: the ones `emend-client` reports with.
 const SECONDS: [f64; 16] = [
     0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 600.0,
 ];
@@ -60,7 +64,7 @@ const HEAD_REVISION: Description = Description {
     unit: "revision",
     labels: &[],
     help: "The newest revision that this replica serves; the greatest of all replicas is the head of the log, and one that \
-           stays below it lags",
+           stays below it lags. Not there before the replica has loaded the log",
 };
 const SUBSCRIBERS: Description = Description {
     name: "emend_subscribers",
@@ -73,7 +77,7 @@ const STREAMS_ENDED: Description = Description {
     name: "emend_streams_ended_total",
     kind: Type::Counter,
     unit: "streams",
-    labels: &["reason=client_gone|shutdown|max_stream_age|stalled"],
+    labels: &["reason=client_gone|shutdown|max_stream_age|stalled|access_lost"],
     help: "Streams of updates that ended on this replica, by why",
 };
 const SNAPSHOTS: Description = Description {
@@ -118,7 +122,7 @@ const TIME_TO_EFFECT: Description = Description {
            of sampled traces as exemplars",
 };
 
-/// Values that came to apply. Clones are the same.
+/// Counts values that came to apply. Clones share the counts.
 #[derive(Debug, Clone, Default)]
 pub struct Promotions(Family<Labels<2>, Counter>);
 
@@ -148,22 +152,25 @@ impl Promotions {
 /// Why a stream ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamEnd {
-    /// Whoever had opened it closed it, or was cut off.
+    /// The client closed it or was cut off.
     ClientGone,
-    /// The replica stops.
+    /// The replica is stopping.
     Shutdown,
-    /// It was open long enough.
+    /// It reached its maximum age.
     MaxStreamAge,
     /// It did not read its snapshot while others waited.
     Stalled,
+    /// The caller's credentials expired, or its rights changed.
+    AccessLost,
 }
 
 impl StreamEnd {
-    const ALL: [Self; 4] = [
+    const ALL: [Self; 5] = [
         Self::ClientGone,
         Self::Shutdown,
         Self::MaxStreamAge,
         Self::Stalled,
+        Self::AccessLost,
     ];
 
     const fn name(self) -> &'static str {
@@ -172,11 +179,12 @@ impl StreamEnd {
             Self::Shutdown => "shutdown",
             Self::MaxStreamAge => "max_stream_age",
             Self::Stalled => "stalled",
+            Self::AccessLost => "access_lost",
         }
     }
 }
 
-/// What the update stream counts. Clones are the same.
+/// The update stream's metrics. Clones share the counts.
 #[derive(Debug, Clone)]
 pub struct StreamMetrics {
     ended: Family<Labels<1>, Counter>,
@@ -185,7 +193,7 @@ pub struct StreamMetrics {
     time_to_effect: HistogramWithExemplars<TraceLabel>,
 }
 
-/// A trace's id, as exemplars show it.
+/// A trace id, as exemplars show it.
 type TraceLabel = [(&'static str, String); 1];
 
 impl Default for StreamMetrics {
@@ -200,19 +208,19 @@ impl Default for StreamMetrics {
 }
 
 impl StreamMetrics {
-    /// A stream ended.
+    /// Counts a stream that ended.
     pub fn ended(&self, why: StreamEnd) {
         self.ended.get_or_create(&[("reason", why.name())]).inc();
     }
 
-    /// A snapshot begins.
+    /// Counts a snapshot that begins.
     pub fn snapshot(&self, why: SnapshotReason) {
         self.snapshots
             .get_or_create(&[("reason", snapshot_name(why))])
             .inc();
     }
 
-    /// A node reported; the report is valid.
+    /// Records the delays in a node's report, which has been validated.
     pub fn reported(&self, report: &ReportStatusRequest) {
         if let Some(lags) = &report.delays {
             delays::each(lags, &[], |seconds, _| self.applied_lag.observe(seconds));
@@ -258,25 +266,26 @@ const STATUSES: [Status; 6] = [
     Status::Withdrawn,
 ];
 
-/// What this service counts. Clones are the same.
+/// This service's metrics. Clones share the counts.
 #[derive(Debug, Clone, Default)]
 pub struct LearningMetrics {
-    /// Values that came to apply.
+    /// Counts values that came to apply.
     pub promotions: Promotions,
-    /// The update stream's.
+    /// The update stream's metrics.
     pub stream: StreamMetrics,
     candidates: Family<Labels<2>, Gauge>,
     nodes: Family<Labels<1>, Gauge>,
-    head: Gauge,
+    /// Hidden until the first state is loaded: starting at 0 would look like growth.
+    head: LateGauge,
     subscribers: Gauge,
     behind: Gauge,
 }
 
 impl LearningMetrics {
-    /// Shows them among those of the process.
+    /// Registers them with the process's metrics.
     pub fn register(metrics: &Metrics) -> Self {
         let own = Self::default();
-        // Counters are there from the start, so that their first growth is seen.
+        // Counters exist from the start, so that their first increment shows.
         for kind in Kind::ALL {
             for cause in Cause::ALL {
                 own.promotions.of(kind, cause);
@@ -306,14 +315,16 @@ impl LearningMetrics {
         own
     }
 
-    /// Shows what this replica holds whenever somebody asks.
-    pub fn watch(&self, metrics: &Metrics, stream: &Stream, store: &Arc<dyn Store>) {
-        let store = Arc::clone(store);
+    /// Reports this replica's state at every scrape.
+    pub fn watch(&self, config: &Config, readiness: &Readiness, stream: &Stream, store: &Arc<dyn Store>) {
+        let (metrics, store) = (&config.metrics, Arc::clone(store));
         metrics.watch_connections(SERVICE, move || store.connections());
+        metrics.watch_readiness(SERVICE, readiness.clone(), SERVICE_NAME);
+        metrics.watch_files(SERVICE, config.authenticator.as_ref(), config.tls.as_ref());
         let (own, stream) = (self.clone(), stream.clone());
         metrics.refresh(move || {
             own.subscribers.set(signed(stream.subscribers()));
-            // Before the first state is loaded there is nothing to tell.
+            // Nothing to report before the first state is loaded.
             if let Ok(state) = stream.state() {
                 own.head.set(state.revision());
                 own.behind.set(stream.nodes().furthest_behind(&state));
@@ -321,7 +332,7 @@ impl LearningMetrics {
         });
     }
 
-    /// Looks at what is in the database.
+    /// Samples what is in the database.
     pub async fn sample(&self, store: &dyn Store, settings: &Settings) -> Result<(), StoreError> {
         let NodeCounts {
             connected,
@@ -376,6 +387,9 @@ mod tests {
             );
         }
         assert!(!rendered.contains("unspecified"));
+        assert!(!rendered.contains("\nemend_head_revision "), "no log is loaded");
+        own.head.set(0);
+        assert!(metrics.render().contains("\nemend_head_revision 0\n"));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The seams of the deterministic simulation: replicas on a [store in memory](crate::store::memory), called as gRPC calls
-//! them, without sockets. All else of a replica is what runs in production. For tests only.
+//! The seams of the deterministic simulation: replicas on a [store in memory](crate::store::memory), called as gRPC
+//! calls them, without sockets. Everything else in a replica is what runs in production. For tests only.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::{
     stream::{Settings, Stream, Wake},
 };
 
-/// A replica: its queue of events, its use cases and its stream, with all their workers.
+/// A replica: its ingest queue, its use cases and its stream, with all their workers.
 #[derive(Clone)]
 pub struct Replica {
     app: App,
@@ -38,7 +38,7 @@ impl std::fmt::Debug for Replica {
 }
 
 impl Replica {
-    /// Starts one on a connection to a store; `workers` groups of events are applied at once.
+    /// Starts a replica on a connection to a store; `workers` groups of events are applied concurrently.
     pub fn start(
         store: MemoryStore,
         workers: usize,
@@ -76,12 +76,12 @@ impl Replica {
         }
     }
 
-    /// One batch of an ingest stream.
+    /// Ingests one batch of a stream.
     pub async fn ingest(&self, request: IngestRequest) -> Result<IngestResponse, Status> {
         self.ingest.clone().batch(Access::open(), Ok(request)).await
     }
 
-    /// Opens a stream: the messages as they go on the wire.
+    /// Opens a stream of messages as they go on the wire.
     pub async fn subscribe(
         &self,
         request: SubscribeRequest,
@@ -93,7 +93,7 @@ impl Replica {
             .into_inner())
     }
 
-    /// Takes a node's report.
+    /// Takes a node's status report.
     pub async fn report(&self, request: ReportStatusRequest) -> Result<(), Status> {
         self.subscriptions
             .report_status(Access::open().request(request))
@@ -101,7 +101,7 @@ impl Replica {
             .map(|_| ())
     }
 
-    /// Another replica has committed revisions.
+    /// Signals that another replica has committed revisions.
     pub fn notify(&self) {
         self.stream.wake();
     }
@@ -116,12 +116,12 @@ impl Replica {
         &self.stream
     }
 
-    /// Asks it to end in good order, as a process that is to stop. It is to be [killed](Replica::kill) some time later.
+    /// Asks it to stop gracefully, like a process that got SIGTERM. [Kill](Replica::kill) it some time later.
     pub fn stop(&self) {
         self.lifecycle.soft().cancel();
     }
 
-    /// Ends it wherever it is, as a process that is killed.
+    /// Ends it wherever it is, like a killed process.
     pub fn kill(&self) {
         self.lifecycle.hard().cancel();
     }

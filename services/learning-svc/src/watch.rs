@@ -1,5 +1,5 @@
-//! What is looked at in the database all the time: whether it answers, which is one of the checks on which readiness hangs,
-//! and what is shown of it in metrics.
+//! Background checks on the database: whether it answers, which is one of the readiness checks, and samples for
+//! metrics.
 
 use std::{sync::Arc, time::Duration};
 
@@ -12,17 +12,17 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{metrics::LearningMetrics, store::Store, stream::Settings};
 
-/// The check that the database answers.
+/// The readiness check that the database answers.
 pub(crate) const DATABASE: &str = "database";
-/// The check that changed policies are worked on.
+/// The readiness check that re-evaluation after policy changes is running.
 pub(crate) const REEVALUATION: &str = "reevaluation";
 
-/// How often it is asked.
+/// How often the database is pinged.
 const PERIOD: Duration = Duration::from_secs(2);
-/// How long it may take to answer.
+/// How long a ping may take.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Asks the database until `soft` is cancelled.
+/// Pings the database until `soft` is cancelled.
 pub(crate) async fn watch_database(store: Arc<dyn Store>, readiness: Readiness, soft: CancellationToken) {
     loop {
         let answers = matches!(timeout(PATIENCE, store.ping()).await, Ok(Ok(())));
@@ -34,7 +34,7 @@ pub(crate) async fn watch_database(store: Arc<dyn Store>, readiness: Readiness, 
     }
 }
 
-/// Shows what is in the database, until `soft` is cancelled.
+/// Samples the database for metrics until `soft` is cancelled.
 pub(crate) async fn measure(
     metrics: LearningMetrics,
     store: Arc<dyn Store>,
@@ -43,7 +43,7 @@ pub(crate) async fn measure(
 ) {
     sample_until(soft, INTERVAL, || async {
         if let Err(error) = metrics.sample(&*store, &settings).await {
-            // Readiness tells that the database is away; what was seen last is still shown.
+            // Readiness already reports an unavailable database; the last samples stay visible.
             tracing::debug!(%error, "can't measure what is learned");
         }
     })

@@ -1,4 +1,4 @@
-//! The program's settings from a file. What holds for every program is tested with feedback-svc's.
+//! The program reads its settings from a file. What holds for every program is tested with feedback-svc's.
 
 use std::{fs, process::Command};
 

@@ -1,5 +1,5 @@
-//! What has to hold when the sky is clear again: nothing acknowledged was lost or counted twice, the log and what it led to
-//! agree, and everybody arrives at the newest state.
+//! What must hold once the faults have stopped: nothing acknowledged was lost or counted twice, the log and its results
+//! agree, and everything reaches the newest state.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -20,7 +20,7 @@ use crate::{
     world::{World, lock},
 };
 
-/// Why not everything has arrived yet; none: it has.
+/// What has not arrived yet; `None` if everything has.
 pub(crate) fn unfinished(world: &World, nodes: &[Arc<Node>]) -> Option<String> {
     let undelivered = world.feedback_database.undelivered();
     if undelivered.iter().any(|(_, dead)| !dead) {
@@ -29,7 +29,7 @@ pub(crate) fn unfinished(world: &World, nodes: &[Arc<Node>]) -> Option<String> {
     nodes.iter().find_map(|node| node.behind())
 }
 
-/// Looks at everything there is.
+/// Checks everything stored.
 pub(crate) async fn ledger(world: &World, acknowledged: &Acknowledged) {
     for violation in world.feedback_database.violations() {
         world.violation(violation);
@@ -43,7 +43,7 @@ pub(crate) async fn ledger(world: &World, acknowledged: &Acknowledged) {
         SystemClock::shared(),
         world.entropy.clone(),
     );
-    match app.audit().await {
+    match app.inconsistencies().await {
         Ok(found) => found.into_iter().for_each(|found| world.violation(found)),
         Err(error) => world.violation(format!("the audit fails: {error}")),
     }
@@ -52,7 +52,7 @@ pub(crate) async fn ledger(world: &World, acknowledged: &Acknowledged) {
             world.violation(format!("event {event} is a dead letter"));
         }
     }
-    // What was applied and then lost with the database's tail is not sent again.
+    // Events that were applied and then lost with the database's tail are not sent again.
     if !world.lost_its_tail() {
         applied_once(world, &store, &kept);
         votes(world, &store, &kept);
@@ -68,7 +68,7 @@ impl Follower for Nobody {
     async fn reached(&self, _revision: Revision) {}
 }
 
-/// What was acknowledged is stored, once.
+/// Checks that what was acknowledged is stored once.
 fn stored(world: &World, acknowledged: &Acknowledged, kept: &[Kept]) {
     let mut of_request: BTreeMap<String, FeedbackId> = BTreeMap::new();
     for kept in kept {
@@ -99,7 +99,8 @@ fn stored(world: &World, acknowledged: &Acknowledged, kept: &[Kept]) {
     }
 }
 
-/// Every event was applied exactly once: there is an entry of the inbox for each, and a ballot for each feedback.
+/// Checks that every event was applied exactly once: the inbox has an entry for each, and there is a ballot for each
+/// piece of feedback.
 fn applied_once(world: &World, store: &MemoryStore, kept: &[Kept]) {
     let events = kept.len() + kept.iter().filter(|kept| kept.retracted).count();
     let applied = store.applied_events();
@@ -123,7 +124,7 @@ fn applied_once(world: &World, store: &MemoryStore, kept: &[Kept]) {
     }
 }
 
-/// The ballot that a feedback casts, and in which contest.
+/// The ballot that a piece of feedback casts, and its contest.
 fn ballot(kept: &Kept) -> (ContestId, Ballot) {
     let user = scope_user(kept.scope, kept.reporter.id.as_ref()).expect("it was accepted");
     let proposal = kept.correction.proposal(&kept.namespace, user);
@@ -141,7 +142,7 @@ fn ballot(kept: &Kept) -> (ContestId, Ballot) {
     (contest, ballot)
 }
 
-/// The feedback, counted anew by the rules alone and in whatever order, gives the candidates' figures.
+/// Checks that the feedback, recounted by the rules alone and in any order, gives the candidates' figures.
 fn votes(world: &World, store: &MemoryStore, kept: &[Kept]) {
     let mut contests: BTreeMap<ContestId, Vec<Ballot>> = BTreeMap::new();
     for kept in kept.iter().filter(|kept| !kept.retracted) {

@@ -1,5 +1,5 @@
-//! The subscriber's life: opens a stream, takes its messages in, tells the server and the disk about it, and opens the
-//! next stream when this one ends, until it is asked to stop.
+//! The subscriber's main loop: opens a stream, takes in its messages, reports to the server, saves copies to disk, and
+//! opens the next stream when this one ends, until it is asked to stop.
 //!
 //! It must know nothing of what messages mean; the [`Engine`] does.
 
@@ -37,10 +37,10 @@ use crate::{
     view::{LearnedView, Origin},
 };
 
-/// A server may not keep a node away for longer.
+/// The longest a server can make a node wait before it reconnects.
 const MAX_DRAIN: Duration = Duration::from_mins(5);
 
-/// A subscriber at work.
+/// A running subscriber.
 pub(super) struct Session {
     pub(super) settings: Settings,
     pub(super) transport: Box<dyn Transport>,
@@ -51,14 +51,14 @@ pub(super) struct Session {
     pub(super) saver: Saver,
     pub(super) backoff: Backoff,
     pub(super) clock: SharedClock,
-    /// Digests that differed since the last bookmark that was verified.
+    /// Digest mismatches since the last verified bookmark.
     pub(super) mismatches: u32,
-    /// Streams that broke the protocol since then.
+    /// Streams that broke the protocol since the last verified bookmark.
     pub(super) violations: u32,
 }
 
 impl Session {
-    /// Runs until `stop`; the copy on disk is then up to date.
+    /// Runs until `stop`, then brings the copy on disk up to date.
     pub(super) async fn run(mut self, stop: CancellationToken) {
         loop {
             let ended = self.stream(&stop).await;
@@ -76,7 +76,7 @@ impl Session {
         self.finish().await;
     }
 
-    /// Why the stream ended, for people, and how long to wait before the next; `None` to stop.
+    /// Why the stream ended, in words for people, and how long to wait before opening the next; `None` to stop.
     fn after(&mut self, ended: Ended) -> Option<(String, Duration)> {
         Some(match ended {
             Ended::Stopped => return None,
@@ -93,7 +93,8 @@ impl Session {
             }
             Ended::Mismatch => {
                 self.mismatches += 1;
-                // The first time a snapshot is asked for at once; if that does not help, the fault is not ours to mend.
+                // After the first mismatch a snapshot is requested at once. If that does not help, the node cannot mend
+                // the fault.
                 let wait = if self.mismatches == 1 {
                     Duration::ZERO
                 } else {
@@ -105,24 +106,22 @@ impl Session {
                 self.violations += 1;
                 self.reporter.note_problem("PROTOCOL_VIOLATION");
                 if self.violations > 1 {
-                    // Going on from here has failed twice: start over.
+                    // Resuming has failed twice: start over with a snapshot.
                     self.engine().replica.distrust();
                 }
                 tracing::error!(%violation, "the server broke the protocol of the stream");
                 (format!("protocol violation: {violation}"), self.backoff.next())
             }
             Ended::Failed { reason, retry_after } => {
-                let wait = self
-                    .backoff
-                    .next()
-                    .max(retry_after.unwrap_or_default().min(MAX_DRAIN));
+                let asked = retry_after.unwrap_or_default().min(MAX_DRAIN);
+                let wait = self.backoff.next_after(asked);
                 tracing::warn!(%reason, retry_in = ?wait, "no stream from learning-svc");
                 (reason, wait)
             }
         })
     }
 
-    /// Opens one stream and takes in what comes.
+    /// Opens one stream and takes in its messages until it ends.
     async fn stream(&mut self, stop: &CancellationToken) -> Ended {
         let opened = tokio::select! {
             () = stop.cancelled() => return Ended::Stopped,
@@ -143,7 +142,7 @@ impl Session {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return Ended::Stopped,
-                // Both rest for their interval: they never keep a message waiting for long.
+                // Both are idle for their interval in between, so they never delay a message for long.
                 wake = self.reporter.tick() => self.report(wake, &*reports),
                 wake = self.saver.tick() => self.save(wake),
                 message = messages.next() => match message {
@@ -156,7 +155,7 @@ impl Session {
                     None => return Ended::failed("the server ended the stream"),
                     Some(Err(status)) => return status.into(),
                 },
-                // Last: what has come was heard, however late it is looked at.
+                // Polled last: a message that has already arrived counts as heard, however late it is read.
                 () = sleep_until(heard + self.settings.idle_timeout) => {
                     return Ended::failed(format!("nothing was heard for {:?}", self.settings.idle_timeout));
                 }
@@ -169,7 +168,7 @@ impl Session {
         self.transport.open(self.settings.request(cursor)).await
     }
 
-    /// Takes one message in. `Some` if the stream is to end.
+    /// Takes in one message. `Some` if the stream is to end.
     async fn take(&mut self, frame: Frame) -> Option<Ended> {
         let since = self.clock.now();
         let effect = match self.step(frame).await {
@@ -267,7 +266,7 @@ impl Session {
         self.judge(verdict)
     }
 
-    /// The view shows a newer state of the server than before; at `current_at` it was known to be what the server has.
+    /// Records that the view shows a newer state. At `current_at`, if given, it was known to equal the server's.
     fn moved_on(&mut self, current_at: Option<Timestamp>) {
         let position = self.engine().replica.position().cloned();
         let Some(position) = position else { return };
@@ -283,8 +282,9 @@ impl Session {
     fn judge(&mut self, verdict: Verdict) -> Option<Ended> {
         match verdict {
             Verdict::Same => {
-                // Only a stream that brought something sound shows that connecting again at once would do no harm; where one was
-                // broken off for what it said, a snapshot alone does not show it, or each violation would cost one more.
+                // A verified state shows that reconnecting at once would do no harm. Not so after a mismatch or
+                // violation, until a bookmark has cleared the counts: a snapshot alone proves nothing then, and each
+                // violation would cost another one.
                 if self.mismatches == 0 && self.violations == 0 {
                     self.backoff.reset();
                 }
@@ -301,7 +301,7 @@ impl Session {
         }
     }
 
-    /// Hands the message to the engine; what may take milliseconds runs on a thread where nobody waits.
+    /// Hands the message to the engine. Work that may take milliseconds runs on a blocking thread.
     async fn step(&mut self, frame: Frame) -> Result<Effect, ProtocolViolation> {
         if !self.engine().is_heavy(frame.0.len()) {
             return self.engine().receive(frame);
@@ -311,7 +311,7 @@ impl Session {
             Ok(result) => result,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
-                // The runtime ends, and this task with it.
+                // Cancelled: the runtime is shutting down, and this task with it.
                 Err(_) => pending().await,
             },
         }
@@ -354,7 +354,7 @@ impl Session {
         }
     }
 
-    /// Waits between two streams; false if it is time to stop.
+    /// Waits between two streams. Returns false if it is time to stop.
     async fn pause(&mut self, wait: Duration, stop: &CancellationToken) -> bool {
         let over = sleep(wait);
         tokio::pin!(over);
@@ -386,10 +386,10 @@ impl Session {
     }
 }
 
-/// Spans of an update at most.
+/// The most spans recorded for one update.
 const TRACED: usize = 32;
 
-/// Tells, in each sampled trace of which an update brought something, that it was applied since its last part came.
+/// For each sampled trace behind the update's changes, records a span from the arrival of its last part until now.
 fn traces(update: &Applied, since: Timestamp) {
     let mut seen = BTreeSet::new();
     for change in &update.changes {
@@ -407,7 +407,7 @@ fn traces(update: &Applied, since: Timestamp) {
     }
 }
 
-/// Never waited for: messages are taken in one after the other.
+/// Uncontended: messages are taken in one at a time.
 fn lock(engine: &Mutex<Engine>) -> MutexGuard<'_, Engine> {
     engine.lock().unwrap_or_else(PoisonError::into_inner)
 }

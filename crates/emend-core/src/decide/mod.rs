@@ -1,14 +1,14 @@
-//! Deciding what is learned: `decide(state, event, policy, now) -> Decision`, pure.
+//! Decides what is learned: `decide(state, event, policy, now) -> Decision`, pure.
 //!
-//! A contest may have many ballots, so `decide` takes it by value and gives it back: nothing is copied, and what its ballots
-//! come to is kept with them from one event to the next.
+//! A contest may have many ballots, so `decide` takes it by value and gives it back: nothing is copied, and the tally
+//! is maintained from one event to the next.
 //!
-//! One rule for votes: a candidate is promoted, superseding what is applied, when its net confirmations (its supporters
-//! minus those of its strongest rival, the applied value included) reach the threshold. A tie changes nothing. Votes never
-//! replace what a person set, and never bring back what a person took away.
+//! Votes follow one rule: a candidate is promoted, superseding the applied value, when its net confirmations (its
+//! supporters minus those of its strongest rival, the applied value included) reach the threshold. A tie changes
+//! nothing. Votes never replace what a person set and never restore what a person removed.
 //!
-//! The rest of this module is the list of what else can happen to a contest and what each does. It must not know where the
-//! state came from or how a decision is stored.
+//! The rest of this module lists the other events in a contest and what each does. It must not know where the state
+//! came from or how a decision is stored.
 
 mod review;
 #[cfg(test)]
@@ -22,43 +22,43 @@ use crate::{
     contest::{Candidate, ContestState, Hold, Origin, Status},
     ids::{CandidateId, Revision},
     outcome::{Outcome, Reason},
-    policy::{Policy, RiskLevel},
+    policy::{MAX_SCOPES, Policy, RiskLevel},
     resource::ResourceValue,
 };
 
 /// Something that happens to a contest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A correction proposes a value. Its ballot names the candidate that [`ResourceValue::candidate_id`] gives.
+    /// A correction proposes a value. Its ballot names the candidate given by [`ResourceValue::candidate_id`].
     Recorded {
-        /// The vote that it casts.
+        /// The vote it casts.
         ballot: Ballot,
         /// The proposed value.
         value: ResourceValue,
-        /// Where a candidate that is made of it came from.
+        /// The origin to record if this creates a candidate.
         origin: Origin,
-        /// Personal data was found in what everybody would see.
+        /// Personal data was found in a GLOBAL key or value.
         personal_data: bool,
     },
-    /// A correction that counted is taken back.
+    /// A correction that counted is retracted.
     Retracted {
-        /// The ballot that it had cast.
+        /// The ballot it had cast.
         ballot: Ballot,
     },
     /// The policy changed.
     PolicyChanged,
-    /// A person applies a candidate, as it is or edited.
+    /// A person applies a candidate, as proposed or edited.
     Approve {
-        /// Which.
+        /// The candidate.
         candidate: CandidateId,
-        /// Apply this instead.
+        /// The value to apply instead.
         edited: Option<ResourceValue>,
         /// Why.
         reason: Option<String>,
     },
-    /// A person turns a candidate down.
+    /// A person rejects a candidate.
     Reject {
-        /// Which.
+        /// The candidate.
         candidate: CandidateId,
         /// Why.
         reason: String,
@@ -72,14 +72,14 @@ pub enum Event {
         /// Why.
         reason: Option<String>,
     },
-    /// A person takes the value away.
+    /// A person deletes the value.
     Delete {
         /// Why.
         reason: Option<String>,
     },
-    /// A revision is taken back: what was there before is restored.
+    /// A revision is reverted: the value before it is restored.
     Revert {
-        /// What was there before.
+        /// The value before the revision.
         restore: Option<ResourceValue>,
         /// Why.
         reason: String,
@@ -99,9 +99,9 @@ pub enum Cause {
     Import,
     /// A revision was reverted.
     Revert,
-    /// A retraction brought the value's supporters below the threshold.
+    /// A retraction left the value with fewer supporters than the threshold.
     Retraction,
-    /// A changed policy was applied to what was pending.
+    /// A changed policy was applied to pending candidates.
     Policy,
 }
 
@@ -130,32 +130,36 @@ impl Cause {
         }
     }
 
-    /// The cause of that number.
+    /// The cause with this number.
     pub fn from_number(number: i32) -> Option<Self> {
         Self::ALL.into_iter().find(|cause| cause.number() == number)
     }
 }
 
-/// Why an event was refused; the state stays as it is.
+/// Why an event was refused. The state is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The contest has no such candidate.
     #[error("the contest has no such candidate")]
     UnknownCandidate,
-    /// The candidate is applied already.
+    /// The candidate is already applied.
     #[error("the candidate is applied already")]
     AlreadyApplied,
-    /// The candidate is rejected already.
+    /// The candidate is already rejected.
     #[error("the candidate is rejected already")]
     AlreadyRejected,
     /// There is no resource to delete.
     #[error("there is no resource")]
     NoResource,
-    /// The value is of another kind than the contest.
+    /// The value's kind is not the contest's.
     #[error("the value is of another kind than the key")]
     WrongKind,
-    /// The namespace holds as many resources of the kind as the policy allows.
-    #[error("the namespace holds as many resources of this kind as its policy allows")]
+    /// The namespace holds as many resources of the kind as the policy allows, or this would be one more than
+    /// [`MAX_SCOPES`] kinds in namespaces that hold any.
+    #[error(
+        "the namespace holds as many resources of this kind as its policy allows, or would be one more of the {MAX_SCOPES} \
+         kinds in namespaces that may hold any"
+    )]
     Full,
 }
 
@@ -171,17 +175,17 @@ pub struct Refused {
 /// A change of a candidate's status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Transition {
-    /// Whose.
+    /// The candidate.
     pub candidate: CandidateId,
-    /// Before; none where it was created.
+    /// The previous status; `None` if the candidate was created.
     pub from: Option<Status>,
-    /// After.
+    /// The new status.
     pub to: Status,
-    /// Why it stands there.
+    /// The reason for the new status.
     pub reason: Option<Reason>,
 }
 
-/// What becomes of the contest's resource.
+/// What happens to the contest's resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ResourceChange {
     /// It gets this value.
@@ -191,7 +195,7 @@ pub enum ResourceChange {
         /// Its value.
         value: ResourceValue,
     },
-    /// It goes.
+    /// It is deleted.
     Delete {
         /// The candidate that was applied.
         candidate: Option<CandidateId>,
@@ -199,7 +203,7 @@ pub enum ResourceChange {
 }
 
 impl ResourceChange {
-    /// The candidate that was applied or taken away.
+    /// The candidate that is applied or whose value is deleted.
     pub fn candidate(&self) -> Option<CandidateId> {
         match self {
             Self::Put { candidate, .. } => Some(*candidate),
@@ -208,25 +212,25 @@ impl ResourceChange {
     }
 }
 
-/// What follows from an event.
+/// The result of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decision {
-    /// The contest as it is to be stored. Where a revision is written, [`Decision::stamp`] puts it in.
+    /// The contest to store. If a revision is written, [`Decision::stamp`] adds it.
     pub after: ContestState,
-    /// Candidates that changed status, in the order in which they did.
+    /// Status changes, in order.
     pub transitions: Vec<Transition>,
-    /// What becomes of the resource; none: it stays as it is, and no revision is written.
+    /// What happens to the resource; `None`: it stays as it is, and no revision is written.
     pub resource: Option<ResourceChange>,
     /// Why.
     pub cause: Cause,
-    /// The version of the policy that decided.
+    /// The version of the policy used.
     pub policy_version: i64,
-    /// What the reporter is told; for recorded and retracted corrections only.
+    /// What the reporter is told; only for recorded and retracted corrections.
     pub outcome: Option<Outcome>,
 }
 
 impl Decision {
-    /// Puts the revision that was written into the state and the outcome.
+    /// Records the revision that was written in the state and the outcome.
     pub fn stamp(&mut self, revision: Revision) {
         let applied = match &self.resource {
             None => return,
@@ -258,7 +262,7 @@ pub fn decide(
     policy: &Policy,
     now: Timestamp,
 ) -> Result<Decision, Box<Refused>> {
-    // A new ballot is there before the first count, so that recording counts once.
+    // Insert a new ballot before the first count, so that recording counts only once.
     let cast = match event {
         Event::Recorded { ballot, .. } => Some(ballot),
         _ => None,
@@ -273,7 +277,7 @@ pub fn decide(
     }
 }
 
-/// Whatever is refused is refused before anything changes.
+/// All refusals happen before anything changes.
 fn happen(bench: &mut Bench<'_>, event: &Event) -> Result<(), Refusal> {
     match event {
         Event::Recorded {
@@ -301,10 +305,10 @@ fn happen(bench: &mut Bench<'_>, event: &Event) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The contest while it is being decided upon.
+/// The contest while a decision is being made.
 struct Bench<'a> {
     state: ContestState,
-    /// The candidate that applied before.
+    /// The candidate that was applied before the event.
     applied_before: Option<CandidateId>,
     policy: &'a Policy,
     now: Timestamp,
@@ -313,7 +317,7 @@ struct Bench<'a> {
     threshold: u32,
     cause: Cause,
     transitions: Vec<Transition>,
-    /// Whose outcome is asked for, whether it is new, and what it is told if not by its status.
+    /// The candidate whose outcome is reported, if the event reports one.
     asked: Option<Asked>,
 }
 
@@ -347,7 +351,7 @@ impl<'a> Bench<'a> {
         self.tally = self.state.ballots.tally(self.policy, self.now);
     }
 
-    /// Moves a candidate to a status, noting the transition where it is one.
+    /// Changes a candidate's status and records the transition if there is one.
     fn move_to(&mut self, id: CandidateId, to: Status, reason: Option<Reason>) {
         let Some(candidate) = self.state.candidate_mut(id) else {
             return;
@@ -365,7 +369,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// The candidate that proposes `value`, made where there is none yet. Says whether it was made.
+    /// The candidate that proposes `value`, created if there is none. Also returns whether it was created.
     fn candidate_for(
         &mut self,
         value: &ResourceValue,
@@ -403,7 +407,7 @@ impl<'a> Bench<'a> {
         (id, true)
     }
 
-    /// Makes a candidate the one that applies; what applied before is superseded.
+    /// Applies a candidate, superseding the one applied before.
     fn apply(&mut self, id: CandidateId, by_votes: bool) {
         if let Some(previous) = self.state.applied().map(|applied| applied.id)
             && previous != id
@@ -423,7 +427,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Brings the figures of all candidates up to date and says what became of the resource.
+    /// Updates the figures of all candidates and determines the change to the resource.
     fn finish(mut self) -> Decision {
         let standings = self.tally.standings(&self.state.candidates);
         for candidate in &mut self.state.candidates {
@@ -443,7 +447,7 @@ impl<'a> Bench<'a> {
         }
 
         let applied = self.state.applied();
-        // The state has the resource that there was until the decision is stamped.
+        // Until the decision is stamped, the state holds the resource from before the event.
         let resource = match (&self.state.resource, applied) {
             (None, None) => None,
             (Some(_), None) => Some(ResourceChange::Delete {

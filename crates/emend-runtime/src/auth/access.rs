@@ -1,8 +1,8 @@
-//! What the caller of one request may do: put into the request's extensions by the layer, asked by handlers.
+//! What the caller of one request may do: put into the request's extensions by the layer, checked by handlers.
 //!
-//! A handler begins with [`open`], which checks the namespace that the message names, or with [`Access::admit`] for each item
-//! of a message that has items. One that takes long asks [`Access::as_of_now`] again before each part that it writes. A
-//! request that no layer saw may do nothing.
+//! A handler begins with [`open`], which checks the namespace that the message names, or, for a message with items,
+//! calls [`Access::admit`] for each. A long-running one calls [`Access::as_of_now`] again before each part that it
+//! writes. A request that passed no layer may do nothing.
 
 use std::sync::Arc;
 
@@ -25,22 +25,22 @@ pub struct Access(Kind);
 enum Kind {
     /// Authentication is off.
     Open,
-    /// A known caller, the role that the method takes, and how to find out again; nothing where that can't change.
+    /// A known caller, the role that the method requires, and how to check again; `None` if its rights can't change.
     Known(Arc<Principal>, Role, Option<Tenure>),
-    /// Nobody said who calls.
+    /// No layer identified the caller.
     Unknown,
 }
 
 /// A request whose namespaces were checked.
 #[derive(Debug)]
 pub struct Call<T> {
-    /// What its caller may do.
+    /// What the caller may do.
     pub access: Access,
-    /// What it says.
+    /// The request message.
     pub message: T,
 }
 
-/// Takes a request apart, if its caller may do what it asks for in the namespace that it names.
+/// Unwraps a request if its caller may do what it asks for in the namespace that it names.
 pub fn open<T: Addressed>(request: Request<T>) -> Result<Call<T>, Error> {
     let access = Access::of(&request);
     let message = request.into_inner();
@@ -49,23 +49,23 @@ pub fn open<T: Addressed>(request: Request<T>) -> Result<Call<T>, Error> {
 }
 
 impl Access {
-    /// Everything, for everybody: authentication is off.
+    /// Everything, for everyone: authentication is off.
     pub fn open() -> Self {
         Self(Kind::Open)
     }
 
-    /// What a known caller may do by a method that takes `role`, whatever changes.
+    /// What a known caller may do through a method that requires `role`; never re-checked.
     pub fn known(principal: Arc<Principal>, role: Role) -> Self {
         Self(Kind::Known(principal, role, None))
     }
 
-    /// The same for as long as it holds.
+    /// The same, for as long as it holds.
     pub(super) fn held(principal: Arc<Principal>, role: Role, tenure: Tenure) -> Self {
         Self(Kind::Known(principal, role, Some(tenure)))
     }
 
-    /// What the same caller may do now. Refuses one that may not call the method any more: the credentials have expired, or
-    /// the files say otherwise than when the call began.
+    /// What the same caller may do now. Fails if it may no longer call the method: its credentials have expired, or the
+    /// files say otherwise than when the call began.
     pub fn as_of_now(&self) -> Result<Self, Error> {
         match &self.0 {
             Kind::Known(_, _, Some(tenure)) => tenure.access(),
@@ -73,14 +73,20 @@ impl Access {
         }
     }
 
-    /// A request whose caller may do so much, for who calls handlers within this process.
+    /// Whether the caller's rights have changed since the call began; if so, a supervised stream was ended for that
+    /// reason.
+    pub fn has_changed(&self) -> bool {
+        matches!(&self.0, Kind::Known(_, _, Some(tenure)) if tenure.has_changed())
+    }
+
+    /// A request with these rights, for calling handlers within this process.
     pub fn request<T>(self, message: T) -> Request<T> {
         let mut request = Request::new(message);
         request.extensions_mut().insert(self);
         request
     }
 
-    /// Of a request; nothing if no layer said who calls.
+    /// The rights of a request; none if no layer identified the caller.
     pub fn of<T>(request: &Request<T>) -> Self {
         request
             .extensions()
@@ -89,9 +95,9 @@ impl Access {
             .unwrap_or(Self(Kind::Unknown))
     }
 
-    /// Refuses a message, or an item of one, that names a foreign namespace, or speaks for a user where the caller may not.
+    /// Refuses a message, or an item of one, that names a foreign namespace or acts for a user when the caller may not.
     ///
-    /// What is no name of a namespace is let through: the handler says what is wrong with it.
+    /// An invalid namespace name is let through: the handler reports what is wrong with it.
     pub fn admit<T: Addressed>(&self, message: &T) -> Result<(), Error> {
         match message.named() {
             Named::OneOrAll("") | Named::All => self.reaches_all()?,
@@ -104,7 +110,8 @@ impl Access {
         }
     }
 
-    /// Narrows a list of namespaces, of which none means all, to what the caller may reach. An empty answer means all.
+    /// Narrows a list of namespaces, where an empty one means all, to what the caller may reach. An empty result means
+    /// all.
     pub fn narrow(&self, asked: Vec<Namespace>) -> Result<Vec<Namespace>, Error> {
         match self.reach() {
             Reach::All => Ok(asked),
@@ -120,7 +127,7 @@ impl Access {
         }
     }
 
-    /// Refuses who may not do this in a user's name in that namespace.
+    /// Fails unless the caller may do this on a user's behalf in that namespace.
     pub fn speaks_for_users(&self, namespace: &str) -> Result<(), Error> {
         let may = match &self.0 {
             Kind::Open => true,
@@ -139,7 +146,7 @@ impl Access {
         }
     }
 
-    /// Whether the caller holds a role there, beside the one that the method takes.
+    /// Whether the caller also holds `role` there, besides the role that the method requires.
     pub fn holds(&self, role: Role, namespace: &Namespace) -> bool {
         match &self.0 {
             Kind::Open => true,
@@ -175,7 +182,7 @@ impl Access {
     }
 }
 
-/// The same whether there is such a namespace or not.
+/// The same whether the namespace exists or not.
 fn foreign() -> Error {
     Error::PermissionDenied {
         reason: "NAMESPACE_DENIED",

@@ -1,4 +1,4 @@
-//! Where each request says of which namespace it is, and whether it speaks for a user. The one place that reads that for
+//! Which namespaces each request names, and whether it acts for a user. The one place that reads this for
 //! authorization.
 //!
 //! It must know nothing of who may do what.
@@ -14,22 +14,22 @@ use emend_proto::{
 pub enum Named<'a> {
     /// This one.
     One(&'a str),
-    /// This one; empty: all.
+    /// This one; if empty, all.
     OneOrAll(&'a str),
-    /// Each of its items does.
+    /// Each of its items names one.
     Each,
     /// All of them.
     All,
-    /// None: it is about what is the caller's own, or the handler narrows it.
+    /// None: it concerns only the caller's own, or the handler narrows it.
     Own,
 }
 
-/// A message that says of which namespace it is.
+/// A message that names its namespaces.
 pub trait Addressed {
-    /// Which.
+    /// Which ones.
     fn named(&self) -> Named<'_>;
 
-    /// The namespace in which it speaks for a user, if it does.
+    /// The namespace in which it acts for a user, if it does.
     fn for_a_user(&self) -> Option<&str> {
         None
     }
@@ -53,7 +53,7 @@ macro_rules! addressed {
     )+ };
 }
 
-/// The namespace of a key; none is as good as an empty one.
+/// The namespace of a key; a missing key counts as an empty one.
 fn of(key: Option<&ResourceKey>) -> &str {
     key.map_or("", |key| &key.namespace)
 }

@@ -1,4 +1,4 @@
-//! Who may do what, as an argument.
+//! The file of `--auth-config`: loading, reloading and checking it.
 
 use std::{
     path::{Path, PathBuf},
@@ -11,7 +11,7 @@ use crate::{
     reload::{self, Reload},
 };
 
-/// Reads the file at `path`, if there is one, and reads it again when it changes, for as long as `lifecycle` runs.
+/// Reads the file at `path`, if given, and reloads it when it changes for as long as `lifecycle` runs.
 pub fn load(path: Option<&Path>, lifecycle: &Lifecycle) -> Result<Option<Arc<Authenticator>>, ConfigError> {
     let Some(path) = path else { return Ok(None) };
     let authenticator = Arc::new(Authenticator::load(path)?);

@@ -1,6 +1,6 @@
-//! Who is known now: the state that was read last, and the streams that hang on it.
+//! Who is known now: the state read last, and the streams whose rights depend on it.
 //!
-//! When the files change they are read again, and each stream's caller is looked at again. Files that are not right leave
+//! When the files change they are read again, and the caller of each stream is checked again. Invalid files leave
 //! everything as it was.
 
 use std::{
@@ -23,7 +23,7 @@ use crate::{
     reload::{Reload, Watched, When},
 };
 
-/// Knows who calls.
+/// Identifies callers and knows their rights.
 pub struct Authenticator {
     path: PathBuf,
     clock: SharedClock,
@@ -41,7 +41,7 @@ impl fmt::Debug for Authenticator {
 }
 
 impl Authenticator {
-    /// Reads the file at `path`, and those that it names.
+    /// Reads the file at `path` and the files that it names.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
         Self::load_by(path, SystemClock::shared())
     }
@@ -77,11 +77,11 @@ impl Authenticator {
     }
 }
 
-/// Reads the file and those that it names, which are watched from then on.
+/// Reads the file and those it names, all of which are watched from then on.
 fn read(path: &Path, clock: &SharedClock, watched: &mut Watched) -> Result<Directory, ConfigError> {
     let Loaded { directory, files } = config::load(path, clock);
     if watched.follow(files) {
-        // What it names was not watched when it was read.
+        // The files it names were not watched yet when they were read: read them again.
         return config::load(path, clock).directory;
     }
     directory
@@ -109,6 +109,11 @@ impl Reload for Authenticator {
                 false
             }
         }
+    }
+
+    fn is_failing(&self) -> bool {
+        let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        watched.is_failing()
     }
 }
 
@@ -200,7 +205,7 @@ mod tests {
         let (_directory, _, authenticator) = authenticator(&text);
         let names = &["node.example"];
         assert_eq!(found(&authenticator, None, names), "node");
-        // Its rights count too, and not those of the certificate beside them.
+        // The token's rights count too, not those of the certificate presented with it.
         assert_eq!(found(&authenticator, Some("Bearer other"), names), "ROLE_MISSING");
         let other = authenticator.permit(presented(Some("Bearer other"), names), Role::Reporter);
         assert_eq!(other.unwrap().caller().to_string(), "other");

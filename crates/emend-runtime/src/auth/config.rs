@@ -1,7 +1,7 @@
 //! The file that says who may do what (`--auth-config`), in TOML. docs/security.md describes it.
 //!
-//! Unknown keys are refused, and so is whatever would leave open who somebody is: two principals of one name, or one
-//! credential of two principals. It must know nothing of requests.
+//! Unknown keys are refused, and so is anything that leaves an identity ambiguous: two principals with one name, or one
+//! credential for two principals. It must know nothing of requests.
 
 use std::{
     collections::BTreeSet,
@@ -25,20 +25,20 @@ use crate::clock::SharedClock;
 /// Why the file can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// It, or one that it names, can't be read.
+    /// The file, or one that it names, can't be read.
     #[error("can't read {}: {source}", file.display())]
     Read {
-        /// Which.
+        /// The file.
         file: PathBuf,
         /// Why not.
         source: io::Error,
     },
-    /// It says what can't be.
+    /// The content is invalid.
     #[error("{}: {problem}", file.display())]
     Invalid {
-        /// Which.
+        /// The file.
         file: PathBuf,
-        /// What.
+        /// What is wrong.
         problem: String,
     },
 }
@@ -89,20 +89,20 @@ struct JwtEntry {
     shared_key_file: Option<PathBuf>,
 }
 
-/// What was read, and which files it was or would have been read from.
+/// The result, and the files that it was read from or would have been.
 pub(super) struct Loaded {
     pub(super) directory: Result<Directory, ConfigError>,
     pub(super) files: Vec<PathBuf>,
 }
 
-/// Reads the file and those that it names. JWTs expire by `clock`.
+/// Reads the file and those it names. JWTs expire by `clock`.
 pub(super) fn load(path: &Path, clock: &SharedClock) -> Loaded {
     let mut files = vec![path.to_owned()];
     let directory = directory(path, clock, &mut files);
     Loaded { directory, files }
 }
 
-/// Adds to `files` what the file names, also where that can't be read.
+/// Adds to `files` those that the file names, even if they can't be read.
 fn directory(path: &Path, clock: &SharedClock, files: &mut Vec<PathBuf>) -> Result<Directory, ConfigError> {
     let text = String::from_utf8(read(path)?).map_err(|_| invalid(path, "is not UTF-8"))?;
     let file: File = toml::from_str(&text).map_err(|error| invalid(path, unreadable(&text, &error)))?;
@@ -124,7 +124,7 @@ fn unreadable(text: &str, error: &toml::de::Error) -> String {
         .and_then(|span| text.get(..span.start))
         .map_or(1, |before| before.matches('\n').count() + 1);
     let message = error.message();
-    // `invalid type: string "…", expected a sequence`: what stands between is the value.
+    // `invalid type: string "…", expected a sequence`: the part in between is the value.
     let value = ["invalid type", "invalid value"]
         .iter()
         .find(|what| message.starts_with(**what));
@@ -134,7 +134,7 @@ fn unreadable(text: &str, error: &toml::de::Error) -> String {
     }
 }
 
-/// Reads the keys that tokens are verified with. Their file's name counts from where the file itself is.
+/// Reads the keys that verify tokens. Their path is relative to the directory of the file itself.
 fn verifier(path: &Path, entry: JwtEntry, files: &mut Vec<PathBuf>) -> Result<Verifier, ConfigError> {
     type Parse = fn(&[u8]) -> Result<jwt::Keys, String>;
 

@@ -1,4 +1,4 @@
-//! Who is known, as one state of the files: finds the principal of a request's credentials.
+//! The known principals, as one state of the files: finds the principal for a request's credentials.
 //!
 //! It must know nothing of files or of what principals may do.
 
@@ -15,12 +15,12 @@ use super::{
 };
 use crate::{clock::SharedClock, error::Error};
 
-/// How many verified JWTs are remembered: verifying one costs some ten microseconds.
+/// How many verified JWTs are cached: verifying one costs about ten microseconds.
 const REMEMBERED: usize = 4_096;
-/// The longest bearer token that is looked at, in bytes.
+/// The longest bearer token that is accepted, in bytes.
 const MAX_TOKEN: usize = 8_192;
 
-/// A principal and what it is known by.
+/// A principal and its credentials.
 pub(super) struct Entry {
     pub(super) principal: Arc<Principal>,
     pub(super) tokens: Vec<TokenHash>,
@@ -28,19 +28,19 @@ pub(super) struct Entry {
     pub(super) subjects: Vec<String>,
 }
 
-/// Who a caller was found to be.
+/// The result of identifying a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Identity {
-    /// Who.
+    /// The principal.
     pub(super) principal: Arc<Principal>,
-    /// Until when, in seconds since 1970, if that has an end.
+    /// When the credentials expire, in seconds since 1970, if they do.
     pub(super) expires_at: Option<i64>,
 }
 
-/// One state of who is known.
+/// One state of the known principals.
 pub(super) struct Directory {
-    /// By the first bytes of the hash, so that one look-up costs the same however many there are. What an attacker learns by
-    /// timing is a part of a hash of his own guess; the rest is compared in constant time.
+    /// By the first bytes of the hash, so that a look-up costs the same however many there are. By timing, an attacker
+    /// learns part of the hash of their own guess; the rest is compared in constant time.
     tokens: HashMap<[u8; 4], Vec<(TokenHash, Arc<Principal>)>>,
     certificates: HashMap<String, Arc<Principal>>,
     subjects: HashMap<String, Arc<Principal>>,
@@ -78,7 +78,7 @@ impl Directory {
         directory
     }
 
-    /// Whose bearer token that is.
+    /// The identity behind a bearer token.
     pub(super) fn by_token(&self, token: &str) -> Result<Identity, Error> {
         if token.is_empty() || token.len() > MAX_TOKEN {
             return Err(unknown());
@@ -100,7 +100,7 @@ impl Directory {
         }
     }
 
-    /// Whose certificate that is, by the names in it. The first that is known counts.
+    /// The identity behind a certificate, by the names in it. The first known name counts.
     pub(super) fn by_names(&self, names: &[String]) -> Result<Identity, Error> {
         names
             .iter()
@@ -156,7 +156,7 @@ fn first_bytes(hash: &TokenHash) -> [u8; 4] {
     [a, b, c, d]
 }
 
-/// The same whatever is wrong: who guesses learns nothing.
+/// The same whatever is wrong, so that guessing reveals nothing.
 pub(super) fn unknown() -> Error {
     Error::Unauthenticated {
         reason: "CREDENTIALS_NOT_ACCEPTED",
@@ -164,7 +164,7 @@ pub(super) fn unknown() -> Error {
     }
 }
 
-/// Said only of a token whose signature is good.
+/// Returned only for a token whose signature is valid.
 pub(super) fn expired() -> Error {
     Error::Unauthenticated {
         reason: "TOKEN_EXPIRED",

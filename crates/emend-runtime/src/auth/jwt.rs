@@ -1,7 +1,8 @@
-//! JSON Web Tokens: verified by the keys of a JWKS file or by one shared key, for one audience, with an end.
+//! JSON Web Tokens: verified with the keys of a JWKS file or with one shared key, for one audience, with an expiry.
 //!
-//! A key is tied to its algorithms when it is read, and the token's header only chooses among keys: so neither `none` nor a
-//! public key used as a shared one gets anywhere. The cryptography is ring's. It must know nothing of principals.
+//! A key is tied to its algorithms when it is read, and the token's header only chooses among keys, so neither `none`
+//! nor a public key used as a shared one is ever accepted. The cryptography is ring's. It must know nothing of
+//! principals.
 
 mod crypto;
 #[cfg(test)]
@@ -14,11 +15,11 @@ use jsonwebtoken::{
 use serde::Deserialize;
 use serde_json::Number;
 
-/// The least length of a shared key, in bytes.
+/// The minimum length of a shared key, in bytes.
 const LEAST_SHARED: usize = 32;
-/// By how much the clock of whoever issues tokens may be ahead of ours, in seconds.
+/// How far an issuer's clock may be ahead of ours, in seconds.
 const LEEWAY: i64 = 60;
-/// Beyond this a fraction of a second is no longer told from a whole one (2⁵³).
+/// The bound beyond which a float can't hold every whole second (2⁵³).
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
 const RSA: [Algorithm; 6] = [
@@ -37,7 +38,7 @@ struct Key {
     verifies: DecodingKey,
 }
 
-/// What signatures are verified with.
+/// The keys that verify signatures.
 pub(super) struct Keys(Vec<Key>);
 
 impl Keys {
@@ -70,7 +71,7 @@ impl Keys {
         Ok(Self(keys))
     }
 
-    /// One key that whoever issues tokens has too. White space around it does not count.
+    /// One key shared with the issuer. White space around it does not count.
     pub(super) fn shared(file: &[u8]) -> Result<Self, String> {
         let key = file.trim_ascii();
         if key.len() < LEAST_SHARED {
@@ -87,19 +88,19 @@ impl Keys {
     }
 }
 
-/// Whether a key is meant for verifying signatures, as far as it says so.
+/// Whether a key is meant for verifying signatures; one that does not say is.
 fn is_for_signatures(jwk: &Jwk) -> bool {
     let by_use = matches!(jwk.common.public_key_use, None | Some(PublicKeyUse::Signature));
     let operations = jwk.common.key_operations.as_ref();
     by_use && operations.is_none_or(|operations| operations.contains(&KeyOperations::Verify))
 }
 
-/// Whether signatures can be verified by it at all; one by which they can't is better told of when it is read.
+/// Whether a signature can verify with this key at all; a key with which none can is better reported when it is read.
 fn has_right_length(key: &DecodingKey, algorithm: Algorithm) -> bool {
     match key.kind() {
         DecodingKeyKind::RsaModulusExponent { n, .. } => (2048 / 8..=8192 / 8).contains(&n.len()),
         DecodingKeyKind::SecretOrDer(bytes) => match algorithm {
-            // A byte that says that both coordinates follow, and these.
+            // One byte that says that both coordinates follow, then the coordinates.
             Algorithm::ES256 => bytes.len() == 1 + 2 * 32,
             Algorithm::ES384 => bytes.len() == 1 + 2 * 48,
             _ => bytes.len() == 32,
@@ -107,7 +108,7 @@ fn has_right_length(key: &DecodingKey, algorithm: Algorithm) -> bool {
     }
 }
 
-/// What a key may verify; nothing if it is of a kind that we do not know.
+/// What a key may verify; nothing if its type is unknown.
 fn algorithms(jwk: &Jwk) -> Result<Vec<Algorithm>, String> {
     let by_kind = match &jwk.algorithm {
         AlgorithmParameters::RSA(_) => RSA.to_vec(),
@@ -133,25 +134,25 @@ fn algorithms(jwk: &Jwk) -> Result<Vec<Algorithm>, String> {
     })
 }
 
-/// What a good token says.
+/// The claims of a valid token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Claims {
-    /// Who.
+    /// The subject.
     pub(super) subject: String,
-    /// Until when, in seconds since 1970.
+    /// When it expires, in seconds since 1970.
     pub(super) expires_at: i64,
 }
 
 /// Why a token is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unaccepted {
-    /// Its time is over; all else is right.
+    /// It has expired; everything else is right.
     Expired,
     /// Anything else.
     NotValid,
 }
 
-/// Typed, so that a claim of another type than it should have is no claim.
+/// Typed, so that a claim of the wrong type counts as missing or invalid.
 #[derive(Deserialize)]
 struct Wire {
     sub: String,
@@ -160,7 +161,7 @@ struct Wire {
     iss: Option<String>,
 }
 
-/// A time in seconds since 1970, rounded to a whole one; none where it is beyond what can be counted.
+/// A time in seconds since 1970, rounded to a whole second; `None` if it is out of range.
 fn seconds(time: &Number, round: fn(f64) -> f64) -> Option<i64> {
     time.as_i64().or_else(|| {
         let whole = round(time.as_f64()?);
@@ -177,27 +178,27 @@ pub(super) struct Verifier {
 }
 
 impl Verifier {
-    /// For one audience, and one issuer if it is given.
+    /// For one audience, and one issuer if given.
     pub(super) fn new(keys: Keys, audience: &str, issuer: Option<&str>) -> Self {
         crypto::install();
         let mut validation = Validation::new(Algorithm::default());
         validation.set_audience(&[audience]);
         validation.set_required_spec_claims(&["exp", "aud", "sub"]);
-        // Compared below, with the clock that is injected.
+        // Checked below, with the injected clock.
         validation.validate_exp = false;
         validation.validate_nbf = false;
         Self {
             keys,
-            // Compared below, too: to the library one of several issuers would do.
+            // Also checked below: the library would accept a token that lists several issuers, this one among them.
             issuer: issuer.map(ToOwned::to_owned),
             validation,
         }
     }
 
-    /// What a token says, at that time in seconds since 1970.
+    /// The claims of a valid token. `now` is in seconds since 1970.
     pub(super) fn verify(&self, token: &str, now: i64) -> Result<Claims, Unaccepted> {
         let header = decode_header(token).map_err(|_| Unaccepted::NotValid)?;
-        // What is critical has to be understood (RFC 7515, 4.1.11), and there is nothing of the kind that is understood here.
+        // Critical headers must be understood (RFC 7515, 4.1.11), and none is understood here.
         if header.crit.is_some() {
             return Err(Unaccepted::NotValid);
         }

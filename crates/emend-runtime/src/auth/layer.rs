@@ -1,9 +1,9 @@
-//! Finds out who calls and refuses who may not call the method; what the rest needs to know travels in the request's
-//! extensions ([`Access`], [`Caller`]).
+//! Identifies callers and refuses those who may not call the method; what later layers and handlers need travels in the
+//! request's extensions ([`Access`], [`Caller`]).
 //!
-//! Health checks and reflection are let through. Who is refused is answered by [`GateLayer`], further in: so refusals are
-//! counted and logged like everything else. A stream that has begun is supervised: it ends when its caller's token expires,
-//! or when the files change so that its caller may do something else than when it began.
+//! Health checks and reflection are let through. [`GateLayer`], further in, answers refusals and ends streams, so both
+//! are counted and logged like everything else. A stream that has begun is supervised: it ends when its caller's token
+//! expires, or when a change of the files changes its caller's rights.
 
 #[cfg(test)]
 mod tests;
@@ -34,15 +34,15 @@ use super::{
 };
 use crate::{
     error::{Error, to_status},
-    methods::Method,
+    serve::methods::Method,
 };
 
-/// The paths of what every server answers: health checks and reflection.
+/// The prefix of the paths that every server answers: health checks and reflection.
 const ALWAYS: &str = "/grpc.";
-/// The longest time for which a timer is set; whoever has longer is looked at again.
+/// The longest timer that is set; credentials that live longer are checked again then.
 const LONGEST: Duration = Duration::from_hours(24);
 
-/// Puts who calls, and what it may do, into every request.
+/// Puts the caller, and what it may do, into every request.
 #[derive(Debug, Clone)]
 pub struct AuthLayer {
     /// `None`: authentication is off.
@@ -50,7 +50,7 @@ pub struct AuthLayer {
 }
 
 impl AuthLayer {
-    /// By `authenticator`; without one everybody may do everything.
+    /// With `authenticator`; without one, everyone may do everything.
     pub fn new(authenticator: Option<Arc<Authenticator>>) -> Self {
         Self { authenticator }
     }
@@ -81,11 +81,10 @@ type Answer = Result<Response<Body>, Infallible>;
 impl<S> Service<Request<Body>> for Authenticated<S>
 where
     S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
-    S::Future: Send + 'static,
 {
     type Response = Response<Body>;
     type Error = Infallible;
-    type Future = Either<S::Future, BoxFuture<'static, Answer>>;
+    type Future = S::Future;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.inner.poll_ready(cx)
@@ -95,11 +94,11 @@ where
         let Some(authenticator) = &self.by.authenticator else {
             request.extensions_mut().insert(self.anonymous.clone());
             request.extensions_mut().insert(Access::open());
-            return Either::Left(self.inner.call(request));
+            return self.inner.call(request);
         };
         let path = request.uri().path();
         if path.starts_with(ALWAYS) {
-            return Either::Left(self.inner.call(request));
+            return self.inner.call(request);
         }
         let presented = Presented::of(&request);
         let rule = rule_of(path);
@@ -107,50 +106,49 @@ where
             Ok(standing) => standing,
             Err(error) => {
                 request.extensions_mut().insert(Refused(Arc::new(error)));
-                return Either::Left(self.inner.call(request));
+                return self.inner.call(request);
             }
         };
         let is_stream = Method::at(path).response_is_stream;
         let extensions = request.extensions_mut();
         extensions.insert(standing.caller().clone());
         extensions.insert(standing.access(authenticator));
-        if !is_stream {
-            return Either::Left(self.inner.call(request));
+        if is_stream {
+            extensions.insert(ToSupervise {
+                standing,
+                by: Arc::clone(authenticator),
+            });
         }
-        let supervised = authenticator.supervise(standing);
-        let response = self.inner.call(request);
-        Either::Right(Box::pin(async move {
-            let response = response.await?;
-            Ok(response.map(|inner| {
-                Body::new(Supervised {
-                    timer: supervised.left().map(|left| Box::pin(sleep(left.min(LONGEST)))),
-                    inner: Some(inner),
-                    standing: supervised,
-                })
-            }))
-        }))
+        self.inner.call(request)
     }
 }
 
-/// What the caller may do by that method.
+/// What the caller may do through the method.
 fn permit(
     authenticator: &Authenticator,
     presented: Presented,
     rule: Option<&'static Rule>,
 ) -> Result<Standing, Error> {
     let Some(rule) = rule else {
-        // Not passed on: a method that was forgotten in the table is open to nobody.
+        // Not passed on: a method missing from the table is open to nobody.
         authenticator.identify(&presented)?;
         return Err(Error::Unimplemented("the method"));
     };
     authenticator.permit(presented, rule.role)
 }
 
-/// Why a request must not be done.
+/// Why a request is refused.
 #[derive(Debug, Clone)]
 struct Refused(Arc<Error>);
 
-/// Answers what [`AuthLayer`] has refused.
+/// A stream that must end when its caller's rights do.
+#[derive(Debug, Clone)]
+struct ToSupervise {
+    standing: Standing,
+    by: Arc<Authenticator>,
+}
+
+/// Answers what [`AuthLayer`] refused, and supervises the streams that it let through.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct GateLayer;
 
@@ -169,20 +167,35 @@ pub struct Gate<S>(S);
 impl<S> Service<Request<Body>> for Gate<S>
 where
     S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+    S::Future: Send + 'static,
 {
     type Response = Response<Body>;
     type Error = Infallible;
-    type Future = Either<S::Future, Ready<Answer>>;
+    type Future = Either<Either<S::Future, Ready<Answer>>, BoxFuture<'static, Answer>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.0.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        match request.extensions().get::<Refused>() {
-            Some(Refused(error)) => Either::Right(ready(Ok(to_status(error).into_http()))),
-            None => Either::Left(self.0.call(request)),
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        if let Some(Refused(error)) = request.extensions().get() {
+            return Either::Left(Either::Right(ready(Ok(to_status(error).into_http()))));
         }
+        let Some(ToSupervise { standing, by }) = request.extensions_mut().remove() else {
+            return Either::Left(Either::Left(self.0.call(request)));
+        };
+        let supervised = by.supervise(standing);
+        let response = self.0.call(request);
+        Either::Right(Box::pin(async move {
+            let response = response.await?;
+            Ok(response.map(|inner| {
+                Body::new(Supervised {
+                    timer: supervised.left().map(|left| Box::pin(sleep(left.min(LONGEST)))),
+                    inner: Some(inner),
+                    standing: supervised,
+                })
+            }))
+        }))
     }
 }
 
@@ -190,12 +203,12 @@ where
 struct Supervised {
     inner: Option<Body>,
     standing: super::standing::Supervision,
-    /// Of a token that expires.
+    /// Set if the credentials expire.
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Supervised {
-    /// Ready when it has to end, with why.
+    /// Ready with the reason when the stream must end.
     fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<Error> {
         if let Poll::Ready(why) = self.standing.poll_lost(cx) {
             return Poll::Ready(why);

@@ -1,8 +1,9 @@
 //! Who calls, and who may do what.
 //!
-//! [`AuthLayer`] finds out who calls by what the request came with ([`standing`]), of whom the [`Authenticator`] knows by a
-//! file ([`config`]), and refuses who lacks the role that the method takes ([`rules`], the one table). Handlers check
-//! namespaces: each begins with [`open`], or asks [`Access`] for each item. docs/security.md says all that to operators.
+//! [`AuthLayer`] identifies the caller from what the request presented ([`standing`]), using the principals that the
+//! [`Authenticator`] knows from a file ([`config`]), and refuses callers without the role that the method requires
+//! ([`rules`], the one table). Handlers check namespaces: each begins with [`open`], or asks [`Access`] for each item.
+//! docs/security.md explains all this to operators.
 //!
 //! It must know nothing of what the services do.
 

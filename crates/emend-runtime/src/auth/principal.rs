@@ -1,6 +1,6 @@
-//! Who a caller is once it is known, and where it holds which roles.
+//! An identified caller, and where it holds which roles.
 //!
-//! It must know nothing of how that was found out.
+//! It must know nothing of how it was identified.
 
 use std::sync::Arc;
 
@@ -8,17 +8,17 @@ use emend_core::{Caller, Namespace};
 
 use super::role::Role;
 
-/// Some namespaces.
+/// A set of namespaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reach {
-    /// All there are and will be.
+    /// All namespaces, present and future.
     All,
     /// These, sorted.
     Only(Arc<[Namespace]>),
 }
 
 impl Reach {
-    /// Nothing.
+    /// No namespace.
     pub fn none() -> Self {
         Self::Only(Arc::default())
     }
@@ -30,7 +30,7 @@ impl Reach {
         Self::Only(namespaces.into())
     }
 
-    /// Both.
+    /// The union of both.
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         match (self, other) {
@@ -41,7 +41,7 @@ impl Reach {
         }
     }
 
-    /// Whether a namespace of that name is among them.
+    /// Whether the namespace of that name is in the set.
     pub fn covers(&self, namespace: &str) -> bool {
         match self {
             Self::All => true,
@@ -59,11 +59,11 @@ impl Reach {
 /// Roles in some namespaces.
 #[derive(Debug, Clone)]
 pub struct Grant {
-    /// Which.
+    /// Which roles.
     pub roles: Vec<Role>,
-    /// Where.
+    /// Where they are held.
     pub reach: Reach,
-    /// Whether it may do there in a user's name what the roles may do.
+    /// Whether the principal may use the roles there on a user's behalf.
     pub act_for_users: bool,
 }
 
@@ -73,12 +73,12 @@ pub struct Principal {
     caller: Caller,
     /// Where it holds each role, by [`Role::index`].
     held: [Reach; Role::ALL.len()],
-    /// Where it may do so in a user's name.
+    /// Where it may use each role on a user's behalf.
     for_users: [Reach; Role::ALL.len()],
 }
 
 impl Principal {
-    /// With what it is granted.
+    /// A caller with its grants.
     pub fn new(caller: Caller, grants: &[Grant]) -> Self {
         let where_held = |role: Role, only_for_users: bool| {
             grants
@@ -104,7 +104,7 @@ impl Principal {
         self.held.get(role.index()).filter(|reach| !reach.is_none())
     }
 
-    /// Whether it holds a role there, in a user's name.
+    /// Whether it may use the role there on a user's behalf.
     pub(super) fn acts_for_users(&self, role: Role, namespace: &str) -> bool {
         self.for_users
             .get(role.index())

@@ -1,20 +1,20 @@
-//! What a caller may be, and which role includes which.
+//! The roles, and which includes which.
 //!
 //! It must know nothing of RPCs.
 
 use std::fmt;
 
-/// What a caller may do in the namespaces to which the role is bound.
+/// What a caller may do in the namespaces where it holds the role.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Submits corrections, and sees and retracts what it submitted itself.
     Reporter,
-    /// Hands events over to learning-svc. feedback-svc's role and nobody else's: an event says who its caller was.
+    /// Hands events over to learning-svc. For feedback-svc only: an event states who its caller was.
     Ingester,
     /// Reads what was learned, once or as a stream.
     Subscriber,
-    /// Sees everybody's feedback and the review queue, approves and rejects; does what reporters and subscribers do.
+    /// Sees all feedback and the review queue, approves and rejects; does what reporters and subscribers do.
     Reviewer,
     /// Sets, imports, deletes and reverts; sees the fleet and the outbox; does what reviewers do.
     Operator,
@@ -33,7 +33,7 @@ impl Role {
         Self::Admin,
     ];
 
-    /// As configuration files write it.
+    /// Its name in configuration files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Reporter => "reporter",
@@ -45,7 +45,7 @@ impl Role {
         }
     }
 
-    /// Whether whoever has this role may do what `other` may.
+    /// Whether this role permits all that `other` does.
     pub fn includes(self, other: Self) -> bool {
         self == other
             || match self {
@@ -56,7 +56,7 @@ impl Role {
             }
     }
 
-    /// Its place in a table of all roles.
+    /// Its index in a table of all roles.
     pub(super) const fn index(self) -> usize {
         self as usize
     }

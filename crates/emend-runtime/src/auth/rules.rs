@@ -1,29 +1,29 @@
-//! The one table of which role each RPC takes, and what it asks of namespaces.
+//! The one table of which role each RPC requires, and what it asks of namespaces.
 //!
-//! A method without a row is refused to everybody, and a test walks the descriptor set and fails where there is one.
-//! docs/security.md shows this table, and a test holds the two together.
+//! A method without a row is refused to everyone; a test walks the descriptor set and fails if there is one.
+//! docs/security.md shows this table, and a test keeps the two equal.
 
 use super::role::Role;
 
-/// How a request says of which namespace it is.
+/// How a request names its namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reaches {
     /// It names one. A foreign one is refused with `PERMISSION_DENIED`.
     One,
-    /// It names one, or none for all: who may not reach all has to name one.
+    /// It names one, or none for all: callers that may not reach all must name one.
     OneOrAll,
-    /// Each item names one, and is refused for itself.
+    /// Each item names one and is refused individually.
     Each,
-    /// It names some, of which none may be foreign; none means all that the caller may reach.
+    /// It names some, none of which may be foreign; an empty list means all that the caller may reach.
     Narrowed,
-    /// It is about all of them: only for who may reach all.
+    /// It concerns all of them: only for callers that may reach all.
     All,
-    /// It is about the caller's own and names none.
+    /// It concerns only the caller's own and names none.
     Own,
 }
 
 impl Reaches {
-    /// As docs/security.md says it.
+    /// The wording of docs/security.md.
     pub fn in_words(self) -> &'static str {
         match self {
             Self::One => "named",
@@ -41,9 +41,9 @@ impl Reaches {
 pub struct Rule {
     /// `/package.Service/Method`.
     pub path: &'static str,
-    /// The role that it takes.
+    /// The role that it requires.
     pub role: Role,
-    /// Where the role has to be held.
+    /// Where the role must be held.
     pub reaches: Reaches,
 }
 
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(methods(), rows);
     }
 
-    /// The table of docs/security.md.
+    /// The table in docs/security.md.
     fn table() -> String {
         let mut table = String::from("| RPC |");
         for role in Role::ALL {

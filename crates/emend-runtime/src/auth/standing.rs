@@ -1,5 +1,5 @@
-//! What a caller presented and what it may do by it; and how a call that takes long finds out that this has changed: a
-//! stream is ended ([`Supervision`]), whoever writes in parts asks before each ([`Tenure`]).
+//! What a caller presented and what that permits; and how a long call learns that this has changed: a stream is ended
+//! ([`Supervision`]), and a handler that writes in parts asks before each ([`Tenure`]).
 //!
 //! It must know nothing of files or connections.
 
@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{clock::SharedClock, error::Error, tls::PeerNames};
 
-/// What a request came with.
+/// The credentials that a request presented.
 #[derive(Clone)]
 pub struct Presented {
     authorization: Option<HeaderValue>,
@@ -43,12 +43,12 @@ impl fmt::Debug for Presented {
 }
 
 impl Presented {
-    /// By a request.
+    /// The credentials of a request.
     pub(super) fn of<T>(request: &Request<T>) -> Self {
         let mut authorizations = request.headers().get_all(AUTHORIZATION).iter();
         let authorization = match (authorizations.next(), authorizations.next()) {
             (one, None) => one.cloned(),
-            // Whoever looked at the call on its way may have taken another for the caller's: none counts.
+            // An intermediary may have taken the other one for the caller's, so neither counts.
             (_, Some(_)) => Some(HeaderValue::from_static("")),
         };
         Self {
@@ -57,7 +57,8 @@ impl Presented {
         }
     }
 
-    /// Who that is. A token counts before a certificate, and a bad one is not made good by a certificate.
+    /// The caller's identity. A token takes precedence over a certificate, and a certificate does not make up for a bad
+    /// token.
     pub(super) fn identify(&self, directory: &Directory) -> Result<Identity, Error> {
         match (&self.authorization, &self.names) {
             (Some(value), _) => {
@@ -78,7 +79,7 @@ impl Presented {
         }
     }
 
-    /// What may be done by it with a method that takes `role`.
+    /// What the caller may do through a method that requires `role`.
     pub(super) fn permit(self, directory: &Directory, role: Role) -> Result<Standing, Error> {
         let identity = self.identify(directory)?;
         match identity.principal.reach(role) {
@@ -111,7 +112,7 @@ impl Standing {
         self.identity.principal.caller()
     }
 
-    /// What handlers are told. `by` is asked where they want to know again.
+    /// What handlers are given. They can check again through `by`.
     pub(super) fn access(&self, by: &Arc<Authenticator>) -> Access {
         Access::held(
             Arc::clone(&self.identity.principal),
@@ -123,8 +124,8 @@ impl Standing {
         )
     }
 
-    /// What the same caller may do now by what it presented. Refuses whom the credentials no longer stand for, because they
-    /// have expired or by another state of the files, and who may no longer call the method.
+    /// What the same caller may do now, by the same credentials. Fails if these have expired or identify someone else
+    /// in the new state of the files, or if the caller may no longer call the method.
     pub(super) fn renewed(&self, directory: &Directory) -> Result<Self, Error> {
         let now = self.presented.clone().permit(directory, self.role)?;
         if now.caller() == self.caller() {
@@ -135,7 +136,7 @@ impl Standing {
     }
 }
 
-/// The caller may do something else than when the call began.
+/// The caller's rights differ from when the call began.
 fn changed() -> Error {
     Error::unavailable(
         "ACCESS_CHANGED",
@@ -143,7 +144,7 @@ fn changed() -> Error {
     )
 }
 
-/// A caller's standing, and who knows what it is worth now.
+/// A caller's standing, and the authenticator that can check it again.
 #[derive(Debug, Clone)]
 pub(super) struct Tenure {
     standing: Standing,
@@ -155,9 +156,17 @@ impl Tenure {
     pub(super) fn access(&self) -> Result<Access, Error> {
         Ok(self.by.renew(&self.standing)?.access(&self.by))
     }
+
+    /// Whether the caller's rights have changed.
+    pub(super) fn has_changed(&self) -> bool {
+        match self.by.renew(&self.standing) {
+            Ok(now) => now.reach != self.standing.reach,
+            Err(_) => true,
+        }
+    }
 }
 
-/// A stream's place in the list of all that are supervised.
+/// The entry of a supervised stream.
 struct Seat {
     standing: Standing,
     is_lost: AtomicBool,
@@ -166,7 +175,7 @@ struct Seat {
 }
 
 impl Seat {
-    /// Ends the stream if its caller may do something else than when it began.
+    /// Ends the stream if its caller's rights differ from when it began.
     fn check(&self, directory: &Directory) {
         let why = match self.standing.renewed(directory) {
             Err(refused) => refused,
@@ -179,12 +188,12 @@ impl Seat {
     }
 }
 
-/// All streams that are supervised.
+/// All supervised streams.
 #[derive(Default)]
 pub(super) struct Seats(Mutex<Vec<Weak<Seat>>>);
 
 impl Seats {
-    /// Supervises a stream from now on. `newest` is asked once nothing can be missed any more.
+    /// Supervises a stream from now on. `newest` is called only after registration, so no change is missed.
     pub(super) fn take(
         &self,
         standing: Standing,
@@ -199,7 +208,7 @@ impl Seats {
         });
         {
             let mut seats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            // Amortised: those that are gone are let go of when there is no room left.
+            // Amortised: entries of ended streams are removed only when the list is full.
             if seats.len() == seats.capacity() {
                 seats.retain(|seat| seat.strong_count() > 0);
             }
@@ -212,7 +221,7 @@ impl Seats {
         }
     }
 
-    /// Looks at all of them once more.
+    /// Checks all of them again.
     pub(super) fn check(&self, directory: &Directory) {
         let seats: Vec<_> = {
             let mut seats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -225,14 +234,14 @@ impl Seats {
     }
 }
 
-/// What tells a stream that it has to end.
+/// Tells a stream when it must end.
 pub(super) struct Supervision {
     seat: Arc<Seat>,
     clock: SharedClock,
 }
 
 impl Supervision {
-    /// Ready, once, when the caller may no longer have the stream, with why.
+    /// Ready, once, with the reason, when the caller may no longer have the stream.
     pub(super) fn poll_lost(&self, cx: &mut Context<'_>) -> Poll<Error> {
         self.seat.waker.register(cx.waker());
         if !self.seat.is_lost.load(Ordering::Acquire) {
@@ -247,7 +256,7 @@ impl Supervision {
         Poll::Ready(why.unwrap_or_else(unknown))
     }
 
-    /// How long the credentials are good; `None` if that has no end.
+    /// How long the credentials remain valid; `None` if they do not expire.
     pub(super) fn left(&self) -> Option<Duration> {
         let end = self.seat.standing.identity.expires_at?;
         let left = i128::from(end) * 1_000_000_000 - self.clock.now().as_nanosecond();

@@ -1,4 +1,4 @@
-//! Who issues JSON Web Tokens, good ones and others, and what handlers are told of callers, for tests.
+//! For tests: an issuer of valid and invalid JSON Web Tokens, and the access that handlers are given.
 
 #![expect(clippy::unwrap_used, reason = "a test's helper fails like the test")]
 
@@ -21,7 +21,7 @@ use tower::{Layer as _, ServiceExt as _, service_fn};
 
 use super::{Access, AuthLayer, Authenticator};
 
-/// What a call by that path with that bearer token is told about its caller when it begins.
+/// The access that a call to `path` with this bearer token is given when it begins.
 ///
 /// # Panics
 /// If the call is refused.
@@ -43,7 +43,7 @@ pub async fn access_of(authenticator: &Arc<Authenticator>, path: &'static str, t
     access.unwrap()
 }
 
-/// Signs by ES256 with a key of its own.
+/// Signs with ES256 and a key of its own.
 pub struct Issuer {
     key_id: String,
     key: EcdsaKeyPair,
@@ -56,7 +56,7 @@ impl fmt::Debug for Issuer {
 }
 
 impl Issuer {
-    /// With a new key of that id.
+    /// An issuer with a new key of that id.
     pub fn new(key_id: &str) -> Self {
         let random = SystemRandom::new();
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random).unwrap();
@@ -72,42 +72,42 @@ impl Issuer {
         self.key.public_key().as_ref()
     }
 
-    /// Its public key as a JSON Web Key, which says neither `use` nor `alg`.
+    /// Its public key as a JSON Web Key, with neither `use` nor `alg`.
     pub fn jwk(&self) -> Value {
         let (x, y) = self.public_key()[1..].split_at(32);
         json!({"kty": "EC", "kid": self.key_id, "crv": "P-256", "x": base64(x), "y": base64(y)})
     }
 
-    /// A token with these claims, by a header that names the key.
+    /// A token with these claims; its header names the key.
     pub fn token(&self, claims: &Value) -> String {
         self.token_by(&json!({"alg": "ES256", "typ": "JWT", "kid": self.key_id}), claims)
     }
 
-    /// A token by that header, whatever it says.
+    /// A token with that header, whatever it says.
     pub fn token_by(&self, header: &Value, claims: &Value) -> String {
         self.sign(&unsigned(header, claims))
     }
 
-    /// Signs what is to be signed, as it is.
+    /// Signs the message as it is and appends the signature.
     pub fn sign(&self, message: &str) -> String {
         let signature = self.key.sign(&SystemRandom::new(), message.as_bytes()).unwrap();
         format!("{message}.{}", base64(signature))
     }
 }
 
-/// A token by HMAC with SHA-256.
+/// A token signed by HMAC with SHA-256.
 pub fn by_shared_key(key: &[u8], header: &Value, claims: &Value) -> String {
     let message = unsigned(header, claims);
     let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), message.as_bytes());
     format!("{message}.{}", base64(tag))
 }
 
-/// What of a token is signed.
+/// The part of a token that is signed.
 pub fn unsigned(header: &Value, claims: &Value) -> String {
     format!("{}.{}", base64(header.to_string()), base64(claims.to_string()))
 }
 
-/// As parts of a token are written.
+/// The encoding of a token's parts.
 pub fn base64(bytes: impl AsRef<[u8]>) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }

@@ -1,6 +1,6 @@
-//! Static bearer tokens: random texts of which only hashes are kept.
+//! Static bearer tokens: random texts, of which only hashes are kept.
 //!
-//! A token has 256 bits of randomness, so a plain SHA-256 of it can't be turned back: slow hashes are for passwords.
+//! A token has 256 bits of randomness, so a plain SHA-256 of it can't be reversed: slow hashes are for passwords.
 
 use std::fmt;
 
@@ -10,12 +10,12 @@ use subtle::ConstantTimeEq as _;
 
 use crate::entropy::Entropy;
 
-/// What every token begins with, so that scanners for leaked secrets find them.
+/// The prefix of every token, by which scanners for leaked secrets recognise it.
 const PREFIX: &str = "emend_";
-/// Random bytes of a token.
+/// How many random bytes a token has.
 const BYTES: usize = 32;
 
-/// A new token. Its text is shown once and kept nowhere.
+/// A new token. Its text is shown once and stored nowhere.
 pub fn mint(entropy: &Entropy) -> String {
     let mut bytes = [0; BYTES];
     entropy.fill(&mut bytes);
@@ -27,7 +27,7 @@ pub fn mint(entropy: &Entropy) -> String {
 pub struct TokenHash([u8; 32]);
 
 impl TokenHash {
-    /// Of a token's text.
+    /// The hash of a token's text.
     pub fn of(token: &str) -> Self {
         let mut bytes = [0; 32];
         bytes.copy_from_slice(digest(&SHA256, token.as_bytes()).as_ref());
@@ -46,12 +46,12 @@ impl TokenHash {
         Some(Self(bytes))
     }
 
-    /// Whether they are equal, in a time that does not depend on where they differ.
+    /// Whether they are equal, in a time independent of where they differ.
     pub fn matches(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }
 
-    /// As a key of a map of what is remembered.
+    /// The hash as a map key.
     pub(super) fn bytes(&self) -> [u8; 32] {
         self.0
     }

@@ -1,16 +1,16 @@
-//! Environment variables that look like ours and are not: a typing error would otherwise go unnoticed.
+//! Environment variables that look like ours but are not: a typo would otherwise go unnoticed.
 
 use std::{collections::BTreeSet, fmt};
 
 use super::nearest;
 
-/// What our variables begin with.
+/// The prefix of our variables.
 const PREFIX: &str = "EMEND_";
-/// What tests read.
+/// Prefixes of variables that tests read.
 const FOR_TESTS: [&str; 2] = ["EMEND_TEST_", "EMEND_FAIL_POINT"];
 
-/// The variables of all of Emend's programs, one a line: one environment may be meant for several of them. Written by
-/// `cargo xtask docs`, and a test fails where it is not up to date.
+/// The variables of all of Emend's programs, one per line, because several may share one environment. Written by `cargo
+/// xtask docs`; a test fails if it is out of date.
 pub const KNOWN_ELSEWHERE: &str = include_str!("variables.txt");
 
 /// A variable that nothing reads.
@@ -30,7 +30,7 @@ impl fmt::Display for Unknown {
     }
 }
 
-/// Those of `variables` that nothing reads, given those that this program does.
+/// The `variables` with our prefix that nothing reads; `known` are those of this program.
 pub(super) fn unknown<'a>(
     variables: impl Iterator<Item = String>,
     known: impl Iterator<Item = &'a str>,

@@ -1,23 +1,23 @@
-//! The file: TOML, one level of keys.
+//! The settings file: TOML with one level of keys.
 
 use std::{fs, path::Path};
 
 use toml::{Table, Value};
 
-/// What the file says of one key.
+/// The value of one key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Entry {
     /// `true` or `false`.
     Switch(bool),
     /// One value as text.
     One(String),
-    /// A list of them.
+    /// A list of values.
     Many(Vec<String>),
-    /// What no setting takes.
+    /// A value that no setting takes.
     Unfit(&'static str),
 }
 
-/// Reads it. An error names the file and, where it is known, the line; never the line's text, which may hold a secret.
+/// Reads the file. An error names the file and, if known, the line; never the line's text, which may hold a secret.
 pub(super) fn read(path: &Path) -> Result<Vec<(String, Entry)>, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let table: Table = text.parse().map_err(|error: toml::de::Error| {

@@ -1,12 +1,12 @@
-//! Where a program's settings come from: flags, the environment, a file, built-in defaults, in this order of precedence.
+//! A program's settings from flags, the environment, a file and built-in defaults, in this order of precedence.
 //!
 //! A program's clap [`Command`](clap::Command) is the one schema. Every setting is an argument with a long flag, a help
-//! text and mostly an environment variable; the file is TOML whose keys are the names of the long flags. What the file says
-//! is parsed by the argument's own value parser and takes part in clap's rules (`requires`, `conflicts_with`) as if it were
-//! said on the command line. Unknown keys are refused; so are all unfit values, each by file, key and what is expected.
+//! text and usually an environment variable; the file is TOML whose keys are the names of the long flags. The file's
+//! values go through the arguments' own value parsers and clap's rules (`requires`, `conflicts_with`) as if given on
+//! the command line. Unknown keys are refused; so are all invalid values, each by file, key and what is expected.
 //!
 //! A program flattens [`ConfigArgs`] into its arguments, implements [`Program`] and calls [`begin`] instead of
-//! `Parser::parse`. Arguments with `hide_env_values` are secrets: they are never shown. This must know nothing of any
+//! `Parser::parse`. Arguments with `hide_env_values` are secrets and never shown. This must know nothing of any
 //! setting.
 
 mod environment;
@@ -26,46 +26,49 @@ pub use reference::{reference, variables};
 pub use resolve::Setting;
 pub use told::Told;
 
-/// The file, and the questions about settings and those who run with them. Flattened into the arguments of what can be configured by a file.
+/// The settings file, and the flags that ask about the settings or the services that run with them. Flattened into the
+/// arguments of programs that a file can configure.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
 #[command(next_help_heading = "Configuration")]
 pub struct ConfigArgs {
-    /// A TOML file of settings, whose keys are the names of the long flags; flags and environment come before it
+    /// A TOML file of settings, whose keys are the names of the long flags; flags and environment variables take
+    /// precedence
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Print each setting with where it comes from, as a file for --config, secrets left out, and end
+    /// Print each setting with its source, as a file for --config without secrets, and exit
     #[arg(long, conflicts_with = "check_config")]
     pub print_config: bool,
-    /// Parse all settings and the files that they name, say whether they are fit, and end: exit code 0 or 2
+    /// Parse all settings and the files that they name, report whether they are valid, and exit: code 0 or 2
     #[arg(long)]
     pub check_config: bool,
-    /// Ask the services that run with these settings on this machine whether they are ready, and end: exit code 0 or 1. Where
-    /// clients have to show certificates, at --metrics-addr, which has to name a port then
+    /// Ask the services that run with these settings on this machine whether they are ready, and exit: code 0 or 1; if
+    /// clients must present certificates, ask at --metrics-addr, which then has to name a port
     #[arg(long, conflicts_with_all = ["print_config", "check_config"])]
     pub probe: bool,
 }
 
-/// The arguments that are no settings.
+/// The arguments that are not settings.
 const ABOUT_CONFIG: [&str; 4] = ["config", "print-config", "check-config", "probe"];
 
 /// A program whose settings come from flags, environment and file.
 pub trait Program: clap::Parser {
-    /// The subcommand that has settings, if it is not the program itself. Any other subcommand is parsed as clap does.
+    /// The subcommand that has settings, if it is not the program itself. clap alone parses any other subcommand.
     const WITHIN: Option<&'static str> = None;
 
-    /// What no value alone can tell: files that must be there and be fit, settings that do not go together. For
-    /// `--check-config`; nothing is started. Each complaint is a sentence that names its flag; empty: all is well.
+    /// Finds faults that no single value shows: files that must exist and be valid, settings that contradict each
+    /// other. For `--check-config`; starts nothing. Each complaint is a sentence that names its flag; empty means
+    /// valid.
     fn check(&self) -> Vec<String>;
 }
 
-/// What is worth telling once there is a log.
+/// Warnings to log once the log is set up.
 #[derive(Debug, Default)]
 pub struct Notes {
     unknown: Vec<Unknown>,
 }
 
 impl Notes {
-    /// Tells it.
+    /// Logs them.
     pub fn log(&self) {
         for unknown in &self.unknown {
             tracing::warn!(variable = %unknown.name, "{unknown}");
@@ -73,7 +76,7 @@ impl Notes {
     }
 }
 
-/// Parses a program's arguments, the program's name first, with what environment and file say. `Err` is what is to be told
+/// Parses a program's arguments, the program's name first, together with environment and file. `Err` is what to print
 /// instead of running: help, the settings, or what is wrong with them.
 pub fn begin<P: Program>(
     arguments: impl IntoIterator<Item = impl Into<OsString>>,
@@ -105,7 +108,7 @@ pub fn begin<P: Program>(
     Ok((program, notes))
 }
 
-/// The matches of what has the settings; `None` where another subcommand is used.
+/// The matches of the command that has the settings; `None` if another subcommand is used.
 fn scope<'a>(matches: &'a ArgMatches, within: Option<&str>) -> Option<&'a ArgMatches> {
     match within {
         None => Some(matches),
@@ -118,7 +121,7 @@ fn asked(matches: &ArgMatches, id: &str) -> bool {
         && matches.value_source(id) == Some(ValueSource::CommandLine)
 }
 
-/// The name most like `name`, if one is like it.
+/// The most similar name, if any is similar enough.
 fn nearest<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const ALIKE: f64 = 0.5;
     names

@@ -1,4 +1,4 @@
-//! The settings as a file: what `--print-config` shows.
+//! The settings as a file, for `--print-config`.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use toml::Value;
 
 use super::resolve::{Resolved, Setting, Source};
 
-/// From where on a line says where the value comes from.
+/// The column at which the source of a value begins.
 const COLUMN: usize = 44;
 
-/// A file that, given back, sets the same: what is at its default or may not be shown is a comment.
+/// A file that reproduces the settings; defaults and hidden values are comments.
 pub(super) fn print(resolved: &Resolved) -> String {
     let mut text = format!(
         "# The settings of {}, and where each comes from. A commented line is a default, or not set,\n# or a secret, which is not shown.\n",
@@ -17,7 +17,7 @@ pub(super) fn print(resolved: &Resolved) -> String {
     );
     for setting in &resolved.settings {
         let (said, source) = (said(setting), source(setting));
-        // Writing into a String cannot fail.
+        // Writing to a String can't fail.
         let _ = writeln!(text, "{said:COLUMN$}  # {source}");
     }
     text
@@ -52,7 +52,7 @@ fn source(setting: &Setting) -> String {
 fn value(values: &[String], switch: bool) -> Value {
     match values {
         [one] if switch => Value::Boolean(one == "true"),
-        // What reads the same as a number may be written as one.
+        // A value that reads the same as a number may be written as one.
         [one] => match one.parse::<i64>() {
             Ok(number) if number.to_string() == *one => Value::Integer(number),
             _ => Value::String(one.clone()),
@@ -61,13 +61,13 @@ fn value(values: &[String], switch: bool) -> Value {
     }
 }
 
-/// Of a URL its scheme, user, host and path; of anything else, nothing.
+/// A URL's scheme, user, host and path; anything else is hidden.
 fn without_secret(text: &str) -> String {
     const HIDDEN: &str = "<hidden>";
     let Some((scheme, rest)) = text.split_once("://") else {
         return HIDDEN.to_owned();
     };
-    // A password may hold any character that people forget to encode, so of what is in doubt nothing is shown.
+    // A password may contain any character that people forget to encode, so in doubt nothing is shown.
     let plain = rest.split('?').next().unwrap_or_default();
     match (plain.rsplit_once('@'), rest.contains('@')) {
         (Some((user, place)), _) => {

@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, Command};
 
 use super::resolve::{key_of, setting_args};
 
-/// A table in Markdown for each group of settings of `command`, or of its subcommand `within`.
+/// A Markdown table for each group of settings of `command`, or of its subcommand `within`.
 pub fn reference(command: &Command, within: Option<&str>) -> String {
     const UNGROUPED: &str = "Options";
     let args = setting_args(command, within);
@@ -19,7 +19,7 @@ pub fn reference(command: &Command, within: Option<&str>) -> String {
     }
     let mut text = String::new();
     for heading in headings {
-        // Writing into a String cannot fail.
+        // Writing to a String can't fail.
         let _ = writeln!(
             text,
             "### {heading}\n\n| setting | value | default | environment | what it is |\n|---|---|---|---|---|"
@@ -35,7 +35,7 @@ pub fn reference(command: &Command, within: Option<&str>) -> String {
     text
 }
 
-/// The environment variables of all arguments of `command` and its subcommands, those of other things than settings too.
+/// The environment variables of all arguments of `command` and its subcommands, including those that are not settings.
 pub fn variables(command: &Command) -> BTreeSet<String> {
     let own = command
         .get_arguments()

@@ -1,5 +1,5 @@
-//! From the three sources to one set of matches: what the file says is put behind the command line, but for what a flag or
-//! the environment says already. So clap's own parsers and rules see all of it.
+//! Merges the three sources into one set of matches: the file's settings are appended to the command line, except those
+//! that a flag or the environment already sets. So clap's own parsers and rules apply to all of them.
 
 use std::{
     collections::BTreeMap,
@@ -23,36 +23,36 @@ use super::{
     told::Told,
 };
 
-/// All that is known of the settings.
+/// The resolved settings.
 #[derive(Debug)]
 pub(super) struct Resolved {
     pub(super) matches: ArgMatches,
-    /// In the order of the help. Empty where another subcommand is used than the one that has settings.
+    /// In the order of the help. Empty if a subcommand without settings is used.
     pub(super) settings: Vec<Setting>,
-    /// As people type it, and its version.
+    /// The program's name as typed, and its version.
     pub(super) program: String,
 }
 
 /// One setting and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setting {
-    /// Its name: of the flag without its dashes, and of the key in the file.
+    /// Its name: the flag without dashes, and the key in the file.
     pub key: String,
     /// Its environment variable.
     pub variable: Option<String>,
-    /// What it is for, in a line.
+    /// What it is for, in one line.
     pub help: String,
-    /// It may not be shown.
+    /// Whether it must not be shown.
     pub secret: bool,
-    /// It is `true` or `false`.
+    /// Whether it is `true` or `false`.
     pub switch: bool,
-    /// Its values as given; `None` where it is not set.
+    /// Its values as given; `None` if it is not set.
     pub values: Option<Vec<String>>,
-    /// Who set it.
+    /// Where its value comes from.
     pub source: Source,
 }
 
-/// Who set a setting.
+/// Where a setting's value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// The command line.
@@ -61,7 +61,7 @@ pub enum Source {
     Environment,
     /// The file.
     File(PathBuf),
-    /// Nobody: the built-in default.
+    /// The built-in default.
     Default,
 }
 
@@ -186,7 +186,7 @@ fn is_said(arg: &Arg, seen: &ArgMatches) -> bool {
 }
 
 fn source_of(arg: &Arg, matches: &ArgMatches) -> Option<ValueSource> {
-    // Asking for an id that the command does not have panics.
+    // `value_source` panics for an id that the command does not have.
     matches.try_contains_id(arg.get_id().as_str()).ok()?;
     matches.value_source(arg.get_id().as_str())
 }
@@ -214,7 +214,7 @@ fn setting(arg: &Arg, matches: &ArgMatches, seen: &ArgMatches, file: Option<&Pat
     }
 }
 
-/// The file and what it is read for.
+/// The file, and the command whose settings it holds.
 struct File<'a> {
     path: &'a Path,
     command: &'a Command,
@@ -223,7 +223,7 @@ struct File<'a> {
 }
 
 impl File<'_> {
-    /// For each key, what stands for it on a command line; or every complaint at once.
+    /// The equivalent command-line arguments of each key, or all complaints at once.
     fn read(&self) -> Result<BTreeMap<String, Vec<OsString>>, Vec<String>> {
         let entries = file::read(self.path).map_err(|complaint| vec![complaint])?;
         let mut said = BTreeMap::new();
@@ -276,7 +276,7 @@ impl File<'_> {
         Ok(flags)
     }
 
-    /// Whether the argument's own parser takes it, whatever else is said.
+    /// Whether the argument's own parser accepts the value, regardless of other arguments.
     fn is_fit(&self, arg: &Arg, flag: &OsString) -> Result<(), String> {
         let line = [Some(self.command.get_name()), self.within];
         let line = line
@@ -312,7 +312,7 @@ fn concerns(error: &clap::Error, arg: &Arg) -> bool {
     matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(named)) if *named == arg.to_string())
 }
 
-/// Why a value is not fit, without the value.
+/// Why a value is invalid, without the value.
 fn reason(error: &clap::Error) -> String {
     if let Some(source) = error.source() {
         return source.to_string();
@@ -325,7 +325,7 @@ fn reason(error: &clap::Error) -> String {
     }
 }
 
-/// What clap says, but never a secret; and that a file takes part, where one does.
+/// clap's error, without secrets, naming the file if there is one.
 fn refusal(error: clap::Error, args: &[Arg], file: Option<&Path>) -> Told {
     let secret = args
         .iter()

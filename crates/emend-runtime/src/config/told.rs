@@ -1,25 +1,25 @@
-//! What a program says instead of running.
+//! What a program prints instead of running.
 
 use std::{
     io::{self, Write as _},
     process::ExitCode,
 };
 
-/// What is told, after which the program ends.
+/// The output after which a program exits.
 #[derive(Debug)]
 pub enum Told {
     /// Help, version, or what is wrong with the command line.
     Clap(clap::Error),
-    /// What was asked for, for standard output.
+    /// The requested output, for standard output.
     Answer(String),
-    /// What is wrong with the settings, a sentence each, without a secret in it.
+    /// What is wrong with the settings, one sentence each, without secrets.
     Wrong(Vec<String>),
 }
 
 impl Told {
-    /// Tells it, on standard output or standard error. Exit code 0 for an answer, 2 where something is wrong.
+    /// Prints it, on standard output or standard error. Exit code 0 for an answer, 2 for an error.
     pub fn tell(&self) -> ExitCode {
-        // Nobody is left to be told where writing fails.
+        // If writing fails, there is no one left to tell.
         let _ = match self {
             Self::Clap(error) => error.print(),
             Self::Answer(text) => io::stdout().write_all(text.as_bytes()),
@@ -34,7 +34,7 @@ impl Told {
         }
     }
 
-    /// Whether something is wrong.
+    /// Whether it reports an error.
     pub fn is_wrong(&self) -> bool {
         match self {
             Self::Clap(error) => error.use_stderr(),

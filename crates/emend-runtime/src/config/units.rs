@@ -97,7 +97,7 @@ fn parse(text: &str, units: &[(&str, u64)]) -> Result<u64, Wrong> {
     number.checked_mul(factor).ok_or(Wrong::Large)
 }
 
-/// In the largest unit in which it is a whole number.
+/// A value in the largest unit that divides it.
 struct Shown(u64, &'static [(&'static str, u64)]);
 
 impl fmt::Display for Shown {

@@ -1,14 +1,14 @@
-//! The port for operators and their machines, over HTTP/1.1: metrics, liveness, readiness, and what is logged.
+//! The operators' port, over HTTP/1.1: metrics, liveness, readiness, and the log level.
 //!
 //! | request | answer |
 //! |---|---|
 //! | `GET /metrics` | all metrics, in OpenMetrics' text format |
 //! | `GET /livez` | 200 while the process answers at all |
-//! | `GET /readyz` | 200 while every check of every service passes and nobody asked it to stop; else 503 and what fails |
+//! | `GET /readyz` | 200 while every check of every service passes and no stop is requested; else 503 and what fails |
 //! | `GET /log-level` | what is logged; from loopback alone |
 //! | `PUT /log-level` | logs what the body says from now on, such as `info,sqlx=warn`; from loopback alone |
 //!
-//! Nothing here is secret, and nothing but the log's level can be changed. It must know nothing of what is measured.
+//! Nothing here is secret, and only the log level can be changed. It must know nothing of what is measured.
 
 use std::{
     convert::Infallible,
@@ -37,25 +37,25 @@ use tokio_util::sync::CancellationToken;
 
 use super::{LogLevel, Metrics, metrics::CONTENT_TYPE};
 use crate::{
+    fair_semaphore::{ClientKey, FairSemaphore},
     health::Readiness,
     lifecycle::Lifecycle,
-    room::{Holder, Room},
 };
 
-/// Connections at once; one more is closed, and so is one of the last quarter if its address has four already. So probes get a
-/// place, whichever other address holds all it can.
+/// Connections open at once. Further ones are closed, and so is one in the last quarter whose address already has four.
+/// So probes get in however many connections another address holds.
 const CONNECTIONS: usize = 256;
-/// How long a request's head, and its body, may take; also how long a silent connection is kept.
+/// How long a request's head, and its body, may take to arrive; also how long a silent connection is kept.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a connection is served; then it ends after what is being answered, which has [`PATIENCE`]. So no place is held
-/// for longer by who asks and does not read.
+/// How long a connection is served; it then ends after the answer in progress, which has [`PATIENCE`]. So a client that
+/// asks and does not read can't hold its permit for longer.
 const SERVED: Duration = Duration::from_secs(20);
 /// The longest body that is read, in bytes.
 const MAX_BODY: usize = 1024;
-/// How long to wait when the system has no more file descriptors, or the like.
+/// How long to wait after a failed accept, such as when file descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Why there is no such port.
+/// Why the port can't be bound.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "--metrics-addr {address:?}: can't listen there, expected HOST:PORT, for example 127.0.0.1:9464: {source}"
@@ -65,7 +65,7 @@ pub struct BindError {
     source: io::Error,
 }
 
-/// The port, taken and not served yet.
+/// The port, bound but not served yet.
 #[derive(Debug)]
 pub struct AdminListener {
     listener: TcpListener,
@@ -73,7 +73,7 @@ pub struct AdminListener {
 }
 
 impl AdminListener {
-    /// Takes it.
+    /// Binds the port.
     pub async fn bind(address: &str) -> Result<Self, BindError> {
         let bound = async {
             let listener = TcpListener::bind(address).await?;
@@ -86,7 +86,7 @@ impl AdminListener {
         })
     }
 
-    /// Where it is.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -99,7 +99,7 @@ impl AdminListener {
     }
 }
 
-/// What the port tells.
+/// What the port serves.
 #[derive(Debug)]
 pub struct Admin {
     metrics: Metrics,
@@ -108,11 +108,11 @@ pub struct Admin {
     stopping: CancellationToken,
 }
 
-/// What is answered.
+/// An answer.
 type Answer = Response<Text>;
 
 impl Admin {
-    /// Of the services of a process that is to stop when `stopping` is cancelled.
+    /// For the services of a process that is to stop when `stopping` is cancelled.
     pub fn new(
         metrics: Metrics,
         services: Vec<Readiness>,
@@ -164,8 +164,8 @@ impl Admin {
     }
 }
 
-/// Whether it is from this host or this pod: of 127.0.0.0/8 the first address alone, since a sidecar proxy hands on what comes
-/// from elsewhere by another, as Istio's does by 127.0.0.6.
+/// Whether it is from this host or this pod. Of 127.0.0.0/8 only the first address counts: sidecar proxies pass on
+/// outside connections from others, as Istio does from 127.0.0.6.
 fn is_this_host(peer: SocketAddr) -> bool {
     match peer.ip().to_canonical() {
         IpAddr::V4(address) => address == Ipv4Addr::LOCALHOST,
@@ -186,7 +186,7 @@ async fn set_level(level: &LogLevel, body: impl Body<Data = Bytes>) -> Answer {
     }
 }
 
-/// A body as text; none where it is too long, broken off, or no text.
+/// A body as text; `None` if it is too long, incomplete, or not UTF-8.
 async fn read(body: impl Body<Data = Bytes>) -> Option<String> {
     let mut body = pin!(body);
     let mut read = Vec::new();
@@ -220,7 +220,7 @@ fn typed(content_type: &'static str, text: String) -> Answer {
     answer
 }
 
-/// A body of one piece.
+/// A body that is sent in one piece.
 #[derive(Debug)]
 struct Text(Option<Bytes>);
 
@@ -245,7 +245,7 @@ impl Body for Text {
 }
 
 async fn accept(listener: TcpListener, admin: Arc<Admin>, lifecycle: Lifecycle) {
-    let room = Room::of(CONNECTIONS);
+    let room = FairSemaphore::of(CONNECTIONS);
     loop {
         let accepted = tokio::select! {
             biased;
@@ -254,7 +254,7 @@ async fn accept(listener: TcpListener, admin: Arc<Admin>, lifecycle: Lifecycle) 
         };
         match accepted {
             Ok((stream, peer)) => {
-                let Some(place) = room.enter(Holder::of(None, Some(peer.ip()))) else {
+                let Some(place) = room.try_acquire(ClientKey::of(None, Some(peer.ip()))) else {
                     tracing::debug!(%peer, "closed: too many connections, of all or of this address");
                     continue;
                 };
@@ -415,7 +415,7 @@ mod tests {
         let admin = Arc::new(admin(&Readiness::new()));
         let serving = serve(stream, peer, admin, Lifecycle::new());
         let asking = async {
-            // As much as anybody takes, until there is nobody.
+            // Send as much as the server accepts, until it is gone.
             while greedy
                 .write_all(b"GET /metrics HTTP/1.1\r\nhost: emend\r\n\r\n")
                 .await
@@ -434,7 +434,7 @@ mod tests {
         let mut held = Vec::new();
         for _ in 0..CONNECTIONS {
             let mut stream = TcpStream::connect(address).await.unwrap();
-            // Who was closed already does not get this far.
+            // Fails if the connection was already closed.
             let _ = stream.write_all(b"GET /livez HTTP/1.1\r\n").await;
             held.push(stream);
         }

@@ -1,6 +1,6 @@
-//! The log: to standard error, for people or for machines.
+//! The log, on standard error, for people or for machines.
 //!
-//! Standard output belongs to the programs' results. What is logged can be changed while the process runs. It must know
+//! Standard output belongs to the programs' results. The level can be changed while the process runs. It must know
 //! nothing of what is logged.
 
 use std::{
@@ -13,10 +13,10 @@ use tracing_subscriber::{
     EnvFilter, Registry, layer::SubscriberExt as _, reload, util::SubscriberInitExt as _,
 };
 
-/// How the log looks. Flattened into the arguments of every binary.
+/// The log's format and level. Flattened into the arguments of every binary.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 pub struct LogArgs {
-    /// How log lines on standard error are written
+    /// Format of log lines on standard error
     #[arg(
         long,
         value_enum,
@@ -31,20 +31,20 @@ pub struct LogArgs {
     pub log_level: Option<String>,
 }
 
-/// How log lines are written.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
     /// For people.
     #[default]
     Pretty,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// Why there is no log.
+/// Why logging can't be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum TelemetryError {
-    /// The level can't be understood.
+    /// The level is invalid.
     #[error(
         "--log-level {level:?}: expected error, warn, info, debug, trace, or directives such as info,sqlx=warn: {reason}"
     )]
@@ -54,12 +54,12 @@ pub enum TelemetryError {
         /// Why not.
         reason: String,
     },
-    /// Somebody else logs already.
+    /// Logging is already set up by something else.
     #[error("logging is set up already: {0}")]
     Twice(String),
 }
 
-/// What is logged, from now on something else. Clones are the same.
+/// Changes what is logged. Clones share it.
 #[derive(Clone)]
 pub struct LogLevel(reload::Handle<EnvFilter, Registry>);
 
@@ -70,7 +70,7 @@ impl fmt::Debug for LogLevel {
 }
 
 impl LogLevel {
-    /// What is logged now.
+    /// The current level.
     pub fn current(&self) -> String {
         // It is gone only when logging is.
         self.0
@@ -78,10 +78,10 @@ impl LogLevel {
             .unwrap_or_else(|_| "off".to_owned())
     }
 
-    /// Logs what `level` says from now on: a level, or directives.
+    /// Sets the level, or directives.
     pub fn set(&self, level: &str) -> Result<(), TelemetryError> {
         if level.is_empty() {
-            // That would log errors alone, which nobody means who says nothing.
+            // An empty filter would log only errors, which is never what an empty text means.
             return Err(TelemetryError::Level {
                 level: String::new(),
                 reason: "nothing is said".to_owned(),
@@ -96,17 +96,17 @@ impl LogLevel {
         Ok(())
     }
 
-    /// One that changes nothing that is logged.
+    /// A level that affects nothing that is logged.
     #[cfg(test)]
     pub(crate) fn for_test(level: &str) -> Self {
         let (layer, handle) = reload::Layer::new(filter(level).expect("a level"));
-        // It is held for as long as the test's process runs.
+        // Kept for as long as the test's process runs.
         std::mem::forget(layer);
         Self(handle)
     }
 }
 
-/// Whether the arguments can be used, without using them.
+/// Checks the arguments without applying them.
 pub fn check(args: &LogArgs) -> Result<(), TelemetryError> {
     args.log_level
         .as_deref()
@@ -114,7 +114,7 @@ pub fn check(args: &LogArgs) -> Result<(), TelemetryError> {
         .map_or(Ok(()), |level| filter(level).map(drop))
 }
 
-/// Starts the log, once per process. `default_level` counts where the arguments name none.
+/// Starts the log, once per process. `default_level` applies if the arguments name none.
 pub(super) fn init(args: &LogArgs, default_level: &str) -> Result<LogLevel, TelemetryError> {
     let asked = args.log_level.as_deref().filter(|level| !level.is_empty());
     let filter = filter(asked.unwrap_or(default_level))?;

@@ -1,8 +1,8 @@
-//! What can be seen of a process from outside: its log ([`log`]), its metrics ([`metrics`]), the port at which operators look
-//! at them ([`admin`]), and its traces, which are made of [`span`](crate::span)s.
+//! What is visible of a process from outside: its log ([`log`]), its metrics ([`metrics`]), the operators' port
+//! ([`admin`]), and its traces, which consist of [`span`](crate::span)s.
 //!
-//! None of it ever holds what people wrote: no request bodies, no reporters, no free text, no learned values. Methods, codes,
-//! ids, counts and times are what there is. It must know nothing of what the services do.
+//! None of it ever holds what people wrote: no request bodies, reporters, free text or learned values, only methods,
+//! codes, ids, counts and times. It must know nothing of what the services do.
 
 pub mod admin;
 pub mod log;
@@ -21,17 +21,17 @@ pub use self::{
 };
 use crate::{health::Readiness, lifecycle::Lifecycle};
 
-/// How long closing the admin port may take.
+/// How long closing the operators' port may take.
 const CLOSING: Duration = Duration::from_millis(100);
-/// How long the last spans may take on their way.
+/// How long sending the last spans may take.
 const LAST_SPANS: Duration = Duration::from_millis(900);
 
-/// What operators can see. Flattened into the arguments of whatever serves.
+/// What operators can see. Flattened into the arguments of every server.
 #[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
 #[command(next_help_heading = "Telemetry")]
 pub struct TelemetryArgs {
-    /// Where metrics, liveness and readiness are served over HTTP; port 0 takes a free one, which the log tells; empty for
-    /// nowhere
+    /// Where metrics, liveness and readiness are served over HTTP; port 0 picks a free one, which is logged; empty
+    /// turns this off
     #[arg(
         long,
         value_name = "HOST:PORT",
@@ -42,7 +42,7 @@ pub struct TelemetryArgs {
 }
 
 impl TelemetryArgs {
-    /// Takes the port, if there is to be one: before anything else is started, so that one in use is told at once.
+    /// Binds the port, if there is one: before anything else starts, so that a port in use is reported at once.
     pub async fn bind(&self) -> Result<Option<AdminListener>, admin::BindError> {
         match &*self.metrics_addr {
             "" => Ok(None),
@@ -51,12 +51,12 @@ impl TelemetryArgs {
     }
 }
 
-/// The telemetry of this process; by default none is set up. Clones are the same.
+/// The telemetry of this process; by default nothing is set up. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Telemetry {
     level: Option<LogLevel>,
     traces: Option<Traces>,
-    /// Its own: operators look until the very end.
+    /// A scope of its own: operators can look until the very end.
     lifecycle: Lifecycle,
 }
 
@@ -70,7 +70,7 @@ impl Default for Telemetry {
     }
 }
 
-/// Starts the log, once per process. `default_level` counts where the arguments name none.
+/// Starts the log, once per process. `default_level` applies if the arguments name none.
 pub fn init(args: &LogArgs, default_level: &str) -> Result<Telemetry, TelemetryError> {
     Ok(Telemetry {
         level: Some(log::init(args, default_level)?),
@@ -79,13 +79,14 @@ pub fn init(args: &LogArgs, default_level: &str) -> Result<Telemetry, TelemetryE
 }
 
 impl Telemetry {
-    /// Exports traces as `service`, if the OTEL_ variables say where to. To be called within a runtime.
+    /// Exports traces as `service` if the OTEL_ variables name an endpoint. Must be called within a runtime.
     pub fn export_traces(mut self, service: &'static str) -> Result<Self, TracesError> {
         self.traces = traces::export(service)?;
         Ok(self)
     }
 
-    /// Serves what operators ask for, until [`Telemetry::finish`]. Not ready from the moment when `served` is asked to stop.
+    /// Serves the operators' port until [`Telemetry::finish`]. It reports not ready from the moment `served` is asked
+    /// to stop.
     pub fn serve(
         &self,
         listener: Option<AdminListener>,
@@ -104,7 +105,7 @@ impl Telemetry {
         }
     }
 
-    /// Ends it, last of all and within a second.
+    /// Shuts telemetry down, last of all and within a second.
     pub async fn finish(&self) {
         if let Some(traces) = &self.traces {
             traces.finish(LAST_SPANS).await;

@@ -1,19 +1,19 @@
-//! Looking at something again and again, at a price that is bounded whatever there is to look at.
+//! Samples something repeatedly, at a cost that is bounded whatever there is to sample.
 //!
-//! It must know nothing of what is looked at.
+//! It must know nothing of what is sampled.
 
 use std::{future::Future, time::Duration};
 
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-/// How often gauges that need a look at the database are sampled, unless that takes long.
+/// How often gauges that need a database query are sampled, unless that takes long.
 pub const INTERVAL: Duration = Duration::from_secs(5);
 
-/// A sample takes at most one part in so many of the time: one that needs a second is taken once in 50 s.
+/// Sampling takes at most one part in this many of the time: a sample that needs a second is taken once in 50 s.
 const SHARE: u32 = 50;
 
-/// Takes samples at intervals until `soft`, the first at once.
+/// Takes samples at intervals until `soft` is cancelled, the first at once.
 pub async fn sample_until<F>(soft: CancellationToken, interval: Duration, mut sample: impl FnMut() -> F)
 where
     F: Future<Output = ()>,

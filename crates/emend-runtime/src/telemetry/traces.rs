@@ -1,8 +1,8 @@
-//! Traces, exported over OTLP/gRPC where the standard variables name an endpoint, and nowhere else.
+//! Traces, exported over OTLP/gRPC only if the standard variables name an endpoint.
 //!
-//! Endpoint, headers, time-outs, sampler, resource and the queue's bounds are those of the OTEL_ variables (docs/telemetry.md
-//! lists them). The queue is bounded: where the receiver is away or slow, spans are dropped and nothing waits. It must know nothing of what is
-//! traced.
+//! Endpoint, headers, timeouts, sampler, resource and queue bounds come from the OTEL_ variables (docs/telemetry.md
+//! lists them). The queue is bounded: if the receiver is away or slow, spans are dropped and nothing waits. It must
+//! know nothing of what is traced.
 
 use std::{env, time::Duration};
 
@@ -13,12 +13,12 @@ use tokio::time::timeout;
 
 use crate::span;
 
-/// The variables that say where to; the first counts.
+/// The variables that name the endpoint; the first one set counts.
 const ENDPOINTS: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
     "OTEL_EXPORTER_OTLP_ENDPOINT",
 ];
-/// The variables that say by which protocol; the first counts.
+/// The variables that name the protocol; the first one set counts.
 const PROTOCOLS: [&str; 2] = [
     "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
     "OTEL_EXPORTER_OTLP_PROTOCOL",
@@ -27,29 +27,29 @@ const PROTOCOLS: [&str; 2] = [
 /// Why traces can't be exported.
 #[derive(Debug, thiserror::Error)]
 pub enum TracesError {
-    /// Another protocol than the one that there is.
+    /// An unsupported protocol.
     #[error("{variable}={protocol}: traces are exported over grpc alone")]
     Protocol {
-        /// Which variable says so.
+        /// The variable that names it.
         variable: &'static str,
         /// As given.
         protocol: String,
     },
-    /// The variables make no sense.
+    /// The variables are invalid.
     #[error("can't export traces to {endpoint}: {reason}")]
     Exporter {
-        /// Where to.
+        /// The endpoint.
         endpoint: String,
         /// Why not.
         reason: String,
     },
 }
 
-/// Traces that are exported, until they are finished.
+/// The running export, until it is finished.
 #[derive(Debug, Clone)]
 pub(super) struct Traces(SdkTracerProvider);
 
-/// Begins to export traces if the environment says where to. To be called within a runtime, once per process.
+/// Starts exporting traces if the environment names an endpoint. Must be called within a runtime, once per process.
 pub(super) fn export(service: &'static str) -> Result<Option<Traces>, TracesError> {
     let Some(endpoint) = endpoint(variable) else {
         return Ok(None);
@@ -73,12 +73,12 @@ pub(super) fn export(service: &'static str) -> Result<Option<Traces>, TracesErro
     Ok(Some(Traces(provider)))
 }
 
-/// A variable that is set and not empty: an empty one is as good as none.
+/// A variable's value; an empty one counts as unset.
 fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.trim().is_empty())
 }
 
-/// Where traces go, by the variables; none: nowhere.
+/// Where the variables send traces; `None`: nowhere.
 fn endpoint(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     let says = |name: &str, what: &str| variable(name).is_some_and(|value| value.eq_ignore_ascii_case(what));
     if says("OTEL_SDK_DISABLED", "true") || says("OTEL_TRACES_EXPORTER", "none") {
@@ -87,7 +87,7 @@ fn endpoint(variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     ENDPOINTS.iter().find_map(|name| variable(name))
 }
 
-/// What all spans are of: by the variables, else this service.
+/// The resource of all spans: from the variables, else this service.
 fn resource(service: &'static str) -> Resource {
     let named = variable("OTEL_SERVICE_NAME").is_some()
         || variable("OTEL_RESOURCE_ATTRIBUTES").is_some_and(|all| {
@@ -103,10 +103,10 @@ fn resource(service: &'static str) -> Resource {
 }
 
 impl Traces {
-    /// Sends what waits, within that time.
+    /// Sends the queued spans, within that time.
     pub(super) async fn finish(&self, within: Duration) {
         let provider = self.0.clone();
-        // It waits on the thread that calls it.
+        // It blocks the calling thread.
         let finishing = tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(within));
         match timeout(within, finishing).await {
             Ok(Ok(Ok(()))) => {}

@@ -1,4 +1,4 @@
-//! By what a client verifies a server, and shows who it is itself.
+//! How a client verifies servers, and the certificate that it presents.
 //!
 //! It must know nothing of addresses.
 
@@ -9,57 +9,58 @@ use std::sync::Arc;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore, client::Resumption};
 
 #[cfg(feature = "server")]
-use super::exactly::Exactly;
+use super::pinned::PinnedCertificate;
 use super::{
     alpn,
     files::{TlsError, identity, provider, roots},
 };
 
-/// The files of a client, read anew for every connection. Without any, servers are verified by the system's CAs, and no
-/// certificate is shown.
+/// A client's files, read again for every connection. Without any, servers are verified with the system's CAs and no
+/// certificate is presented.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClientTls {
     believed: Believed,
     identity: Option<(PathBuf, PathBuf)>,
 }
 
-/// Which servers are believed.
+/// Which servers are trusted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 enum Believed {
-    /// Those of the system's CAs.
+    /// Those with a certificate from the system's CAs.
     #[default]
     System,
-    /// Those of the CAs in this file.
+    /// Those with a certificate from the CAs in this file.
     Authorities(PathBuf),
-    /// The one whose certificate is in this file.
+    /// Only the one whose certificate is in this file.
     #[cfg(feature = "server")]
-    Exactly(PathBuf),
+    Pinned(PathBuf),
 }
 
 impl ClientTls {
-    /// Servers are verified by the CAs in this PEM file, and no others.
+    /// Verifies servers with the CAs in this PEM file, and no others.
     #[must_use]
     pub fn ca(mut self, file: impl Into<PathBuf>) -> Self {
         self.believed = Believed::Authorities(file.into());
         self
     }
 
-    /// The server has to have the very certificate in this PEM file, with its key: names, dates and CAs don't count.
+    /// Accepts only a server with exactly the certificate in this PEM file, and its key; names, dates and CAs do not
+    /// count.
     #[cfg(feature = "server")]
     #[must_use]
     pub(crate) fn exactly(mut self, file: impl Into<PathBuf>) -> Self {
-        self.believed = Believed::Exactly(file.into());
+        self.believed = Believed::Pinned(file.into());
         self
     }
 
-    /// Servers are shown this certificate (PEM, with those that lead to its CA), whose key is in a file of its own.
+    /// Presents this certificate (PEM, with its intermediates), whose key is in a separate file.
     #[must_use]
     pub fn identity(mut self, cert: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
         self.identity = Some((cert.into(), key.into()));
         self
     }
 
-    /// Of files that may be given; none if none is. A certificate counts only with its key.
+    /// From optional files; `None` if none is given. A certificate counts only with its key.
     pub fn from_files(ca: Option<&Path>, cert: Option<&Path>, key: Option<&Path>) -> Option<Self> {
         let tls = Self {
             believed: ca.map_or(Believed::System, |file| Believed::Authorities(file.to_owned())),
@@ -68,12 +69,12 @@ impl ClientTls {
         (tls != Self::default()).then_some(tls)
     }
 
-    /// Whether the files are fit as they are now.
+    /// Whether the files are valid now.
     pub fn check(&self) -> Result<(), TlsError> {
         self.config().map(drop)
     }
 
-    /// Made of the files as they are now. Waits for the disk.
+    /// The configuration from the files as they are now. Blocks on the disk.
     pub(super) fn config(&self) -> Result<ClientConfig, TlsError> {
         let builder = ClientConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
@@ -82,9 +83,9 @@ impl ClientTls {
             Believed::System => builder.with_root_certificates(system_roots()?),
             Believed::Authorities(file) => builder.with_root_certificates(roots(file)?),
             #[cfg(feature = "server")]
-            Believed::Exactly(file) => builder
+            Believed::Pinned(file) => builder
                 .dangerous()
-                .with_custom_certificate_verifier(Arc::new(Exactly::read(file)?)),
+                .with_custom_certificate_verifier(Arc::new(PinnedCertificate::read(file)?)),
         };
         let mut config = match &self.identity {
             Some((cert, key)) => {

@@ -1,6 +1,6 @@
-//! What PEM files hold.
+//! Reading PEM files.
 //!
-//! It must know nothing of what that is used for.
+//! It must know nothing of what their content is used for.
 
 use std::{path::Path, sync::Arc};
 
@@ -10,7 +10,7 @@ use tokio_rustls::rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, pem, pem::PemObject},
 };
 
-/// Why files can't be used. Never shows what is in them.
+/// Why files can't be used. Never shows their content.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {reason}")]
 pub struct TlsError {
@@ -33,7 +33,7 @@ impl TlsError {
     }
 }
 
-/// What `file` holds of one type, at least one.
+/// All items of one type in `file`, at least one.
 pub(super) fn all<T: PemObject>(file: &Path, what: &str) -> Result<Vec<T>, TlsError> {
     let unfit = |error: pem::Error| match error {
         pem::Error::Io(error) => TlsError::of(file, &error),
@@ -47,7 +47,7 @@ pub(super) fn all<T: PemObject>(file: &Path, what: &str) -> Result<Vec<T>, TlsEr
     Ok(found)
 }
 
-/// A certificate and those that lead to its CA, and the key.
+/// A certificate with its intermediates, and its key.
 pub(super) fn identity(
     cert: &Path,
     key: &Path,
@@ -57,7 +57,7 @@ pub(super) fn identity(
     Ok((chain, key))
 }
 
-/// Those whom to believe.
+/// The CAs to trust.
 pub(super) fn roots(file: &Path) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     for certificate in all(file, "certificate")? {
@@ -68,7 +68,7 @@ pub(super) fn roots(file: &Path) -> Result<RootCertStore, TlsError> {
     Ok(roots)
 }
 
-/// ring is the one.
+/// The provider is always ring's.
 pub(super) fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }

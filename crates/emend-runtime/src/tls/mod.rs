@@ -1,13 +1,14 @@
-//! Connections over TLS, on both sides, made of files that may be replaced while the process runs.
+//! TLS for both ends of a connection, from files that may be replaced while the process runs.
 //!
-//! A server ([`TlsServer`]) looks at its files as [`crate::reload`] does; connections that are open go on as they began. A
-//! client ([`ClientTls`]) reads its files for every connection that it opens. Sessions are never resumed: who is no longer
-//! let in is refused at the next handshake. It must know nothing of what is said over a connection, and of who may do what.
+//! A server ([`TlsServer`]) reloads its files as [`crate::reload`] does; open connections continue unchanged. A client
+//! ([`ClientTls`]) reads its files for every connection that it opens. Sessions are never resumed, so a client that is
+//! no longer allowed in is refused at its next handshake. It must know nothing of what is said over a connection, or of
+//! who may do what.
 
 mod client;
-#[cfg(feature = "server")]
-mod exactly;
 mod files;
+#[cfg(feature = "server")]
+mod pinned;
 mod remote;
 #[cfg(feature = "server")]
 mod server;
@@ -26,12 +27,12 @@ pub use remote::{Remote, why};
 pub use server::{TlsArgs, TlsFiles, TlsServer};
 pub use untrusted::Untrusted;
 
-/// The names in a client's certificate, which the connection's handshake has verified: of its subject alternative names the
-/// URIs, then the DNS names. Among the extensions of every request on such a connection.
+/// The names in a client's certificate, verified in the connection's handshake: of the subject alternative names, the
+/// URIs, then the DNS names. In the extensions of every request on such a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerNames(pub Arc<[String]>);
 
-/// gRPC needs HTTP/2.
+/// gRPC requires HTTP/2.
 fn alpn() -> Vec<Vec<u8>> {
     vec![b"h2".to_vec()]
 }

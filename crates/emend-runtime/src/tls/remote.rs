@@ -1,4 +1,4 @@
-//! Where a server is, and how connections to it are opened: plain, over TLS, or within this process.
+//! A server's address, and how connections to it are opened: plain, over TLS, or within this process.
 //!
 //! It must know nothing of which server that is.
 
@@ -26,10 +26,10 @@ use tower::Service;
 
 use super::{ClientTls, TlsError, Untrusted};
 
-/// The port of https.
+/// The default port of https.
 const HTTPS: u16 = 443;
 
-/// Where a server is, by a URI: `http://…`, or `https://…` with TLS.
+/// A server's address as a URI: `http://…`, or `https://…` for TLS.
 #[derive(Debug, Clone)]
 pub struct Remote {
     endpoint: Endpoint,
@@ -39,7 +39,7 @@ pub struct Remote {
 /// How connections are opened.
 #[derive(Debug, Clone)]
 enum Way {
-    /// As tonic does.
+    /// In the clear, by tonic.
     Plain,
     /// Over TLS.
     Secured(Connector),
@@ -49,7 +49,7 @@ enum Way {
 }
 
 impl Remote {
-    /// At this URI. An `https` one is verified by the system's CAs unless [`Remote::tls`] says otherwise.
+    /// The server at this URI. An `https` one is verified with the system's CAs unless [`Remote::tls`] says otherwise.
     pub fn new(uri: &str) -> Result<Self, TlsError> {
         let parsed: Uri = uri.parse().map_err(|error| TlsError::new(uri, &error))?;
         let way = match parsed.scheme_str() {
@@ -58,7 +58,8 @@ impl Remote {
             _ => return Err(TlsError::new(uri, "must begin with http:// or https://")),
         };
         let endpoint = if matches!(way, Way::Secured(_)) {
-            // The connector makes what it connects secure; tonic, which would do so once for all connections, must not.
+            // The connector does the TLS. tonic, which would configure it once for all connections, must see plain
+            // http.
             let plain = uri.replacen("https", "http", 1).replacen("HTTPS", "http", 1);
             Endpoint::from_shared(plain).map(|endpoint| endpoint.origin(parsed))
         } else {
@@ -68,7 +69,7 @@ impl Remote {
         Ok(Self { endpoint, way })
     }
 
-    /// In this process: `open` opens connections.
+    /// A server in this process; `open` opens connections.
     #[cfg(feature = "server")]
     pub(crate) fn inside(open: impl Fn() -> io::Result<DuplexStream> + Send + Sync + 'static) -> Self {
         Self {
@@ -77,7 +78,7 @@ impl Remote {
         }
     }
 
-    /// By these files; refused where the URI is not `https`, since nothing would be secure then.
+    /// Uses these files. Fails unless the URI is `https`, because nothing would be secure otherwise.
     pub fn tls(mut self, tls: ClientTls) -> Result<Self, TlsError> {
         let Way::Secured(secured) = &mut self.way else {
             return Err(TlsError::new(
@@ -89,7 +90,7 @@ impl Remote {
         Ok(self)
     }
 
-    /// Whether connections are over TLS that [`Remote::tls`] can set.
+    /// Whether connections are over TLS, which [`Remote::tls`] can configure.
     pub fn is_secured(&self) -> bool {
         matches!(self.way, Way::Secured(_))
     }
@@ -99,7 +100,7 @@ impl Remote {
         self.endpoint.uri().port_u16()
     }
 
-    /// With other settings of connections.
+    /// With other connection settings.
     #[must_use]
     pub fn map(mut self, change: impl FnOnce(Endpoint) -> Endpoint) -> Self {
         self.endpoint = change(self.endpoint);
@@ -116,7 +117,7 @@ impl Remote {
         }
     }
 
-    /// Opens a connection when it is first used, and another when that is lost.
+    /// Opens a connection on first use, and again when it is lost.
     pub fn connect_lazy(&self) -> Channel {
         match &self.way {
             Way::Plain => self.endpoint.connect_lazy(),
@@ -127,13 +128,14 @@ impl Remote {
     }
 }
 
-/// Why a connection could not be opened, with all causes, in one line: tonic's own words are only that something went wrong.
+/// Why a connection could not be opened, with all causes, in one line: tonic's own message only says that something
+/// went wrong.
 pub fn why(error: &Error) -> String {
     let mut told: Vec<String> = Vec::new();
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
         let text = error.to_string();
-        // Errors that wrap others say the same.
+        // Errors that wrap others often repeat them.
         if told.last() != Some(&text) {
             told.push(text);
         }
@@ -145,7 +147,7 @@ pub fn why(error: &Error) -> String {
     told.join(": ")
 }
 
-/// As it is, with TLS of its own if it has any.
+/// The endpoint as it is, with its own TLS if it has any.
 impl From<Endpoint> for Remote {
     fn from(endpoint: Endpoint) -> Self {
         Self {
@@ -210,12 +212,12 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// A connection on which the server may still say that it does not trust the client: in TLS 1.3 it does so after the handshake,
-/// when calls are under way already, which then end without a reason. So the log tells it.
+/// A connection on which the server may still reject the client: in TLS 1.3 it does so after the handshake, when calls
+/// have already begun, which then end without a reason. So the reason is logged.
 struct Heard(TlsStream<TcpStream>);
 
 impl Heard {
-    /// Tells what the server says, if it is that.
+    /// Logs the error if it is such a rejection.
     fn tell(error: io::Error) -> io::Error {
         let error = Untrusted::tell(error);
         if let Some(untrusted) = Untrusted::within(&error) {
@@ -224,7 +226,7 @@ impl Heard {
         error
     }
 
-    /// What a write came to. Where the server no longer takes anything, it has said why before.
+    /// Handles the result of a write. If the server no longer accepts data, it has sent the reason before.
     fn written<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         let Poll::Ready(Err(error)) = written else {
             return written;

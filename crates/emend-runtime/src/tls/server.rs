@@ -1,4 +1,4 @@
-//! A server's side: its certificate, and whom it lets in.
+//! The server's side: its certificate, and which clients it lets in.
 //!
 //! It must know nothing of HTTP.
 
@@ -25,20 +25,20 @@ use super::{
     files::{TlsError, all, identity, provider, roots},
 };
 use crate::{
-    linger,
     reload::{Reload, Watched, When},
+    serve::linger,
 };
 
-/// The files of a server, all PEM.
+/// A server's files, all PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// Its certificate, and those that lead to its CA.
+    /// Its certificate and the intermediates up to its CA.
     pub cert: PathBuf,
     /// The certificate's key.
     pub key: PathBuf,
-    /// The CAs of which every client needs a certificate. Without it clients are not asked for one.
+    /// The CAs, one of which must have issued each client's certificate. Without it clients are not asked for one.
     pub client_ca: Option<PathBuf>,
-    /// What those CAs have revoked: lists of all of them.
+    /// The revocation lists of those CAs, one of each.
     pub client_crl: Option<PathBuf>,
 }
 
@@ -52,7 +52,7 @@ impl TlsFiles {
             .collect()
     }
 
-    /// Whether they are fit as they are now.
+    /// Whether the files are valid now.
     pub fn check(&self) -> Result<(), TlsError> {
         self.config().map(drop)
     }
@@ -78,14 +78,14 @@ impl TlsFiles {
             .with_single_cert(chain, key)
             .map_err(|error| TlsError::of(&self.cert, &error))?;
         config.alpn_protocols = alpn();
-        // A session that is resumed would not be verified again.
+        // A resumed session would not be verified again.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         Ok(config)
     }
 }
 
-/// TLS as a server speaks it, replaced as a whole when its files change.
+/// The server's TLS configuration, replaced as a whole when its files change.
 #[derive(Debug)]
 pub struct TlsServer {
     files: TlsFiles,
@@ -94,7 +94,7 @@ pub struct TlsServer {
 }
 
 impl TlsServer {
-    /// Of the files as they are now.
+    /// From the files as they are now.
     pub fn load(files: TlsFiles) -> Result<Self, TlsError> {
         let watched = Watched::new(files.all());
         Ok(Self {
@@ -104,7 +104,7 @@ impl TlsServer {
         })
     }
 
-    /// Shakes hands, by the files as they were looked at last; answers also with the client's names if it had to show a
+    /// Performs the handshake with the files as last read; also returns the client's names if it had to present a
     /// certificate. May take as long as the client likes.
     pub(crate) async fn accept(
         &self,
@@ -114,7 +114,7 @@ impl TlsServer {
         let stream = match acceptor.accept(stream).into_fallible().await {
             Ok(stream) => stream,
             Err((error, stream)) => {
-                // So that the client reads why, although it has said more meanwhile.
+                // Lingers so that the client can read why, although it has sent more in the meantime.
                 linger::close(stream).await;
                 return Err(error);
             }
@@ -128,7 +128,7 @@ impl TlsServer {
     }
 }
 
-/// The URIs and DNS names of a certificate that was verified.
+/// The URIs and DNS names in a verified certificate.
 fn names(certificate: &CertificateDer<'_>) -> io::Result<PeerNames> {
     let parsed = webpki::EndEntityCert::try_from(certificate).map_err(io::Error::other)?;
     let names = parsed.valid_uri_names().chain(parsed.valid_dns_names());
@@ -156,22 +156,28 @@ impl Reload for TlsServer {
             }
         }
     }
+
+    fn is_failing(&self) -> bool {
+        let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        watched.is_failing()
+    }
 }
 
-/// The files of a server, as arguments.
+/// A server's files, as arguments.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]
 #[command(next_help_heading = "TLS")]
 pub struct TlsArgs {
-    /// The server's certificate and those that lead to its CA (PEM): connections are over TLS; read again when it changes
+    /// The server's certificate and the intermediates up to its CA (PEM), which turns on TLS; read again when it
+    /// changes
     #[arg(long, value_name = "FILE", env = "EMEND_TLS_CERT", requires = "tls_key")]
     pub tls_cert: Option<PathBuf>,
     /// The certificate's private key (PEM)
     #[arg(long, value_name = "FILE", env = "EMEND_TLS_KEY", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
-    /// The CAs (PEM) of which each client has to show a certificate; without it clients are not asked for one
+    /// The CAs (PEM), one of which must have issued each client's certificate; without it clients are not asked for one
     #[arg(long, value_name = "FILE", env = "EMEND_TLS_CLIENT_CA", requires = "tls_cert")]
     pub tls_client_ca: Option<PathBuf>,
-    /// What these CAs have revoked (PEM): a list of each of them, without which its certificates are refused
+    /// The revocation lists of these CAs (PEM), one of each; certificates of a CA without one are refused
     #[arg(
         long,
         value_name = "FILE",
@@ -182,7 +188,7 @@ pub struct TlsArgs {
 }
 
 impl TlsArgs {
-    /// The files; none if connections are to be plain.
+    /// The files; `None` if connections are plain.
     pub fn files(&self) -> Option<TlsFiles> {
         let (cert, key) = self.tls_cert.clone().zip(self.tls_key.clone())?;
         Some(TlsFiles {
@@ -193,13 +199,13 @@ impl TlsArgs {
         })
     }
 
-    /// What is wrong with them.
+    /// What is wrong with the files, if anything.
     pub fn check(&self) -> Option<String> {
         let error = self.files()?.check().err()?;
         Some(format!("--tls-cert, --tls-key, --tls-client-ca: {error}"))
     }
 
-    /// TLS by them; none if connections are to be plain.
+    /// Loads the files; `None` if connections are plain.
     pub fn load(&self) -> Result<Option<Arc<TlsServer>>, TlsError> {
         let loaded = self.files().map(TlsServer::load).transpose()?;
         Ok(loaded.map(Arc::new))

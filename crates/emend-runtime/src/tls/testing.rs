@@ -1,4 +1,4 @@
-//! CAs and what they issue, for tests.
+//! For tests: CAs and the certificates they issue.
 
 #![expect(clippy::unwrap_used, reason = "a test's helper fails like the test")]
 
@@ -27,7 +27,7 @@ pub struct Issued {
 }
 
 impl Authority {
-    /// A new one.
+    /// A new CA.
     pub fn new(name: &str) -> Self {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, name);
@@ -49,12 +49,12 @@ impl Authority {
         self.issuer.pem()
     }
 
-    /// Issues a certificate with a serial number, to names that are URIs, addresses or DNS names.
+    /// Issues a certificate with a serial number, for names that are URIs, addresses or DNS names.
     pub fn issue(&self, serial: u64, names: &[&str]) -> Issued {
         self.issue_as(serial, names, |_| {})
     }
 
-    /// The same, after a change of what is to be in it.
+    /// The same, with its parameters modified by `change`.
     pub fn issue_as(
         &self,
         serial: u64,
@@ -79,7 +79,7 @@ impl Authority {
         }
     }
 
-    /// The list of what it has revoked, as PEM.
+    /// Its revocation list, as PEM.
     pub fn revoked(&self, revoked: &[&Issued]) -> String {
         let revoked_certs = revoked.iter().map(|issued| RevokedCertParams {
             serial_number: SerialNumber::from(issued.serial),

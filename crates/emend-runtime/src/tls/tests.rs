@@ -1,4 +1,4 @@
-//! Servers with certificates on real sockets: who is let in, and what becomes of that when files change.
+//! Servers with certificates on real sockets: which clients are let in, and how that changes with the files.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -34,7 +34,7 @@ use crate::{
 /// Longer than anything here takes.
 const SOON: Duration = Duration::from_secs(30);
 
-/// Refuses every call, with who the caller is known as, or else with the names in its certificate.
+/// Refuses every call with the caller's name or, for an unknown one, the names in its certificate.
 #[derive(Clone)]
 struct Names;
 
@@ -62,7 +62,7 @@ impl Service<Request<Body>> for Names {
     }
 }
 
-/// Files that a server and its clients use: the server's are `server.pem`, `server.key`, `clients.pem`, `revoked.pem`.
+/// The files of a server and its clients: the server's are `server.pem`, `server.key`, `clients.pem`, `revoked.pem`.
 struct Files(TempDir);
 
 impl Files {
@@ -78,7 +78,7 @@ impl Files {
         fs::write(self.path(name), content).unwrap();
     }
 
-    /// The server's certificate and, for its clients, the CA of it.
+    /// Writes the server's certificate and, for its clients, its CA.
     fn serve_by(&self, authority: &Authority) {
         authority
             .issue(1, &["127.0.0.1", "localhost"])
@@ -98,7 +98,7 @@ impl Files {
         }
     }
 
-    /// A client that believes this CA and shows that certificate.
+    /// A client that trusts this CA and presents that certificate.
     fn client(&self, authority: &Authority, identity: Option<&str>) -> ClientTls {
         let ca = format!("ca-{}.pem", authority.name());
         self.write(&ca, authority.pem());
@@ -228,12 +228,12 @@ async fn who_shows_no_certificate_is_told_so_and_not_reset() {
     files.write("clients.pem", authority.pem());
     let server = Running::start(&files).await;
     for _ in 0..50 {
-        // In TLS 1.3 it has said its request by then.
+        // In TLS 1.3 it has sent its request by then.
         let mut client = server.client(files.client(&authority, None));
         let asked = client.get_policy(GetPolicyRequest::default());
         let refused = timeout(SOON, asked).await.expect("an answer").unwrap_err();
         let why = format!("{refused:?}");
-        // hyper does not say why to a request that it has not begun to send.
+        // hyper gives no reason to a request that it has not begun to send.
         let told = ["wants to be shown a certificate", "operation was canceled"];
         assert!(told.iter().any(|told| why.contains(told)), "{why}");
     }
@@ -351,7 +351,7 @@ async fn plain_text_is_closed_at_once() {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
         stream.write_all(said.as_bytes()).await.unwrap();
         let mut answer = Vec::new();
-        // Less than the time that a handshake has. Reset or closed, either is gone.
+        // Less than the handshake's time limit. Reset or closed, the connection is gone either way.
         let read = timeout(Duration::from_secs(8), stream.read_to_end(&mut answer)).await;
         assert!(read.is_ok(), "{said:?} is left waiting");
         assert!(answer.len() < 10, "an alert at most: {answer:?}");
@@ -414,11 +414,11 @@ async fn half_open_handshakes_do_not_hold_up_a_soft_stop() {
     let server = Running::start(&files).await;
     let silent = TcpStream::connect(server.address).await.unwrap();
     let mut half = TcpStream::connect(server.address).await.unwrap();
-    // The head of a record that never comes.
+    // The header of a record that never comes.
     half.write_all(&[0x16, 0x03, 0x01, 0x02, 0x00, 0x01])
         .await
         .unwrap();
-    // Who was accepted after them has been served: they are being shaken hands with.
+    // A client accepted later has been served, so the handshakes of both are in progress.
     assert!(server.names(files.client(&authority, None)).await.is_some());
     let ended = timeout(Duration::from_secs(8), server.lifecycle.shutdown(SOON)).await;
     assert_eq!(

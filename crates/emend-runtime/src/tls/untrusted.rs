@@ -1,4 +1,4 @@
-//! Why one side does not trust the other, in words for people: what rustls says is for those who know TLS.
+//! Why one side does not trust the other, in plain words: rustls's messages are for TLS experts.
 //!
 //! It must know nothing of which server it is.
 
@@ -7,13 +7,13 @@ use std::{error::Error, io, time::Duration};
 use jiff::Timestamp;
 use tokio_rustls::rustls::{self, AlertDescription, CertificateError, InvalidMessage};
 
-/// What stands in the way of a connection over TLS, from the client's point of view.
+/// Why a connection over TLS fails, from the client's point of view.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Untrusted(String);
 
 impl Untrusted {
-    /// Where an error is one of these, or was caused by one.
+    /// The first such error in a chain of causes, if there is one.
     pub fn within<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
         let mut next = Some(error);
         while let Some(error) = next {
@@ -27,7 +27,7 @@ impl Untrusted {
         None
     }
 
-    /// Puts what rustls says into words. Other errors stay as they are.
+    /// Rephrases rustls's error. Other errors stay as they are.
     pub(super) fn tell(error: io::Error) -> io::Error {
         let inner = error.get_ref();
         let words = inner
@@ -47,7 +47,7 @@ fn words(error: &rustls::Error) -> Option<String> {
         }
         rustls::Error::NoCertificatesPresented => Some("the server shows no certificate".to_owned()),
         rustls::Error::AlertReceived(alert) => objection(*alert).map(str::to_owned),
-        // What is no TLS, such as an answer of HTTP/1.1.
+        // The peer does not speak TLS but, for example, HTTP/1.1.
         rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
             Some("the server speaks no TLS there".to_owned())
         }
@@ -88,7 +88,7 @@ fn about(error: &CertificateError) -> String {
     }
 }
 
-/// What the server has against the client.
+/// The server's objection to the client.
 fn objection(alert: AlertDescription) -> Option<&'static str> {
     Some(match alert {
         AlertDescription::CertificateRequired => {
@@ -113,13 +113,13 @@ fn objection(alert: AlertDescription) -> Option<&'static str> {
     })
 }
 
-/// `DnsName("a.example")` and `IpAddress(127.0.0.1)` without what is around the name.
+/// The name inside `DnsName("a.example")` or `IpAddress(127.0.0.1)`.
 fn bare(name: &str) -> &str {
     let inner = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
     inner.unwrap_or(name).trim_matches('"')
 }
 
-/// A time in seconds since 1970.
+/// Formats a time in seconds since 1970.
 fn time(seconds: u64) -> String {
     let time = Timestamp::UNIX_EPOCH.checked_add(Duration::from_secs(seconds));
     time.map_or_else(|_| format!("{seconds} s after 1970"), |time| time.to_string())

@@ -117,6 +117,25 @@ async fn an_unknown_method_is_unimplemented() {
 }
 
 #[tokio::test]
+async fn without_reflection_nothing_is_described() {
+    use tonic_reflection::pb::{v1, v1alpha};
+
+    let server = Running::with(|server| server.reflection(false)).await;
+    let refused = v1::server_reflection_client::ServerReflectionClient::new(server.channel().await)
+        .server_reflection_info(stream::iter([v1::ServerReflectionRequest::default()]))
+        .await
+        .unwrap_err();
+    assert_eq!(refused.code(), Code::Unimplemented);
+    let refused = v1alpha::server_reflection_client::ServerReflectionClient::new(server.channel().await)
+        .server_reflection_info(stream::iter([v1alpha::ServerReflectionRequest::default()]))
+        .await
+        .unwrap_err();
+    assert_eq!(refused.code(), Code::Unimplemented);
+    assert_eq!(server.health(LIVENESS).await, Ok(ServingStatus::Serving));
+    server.lifecycle.shutdown(SOON).await;
+}
+
+#[tokio::test]
 async fn both_versions_of_reflection_list_what_is_served_and_nothing_else() {
     use tonic_reflection::pb::{v1, v1alpha};
 

@@ -12,7 +12,7 @@ use tokio::{
     sync::watch,
     time::{Instant, sleep, timeout},
 };
-use tonic::transport::Channel;
+use tonic::{Code, transport::Channel};
 use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
@@ -54,7 +54,7 @@ async fn one_address_cannot_have_all_connections() {
     for _ in 0..6 {
         held.push(TcpStream::connect(server.address).await.unwrap());
     }
-    // It has three quarters, and no share of the rest.
+    // It has three quarters of all, and no share in the rest.
     closed(TcpStream::connect(server.address).await.unwrap()).await;
 
     let elsewhere = Channel::from_shared(format!("http://{}", server.address))
@@ -69,7 +69,7 @@ async fn one_address_cannot_have_all_connections() {
     }
 
     drop(held);
-    // Places come back.
+    // Permits are released.
     let here = Channel::from_shared(format!("http://{}", server.address)).unwrap();
     let mut here = HealthClient::new(here.connect_lazy());
     let answered = async {
@@ -78,6 +78,44 @@ async fn one_address_cannot_have_all_connections() {
         }
     };
     timeout(SOON, answered).await.expect("there is room again");
+    server.lifecycle.shutdown(SOON).await;
+}
+
+#[tokio::test]
+async fn a_connection_that_is_old_takes_no_new_calls_and_its_streams_go_on() {
+    let metrics = Metrics::new();
+    let bounds = Bounds {
+        connection_age: Some(Duration::from_millis(100)),
+        ..Bounds::default()
+    };
+    let server = Running::with(|server| server.bounds(bounds).metrics(metrics.rpc())).await;
+    let mut client = HealthClient::new(server.channel().await);
+    let asked = HealthCheckRequest {
+        service: SERVICE.to_owned(),
+    };
+    let mut watching = client.watch(asked).await.unwrap().into_inner();
+    let first = watching.message().await.unwrap().unwrap();
+    assert_eq!(first.status(), ServingStatus::NotServing);
+    // The client is told to reconnect.
+    let is_moved = || metrics.render().lines().any(|line| line == "emend_connections 2");
+    let moved = async {
+        while !is_moved() {
+            // tonic abandons a call that is not sent yet when GOAWAY arrives; such a call may be repeated.
+            if let Err(status) = client.check(HealthCheckRequest::default()).await {
+                assert_eq!(status.code(), Code::Cancelled, "{status}");
+            }
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(SOON, moved)
+        .await
+        .expect("calls come by another connection");
+    for check in ["database", "tailer"] {
+        server.readiness.set(check, true);
+    }
+    let next = watching.message().await.unwrap().unwrap();
+    assert_eq!(next.status(), ServingStatus::Serving, "on the old connection");
+    drop(watching);
     server.lifecycle.shutdown(SOON).await;
 }
 
@@ -156,7 +194,7 @@ async fn a_stream_in_progress_may_end_within_the_grace() {
 async fn a_connection_without_a_preface_is_closed_after_a_while() {
     let server = Running::start().await;
     let mut idle = TcpStream::connect(server.address).await.unwrap();
-    // No time-out of our own: time stands still until the server's is the next to come.
+    // No timeout of our own: the paused clock advances only to the server's.
     let said = idle.read_to_end(&mut Vec::new()).await;
     assert!(matches!(said, Ok(0) | Err(_)), "{said:?}");
     assert!(!server.lifecycle.is_stopping());
@@ -166,7 +204,7 @@ async fn a_connection_without_a_preface_is_closed_after_a_while() {
 async fn a_client_that_does_not_answer_the_farewell_is_not_waited_for() {
     let server = Running::start().await;
     let mut silent = TcpStream::connect(server.address).await.unwrap();
-    // All that HTTP/2 begins with, and settings; the server's own come back.
+    // The HTTP/2 preface and settings; the server's own settings come back.
     silent
         .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
         .await
@@ -175,7 +213,7 @@ async fn a_client_that_does_not_answer_the_farewell_is_not_waited_for() {
     assert_eq!(server.lifecycle.shutdown(SOON).await, Shutdown::Graceful);
 }
 
-/// A client whose windows have no end, and a road to it that is not read from while it is held up.
+/// A client with unlimited windows, behind a proxy that does not read while it is on hold.
 async fn held_up(server: &Running) -> (Channel, watch::Sender<bool>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (road, target) = (listener.local_addr().unwrap(), server.address);
@@ -222,7 +260,7 @@ async fn a_client_that_reads_nothing_is_not_waited_for_either() {
         .into_inner();
     updates.message().await.unwrap().expect("a message");
     hold.send_replace(true);
-    // Until no more fits into any socket: then the server writes, and does not read.
+    // Until every socket is full: then the server writes, and does not read.
     let full = async {
         loop {
             let before = server.said.load(Ordering::SeqCst);

@@ -1,4 +1,4 @@
-//! A server with a service that does not end what it has begun.
+//! A server whose service does not end what it has begun.
 
 use std::{
     future::pending,
@@ -42,17 +42,17 @@ pub(crate) const TRACEPARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067
 /// Longer than anything here takes.
 pub(crate) const SOON: Duration = Duration::from_secs(30);
 
-/// More than a client's window and all that is written ahead.
+/// More than a client's window plus everything buffered ahead.
 pub(crate) const LARGE: usize = 1024 * 1024;
 
 /// A service whose streams never end by themselves, not even when asked to.
 #[derive(Default)]
 struct Stubborn {
-    /// How often the talkative stream was asked for more.
+    /// How many messages the talkative stream was asked for.
     said: Arc<AtomicUsize>,
 }
 
-/// A stream that says more than any socket takes, if it is asked by that node.
+/// A node whose stream sends more than any socket holds.
 pub(crate) const TALKATIVE: &str = "talkative";
 
 type Updates = Pin<Box<dyn Stream<Item = Result<SubscribeResponse, Status>> + Send>>;
@@ -87,7 +87,7 @@ impl SubscriptionService for Stubborn {
         )))
     }
 
-    /// Fails inside, after having looked at what the layers found out.
+    /// Fails with an internal error after checking what the layers passed on.
     async fn report_status(
         &self,
         request: Request<ReportStatusRequest>,
@@ -101,7 +101,7 @@ impl SubscriptionService for Stubborn {
         Err(Error::internal("the secret detail").into())
     }
 
-    /// Never answers; asked for a page, answers with a large one.
+    /// Never answers; if asked for a page, answers with a large one.
     async fn list_nodes(
         &self,
         request: Request<ListNodesRequest>,
@@ -120,7 +120,7 @@ pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) readiness: Readiness,
-    /// How many messages the talkative have said.
+    /// How many messages the talkative streams have sent.
     pub(crate) said: Arc<AtomicUsize>,
 }
 
@@ -182,10 +182,10 @@ impl Running {
     }
 }
 
-/// Waits until the other side has closed `stream`, discarding what it still says.
+/// Waits until the other side has closed `stream`, discarding what it still sends.
 pub(crate) async fn closed(mut stream: TcpStream) {
     let mut rest = Vec::new();
-    // Reset or closed, either is gone.
+    // Reset or closed, it is gone either way.
     let _ = timeout(SOON, stream.read_to_end(&mut rest))
         .await
         .expect("the server closes the connection");

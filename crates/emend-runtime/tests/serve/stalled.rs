@@ -9,6 +9,7 @@ use emend_proto::{
 use emend_runtime::{
     bounds::{Bounds, Patience},
     serve::Server,
+    telemetry::metrics::Metrics,
 };
 use futures::stream;
 use prost::Message as _;
@@ -51,7 +52,7 @@ async fn calls_that_are_never_finished_give_their_places_back() {
     }
     codes.sort_by_key(|code| i32::from(*code));
     let refused = codes.partition_point(|code| *code == Code::ResourceExhausted);
-    // One of the four places is for somebody else.
+    // One of the four permits is reserved for other clients.
     assert!(codes.len() - refused >= 3, "{codes:?}");
     assert!(
         codes[refused..].iter().all(|code| *code == Code::Aborted),
@@ -72,7 +73,8 @@ async fn calls_that_are_never_finished_give_their_places_back() {
 
 #[tokio::test]
 async fn responses_that_are_never_read_give_their_places_back() {
-    let server = Running::with(impatient).await;
+    let metrics = Metrics::new();
+    let server = Running::with(|server| impatient(server).metrics(metrics.rpc())).await;
     let page = ListNodesRequest {
         page_size: 1,
         ..ListNodesRequest::default()
@@ -92,7 +94,7 @@ async fn responses_that_are_never_read_give_their_places_back() {
         let request = Request::new(stream::iter([Frame(page.encode_to_vec().into())]));
         unread.push(grpc.streaming(request, path, codec).await.unwrap().into_inner());
     }
-    // From another connection, but the same address: of the four places one is for somebody else.
+    // Another connection from the same address: one of the four permits is reserved for other clients.
     let mut other = SubscriptionServiceClient::new(server.channel().await);
     let answered = async {
         while other.list_nodes(page.clone()).await.is_err() {
@@ -100,7 +102,15 @@ async fn responses_that_are_never_read_give_their_places_back() {
         }
     };
     timeout(SOON, answered).await.unwrap();
-    // They were told so, and what waited for them is gone.
+    // Read only once they are abandoned: a client that reads in time still gets its response.
+    let given_up = async {
+        let all = "grpc_method=\"ListNodes\",grpc_code=\"Canceled\"} 3\n";
+        while !metrics.render().contains(all) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(SOON, given_up).await.unwrap();
+    // The clients were told, and their queued responses are gone.
     for mut unread in unread {
         let ended = unread.message().await.map(drop).unwrap_err();
         assert_eq!(ended.code(), Code::Cancelled);

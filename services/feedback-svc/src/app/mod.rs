@@ -8,11 +8,11 @@ mod submit;
 use std::{sync::Arc, time::Duration};
 
 use emend_core::{Caller, EventId, FeedbackId, Namespace};
-use emend_runtime::{Entropy, Error, Lifecycle, SharedClock};
-use tokio::{
-    sync::Semaphore,
-    time::{Instant, sleep},
+use emend_runtime::{
+    Entropy, Error, Lifecycle, SharedClock,
+    fair_semaphore::{ClientKey, FairSemaphore},
 };
+use tokio::time::{Instant, sleep};
 
 use crate::{
     committer::Committer,
@@ -38,7 +38,7 @@ pub(crate) struct UseCases {
     /// Owns what goes on when its caller has gone away.
     lifecycle: Lifecycle,
     /// Bounds the retractions that go on so.
-    retractions: Arc<Semaphore>,
+    retractions: FairSemaphore,
     clock: SharedClock,
     entropy: Entropy,
 }
@@ -48,6 +48,8 @@ pub(crate) struct UseCases {
 pub(crate) struct Origin {
     /// The authenticated client.
     pub(crate) caller: Caller,
+    /// Whom what it asks for counts for, where that is bounded.
+    pub(crate) client: ClientKey,
     /// W3C trace context; may be empty.
     pub(crate) traceparent: String,
 }
@@ -68,7 +70,7 @@ impl UseCases {
             dispatch,
             waiters,
             lifecycle,
-            retractions: Arc::new(Semaphore::new(retract::AT_ONCE)),
+            retractions: FairSemaphore::of(retract::AT_ONCE),
             clock,
             entropy,
         }

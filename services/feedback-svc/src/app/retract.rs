@@ -2,7 +2,8 @@
 //!
 //! What is stored is handed over to the relay by the same task, which no caller can end: else the event of one who goes
 //! away in between would wait for its lease to expire. So there may be only so many of these tasks: before one begins its
-//! caller waits for its turn, not for long, and who goes away then has begun nothing.
+//! caller waits for its turn, not for long and not behind all that another has waiting, and who goes away then has begun
+//! nothing.
 
 use std::{sync::Arc, time::Duration};
 
@@ -39,7 +40,11 @@ impl UseCases {
         until: Option<Instant>,
     ) -> Result<Feedback, Error> {
         mask_prose(&mut reason);
-        let Origin { caller, traceparent } = origin;
+        let Origin {
+            caller,
+            client,
+            traceparent,
+        } = origin;
         let event_id = self.new_event_id();
         let event = event::retracted(event_id, id, &namespace, caller, traceparent, &reason);
         let waiter = until.map(|_| self.waiters.register(event_id));
@@ -51,14 +56,13 @@ impl UseCases {
             event,
         };
         let namespace = retraction.namespace.clone();
-        let turn = timeout(LONGEST_WAIT, Arc::clone(&self.retractions).acquire_owned()).await;
-        let Ok(Ok(turn)) = turn else {
-            return Err(Error::ResourceExhausted {
+        let turn = timeout(LONGEST_WAIT, self.retractions.acquire(client.clone()))
+            .await
+            .map_err(|_| Error::ResourceExhausted {
                 reason: "TOO_MANY_RETRACTIONS",
                 message: "more retractions are waiting than can be stored soon".to_owned(),
                 retry_after: Some(RETRY_AFTER),
-            });
-        };
+            })?;
         let (answer, answered) = oneshot::channel();
         // Owning these use cases it owns a way to the committer: the relay is not drained before it ends.
         let use_cases = Arc::clone(self);
@@ -99,8 +103,10 @@ impl UseCases {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use emend_core::Caller;
-    use emend_runtime::{Entropy, Lifecycle, SystemClock};
+    use emend_runtime::{Entropy, Lifecycle, SystemClock, fair_semaphore::ClientKey};
     use futures::FutureExt as _;
 
     use super::*;
@@ -135,6 +141,7 @@ mod tests {
     fn origin() -> Origin {
         Origin {
             caller: Caller::anonymous(),
+            client: ClientKey::Unknown,
             traceparent: String::new(),
         }
     }
@@ -161,8 +168,11 @@ mod tests {
         stored(&*database.store, &said, None).await;
         let (hand_over, lifecycle) = (HandOver::new(10), Lifecycle::new());
         let use_cases = use_cases(&database, &hand_over, &lifecycle);
-        let all = u32::try_from(AT_ONCE).unwrap();
-        let others = use_cases.retractions.acquire_many(all).await.unwrap();
+        let others: Vec<_> = (1..)
+            .map(|host| ClientKey::of(None, Some(Ipv4Addr::from_bits(host).into())))
+            .map_while(|other| use_cases.retractions.try_acquire(other))
+            .collect();
+        assert_eq!(others.len(), AT_ONCE);
         let origin = origin();
         let ask = || Box::pin(use_cases.retract(&origin, namespace(), said.id, "oops".into(), None));
 
@@ -178,7 +188,7 @@ mod tests {
         assert!(before.unwrap().retraction.is_none(), "nothing was begun");
 
         assert!(ask().await.unwrap().retraction.is_some());
-        assert_eq!(use_cases.retractions.available_permits(), AT_ONCE);
+        assert_eq!(use_cases.retractions.held_by(&origin.client), 0);
         lifecycle.shutdown(SOON).await;
     }
 }

@@ -26,7 +26,11 @@ impl UseCases {
         until: Option<Instant>,
     ) -> Result<Feedback, Error> {
         let (new, waiter) = self.ready(origin, submission, until.is_some());
-        let stored = self.committer.store(vec![new]).await?.pop();
+        let stored = self
+            .committer
+            .store(origin.client.clone(), vec![new])
+            .await?
+            .pop();
         self.answer(stored, waiter, until).await
     }
 
@@ -50,7 +54,7 @@ impl UseCases {
         let stored = if valid.is_empty() {
             Vec::new()
         } else {
-            self.committer.store(valid).await?
+            self.committer.store(origin.client.clone(), valid).await?
         };
         let mut stored = stored.into_iter();
         // All wait for the same moment, so one after the other is as good as at once.
@@ -66,7 +70,9 @@ impl UseCases {
 
     /// What is to be stored, and who waits for its outcome: registered before it is stored.
     fn ready(&self, origin: &Origin, submission: Submission, waits: bool) -> (NewFeedback, Option<Waiter>) {
-        let Origin { caller, traceparent } = origin;
+        let Origin {
+            caller, traceparent, ..
+        } = origin;
         // Hashed as it was sent: what differs only in what is masked is not the same request.
         let hash = submission.hash();
         let submission = submission.masked();

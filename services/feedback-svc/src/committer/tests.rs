@@ -57,8 +57,17 @@ impl Bench {
 
     /// Begins to store items, and answers once they wait.
     fn begin(&self, items: Vec<NewFeedback>) -> impl Future<Output = Result<Results, Error>> + use<> {
+        self.begin_for(ClientKey::Unknown, items)
+    }
+
+    /// The same, of that caller.
+    fn begin_for(
+        &self,
+        client: ClientKey,
+        items: Vec<NewFeedback>,
+    ) -> impl Future<Output = Result<Results, Error>> + use<> {
         let committer = self.committer.clone();
-        let mut waiting = Box::pin(async move { committer.store(items).await });
+        let mut waiting = Box::pin(async move { committer.store(client, items).await });
         let now = (&mut waiting).now_or_never();
         async move {
             match now {

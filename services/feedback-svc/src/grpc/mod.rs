@@ -17,6 +17,7 @@ use emend_runtime::{
     caller::caller_of,
     deadline::deadline_of,
     error::to_item_status,
+    fair_semaphore::ClientKey,
     trace_context::traceparent_of,
 };
 use tokio::time::Instant;
@@ -42,6 +43,7 @@ impl FeedbackEndpoint {
 fn origin_of<T>(request: &Request<T>) -> Origin {
     Origin {
         caller: caller_of(request),
+        client: ClientKey::of_request(request),
         traceparent: traceparent_of(request)
             .map(|traceparent| traceparent.to_string())
             .unwrap_or_default(),

@@ -5,7 +5,7 @@
 use emend_runtime::Entropy;
 use tokio::time::Instant;
 
-use super::hand_over::{HandOver, Leased, Room};
+use super::hand_over::{HandOver, Leased, Reservation};
 use crate::{
     config::RelayConfig,
     domain::{Accepted, Lease, LeaseToken, NewEvent},
@@ -20,10 +20,10 @@ pub(crate) struct Dispatch {
     config: RelayConfig,
 }
 
-/// Room in the relay's queue and the lease under which it is to be used.
+/// Reservation in the relay's queue and the lease under which it is to be used.
 #[derive(Debug)]
 pub(crate) struct Reserved {
-    room: Room,
+    room: Reservation,
     lease: Lease,
     expires: Instant,
 }
@@ -46,7 +46,7 @@ impl Dispatch {
         }
     }
 
-    /// Room for so many events. To be asked for before they are stored, so that the lease does not expire later here than
+    /// Reservation for so many events. To be asked for before they are stored, so that the lease does not expire later here than
     /// in the database.
     pub(crate) fn reserve(&self, count: usize) -> Option<Reserved> {
         let room = self.hand_over.reserve(count)?;

@@ -54,9 +54,9 @@ struct State {
     claim_overdue: bool,
 }
 
-/// Room for some events in the queue, given back when dropped.
+/// Reservation for some events in the queue, given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Room {
+pub(crate) struct Reservation {
     hand_over: HandOver,
     count: usize,
 }
@@ -85,14 +85,14 @@ impl HandOver {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Room for so many events, if there is.
-    pub(crate) fn reserve(&self, count: usize) -> Option<Room> {
+    /// Reservation for so many events, if there is.
+    pub(crate) fn reserve(&self, count: usize) -> Option<Reservation> {
         let mut state = self.state();
         if state.queue.len() + state.reserved + count > self.0.capacity {
             return None;
         }
         state.reserved += count;
-        Some(Room {
+        Some(Reservation {
             hand_over: self.clone(),
             count,
         })
@@ -185,7 +185,7 @@ impl HandOver {
     }
 }
 
-impl Room {
+impl Reservation {
     /// Puts events into the room, at most as many as were reserved, and wakes a taker.
     pub(crate) fn fill(self, leased: impl IntoIterator<Item = Leased>) {
         let shared = &self.hand_over.0;
@@ -197,7 +197,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for Reservation {
     fn drop(&mut self) {
         self.hand_over.state().reserved -= self.count;
     }

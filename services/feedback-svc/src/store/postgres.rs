@@ -3,32 +3,22 @@
 //!
 //! READ COMMITTED throughout; deadlocks repeat the whole use case. It must know nothing of which replicas there are.
 
-use std::{collections::HashMap, time::Duration};
+use std::collections::HashMap;
 
-use async_trait::async_trait;
-use emend_core::{EventId, FeedbackId, Namespace};
 use emend_runtime::{
     Entropy,
     audit::OpenError,
     database::PostgresUrl,
     postgres::{
-        BEGIN_LONG_READ as BEGIN_AUDIT, Lent, Link, Links, PostgresConfig, open_postgres,
+        BEGIN_LONG_READ as BEGIN_AUDIT, Lent, Link, Links, PostgresConfig, Transaction, open_postgres,
         open_postgres_to_read,
     },
     store::retry_conflicts,
 };
 use sqlx::{Postgres as Db, migrate::Migrator};
 
-use super::{
-    Backlog, Claimed, Connections, Inserted, Retracted, Settlement, Store, StoreError, audit::AuditRead, rows,
-};
-use crate::{
-    domain::{
-        DeadLetter, DeadLetterQuery, DeliveryState, Feedback, FeedbackQuery, Lease, LeaseToken, NewFeedback,
-        NewRetraction,
-    },
-    fail_points,
-};
+use super::{Connections, Inserted, StoreError, audit::AuditRead, rows};
+use crate::domain::{DeliveryState, Lease};
 use feedback_sql::Columns;
 
 #[path = "audit_sql.rs"]
@@ -49,9 +39,17 @@ mod feedback_sql;
     reason = "portable SQL is compiled against each database"
 )]
 mod outbox_sql;
+#[path = "store_sql.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "portable SQL is compiled against each database"
+)]
+mod store_sql;
 
 /// What the portable SQL runs on.
 type Connection = Link;
+/// The store of that database.
+type Backend = PostgresStore;
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
 
@@ -137,7 +135,7 @@ impl PostgresStore {
         };
         let links = open_postgres(&config, &MIGRATIONS).await?;
         let store = Self { links, entropy };
-        store.raise_accept_order().await?;
+        store.raise().await?;
         Ok(store)
     }
 
@@ -226,30 +224,59 @@ impl PostgresStore {
         }
     }
 
-    async fn retract_once(
+    async fn insert_group(
         &self,
-        retraction: &NewRetraction,
+        columns: &[Columns<'_>],
         lease: Option<Lease>,
-    ) -> Result<Retracted, StoreError> {
-        let mut transaction = self.links.begin(BEGIN).await?;
-        let retracted = feedback_sql::retract(&mut transaction, retraction, lease).await?;
-        fail_points::RETRACTION_WRITTEN.pass();
-        transaction.commit().await?;
-        Ok(retracted)
+    ) -> Result<Vec<Result<Inserted, StoreError>>, StoreError> {
+        let stored = retry_conflicts(&self.entropy, || self.insert_once(columns, lease)).await?;
+        let stored: HashMap<i64, (i64, i64)> = stored
+            .into_iter()
+            .map(|(place, order, at_us)| (place, (order, at_us)))
+            .collect();
+        let mut results = Vec::with_capacity(columns.len());
+        for (place, item) in (1..).zip(columns) {
+            results.push(match stored.get(&place) {
+                Some(&(order, at_us)) => rows::accepted("feedback", order, at_us)
+                    .map(Inserted::Stored)
+                    .map_err(StoreError::from),
+                // The others are stored by now, whatever comes of this.
+                None => retry_conflicts(&self.entropy, || self.replay(item, lease)).await,
+            });
+        }
+        Ok(results)
     }
 
-    async fn settle_once(&self, settlements: &[Settlement]) -> Result<(), StoreError> {
-        let mut transaction = self.links.begin(BEGIN).await?;
-        outbox_sql::settle(&mut transaction, settlements).await?;
-        fail_points::BATCH_WRITTEN.pass();
-        Ok(transaction.commit().await?)
+    async fn raise(&self) -> Result<(), StoreError> {
+        retry_conflicts(&self.entropy, || self.raise_accept_order_once()).await
     }
 
-    async fn redrive_once(&self, events: &[EventId], of: Option<&Namespace>) -> Result<u64, StoreError> {
-        let mut transaction = self.links.begin(BEGIN).await?;
-        let redriven = outbox_sql::redrive(&mut transaction, events, of).await?;
-        transaction.commit().await?;
-        Ok(redriven)
+    /// A connection.
+    async fn reader(&self) -> Result<Lent, StoreError> {
+        self.links.acquire().await
+    }
+
+    /// Any connection may write.
+    async fn writer(&self) -> Result<Lent, StoreError> {
+        self.links.acquire().await
+    }
+
+    /// Begins a transaction that may write.
+    async fn begin_write(&self) -> Result<Transaction, StoreError> {
+        self.links.begin(BEGIN).await
+    }
+
+    /// Whether the server answers.
+    async fn answers(&self) -> Result<(), StoreError> {
+        Ok(self.links.acquire().await?.ping().await?)
+    }
+
+    fn pool_connections(&self) -> Connections {
+        self.links.connections()
+    }
+
+    async fn close_pools(&self) {
+        self.links.close().await;
     }
 
     /// A connection for a list; `wide` if much may have to be looked through for it.
@@ -268,112 +295,5 @@ impl PostgresStore {
             .execute(&mut *self.links.acquire().await.unwrap())
             .await
             .map(|done| done.rows_affected())
-    }
-}
-
-#[async_trait]
-impl Store for PostgresStore {
-    async fn insert(
-        &self,
-        group: &[NewFeedback],
-        lease: Option<Lease>,
-    ) -> Result<Vec<Result<Inserted, StoreError>>, StoreError> {
-        let columns: Vec<_> = group.iter().map(Columns::of).collect();
-        let stored = retry_conflicts(&self.entropy, || self.insert_once(&columns, lease)).await?;
-        let stored: HashMap<i64, (i64, i64)> = stored
-            .into_iter()
-            .map(|(place, order, at_us)| (place, (order, at_us)))
-            .collect();
-        let mut results = Vec::with_capacity(columns.len());
-        for (place, item) in (1..).zip(&columns) {
-            results.push(match stored.get(&place) {
-                Some(&(order, at_us)) => rows::accepted("feedback", order, at_us)
-                    .map(Inserted::Stored)
-                    .map_err(StoreError::from),
-                // The others are stored by now, whatever comes of this.
-                None => retry_conflicts(&self.entropy, || self.replay(item, lease)).await,
-            });
-        }
-        Ok(results)
-    }
-
-    async fn raise_accept_order(&self) -> Result<(), StoreError> {
-        retry_conflicts(&self.entropy, || self.raise_accept_order_once()).await
-    }
-
-    async fn feedback(&self, namespace: &Namespace, id: FeedbackId) -> Result<Option<Feedback>, StoreError> {
-        let row = feedback_sql::feedback(&mut *self.links.acquire().await?, namespace, id).await?;
-        Ok(row.map(Feedback::try_from).transpose()?)
-    }
-
-    async fn list(&self, query: &FeedbackQuery) -> Result<Vec<Feedback>, StoreError> {
-        let rows = feedback_sql::list(&mut *self.lister(query.is_wide()).await?, query).await?;
-        Ok(rows
-            .into_iter()
-            .map(Feedback::try_from)
-            .collect::<Result<_, _>>()?)
-    }
-
-    async fn retract(
-        &self,
-        retraction: &NewRetraction,
-        lease: Option<Lease>,
-    ) -> Result<Retracted, StoreError> {
-        retry_conflicts(&self.entropy, || self.retract_once(retraction, lease)).await
-    }
-
-    async fn claim(&self, limit: u32, lease: Lease) -> Result<Vec<Claimed>, StoreError> {
-        let claimed = retry_conflicts(&self.entropy, async || {
-            outbox_sql::claim(&mut *self.links.acquire().await?, CLAIM, limit, lease).await
-        });
-        Ok(claimed
-            .await?
-            .into_iter()
-            .map(Claimed::try_from)
-            .collect::<Result<_, _>>()?)
-    }
-
-    async fn still_leased(&self, leases: &[(EventId, LeaseToken)]) -> Result<Vec<EventId>, StoreError> {
-        outbox_sql::still_leased(&mut *self.links.acquire().await?, leases).await
-    }
-
-    async fn settle(&self, settlements: &[Settlement]) -> Result<(), StoreError> {
-        retry_conflicts(&self.entropy, || self.settle_once(settlements)).await
-    }
-
-    async fn dead_letters(&self, query: &DeadLetterQuery) -> Result<Vec<DeadLetter>, StoreError> {
-        let rows =
-            outbox_sql::dead_letters(&mut *self.lister(query.namespace.is_some()).await?, query).await?;
-        Ok(rows
-            .into_iter()
-            .map(DeadLetter::try_from)
-            .collect::<Result<_, _>>()?)
-    }
-
-    async fn redrive(&self, events: &[EventId], of: Option<&Namespace>) -> Result<u64, StoreError> {
-        retry_conflicts(&self.entropy, || self.redrive_once(events, of)).await
-    }
-
-    async fn backlog(&self) -> Result<Backlog, StoreError> {
-        outbox_sql::backlog(&mut *self.links.acquire().await?).await
-    }
-
-    async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64, StoreError> {
-        retry_conflicts(&self.entropy, async || {
-            feedback_sql::prune_request_ids(&mut *self.links.acquire().await?, retention, limit).await
-        })
-        .await
-    }
-
-    fn connections(&self) -> Connections {
-        self.links.connections()
-    }
-
-    async fn ping(&self) -> Result<(), StoreError> {
-        Ok(self.links.acquire().await?.ping().await?)
-    }
-
-    async fn close(&self) {
-        self.links.close().await;
     }
 }

@@ -2,10 +2,8 @@
 //!
 //! It must know nothing of other processes: the data directory is this one's alone.
 
-use std::{collections::HashSet, path::Path, time::Duration};
+use std::{collections::HashSet, path::Path};
 
-use async_trait::async_trait;
-use emend_core::{EventId, FeedbackId, Namespace};
 use emend_runtime::{
     Entropy,
     audit::OpenError,
@@ -14,15 +12,9 @@ use emend_runtime::{
 };
 use sqlx::{Connection as _, QueryBuilder, Sqlite as Db, SqliteConnection as Connection, migrate::Migrator};
 
-use super::{
-    Backlog, Claimed, Connections, Inserted, Retracted, Settlement, Store, StoreError, audit::AuditRead,
-    chunks::chunks, rows,
-};
+use super::{Connections, Inserted, StoreError, audit::AuditRead, chunks::chunks, rows};
 use crate::{
-    domain::{
-        DeadLetter, DeadLetterQuery, DeliveryState, Feedback, FeedbackQuery, Lease, LeaseToken, NewFeedback,
-        NewRetraction,
-    },
+    domain::{DeliveryState, Lease},
     fail_points,
 };
 use feedback_sql::Columns;
@@ -45,8 +37,17 @@ mod feedback_sql;
     reason = "portable SQL is compiled against each database"
 )]
 mod outbox_sql;
+#[path = "store_sql.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "portable SQL is compiled against each database"
+)]
+mod store_sql;
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
+
+/// The store of that database.
+type Backend = SqliteStore;
 
 /// Begins a transaction that reads one state, however long that takes.
 const BEGIN_AUDIT: &str = "BEGIN";
@@ -156,32 +157,7 @@ impl SqliteStore {
         Ok(results)
     }
 
-    async fn retract_once(
-        &self,
-        retraction: &NewRetraction,
-        lease: Option<Lease>,
-    ) -> Result<Retracted, StoreError> {
-        let mut transaction = self.pools.begin_write().await?;
-        let retracted = feedback_sql::retract(&mut transaction, retraction, lease).await?;
-        fail_points::RETRACTION_WRITTEN.pass();
-        transaction.commit().await?;
-        Ok(retracted)
-    }
-
-    async fn settle_once(&self, settlements: &[Settlement]) -> Result<(), StoreError> {
-        let mut transaction = self.pools.begin_write().await?;
-        outbox_sql::settle(&mut transaction, settlements).await?;
-        fail_points::BATCH_WRITTEN.pass();
-        Ok(transaction.commit().await?)
-    }
-
-    async fn redrive_once(&self, events: &[EventId], of: Option<&Namespace>) -> Result<u64, StoreError> {
-        let mut transaction = self.pools.begin_write().await?;
-        let redriven = outbox_sql::redrive(&mut transaction, events, of).await?;
-        transaction.commit().await?;
-        Ok(redriven)
-    }
-
+    /// A connection that only reads.
     async fn reader(&self) -> Result<sqlx::pool::PoolConnection<Db>, StoreError> {
         Ok(self.pools.read.acquire().await?)
     }
@@ -195,8 +171,41 @@ impl SqliteStore {
         }
     }
 
+    /// The connection that writes.
     async fn writer(&self) -> Result<sqlx::pool::PoolConnection<Db>, StoreError> {
         Ok(self.pools.write.acquire().await?)
+    }
+
+    /// Begins a transaction that may write; everybody else's waits.
+    async fn begin_write(&self) -> Result<sqlx::Transaction<'static, Db>, StoreError> {
+        self.pools.begin_write().await
+    }
+
+    async fn insert_group(
+        &self,
+        columns: &[Columns<'_>],
+        lease: Option<Lease>,
+    ) -> Result<Vec<Result<Inserted, StoreError>>, StoreError> {
+        retry_conflicts(&self.entropy, || self.insert_once(columns, lease)).await
+    }
+
+    /// Nothing: every insert raises the accept order.
+    #[expect(clippy::unused_async, reason = "PostgreSQL's is not at once")]
+    async fn raise(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Whether the file can be read.
+    async fn answers(&self) -> Result<(), StoreError> {
+        Ok(self.reader().await?.ping().await?)
+    }
+
+    fn pool_connections(&self) -> Connections {
+        self.pools.connections()
+    }
+
+    async fn close_pools(&self) {
+        self.pools.close().await;
     }
 
     /// Runs a statement of a test.
@@ -325,97 +334,4 @@ async fn insert_chunk(
         .push_bind(chunk.last().map_or(0, |item| item.order));
     query.build().execute(connection).await?;
     Ok(())
-}
-
-#[async_trait]
-impl Store for SqliteStore {
-    async fn insert(
-        &self,
-        group: &[NewFeedback],
-        lease: Option<Lease>,
-    ) -> Result<Vec<Result<Inserted, StoreError>>, StoreError> {
-        let columns: Vec<_> = group.iter().map(Columns::of).collect();
-        retry_conflicts(&self.entropy, || self.insert_once(&columns, lease)).await
-    }
-
-    async fn raise_accept_order(&self) -> Result<(), StoreError> {
-        // Every insert does.
-        Ok(())
-    }
-
-    async fn feedback(&self, namespace: &Namespace, id: FeedbackId) -> Result<Option<Feedback>, StoreError> {
-        let row = feedback_sql::feedback(&mut *self.reader().await?, namespace, id).await?;
-        Ok(row.map(Feedback::try_from).transpose()?)
-    }
-
-    async fn list(&self, query: &FeedbackQuery) -> Result<Vec<Feedback>, StoreError> {
-        let rows = feedback_sql::list(&mut *self.lister(query.is_wide()).await?, query).await?;
-        Ok(rows
-            .into_iter()
-            .map(Feedback::try_from)
-            .collect::<Result<_, _>>()?)
-    }
-
-    async fn retract(
-        &self,
-        retraction: &NewRetraction,
-        lease: Option<Lease>,
-    ) -> Result<Retracted, StoreError> {
-        retry_conflicts(&self.entropy, || self.retract_once(retraction, lease)).await
-    }
-
-    async fn claim(&self, limit: u32, lease: Lease) -> Result<Vec<Claimed>, StoreError> {
-        let claimed = retry_conflicts(&self.entropy, async || {
-            outbox_sql::claim(&mut *self.writer().await?, CLAIM, limit, lease).await
-        });
-        Ok(claimed
-            .await?
-            .into_iter()
-            .map(Claimed::try_from)
-            .collect::<Result<_, _>>()?)
-    }
-
-    async fn still_leased(&self, leases: &[(EventId, LeaseToken)]) -> Result<Vec<EventId>, StoreError> {
-        outbox_sql::still_leased(&mut *self.reader().await?, leases).await
-    }
-
-    async fn settle(&self, settlements: &[Settlement]) -> Result<(), StoreError> {
-        retry_conflicts(&self.entropy, || self.settle_once(settlements)).await
-    }
-
-    async fn dead_letters(&self, query: &DeadLetterQuery) -> Result<Vec<DeadLetter>, StoreError> {
-        let rows =
-            outbox_sql::dead_letters(&mut *self.lister(query.namespace.is_some()).await?, query).await?;
-        Ok(rows
-            .into_iter()
-            .map(DeadLetter::try_from)
-            .collect::<Result<_, _>>()?)
-    }
-
-    async fn redrive(&self, events: &[EventId], of: Option<&Namespace>) -> Result<u64, StoreError> {
-        retry_conflicts(&self.entropy, || self.redrive_once(events, of)).await
-    }
-
-    async fn backlog(&self) -> Result<Backlog, StoreError> {
-        outbox_sql::backlog(&mut *self.reader().await?).await
-    }
-
-    async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64, StoreError> {
-        retry_conflicts(&self.entropy, async || {
-            feedback_sql::prune_request_ids(&mut *self.writer().await?, retention, limit).await
-        })
-        .await
-    }
-
-    fn connections(&self) -> Connections {
-        self.pools.connections()
-    }
-
-    async fn ping(&self) -> Result<(), StoreError> {
-        Ok(self.reader().await?.ping().await?)
-    }
-
-    async fn close(&self) {
-        self.pools.close().await;
-    }
 }

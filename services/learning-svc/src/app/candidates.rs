@@ -1,4 +1,4 @@
-//! What a reviewer needs to know of a candidate.
+//! What a reviewer needs to know about a candidate.
 
 use std::collections::HashSet;
 
@@ -11,27 +11,27 @@ use crate::store::decisions::{
     CandidateFilter, CandidatePosition, CandidateRecord, FeedbackRecord, PolicyKey, TransitionWrite,
 };
 
-/// Votes, rivals and feedbacks that are shown at most.
+/// Maximum votes, rivals and feedbacks shown.
 const SHOWN: u32 = 100;
-/// Transitions that are shown at most.
+/// Maximum transitions shown.
 const HISTORY: u32 = 200;
 
 /// A live vote.
 #[derive(Debug, Clone)]
 pub struct LiveVote {
-    /// The reporter; empty where none was given or it was erased.
+    /// The reporter; empty if not given or erased.
     pub reporter: String,
     /// The client that sent it.
     pub caller: String,
-    /// Counts by itself.
+    /// Whether the voter counts by itself.
     pub identified: bool,
     /// The feedback that cast it.
     pub feedback: FeedbackId,
-    /// When that was received.
+    /// When that feedback was received.
     pub received_at: Timestamp,
 }
 
-/// A candidate with all that is shown of it.
+/// A candidate with everything shown about it.
 #[derive(Debug, Clone)]
 pub struct CandidateDetails {
     /// The candidate.
@@ -40,7 +40,7 @@ pub struct CandidateDetails {
     pub votes: Vec<LiveVote>,
     /// The other candidates of its contest, strongest first.
     pub rivals: Vec<CandidateRecord>,
-    /// What proposed it, newest first.
+    /// The feedbacks that proposed it, newest first.
     pub feedback: Vec<FeedbackRecord>,
     /// Its transitions, oldest first.
     pub history: Vec<TransitionWrite>,
@@ -60,7 +60,7 @@ impl App {
         Ok((page, more))
     }
 
-    /// A candidate of a namespace.
+    /// The candidate with this id, if it is in the namespace.
     pub async fn candidate(&self, namespace: &Namespace, id: CandidateId) -> Result<CandidateRecord, Error> {
         self.store
             .candidate(id)

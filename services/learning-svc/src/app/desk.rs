@@ -1,7 +1,7 @@
-//! Contests on a desk: locked, decided upon one event after another in memory, and written at once.
+//! Contests on a desk: locked, decided in memory one event after another, and written in one go.
 //!
 //! Revisions get their numbers last, under the head's lock, which is held only while they are written. Until then they
-//! carry provisional numbers, which sort after all others; [`Written::settle`] gives the final ones.
+//! carry provisional numbers, which sort after all others; [`Written::settle`] turns them into the final ones.
 
 mod working;
 
@@ -14,7 +14,7 @@ use bytes::Bytes;
 use emend_core::{
     AcceptOrder, Ballots, ContestId, ContestState, Event, EventId, FeedbackId, Kind, OperationId, Outcome,
     Policy, Refusal, ResourceChange, ResourceKey, ResourceValue, Revision, contest::MAX_CANDIDATES, decide,
-    decide::Cause,
+    decide::Cause, policy::MAX_SCOPES,
 };
 use emend_proto::common::v1 as pb;
 use emend_runtime::store::StoreError;
@@ -35,53 +35,53 @@ use crate::{
     },
 };
 
-/// Provisional revisions are above this one; no log gets that long.
+/// Provisional revisions lie above this number, which no log ever reaches.
 const PROVISIONAL: i64 = i64::MAX / 2;
 
-/// Ballots that are read of a contest beyond those that count, so that some may be taken back before more must be read.
+/// Ballots read per contest beyond those that count, so that some can be retracted before more must be read.
 const SPARE: u32 = 1_000;
 
-/// Who does something, and why.
+/// Who acts, and why.
 #[derive(Debug, Clone)]
 pub struct Because {
-    /// Who.
+    /// The actor.
     pub actor: Actor,
-    /// In words; may be empty.
+    /// The reason given; may be empty.
     pub reason: String,
-    /// The import or bulk action that it is part of.
+    /// The import or bulk action this is part of.
     pub operation: Option<OperationId>,
-    /// The feedback that caused it.
+    /// The feedback that caused it, if any.
     pub trigger: Option<Trigger>,
 }
 
-/// In which revision a change goes.
+/// Which revision a change goes into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InRevision {
     /// One of its own.
     Own,
-    /// The one that all changes of this desk share; at most 1,000 of them.
+    /// The one shared by all `Shared` changes of this desk; at most 1,000 of them.
     Shared,
 }
 
-/// What was decided of one event.
+/// The result of deciding one event.
 #[derive(Debug)]
 pub struct Made {
-    /// What the reporter is told, its revision provisional where one is written.
+    /// The outcome for the reporter; its revision is provisional if one is being written.
     pub outcome: Option<Outcome>,
-    /// The revision that is written, provisional; 0 where no resource changes.
+    /// The provisional revision being written; 0 where no resource changes.
     pub revision: Revision,
 }
 
 /// What was written.
 #[derive(Debug)]
 pub struct Written {
-    /// The revision before the first of these.
+    /// The revision before the first one written.
     base: i64,
     /// How many revisions were written.
     count: i64,
-    /// What each answered event is told, in the order of [`Desk::answer`].
+    /// The outcome of each answered event, in the order of [`Desk::answer`].
     pub outcomes: Vec<pb::Outcome>,
-    /// What came to apply, by kind and why.
+    /// What came to apply, by kind and cause.
     pub promoted: Vec<(Kind, Cause)>,
     /// When it was committed, in microseconds since 1970 by the database's clock; 0 where no revision was written.
     pub committed_at: i64,
@@ -97,7 +97,7 @@ impl Written {
         }
     }
 
-    /// The first revision that was written; 0 where none was.
+    /// The first revision written; 0 where none was.
     pub fn first(&self) -> Revision {
         if self.count > 0 {
             Revision(self.base + 1)
@@ -106,7 +106,7 @@ impl Written {
         }
     }
 
-    /// The last revision that was written; 0 where none was.
+    /// The last revision written; 0 where none was.
     pub fn last(&self) -> Revision {
         if self.count > 0 {
             Revision(self.base + self.count)
@@ -116,15 +116,17 @@ impl Written {
     }
 }
 
-/// Contests that are worked upon in one unit of work. Ballots of contests that were not decided upon, because what was
-/// asked was refused or failed, go back to where they were kept when it is dropped.
+/// The contests of one unit of work. On drop, the ballots of contests on which nothing was decided, because the request
+/// was refused or failed, go back to the cache.
 pub struct Desk {
     hot: Arc<HotContests>,
     now: Timestamp,
     contests: BTreeMap<ContestId, Working>,
     policies: HashMap<PolicyKey, Policy>,
     counts: HashMap<PolicyKey, u64>,
-    /// What else is to be written with the decisions and names no revision.
+    /// How many scopes hold resources; read only if one of the desk's own scopes holds none.
+    scopes: u64,
+    /// Further writes that go with the decisions and name no revision.
     pub votes: VoteWrites,
     revisions: Vec<RevisionWrite>,
     shared: Option<Revision>,
@@ -135,9 +137,9 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// Locks the contests of `keys`, in any order and however often each is named, and reads them, but for ballots that
-    /// `hot` has. `leaving` is how many ballots of one contest may be taken out, at most 1,000, so that as many older ones
-    /// count in their place.
+    /// Locks the contests of `keys`, which may come in any order and repeat, and reads them, except for ballots that
+    /// `hot` holds. `leaving` is how many ballots of one contest may be retracted, at most 1,000, so that as many older
+    /// ones can take their place.
     pub async fn open(
         tx: &mut dyn Tx,
         hot: &Arc<HotContests>,
@@ -156,9 +158,11 @@ impl Desk {
         let locked = tx.lock_contests(&keys).await?;
         let contests = tx.load_contests(locked).await?;
         let counts = tx.resource_counts(&scopes).await?;
+        let is_new = counts.values().any(|count| *count == 0);
+        let scopes = if is_new { tx.scopes_in_use().await? } else { 0 };
         let contests = contests.into_iter().map(|before| {
             let working = Working {
-                // Only what ballots come to is compared with what was found.
+                // Ballots are read into this copy only: changes are detected by comparing figures, not ballots.
                 state: before.state.clone(),
                 kept: before.kept.clone(),
                 policy_version: before.row.policy_version,
@@ -175,6 +179,7 @@ impl Desk {
             contests: contests.collect(),
             policies,
             counts,
+            scopes,
             votes: VoteWrites::default(),
             revisions: Vec::new(),
             shared: None,
@@ -187,7 +192,7 @@ impl Desk {
         Ok(desk)
     }
 
-    /// The ballots of the contests: what is kept of them, as long as it holds, and what else there is.
+    /// Takes the contests' ballots from the cache where they are still valid, and reads the others.
     async fn read_ballots(&mut self, tx: &mut dyn Tx, leaving: u32) -> Result<(), StoreError> {
         let counted = self
             .policies
@@ -196,7 +201,7 @@ impl Desk {
             .max();
         let enough = counted.unwrap_or(0).saturating_add(leaving);
         let mut missing = Vec::new();
-        // Where nothing was ever proposed there is no ballot to count.
+        // A contest without candidates has no ballots to count.
         for (contest, working) in self
             .contests
             .iter_mut()
@@ -219,17 +224,17 @@ impl Desk {
         Ok(())
     }
 
-    /// A contest as it is now, after all that was decided.
+    /// A contest in its current state, after all decisions so far.
     pub fn state(&self, contest: ContestId) -> Option<&ContestState> {
         self.contests.get(&contest).map(|working| &working.state)
     }
 
-    /// A contest as it was found, without its ballots.
+    /// A contest as found, without its ballots.
     pub fn found(&self, contest: ContestId) -> Option<&StoredContest> {
         self.contests.get(&contest).map(|working| &working.before)
     }
 
-    /// The policy that decides upon a key.
+    /// The policy that applies to a key.
     pub fn policy(&self, key: &ResourceKey) -> Policy {
         self.policies
             .get(&PolicyKey::of(key))
@@ -237,7 +242,7 @@ impl Desk {
             .unwrap_or_else(|| Policy::default_for(key.kind))
     }
 
-    /// A value of a key is no larger than the policy allows; else the bound in bytes.
+    /// Checks that a value is no larger than the key's policy allows; the error is the bound in bytes.
     pub fn check_size(&self, key: &ResourceKey, value: &ResourceValue) -> Result<(), u32> {
         let limit = self.policy(key).max_value_bytes;
         if value::encode(value).len() > limit as usize {
@@ -246,14 +251,14 @@ impl Desk {
         Ok(())
     }
 
-    /// A vote may propose this value: it was proposed before, or there is room for one more.
+    /// Whether a vote may propose this value: it was proposed before, or the contest has room for another candidate.
     pub fn check_candidates(&self, contest: ContestId, value: &ResourceValue) -> bool {
         self.contests.get(&contest).is_none_or(|Working { state, .. }| {
             state.candidates.len() < MAX_CANDIDATES || state.candidate(value.candidate_id(contest)).is_some()
         })
     }
 
-    /// The accept order of what a person does to a contest now: newer than all that the contest has seen.
+    /// The accept order for what a person does to a contest now: newer than everything the contest has seen.
     pub fn next_accept_order(&self, contest: ContestId) -> AcceptOrder {
         self.contests
             .get(&contest)
@@ -263,7 +268,7 @@ impl Desk {
             })
     }
 
-    /// A contest has seen this accept order, whatever it did.
+    /// Records that a contest has seen this accept order, whatever the event did.
     pub fn note_accept_order(&mut self, contest: ContestId, order: AcceptOrder) {
         if let Some(working) = self.contests.get_mut(&contest)
             && working.state.highest_accept_order < order
@@ -272,7 +277,7 @@ impl Desk {
         }
     }
 
-    /// Decides upon an event. Refused, it leaves everything as it was.
+    /// Decides an event. If refused, nothing changes.
     pub fn decide(
         &mut self,
         contest: ContestId,
@@ -289,7 +294,7 @@ impl Desk {
         let default = Policy::default_for(scope.kind);
         let policy = self.policies.get(&scope).unwrap_or(&default);
         let count = self.counts.entry(scope).or_default();
-        working.state.full = *count >= policy.max_resources;
+        working.state.full = *count >= policy.max_resources || (*count == 0 && self.scopes >= MAX_SCOPES);
 
         let placeholder = ContestState::new(working.state.key.clone());
         let state = std::mem::replace(&mut working.state, placeholder);
@@ -351,13 +356,19 @@ impl Desk {
             decision.stamp(revision);
         }
         if let Some(outcome) = &mut decision.outcome {
-            // Where nothing was written, the revision whose value applies.
+            // If nothing was written, the revision whose value applies.
             let applies = decision.after.resource.as_ref().map(|resource| resource.revision);
             outcome.revision = revision.or(applies).unwrap_or_default();
         }
         match (before.is_some(), decision.after.resource.is_some()) {
-            (false, true) => *count += 1,
-            (true, false) => *count = count.saturating_sub(1),
+            (false, true) => {
+                self.scopes += u64::from(*count == 0);
+                *count += 1;
+            }
+            (true, false) => {
+                *count = count.saturating_sub(1);
+                self.scopes = self.scopes.saturating_sub(u64::from(*count == 0));
+            }
             _ => {}
         }
         let outcome = decision.outcome.take();
@@ -377,13 +388,13 @@ impl Desk {
         })
     }
 
-    /// Notes what an event is told, to be kept with it. Answers its place in [`Written::outcomes`].
+    /// Records the outcome of an event, to be stored with it. Returns its index in [`Written::outcomes`].
     pub fn answer(&mut self, event: EventId, feedback: FeedbackId, outcome: pb::Outcome) -> usize {
         self.answers.push((event, feedback, outcome));
         self.answers.len() - 1
     }
 
-    /// Writes everything. The head is locked last and only while what names revisions is written.
+    /// Writes everything. The head is locked last, and only while rows that name revisions are written.
     pub async fn finish(&mut self, tx: &mut dyn Tx) -> Result<Written, StoreError> {
         self.votes.contests = self.contests.values().filter_map(Working::row).collect();
         tx.save_votes(&self.votes).await?;
@@ -465,7 +476,7 @@ impl Desk {
         writes
     }
 
-    /// Once what was written is committed: leaves the ballots of contests in which many vote to who decides next.
+    /// Caches the ballots of contests with many votes for the next decision. Call it only after the commit.
     pub fn leave_ballots(&mut self) {
         for (contest, working) in &mut self.contests {
             let counted = self
@@ -481,7 +492,7 @@ impl Desk {
         }
     }
 
-    /// A candidate as it was written.
+    /// A candidate as written.
     pub fn record(&self, contest: ContestId, candidate: emend_core::CandidateId) -> Option<CandidateRecord> {
         let working = self.contests.get(&contest)?;
         Some(CandidateRecord {
@@ -497,7 +508,7 @@ impl Drop for Desk {
     fn drop(&mut self) {
         for (contest, working) in &mut self.contests {
             let ballots = std::mem::take(&mut working.state.ballots);
-            // Decided upon and not committed, they are other than those that are stored.
+            // Decided but not committed, these ballots differ from the stored ones.
             if !working.decided && ballots.len() >= WORTH_KEEPING {
                 self.hot.keep(*contest, working.found_seal(), ballots);
             }

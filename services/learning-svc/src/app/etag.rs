@@ -1,27 +1,27 @@
-//! Etags: opaque to callers, so that a change takes effect only on what its caller saw.
+//! Etags, opaque to callers: a change takes effect only on the state its caller saw.
 
 use emend_core::{Invalid, violation::bounded_text};
 use emend_runtime::Error;
 
-/// Longer than any that was ever handed out, in characters.
+/// Maximum length of an etag sent, in characters; longer than any ever handed out.
 const LONGEST: usize = 64;
 
-/// Of a resource: the revision that gave it its value.
+/// The etag of a resource: the revision that gave it its value.
 pub fn of_revision(revision: i64) -> String {
     revision.to_string()
 }
 
-/// Of a candidate or policy: the number that grows with each change.
+/// The etag of a candidate or policy: a version number that grows with each change.
 pub fn of_version(version: i64) -> String {
     version.to_string()
 }
 
-/// An etag as sent; none where it is empty.
+/// Parses an etag as sent; empty means none.
 pub fn parse(raw: &str) -> Result<Option<String>, Invalid> {
     bounded_text(raw, 0, LONGEST).map(|etag| (!etag.is_empty()).then_some(etag))
 }
 
-/// Refuses a change of what is no longer as its caller saw it.
+/// Refuses to change something that is no longer as the caller saw it.
 pub fn check(asked: Option<&str>, current: &str) -> Result<(), Error> {
     match asked {
         Some(asked) if asked != current => Err(Error::Aborted {

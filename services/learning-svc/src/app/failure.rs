@@ -1,4 +1,4 @@
-//! Why a use case was not done: the database, or a reason for the caller.
+//! Why a use case failed: the database, or a reason the caller is told.
 
 use emend_core::Refusal;
 use emend_runtime::{
@@ -6,13 +6,13 @@ use emend_runtime::{
     store::{CorruptRow, MayConflict, StoreError},
 };
 
-/// Why a use case was not done.
+/// Why a use case failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// By the database; a conflict begins the use case anew.
+    /// The database failed; a conflict restarts the use case.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// For a reason that the caller is told.
+    /// A reason the caller is told.
     #[error(transparent)]
     Refused(#[from] Error),
 }
@@ -38,7 +38,7 @@ impl From<Failure> for Error {
     }
 }
 
-/// A limit of the policy is reached.
+/// The error for a limit of the policy that is reached.
 pub fn resource_limit(message: impl Into<String>) -> Error {
     Error::ResourceExhausted {
         reason: "RESOURCE_LIMIT",
@@ -47,14 +47,14 @@ pub fn resource_limit(message: impl Into<String>) -> Error {
     }
 }
 
-/// A value has more than those bytes, which is what the policy allows.
+/// The error for a value larger than `limit`, the bytes the policy allows.
 pub fn value_too_large(limit: u32) -> Error {
     resource_limit(format!(
         "the value has more than the {limit} bytes that the policy allows"
     ))
 }
 
-/// What the caller is told of a refusal by the rules. `subject` names what it is about.
+/// The error for a refusal by the rules. `subject` names what it is about.
 pub fn refused(refusal: &Refusal, subject: &str) -> Error {
     let precondition = |reason| Error::FailedPrecondition {
         reason,

@@ -1,12 +1,12 @@
-//! Hot contests: the ballots of contests in which many vote, kept from one unit of work to the next.
+//! Cache of the ballots of hot contests, those with many votes, from one unit of work to the next.
 //!
-//! A contest is decided from its newest ballots, which may be thousands; to read them all for each vote would make a contest
-//! the slower the more vote in it. Who decided upon a contest leaves its ballots here once that is committed, and who
-//! decides upon it next takes them from here if nobody wrote to it since, on this replica or another.
+//! A contest is decided from its newest ballots, possibly thousands; reading them all for each vote would make a
+//! contest slower the more people vote in it. After a commit, a contest's ballots are left here, and the next decision
+//! takes them if nobody, on this replica or another, has written to the contest since.
 //!
-//! Whether anybody did is told by [`Seal`], from the contest's candidates, which are read under the contest's lock in any
-//! case: whoever writes a ballot or takes one back gives its candidate a new version in the same transaction. So what is
-//! here can be of no use, but never wrong; to lose any of it costs one more read.
+//! A [`Seal`] tells whether anybody did. It is made from the contest's candidates, which are read under the contest's
+//! lock anyway: every transaction that writes or retracts a ballot gives its candidate a new version. So a cached entry
+//! may be useless but is never wrong, and losing one costs one more read.
 
 use std::{
     collections::HashMap,
@@ -18,18 +18,18 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::store::decisions::KeptCandidate;
 
-/// Fewer ballots than these are as well read again.
+/// Minimum number of ballots worth caching; fewer are as well read again.
 pub const WORTH_KEEPING: usize = 200;
-/// Ballots that are kept at most, of all contests together; about 60 MB.
+/// Maximum ballots cached, of all contests together; about 60 MB.
 const MOST: usize = 200_000;
 
-/// What a contest was like when its ballots were left: equal seals, equal ballots.
+/// Fingerprint of a contest when its ballots were cached: equal seals mean equal ballots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seal(u128);
 
 impl Seal {
-    /// Of a contest as it is stored. Versions alone would do, were it not for databases that are restored or fail over and
-    /// lose their newest writes: with the times and counts, a version that is written twice is told from its first writing.
+    /// The seal of a contest as stored. Versions alone would do, were it not for databases that are restored, or fail
+    /// over and lose their newest writes: times and counts distinguish a version written a second time from the first.
     pub fn of(state: &ContestState, kept: &HashMap<CandidateId, KeptCandidate>) -> Self {
         let mut candidates: Vec<_> = state
             .candidates
@@ -53,7 +53,7 @@ impl Seal {
     }
 }
 
-/// The ballots that are kept, of the contests that were decided upon last.
+/// The cached ballots, of the most recently decided contests.
 #[derive(Debug)]
 pub struct HotContests {
     most: usize,
@@ -69,9 +69,9 @@ impl Default for HotContests {
 #[derive(Debug, Default)]
 struct Shelf {
     contests: HashMap<ContestId, Entry>,
-    /// Of all entries together.
+    /// Ballots of all entries together.
     ballots: usize,
-    /// Grows with each use.
+    /// Grows with each use; orders entries for eviction.
     uses: u64,
 }
 
@@ -83,7 +83,7 @@ struct Entry {
 }
 
 impl HotContests {
-    /// Keeps at most so many ballots.
+    /// A cache of at most `most` ballots.
     pub fn with_room_for(most: usize) -> Self {
         Self {
             most,
@@ -91,14 +91,14 @@ impl HotContests {
         }
     }
 
-    /// The ballots of a contest that looks like this, if they are here: now they are the caller's. Ballots of a contest that
-    /// looks otherwise are thrown away. The caller holds the contest's lock.
+    /// Moves the cached ballots of a contest with this seal to the caller. Ballots cached under another seal are
+    /// discarded. The caller must hold the contest's lock.
     pub fn take(&self, contest: ContestId, seal: impl FnOnce() -> Seal) -> Option<Ballots> {
         let entry = self.shelf().remove(contest)?;
         (entry.seal == seal()).then_some(entry.ballots)
     }
 
-    /// Keeps the ballots of a contest that was committed looking like this. Those that were used longest ago make room.
+    /// Caches the ballots of a contest committed with this seal, evicting the least recently used entries to make room.
     pub fn keep(&self, contest: ContestId, seal: Seal, ballots: Ballots) {
         let mut here = self.shelf();
         here.remove(contest);
@@ -118,7 +118,7 @@ impl HotContests {
         here.contests.insert(contest, Entry { seal, ballots, used });
     }
 
-    /// How many ballots are kept.
+    /// How many ballots are cached.
     #[cfg(test)]
     pub(crate) fn ballots(&self) -> usize {
         self.shelf().ballots

@@ -1,15 +1,16 @@
-//! Bulk import: many rows at once, as a person's decision (applied, pinned) or as the caller's votes.
+//! Bulk import: many rows at once, as a person's decisions (applied and pinned) or as the caller's votes.
 //!
-//! Rows of one key: the last one counts, the others are reported as unchanged. Running an import twice changes nothing: a
-//! value that applies and is pinned is left alone, and a vote has an id that is derived from caller, contest and value, so
-//! that it is cast once, also where the caller voted otherwise since.
+//! If several rows have the same key, the last one counts and the others are reported as unchanged. Importing twice
+//! changes nothing: a value that applies and is pinned is left alone, and a vote's id is derived from caller, contest
+//! and value, so it is cast once, even if the caller has voted otherwise since.
 //!
-//! All or nothing is one transaction: contests are locked in the order of their ids, then the head, which is held until the
-//! end. Writers of other revisions wait for a large one; on PostgreSQL those that waited for a lock for 10 s are told that it
-//! can't be done now. Skipping bad rows commits every [`CHUNK`] rows, so that others come in between.
+//! An all-or-nothing import is one transaction: contests are locked in order of their ids, then the head, which is held
+//! to the end. Writers of other revisions wait for a large import; on PostgreSQL, after 10 s of waiting for a lock,
+//! they fail with a retryable error. An import that skips bad rows commits every [`CHUNK`] rows, so that others get in
+//! between.
 //!
-//! Either takes long enough for the caller to lose its rights meanwhile. Whether it still has them is asked before each
-//! commit: what was committed before stays, what comes after is not written.
+//! Both can take long enough for the caller to lose its rights meanwhile, so rights are checked before each commit:
+//! what is committed stays, the rest is not written.
 
 use emend_core::{
     Ballot, Caller, CandidateId, ContestId, Event, FeedbackId, Kind, Namespace, OperationId, Origin,
@@ -30,27 +31,27 @@ use crate::{
     store::decisions::{Actor, BallotDetails, NewBallot, Trigger, Tx},
 };
 
-/// Rows in one revision, and in one transaction where bad rows are skipped.
+/// Rows per revision, and per transaction where bad rows are skipped.
 const CHUNK: usize = 1_000;
 
-/// The name space of the feedback ids of imported votes (RFC 9562, version 5).
+/// The UUID namespace for the feedback ids of imported votes (RFC 9562, version 5).
 const VOTES: Uuid = Uuid::from_u128(0x3f0f_4ab1_5c1e_4c43_9a55_7d2b_9b1c_0e03);
 
-/// What an import does with rows that the policy does not allow.
+/// What an import does with rows the policy does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     /// Nothing is written.
     AllOrNothing,
-    /// The others are written, these are reported.
+    /// The other rows are written, these are reported.
     SkipInvalid,
 }
 
-/// As what rows count.
+/// What rows count as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum As {
     /// A person's decision: applied and pinned.
     Decision,
-    /// One vote each, of the caller.
+    /// One vote each, cast by the caller.
     Votes,
 }
 
@@ -61,17 +62,17 @@ pub struct Import {
     pub namespace: Namespace,
     /// What to do with bad rows.
     pub mode: Mode,
-    /// As what rows count.
+    /// What rows count as.
     pub import_as: As,
-    /// Why.
+    /// The reason given.
     pub reason: Option<String>,
-    /// Who.
+    /// Who imports.
     pub actor: Actor,
-    /// What the revisions of this import carry.
+    /// The operation id carried by this import's revisions.
     pub operation: OperationId,
 }
 
-/// Asked before each commit; an error refuses it. Must not wait.
+/// Called before each commit; an error prevents the commit. Must not block.
 pub type May<'a> = &'a (dyn Fn() -> Result<(), Error> + Send + Sync);
 
 /// A valid row.
@@ -79,14 +80,14 @@ pub type May<'a> = &'a (dyn Fn() -> Result<(), Error> + Send + Sync);
 pub struct Row {
     /// The line or entry in the source.
     pub line: i64,
-    /// What it says.
+    /// The value it proposes.
     pub proposal: Proposal,
 }
 
 /// Why a row is bad.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowError {
-    /// As sent.
+    /// The line as sent.
     pub line: i64,
     /// The violated field, relative to the row.
     pub field: String,
@@ -94,18 +95,18 @@ pub struct RowError {
     pub description: String,
 }
 
-/// What became of an import.
+/// The result of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Imported {
     /// Rows that changed something.
     pub applied: u64,
-    /// Rows that said what was so already.
+    /// Rows that changed nothing, including those superseded by a later row of the same key.
     pub unchanged: u64,
-    /// The first revision that was written; 0 if none was.
+    /// The first revision written; 0 if none was.
     pub first: Revision,
-    /// The last revision that was written; 0 if none was.
+    /// The last revision written; 0 if none was.
     pub last: Revision,
-    /// Rows that the policy did not allow.
+    /// Rows the policy did not allow.
     pub refused: Vec<RowError>,
 }
 
@@ -122,7 +123,7 @@ impl Imported {
 }
 
 impl App {
-    /// Imports valid rows, for as long as the caller may.
+    /// Imports valid rows, as long as `may` allows each commit.
     pub async fn import(&self, import: &Import, rows: Vec<Row>, may: May<'_>) -> Result<Imported, Error> {
         let sent = rows.len() as u64;
         let rows = last_of_each_key(rows);
@@ -159,7 +160,7 @@ impl App {
         let now = self.clock.now();
         let mut tx = self.store.begin().await?;
         if rows.len() > CHUNK {
-            // All rows are made before any is locked, and all are locked before the head is.
+            // All contests are created before any is locked, and all are locked before the head is.
             let keys: Vec<_> = rows.iter().map(|row| &row.proposal.key).collect();
             for keys in keys.chunks(CHUNK) {
                 tx.create_contests(keys, now).await?;
@@ -304,7 +305,7 @@ impl App {
     }
 }
 
-/// Sets a row's value as a person's decision. Says whether that changed anything.
+/// Applies a row's value as a person's decision. Returns whether that changed anything.
 fn decide_row(desk: &mut Desk, because: &Because, row: &Row) -> Result<bool, Refusal> {
     let Proposal { key, value, .. } = &row.proposal;
     let contest = key.contest_id();
@@ -327,13 +328,14 @@ fn decide_row(desk: &mut Desk, because: &Because, row: &Row) -> Result<bool, Ref
     Ok(true)
 }
 
-/// The last row of each key, in the order of the contests' ids.
+/// The last row of each key, in order of contest ids.
 fn last_of_each_key(rows: Vec<Row>) -> Vec<Row> {
     let mut rows: Vec<(ContestId, Row)> = rows
         .into_iter()
         .map(|row| (row.proposal.key.contest_id(), row))
         .collect();
-    // Stable: rows of one key stay in their order. Reversed, so that the last comes first and stays.
+    // The sort is stable: rows of one key keep their order. Reversed first, so that the last row comes first and is the
+    // one kept.
     rows.reverse();
     rows.sort_by_key(|(contest, _)| *contest);
     rows.dedup_by_key(|(contest, _)| *contest);
@@ -348,7 +350,7 @@ fn vote_id(caller: &Caller, proposal: &Proposal) -> FeedbackId {
 
 /// The id under which an import casts a client's vote for a candidate.
 pub fn vote_id_of(caller: &Caller, contest: ContestId, candidate: CandidateId) -> FeedbackId {
-    // Two ids of fixed length, then the caller: no two votes give the same bytes.
+    // Two fixed-length ids, then the caller: different votes never give the same bytes.
     let name = [
         contest.0.as_bytes(),
         candidate.0.as_bytes(),

@@ -1,8 +1,8 @@
-//! Takes events from feedback-svc: delivered at least once, in effect exactly once.
+//! Ingests events from feedback-svc: delivered at least once, applied exactly once.
 //!
-//! Events are applied in groups: one transaction for all of a group's contests. A group that fails is tried again one by
-//! one, so that only the culprit sees its error. What each event was told is kept with its id and told again when it comes
-//! again.
+//! Events are applied in groups, one transaction for all contests of a group. A failed group is retried one event at a
+//! time, so that only the culprit sees its error. The outcome of each event is stored with its id and returned again on
+//! redelivery.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -29,15 +29,15 @@ use crate::{
     store::decisions::{Actor, BallotDetails, KnownBallot, Mark, NewBallot, Seen, Trigger},
 };
 
-/// Events that one transaction takes at most.
+/// Maximum events per transaction.
 pub const GROUP: usize = 64;
 
 /// A valid event.
 #[derive(Debug, Clone)]
 pub struct IngestEvent {
-    /// Unique.
+    /// The unique event id.
     pub id: EventId,
-    /// The feedback that it happened to.
+    /// The feedback it is about.
     pub feedback: FeedbackId,
     /// The feedback's search application.
     pub namespace: Namespace,
@@ -45,7 +45,7 @@ pub struct IngestEvent {
     pub accept_order: AcceptOrder,
     /// W3C trace context of the submission; may be empty.
     pub traceparent: String,
-    /// W3C trace context under which it is applied, where that is another.
+    /// W3C trace context under which it is applied, if different.
     pub applied_under: Option<String>,
     /// What happened.
     pub what: What,
@@ -56,9 +56,9 @@ pub struct IngestEvent {
 pub enum What {
     /// It was stored.
     Recorded(Box<Recorded>),
-    /// It was taken back.
+    /// It was retracted.
     Retracted {
-        /// The client that did.
+        /// The client that retracted it.
         caller: Caller,
         /// When.
         at: Timestamp,
@@ -75,33 +75,33 @@ pub enum What {
 /// A stored feedback.
 #[derive(Debug, Clone)]
 pub struct Recorded {
-    /// Who said so.
+    /// The reporter.
     pub reporter: Reporter,
     /// The client that sent it.
     pub caller: Caller,
     /// The query it is about; may be empty.
     pub query_id: String,
-    /// Why; may be empty.
+    /// The reason given; may be empty.
     pub reason: String,
-    /// For the reviewer.
+    /// Context for the reviewer.
     pub context: BTreeMap<String, String>,
-    /// What it proposes.
+    /// The value it proposes.
     pub proposal: Proposal,
     /// When it was received.
     pub received_at: Timestamp,
 }
 
-/// What became of an event.
+/// The outcome of an event.
 pub type EventResult = Result<pb::Outcome, Error>;
 
 impl App {
-    /// Applies events, in groups; a result for each, in their order.
+    /// Applies events in groups; returns one result per event, in order.
     pub async fn ingest(&self, events: &[IngestEvent]) -> Vec<EventResult> {
         let mut results = Vec::with_capacity(events.len());
         for group in events.chunks(GROUP) {
             match self.group(group).await {
                 Ok(group) => results.extend(group),
-                // The database is away for all of them.
+                // The database is unavailable for all of them.
                 Err(Failure::Store(StoreError::Unavailable(error))) => {
                     results.push(Err(StoreError::Unavailable(error).into()));
                     results.extend(group[1..].iter().map(|_| {
@@ -188,24 +188,24 @@ impl App {
     }
 }
 
-/// What an event of a group is told.
+/// The answer to one event of a group.
 enum Answer {
-    /// What is decided now, by its place among the written outcomes.
+    /// Decided now: its index in the written outcomes.
     Now(usize),
-    /// What it was told before.
+    /// The outcome it got before.
     Before(Box<pb::Outcome>),
-    /// It can't be applied, whenever it is tried.
+    /// It can never be applied.
     Refused(Error),
 }
 
-/// A group while it is applied.
+/// A group being applied.
 struct Group {
     now: Timestamp,
     desk: Desk,
     seen: Seen,
     retracted: HashSet<FeedbackId>,
     redacted: HashSet<FeedbackId>,
-    /// Ballots of this group, and stored ones that it changed.
+    /// Ballots of this group, and stored ones it changed.
     ballots: HashMap<FeedbackId, KnownBallot>,
     answered: HashMap<EventId, usize>,
 }
@@ -244,7 +244,7 @@ impl Group {
         Ok(Answer::Now(place))
     }
 
-    /// The ballot of a feedback as it is now.
+    /// The current ballot of a feedback.
     fn known(&self, feedback: FeedbackId) -> Option<KnownBallot> {
         self.ballots
             .get(&feedback)
@@ -305,7 +305,7 @@ impl Group {
         Ok(render::outcome(&outcome))
     }
 
-    /// Keeps the ballot, and its personal parts unless they were erased before they came.
+    /// Stores the ballot, and its personal parts unless their erasure was requested before they arrived.
     fn keep(&mut self, event: &IngestEvent, recorded: &Recorded, ballot: Ballot, retracted: bool) {
         let key = recorded.proposal.key.clone();
         self.desk.votes.ballots.push(NewBallot {
@@ -384,7 +384,7 @@ impl Group {
         )
     }
 
-    /// What an event is told that changed nothing that counts.
+    /// The outcome of an event that changed nothing that counts.
     fn nothing_more(&self, known: Option<&KnownBallot>, reason: &str, message: &str) -> pb::Outcome {
         pb::Outcome {
             state: pb::OutcomeState::NoEffect as i32,
@@ -422,7 +422,7 @@ fn mark(event: &IngestEvent, caller: &Caller, at: Timestamp) -> Mark {
     }
 }
 
-/// The rules refuse no vote and no retraction; if they did, that would be for the sender to know.
+/// The rules never refuse a vote or a retraction; if they did, the sender would have to know.
 fn outcome_of(made: Result<Made, emend_core::Refusal>, event: &IngestEvent) -> Result<Outcome, Failure> {
     let made = made.map_err(|refusal| refused(&refusal, &event.feedback.to_string()))?;
     made.outcome

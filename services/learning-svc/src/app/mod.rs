@@ -1,11 +1,12 @@
-//! The use cases. Each is one transaction, from its first read to its commit, begun anew as a whole where it meets a
-//! conflict; nothing leaves the process within it.
+//! The use cases. Each is one transaction, from its first read to its commit, retried as a whole on a conflict; nothing
+//! leaves the process within it.
 //!
-//! [`desk`] is what they share: contests on a desk, decided upon one event after another, and written at once; [`hot`] keeps
-//! the ballots of contests in which many vote from one desk to the next. They must know nothing of gRPC or SQL.
+//! They share [`desk`]: contests decided in memory, one event after another, and written in one go. [`hot`] caches the
+//! ballots of contests with many votes from one desk to the next. They must know nothing of gRPC or SQL.
 
-pub mod audit;
 pub mod candidates;
+#[cfg(any(test, feature = "simulation"))]
+mod consistency;
 pub mod desk;
 pub mod etag;
 pub mod failure;
@@ -40,16 +41,16 @@ use crate::{
     store::{DecisionStore, decisions::Tx},
 };
 
-/// How long a mutation waits until this replica's own readers see what it wrote.
+/// How long a mutation waits for this replica's own readers to see what it wrote.
 const READ_YOUR_WRITES: Duration = Duration::from_secs(1);
 
-/// Who follows the log in this process.
+/// The log follower of this process.
 #[async_trait]
 pub trait Follower: Send + Sync {
-    /// Revisions were committed.
+    /// Signals that revisions were committed.
     fn wake(&self);
 
-    /// Ends once this process's readers see the revision.
+    /// Completes once this process's readers see the revision.
     async fn reached(&self, revision: Revision);
 }
 
@@ -58,17 +59,17 @@ pub trait Follower: Send + Sync {
 pub struct App {
     /// The database.
     pub store: Arc<dyn DecisionStore>,
-    /// Who follows the log in this process.
+    /// The log follower of this process.
     pub follower: Arc<dyn Follower>,
-    /// What time it is, for deciding.
+    /// The time used for deciding.
     pub clock: SharedClock,
-    /// Ids and jitter.
+    /// Source of ids and jitter.
     pub entropy: Entropy,
-    /// Wakes the re-evaluation when a policy changed.
+    /// Wakes the re-evaluation worker when a policy changed.
     pub policy_changed: Arc<Notify>,
-    /// The ballots of contests in which many vote.
+    /// The cached ballots of contests with many votes.
     pub hot: Arc<HotContests>,
-    /// Where what comes to apply is counted; at first nowhere that anybody sees.
+    /// Counts what comes to apply; by default a counter nobody reads.
     pub promotions: Promotions,
 }
 
@@ -97,7 +98,7 @@ impl App {
         }
     }
 
-    /// Writes what was decided on a desk, and commits it.
+    /// Writes a desk's decisions and commits.
     async fn commit(&self, mut tx: Box<dyn Tx>, desk: &mut Desk) -> Result<Written, StoreError> {
         let written = desk.finish(&mut *tx).await?;
         tx.commit().await?;
@@ -106,12 +107,12 @@ impl App {
         Ok(written)
     }
 
-    /// Tells of committed revisions and, for a short while, waits until this replica's readers see them.
+    /// Announces committed revisions and waits briefly until this replica's readers see them.
     async fn publish(&self, revision: Revision) {
         fail_points::ACT_COMMITTED.pass();
         if revision > Revision::default() {
             self.follower.wake();
-            // Readers that lag catch up by themselves; whoever must see it asks with min_revision.
+            // Readers that lag catch up by themselves; callers that must see it ask with min_revision.
             let _ = timeout(READ_YOUR_WRITES, self.follower.reached(revision)).await;
         }
     }

@@ -1,4 +1,4 @@
-//! Policies: how much it takes to learn something, per namespace and kind.
+//! Policies: what it takes to learn something, per namespace and kind.
 
 use emend_core::Policy;
 use emend_runtime::{Error, store::retry_conflicts};
@@ -9,25 +9,25 @@ use crate::store::decisions::{Actor, PolicyKey, PolicyWrite, StoredPolicy};
 /// A policy as callers see it.
 #[derive(Debug, Clone)]
 pub struct PolicyInForce {
-    /// What it is for.
+    /// The namespace and kind it applies to.
     pub key: PolicyKey,
     /// As stored.
     pub stored: StoredPolicy,
-    /// Contests still to be evaluated by it.
+    /// Contests still to be re-evaluated by it.
     pub remaining: u64,
 }
 
 /// A change of a policy.
 pub struct PolicyUpdate {
-    /// What it is for.
+    /// The namespace and kind it applies to.
     pub key: PolicyKey,
     /// Only if it still has this etag.
     pub etag: Option<String>,
-    /// Who.
+    /// Who changes it.
     pub actor: Actor,
-    /// Why.
+    /// The reason given.
     pub reason: Option<String>,
-    /// Changes the fields that are to change.
+    /// Sets the fields to change.
     pub change: Box<dyn Fn(&mut Policy) + Send + Sync>,
 }
 
@@ -54,7 +54,7 @@ impl App {
         })
     }
 
-    /// Changes a policy and returns; what is pending is evaluated anew in the background.
+    /// Changes a policy and returns; pending contests are re-evaluated in the background.
     pub async fn update_policy(&self, update: &PolicyUpdate) -> Result<PolicyInForce, Error> {
         retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_update_policy(update)).await?;
         self.policy_changed.notify_one();

@@ -1,7 +1,7 @@
-//! Events of all streams wait in one queue, so that what arrives together is committed together.
+//! One queue for the events of all streams, so that events that arrive together are committed together.
 //!
-//! A worker takes what is there, up to a group, and applies it; nothing waits for a group to fill. A sender that goes away
-//! does not take back what it sent. The queue is bounded: senders wait.
+//! A worker takes what is queued, up to a group, and applies it, without waiting for a group to fill. A sender that
+//! goes away does not withdraw what it sent. The queue is bounded: senders wait.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::fail_points;
 
-/// Events that wait at most.
+/// Maximum queued events.
 const CAPACITY: usize = 1_024;
 
 struct Waiting {
@@ -28,12 +28,13 @@ struct Waiting {
     told: oneshot::Sender<EventResult>,
 }
 
-/// Where events wait to be applied. Clones share it.
+/// The queue of events to apply. Clones share it.
 #[derive(Debug, Clone)]
 pub struct IngestQueue(Sender<Waiting>);
 
 impl IngestQueue {
-    /// Starts `workers` workers in `lifecycle`: as many groups are applied at once. Asked to stop, they apply what waits.
+    /// Starts `workers` workers in `lifecycle`, each applying one group at a time. On a soft stop they apply what is
+    /// queued.
     pub fn start(app: &App, workers: usize, lifecycle: &Lifecycle) -> Self {
         let (sender, receiver) = mpsc::channel(CAPACITY);
         let receiver = Arc::new(Mutex::new(receiver));
@@ -44,12 +45,12 @@ impl IngestQueue {
         Self(sender)
     }
 
-    /// Applies events; a result for each, in their order.
+    /// Applies events; returns one result per event, in order.
     pub async fn submit(&self, events: Vec<IngestEvent>) -> Vec<EventResult> {
         let mut waiting = Vec::with_capacity(events.len());
         for event in events {
             let (told, telling) = oneshot::channel();
-            // Refused only when the workers have stopped, and then `told` is dropped with it.
+            // Fails only when the workers have stopped, and then `told` is dropped with the event.
             let _ = self.0.send(Waiting { event, told }).await;
             waiting.push(telling);
         }
@@ -72,14 +73,14 @@ async fn work(app: App, queue: Arc<Mutex<Receiver<Waiting>>>, soft: Cancellation
         let results = app.ingest(&events).await;
         trace::end(spans, &results);
         for (told, result) in told.into_iter().zip(results) {
-            // Whoever sent it may be gone.
+            // The submitter may be gone.
             let _ = told.send(result);
         }
         fail_points::GROUP_TOLD.pass();
     }
 }
 
-/// What waits, at most a group; none once the queue is closed and empty.
+/// What is queued, at most one group; none once the queue is closed and empty.
 async fn next_group(
     queue: &Mutex<Receiver<Waiting>>,
     soft: &CancellationToken,
@@ -125,7 +126,7 @@ mod tests {
             let queue = queue.clone();
             async move { queue.submit(events).await }
         });
-        // All of it waits, or is under way, once the task has run until it waits itself.
+        // Everything is queued or being applied once the task has run until it waits itself.
         while queue.0.capacity() == CAPACITY && !submitted.is_finished() {
             tokio::task::yield_now().await;
         }
@@ -136,7 +137,7 @@ mod tests {
         let refused = results.iter().filter_map(|result| result.as_ref().err());
         assert!(refused.map(Error::reason).all(|reason| reason == "STOPPING"));
         assert_eq!(
-            app.store.audit().await.unwrap().head.0,
+            app.store.contents().await.unwrap().head.0,
             i64::try_from(applied).unwrap()
         );
 
@@ -155,10 +156,10 @@ mod tests {
         {
             let gone = queue.submit(vec![world.feedback("ann", Form::Entity, "alias", "e")]);
             tokio::pin!(gone);
-            // Sent, not answered yet.
+            // Sent, but not answered yet.
             assert!(futures::poll!(gone.as_mut()).is_pending());
         }
         lifecycle.shutdown(Duration::from_secs(30)).await;
-        assert_eq!(app.store.audit().await.unwrap().head.0, 1);
+        assert_eq!(app.store.contents().await.unwrap().head.0, 1);
     }
 }

@@ -1,9 +1,9 @@
-//! Evaluates anew what waits, after a policy changed: in batches, resumable, by any number of replicas.
+//! Re-evaluates pending contests after a policy change: in batches, resumable, on any number of replicas.
 //!
-//! It keeps no state: what was evaluated by an older version than the one in force is to be done, and what is done no
-//! longer shows. It passes over all of it by contest id, so that what can't be evaluated keeps nothing else waiting, and
-//! comes back to it with the next pass. A decision that began under the old policy and commits late shows again, which is why it looks again from
-//! time to time.
+//! It keeps no state: the work is the pending contests last evaluated by an older policy version than the one in force,
+//! and a contest that is done drops out. It passes over them by contest id, so that one that can't be evaluated holds
+//! up no other, and retries it on the next pass. A decision that began under the old policy and commits late shows up
+//! again, which is why it looks again periodically.
 
 use std::time::Duration;
 
@@ -22,24 +22,24 @@ use super::{
 };
 use crate::{fail_points, store::decisions::Actor};
 
-/// Contests in one transaction. All their ballots that count are in memory at once: at most as many of each contest as its
-/// policy's `max_counted_feedback`.
+/// Contests per transaction. All their counted ballots are in memory at once: per contest, at most the policy's
+/// `max_counted_feedback`.
 const BATCH: u32 = 128;
-/// How often it looks by itself.
+/// How often it looks without being woken.
 const PERIOD: Duration = Duration::from_secs(5);
 
-/// What one step did.
+/// The result of one step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Step {
-    /// The last contest that it tried; none at the end of a pass.
+    /// The last contest tried; none at the end of a pass.
     pub last: Option<ContestId>,
-    /// Contests that were evaluated.
+    /// Contests evaluated.
     pub evaluated: usize,
-    /// Contests that could not be, and are left for later.
+    /// Contests that failed and are left for the next pass.
     pub failed: usize,
 }
 
-/// The next contest can't even be read: it is told of and passed over.
+/// The next contest can't even be read: log the error and skip it.
 fn unreadable(row: CorruptRow) -> Result<Step, StoreError> {
     let Ok(contest) = row.id.parse().map(ContestId) else {
         return Err(row.into());
@@ -53,7 +53,7 @@ fn unreadable(row: CorruptRow) -> Result<Step, StoreError> {
 }
 
 impl App {
-    /// Evaluates the next batch of a pass, behind the contest `after`.
+    /// Re-evaluates the next batch of a pass, after the contest `after`.
     pub async fn reevaluate_once(&self, after: Option<ContestId>) -> Result<Step, StoreError> {
         let keys = match self.store.contests_to_reevaluate(after, BATCH).await {
             Err(StoreError::Corrupt(_)) => match self.store.contests_to_reevaluate(after, 1).await {
@@ -115,7 +115,7 @@ impl App {
         for key in keys {
             let contest = key.contest_id();
             let version = desk.policy(key).version;
-            // Another replica may have been here, or an event.
+            // Another replica or an event may have evaluated it already.
             if desk
                 .found(contest)
                 .is_some_and(|found| found.row.pending && found.row.policy_version < version)
@@ -128,7 +128,7 @@ impl App {
         Ok(written.last())
     }
 
-    /// Works until the lifecycle ends; `alive` hears whether the last step went well.
+    /// Works until the lifecycle ends; `alive` is told whether the last step succeeded.
     pub async fn reevaluate_until_stopped(self, lifecycle: Lifecycle, alive: impl Fn(bool) + Send + Sync) {
         let mut after = None;
         loop {

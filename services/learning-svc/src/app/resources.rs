@@ -1,4 +1,4 @@
-//! People set values and take them away.
+//! People set and delete values.
 
 use emend_core::{Event, Origin, ResourceKey, ResourceValue, Revision};
 use emend_runtime::{Error, store::retry_conflicts};
@@ -11,42 +11,42 @@ use super::{
 };
 use crate::store::decisions::Actor;
 
-/// A value that a person sets.
+/// A value a person sets.
 #[derive(Debug, Clone)]
 pub struct Put {
-    /// Of which resource.
+    /// The resource.
     pub key: ResourceKey,
     /// The value.
     pub value: ResourceValue,
     /// Only if the resource still has this etag.
     pub etag: Option<String>,
-    /// Why.
+    /// The reason given.
     pub reason: Option<String>,
-    /// Who.
+    /// Who sets it.
     pub actor: Actor,
 }
 
-/// A value that a person takes away.
+/// A value a person deletes.
 #[derive(Debug, Clone)]
 pub struct Delete {
-    /// Of which resource.
+    /// The resource.
     pub key: ResourceKey,
     /// Only if the resource still has this etag.
     pub etag: Option<String>,
-    /// Why.
+    /// The reason given.
     pub reason: Option<String>,
-    /// Who.
+    /// Who deletes it.
     pub actor: Actor,
 }
 
-/// A resource after a person set it.
+/// A resource after a person has set it.
 #[derive(Debug, Clone)]
 pub struct PutResource {
     /// The revision that gave it its value.
     pub resource_revision: Revision,
     /// When that was committed, in microseconds since 1970 by the database's clock.
     pub committed_at: i64,
-    /// The revision that was written; 0 where it had this value already.
+    /// The revision written; 0 where the value applied already.
     pub revision: Revision,
 }
 
@@ -90,7 +90,7 @@ impl App {
         })
     }
 
-    /// Takes a value away; answers the revision that was written.
+    /// Deletes a value; returns the revision written.
     pub async fn delete(&self, delete: &Delete) -> Result<Revision, Error> {
         let revision = retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_delete(delete)).await?;
         self.publish(revision).await;
@@ -125,14 +125,14 @@ fn because(actor: &Actor, reason: Option<&str>) -> Because {
     }
 }
 
-/// The etag of what is there; of nothing, one that no resource has.
+/// The current etag; where there is no resource, one that no resource has.
 fn current_etag(desk: &Desk, key: &ResourceKey) -> String {
     desk.state(key.contest_id())
         .and_then(|state| state.resource.as_ref())
         .map_or_else(String::new, |resource| etag::of_revision(resource.revision.0))
 }
 
-/// A resource as errors name it: its parts, joined by slashes.
+/// The name of a resource in errors: its parts, joined by slashes.
 pub fn subject(key: &ResourceKey) -> String {
     let mut subject = format!("{}/{}/{}", key.namespace, key.kind, key.key);
     for part in [key.qualifier.as_str(), key.user_id()] {

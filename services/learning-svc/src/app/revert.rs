@@ -1,4 +1,4 @@
-//! A revision is taken back: what was there before it is restored, as a new revision.
+//! Reverts a revision: the state before it is restored, as a new revision.
 
 use emend_core::{Event, Namespace, Revision};
 use emend_runtime::{Error, auth::Access, error::PreconditionViolation, store::retry_conflicts};
@@ -11,26 +11,26 @@ use super::{
 };
 use crate::store::decisions::{Actor, WrittenChange};
 
-/// A status travels in HTTP/2 headers, which clients bound at 8 to 16 KiB: violations stop there, and the message says how
-/// many there are.
+/// A status travels in HTTP/2 headers, which clients limit to 8 to 16 KiB: violations stop here, and the message says
+/// how many there are.
 const VIOLATIONS_BYTES: usize = 4 * 1024;
 
-/// Which revision to take back, and who does.
+/// Which revision to revert, and who does it.
 #[derive(Debug, Clone)]
 pub struct Revert {
-    /// All that the revision changed must be in it.
+    /// The namespace everything the revision changed must be in.
     pub namespace: Namespace,
-    /// Which.
+    /// The revision to revert.
     pub revision: Revision,
-    /// Why.
+    /// The reason given.
     pub reason: String,
-    /// Who.
+    /// Who reverts it.
     pub actor: Actor,
 }
 
 impl App {
-    /// Takes a revision back, if the caller with this `access` may do so: what is some user's own takes the right to act for
-    /// users. Answers the new revision.
+    /// Reverts a revision if `access` permits: changes to a user's own resources need the right to act for users.
+    /// Returns the new revision.
     pub async fn revert(&self, revert: &Revert, access: &Access) -> Result<Revision, Error> {
         let revision =
             retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_revert(revert, access)).await?;

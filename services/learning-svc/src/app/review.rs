@@ -11,52 +11,51 @@ use super::{
 };
 use crate::store::decisions::{Actor, CandidateRecord};
 
-/// Which candidate a person decides upon, and who that is.
+/// Which candidate a person decides on, and who that person is.
 #[derive(Debug, Clone)]
 pub struct Review {
     /// The candidate's search application.
     pub namespace: Namespace,
-    /// Which.
+    /// The candidate.
     pub candidate: CandidateId,
     /// Only if it still has this etag.
     pub etag: Option<String>,
-    /// Who.
+    /// The reviewer.
     pub actor: Actor,
-    /// The bulk action that it is part of.
+    /// The bulk action this is part of.
     pub operation: Option<OperationId>,
-    /// What is decided.
+    /// The decision.
     pub verdict: Verdict,
 }
 
-/// What a person decides upon a candidate.
+/// A person's decision on a candidate.
 #[derive(Debug, Clone)]
 pub enum Verdict {
-    /// It applies, as it is or edited.
+    /// Apply it, as proposed or edited.
     Approve {
-        /// This applies instead.
+        /// The value to apply instead.
         edited: Option<ResourceValue>,
-        /// Why.
+        /// The reason given.
         reason: Option<String>,
     },
-    /// It is turned down.
+    /// Turn it down.
     Reject {
-        /// Why.
+        /// The reason given.
         reason: String,
     },
 }
 
-/// What became of it.
+/// The result of a review.
 #[derive(Debug, Clone)]
 pub struct Reviewed {
-    /// The candidate that was decided upon: the edited one where the value was edited.
+    /// The candidate decided on; if the value was edited, the edited one.
     pub candidate: CandidateRecord,
-    /// The revision that was written; 0 where no resource changed.
+    /// The revision written; 0 where no resource changed.
     pub revision: Revision,
 }
 
 impl App {
-    /// Does what a person decided, if the caller with this `access` may do so: what is one user's own takes the right to act
-    /// for users.
+    /// Carries out a person's decision if `access` permits: a user's own resource needs the right to act for users.
     pub async fn review(&self, review: &Review, access: &Access) -> Result<Reviewed, Error> {
         let reviewed =
             retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_review(review, access)).await?;

@@ -1,4 +1,4 @@
-//! The spans of events that are applied: each in the trace of the submission that it came from.
+//! Spans of applied events, each in the trace of the submission it came from.
 //!
 //! It must know nothing of deciding.
 
@@ -10,7 +10,7 @@ use emend_runtime::{
 
 use super::ingest::{EventResult, IngestEvent};
 
-/// Begins a span for each event whose submission is traced. What it changes is changed under that span.
+/// Begins a span for each event whose submission is traced. Its changes carry that span's context.
 pub(super) fn begin(events: &mut [IngestEvent]) -> Vec<Option<Span>> {
     let ids: Vec<String> = events.iter().map(|event| event.id.to_string()).collect();
     let items = events.iter().zip(&ids).map(|(event, id)| Item {
@@ -29,7 +29,7 @@ pub(super) fn begin(events: &mut [IngestEvent]) -> Vec<Option<Span>> {
     spans
 }
 
-/// Ends them with what became of the events.
+/// Ends the spans with the outcomes of their events.
 pub(super) fn end(spans: Vec<Option<Span>>, results: &[EventResult]) {
     for (span, result) in spans.into_iter().zip(results) {
         let Some(mut span) = span else { continue };

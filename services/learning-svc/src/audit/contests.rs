@@ -1,7 +1,7 @@
-//! Contests, range by range: rows against each other, ballots counted anew, the log replayed from nothing.
+//! Checks contests, range by range: rows against each other, ballots recounted, the log replayed from the start.
 //!
-//! The log and the ballots are read newest first, so that of a contest no more than its newest change and its newest
-//! ballots are held. It must know nothing of SQL.
+//! The log and the ballots are read newest first, so that no more than the newest change and the newest ballots of a
+//! contest are in memory. It must know nothing of SQL.
 
 mod decided;
 mod tally;
@@ -25,51 +25,51 @@ use super::{
     CONTEST_ROW, Figures, Group, LOG_DIGEST, Policies, RESOURCE_APPLIED, RESOURCE_CHECKSUM,
     RESOURCE_COMMITTED, RESOURCE_COUNT, RESOURCE_REPLAY,
 };
-use crate::store::ledger::{
-    AuditedCandidate, AuditedChange, AuditedContest, AuditedResource, AuditedTransition, KeyRow, LedgerRead,
+use crate::store::audit::{
+    AuditRead, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource, AuditedTransition, KeyRow,
     Range,
 };
 
-/// How many contests are looked at together.
+/// Contests per page.
 const PAGE: u32 = 500;
 
-/// A contest with what has to agree with it.
+/// A contest with everything that has to agree with it.
 #[derive(Debug, Default)]
 struct Contest {
     row: Option<AuditedContest>,
-    /// None where the row can't be read.
+    /// None if the row can't be read.
     key: Option<ResourceKey>,
     candidates: HashMap<CandidateId, Known>,
     resource: Option<AuditedResource>,
-    /// None where there is no resource, or its row can't be read.
+    /// None if there is no resource, or its row can't be read.
     value: Option<ResourceValue>,
-    /// The newest change of the log.
+    /// The newest change in the log.
     logged: Option<Logged>,
 }
 
 /// What the newest change of a contest says.
 #[derive(Debug)]
 struct Logged {
-    /// The candidate that was applied or taken away.
+    /// The candidate that was applied or removed.
     candidate: String,
-    /// The number of the cause; none where its revision is not there.
+    /// The number of the cause; none if its revision is missing.
     cause: Option<i32>,
 }
 
-/// A candidate with its value as stored.
+/// A candidate and its value as stored.
 #[derive(Debug)]
 struct Known {
     candidate: Candidate,
     value: Vec<u8>,
     transitions: i64,
-    /// Its history was looked at.
+    /// Whether its history was checked.
     has_history: bool,
 }
 
 type Contests = BTreeMap<String, Contest>;
 
 pub(super) async fn check(
-    reading: &mut dyn LedgerRead,
+    reading: &mut dyn AuditRead,
     policies: &Policies,
     figures: &mut Figures,
     findings: &mut Findings,
@@ -118,7 +118,7 @@ pub(super) async fn check(
     check_counts(reading, findings).await
 }
 
-async fn check_counts(reading: &mut dyn LedgerRead, findings: &mut Findings) -> Result<(), StoreError> {
+async fn check_counts(reading: &mut dyn AuditRead, findings: &mut Findings) -> Result<(), StoreError> {
     let [counted, mut present] = reading.resource_counts().await?;
     let mut differ = |(namespace, kind): (String, i32), counted: i64, present: i64| {
         if counted != present {
@@ -139,9 +139,9 @@ async fn check_counts(reading: &mut dyn LedgerRead, findings: &mut Findings) -> 
     Ok(())
 }
 
-/// All but ballots, changes and transitions, which may be many.
+/// Loads everything but ballots, changes and transitions, of which there may be many.
 async fn load(
-    reading: &mut dyn LedgerRead,
+    reading: &mut dyn AuditRead,
     range: &Range,
     figures: &mut Figures,
     findings: &mut Findings,
@@ -250,7 +250,7 @@ fn digest_of(key: &KeyRow, digests: &mut BTreeMap<Group, Digest>, revision: i64,
 }
 
 async fn check_histories(
-    reading: &mut dyn LedgerRead,
+    reading: &mut dyn AuditRead,
     range: &Range,
     contests: &mut Contests,
     head: Revision,
@@ -330,9 +330,9 @@ fn wrong_with_history(
     })
 }
 
-/// Counts the ballots of each contest anew.
+/// Recounts the ballots of each contest.
 async fn recount(
-    reading: &mut dyn LedgerRead,
+    reading: &mut dyn AuditRead,
     range: &Range,
     policies: &Policies,
     contests: &Contests,
@@ -401,9 +401,9 @@ fn check_row(id: &str, contest: &Contest, findings: &mut Findings) {
     }
 }
 
-/// The log of each contest, newest first, against what is there.
+/// Checks the log of each contest, newest first, against the stored state.
 async fn replay(
-    reading: &mut dyn LedgerRead,
+    reading: &mut dyn AuditRead,
     range: &Range,
     contests: &mut Contests,
     replayed: &mut BTreeMap<Group, Digest>,
@@ -539,7 +539,7 @@ fn check_applied(id: &str, contest: &Contest, findings: &mut Findings) {
     findings.add(RESOURCE_APPLIED, format_args!("contest {id}"), wrong);
 }
 
-/// What a person set is pinned, and where a revert left nothing, that is; what votes set is not.
+/// What a person set must be pinned, and so must be what a revert left empty; what votes set must not.
 fn check_pinned(id: &str, contest: &Contest, findings: &mut Findings) {
     let Some(row) = &contest.row else { return };
     let mut candidates = contest.candidates.values().map(|known| &known.candidate);

@@ -1,4 +1,4 @@
-//! What was taken of one feedback, and whether its parts agree.
+//! Everything stored about one feedback, and whether its parts agree.
 //!
 //! It must know nothing of where it was read from.
 
@@ -9,23 +9,23 @@ use emend_runtime::audit::Findings;
 use super::{BALLOT_DETAILS, BALLOT_RETRACTED, EFFECT_INBOX, INBOX_EFFECT};
 use crate::app::import::vote_id_of;
 
-/// An event that was applied.
+/// An applied event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AppliedEvent {
-    /// Which.
+    /// The event's id.
     pub id: EventId,
-    /// What it was told.
+    /// The outcome it was told.
     pub outcome: Outcome,
 }
 
 /// A ballot as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CastBallot {
-    /// Where it was cast.
+    /// The contest it was cast in.
     pub contest: ContestId,
     /// The ballot.
     pub ballot: Ballot,
-    /// It does not count.
+    /// Whether it was retracted and does not count.
     pub retracted: bool,
     /// What the system had chosen; may be empty.
     pub system_choice: String,
@@ -33,32 +33,32 @@ pub struct CastBallot {
     pub traceparent: String,
 }
 
-/// All that was taken of one feedback.
+/// Everything stored about one feedback.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// Which feedback.
+    /// The feedback's id.
     pub feedback: FeedbackId,
-    /// Its events that were applied.
+    /// Its applied events.
     pub events: Vec<AppliedEvent>,
-    /// The ballot that it cast.
+    /// The ballot it cast.
     pub ballot: Option<CastBallot>,
-    /// The event by which it was taken back.
+    /// The event that retracted it.
     pub retraction: Option<EventId>,
-    /// The event by which its personal parts were erased.
+    /// The event that erased its personal parts.
     pub redaction: Option<EventId>,
-    /// Its personal parts are there.
+    /// Whether its personal parts are present.
     pub details: bool,
 }
 
 impl Entry {
-    /// An event of it was refused for good, as too large or too many: it left nothing.
+    /// Whether one of its events was refused for good, for size or a limit: then it left nothing.
     pub fn was_refused(&self) -> bool {
         self.events
             .iter()
             .any(|event| event.outcome.state() == OutcomeState::Refused)
     }
 
-    /// It is a vote that an import cast: its id says so, and no event brought it. feedback-svc does not know it.
+    /// Whether it is a vote cast by an import: its id says so, and no event brought it. feedback-svc does not know it.
     pub fn is_imported(&self) -> bool {
         self.events.is_empty()
             && self.ballot.as_ref().is_some_and(|ballot| {
@@ -67,7 +67,7 @@ impl Entry {
             })
     }
 
-    /// Whether its parts agree.
+    /// Checks that its parts agree.
     pub fn check(&self, findings: &mut Findings) {
         let id = format!("feedback {}", self.feedback);
         if let Some(ballot) = &self.ballot {

@@ -1,6 +1,6 @@
-//! The log as such: its head, that it has no gap, and what a revision may look like.
+//! Checks the log as such: its head, that it has no gaps, and the shape of each revision.
 //!
-//! It must know nothing of what revisions say of contests.
+//! It must know nothing of what revisions say about contests.
 
 use std::collections::HashMap;
 
@@ -11,15 +11,15 @@ use emend_runtime::{
 };
 
 use super::{Figures, HEAD, LOG_GAP, REVISION_CHANGES, TOMBSTONE_HORIZON};
-use crate::store::ledger::{LedgerRead, Span};
+use crate::store::audit::{AuditRead, Span};
 
-/// How many revisions are looked at together.
+/// Revisions per page.
 const PAGE: i64 = 10_000;
-/// How many changes a revision may have.
+/// Maximum changes per revision.
 const MAX_CHANGES: i64 = 1_000;
 
 pub(super) async fn check(
-    reading: &mut dyn LedgerRead,
+    reading: &mut dyn AuditRead,
     figures: &mut Figures,
     findings: &mut Findings,
     watch: &mut dyn Watch,
@@ -66,7 +66,7 @@ pub(super) async fn check(
     beyond(reading, head.max(0), i64::MAX, head, findings).await
 }
 
-/// The revisions from `expected` to before `found` are missing.
+/// Reports the revisions from `expected` up to but not including `found` as missing.
 fn missing(expected: i64, found: i64, findings: &mut Findings) {
     match found - expected {
         0 => {}
@@ -79,9 +79,9 @@ fn missing(expected: i64, found: i64, findings: &mut Findings) {
     }
 }
 
-/// Nothing is there.
+/// Checks that nothing is in the log from `after` (exclusive) to `through` (inclusive).
 async fn beyond(
-    reading: &mut dyn LedgerRead,
+    reading: &mut dyn AuditRead,
     after: i64,
     through: i64,
     head: i64,

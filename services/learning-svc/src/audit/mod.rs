@@ -1,9 +1,9 @@
-//! Whether what this service stored agrees with itself: the log replayed from nothing gives the resources, the ballots
-//! counted anew give the candidates' figures, and what was taken from feedback-svc had its effect.
+//! Checks that what this service stored is consistent with itself: the log replayed from the start gives the resources,
+//! the ballots recounted give the candidates' figures, and what came from feedback-svc took effect.
 //!
-//! An [`Audit`] reads one consistent state, of the moment when it was opened, beside whoever serves; it changes nothing.
-//! Memory is bounded: contests come in ranges, ballots, changes and events one at a time. What it holds of each feedback is
-//! handed on for whoever compares it with what feedback-svc stored. It must know nothing of that service's schema.
+//! An [`Audit`] reads one consistent state, as of when it was opened, while the service runs; it changes nothing.
+//! Memory is bounded: contests are read in ranges, ballots, changes and events one at a time. What is stored about each
+//! feedback is handed on to be compared with what feedback-svc stored. It must know nothing of that service's schema.
 
 mod contests;
 mod entry;
@@ -21,8 +21,8 @@ use futures::{StreamExt as _, stream::BoxStream};
 
 pub use self::entry::{AppliedEvent, CastBallot, Entry};
 use crate::store::{
+    audit::{self as port, AuditRead, EntryRow},
     decisions::PolicyKey,
-    ledger::{self as port, EntryRow, LedgerRead},
 };
 
 emend_runtime::checks! {
@@ -52,13 +52,13 @@ emend_runtime::checks! {
     EFFECT_INBOX: "A ballot or a mark comes from an event that was applied, or is a vote that an import cast.";
 }
 
-/// What digests are made of: namespace, kind's number, whether a user's own.
+/// What one digest covers: namespace, kind's number, whether user-scoped.
 pub type Group = (String, i32, bool);
 
-/// How much there is, and how far it has come.
+/// How much there is, and how far the log has come.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// The life of the log; none where it has no head.
+    /// The log's epoch; none if it has no head.
     pub epoch: Option<Epoch>,
     /// The newest revision.
     pub head: Revision,
@@ -72,20 +72,20 @@ pub struct Figures {
     pub candidates: u64,
     /// Ballots that count.
     pub ballots: u64,
-    /// Events that were applied.
+    /// Applied events.
     pub events: u64,
-    /// Contests that wait to be evaluated by a newer policy.
+    /// Contests pending re-evaluation by a newer policy.
     pub to_reevaluate: u64,
     /// Resources, with the digests by which nodes compare what they hold.
     pub digests: BTreeMap<Group, Digest>,
 }
 
-/// All policies that were ever set.
+/// All policy versions ever set.
 type Policies = HashMap<(PolicyKey, i64), Policy>;
 
-/// A reading of everything that is stored.
+/// An open audit of everything stored.
 pub struct Audit {
-    reading: Box<dyn LedgerRead>,
+    reading: Box<dyn AuditRead>,
 }
 
 impl std::fmt::Debug for Audit {
@@ -95,19 +95,19 @@ impl std::fmt::Debug for Audit {
 }
 
 impl Audit {
-    /// Begins to read: the state is that of this moment, whatever is stored meanwhile.
+    /// Begins to read. The state is as of this moment, whatever is stored meanwhile.
     pub async fn open(database: &DatabaseUrl) -> Result<Self, OpenError> {
         Ok(Self {
             reading: port::open(database).await?,
         })
     }
 
-    /// How many contests wait to be evaluated by a newer policy.
+    /// How many contests are pending re-evaluation by a newer policy.
     pub async fn to_reevaluate(&mut self) -> Result<u64, StoreError> {
         self.reading.to_reevaluate().await
     }
 
-    /// All but what is to be seen of one feedback alone, which is for [`Entry::check`].
+    /// Checks everything except single feedbacks, which [`Entry::check`] does.
     pub async fn check(
         &mut self,
         findings: &mut Findings,
@@ -131,8 +131,8 @@ impl Audit {
         Ok(figures)
     }
 
-    /// What was taken of all feedback, by id. One that can't be read is an error of its own ([`StoreError::Corrupt`]), after
-    /// which the others follow; any other error ends it.
+    /// Everything stored about each feedback, by id. An unreadable one is an error of its own
+    /// ([`StoreError::Corrupt`]), after which the others follow; any other error ends the stream.
     pub fn entries(&mut self) -> BoxStream<'_, Result<Entry, StoreError>> {
         in_groups(self.reading.entries(), |one, other| {
             one.feedback_id == other.feedback_id

@@ -31,17 +31,17 @@ use crate::{
 
 /// Items in a batch at most.
 const BATCH: usize = 100;
-/// Elements of a filter at most; more than there are values to name.
+/// Elements of a filter at most; more than there are distinct values.
 const FILTER: usize = 64;
 
-/// Answers with the use cases of one App.
+/// Serves the review use cases of an `App`.
 #[derive(Debug, Clone)]
 pub struct Candidates {
     app: App,
 }
 
 impl Candidates {
-    /// Answers with these use cases.
+    /// Serves the use cases of `app`.
     pub fn new(app: App) -> Self {
         Self { app }
     }
@@ -59,7 +59,7 @@ impl Candidates {
         let etag = parse::etag(&mut violations, "etag", &request.etag);
         let reason = parse::reason(&mut violations, &request.reason);
         let actor = parse::actor(&mut violations, caller, &request.on_behalf_of);
-        // What an edited value may be depends on the candidate's contest.
+        // Which edited values are valid depends on the candidate's contest.
         let edited = match (&request.edited_value, &namespace, candidate) {
             (None, _, _) => Some(None),
             (Some(edited), Some(namespace), Some(candidate)) => {
@@ -117,7 +117,7 @@ impl Candidates {
         self.app.review(&violations.finish(review)?, access).await
     }
 
-    /// The id that the revisions of one batch share.
+    /// The operation id that the revisions of one batch share.
     fn operation(&self, items: usize) -> Result<OperationId, Error> {
         if (1..=BATCH).contains(&items) {
             Ok(OperationId(self.app.entropy.uuid_v7(self.app.clock.now())))
@@ -241,14 +241,14 @@ impl CandidateService for Candidates {
     }
 }
 
-/// What the caller of a batch may do now, if that is what this item asks for.
+/// The caller's current rights, if they allow this item of a batch.
 fn admitted(access: &Access, item: &impl Addressed) -> Result<Access, Error> {
     let now = access.as_of_now()?;
     now.admit(item)?;
     Ok(now)
 }
 
-/// What is wrong with an edited value whatever its contest.
+/// Adds the violations an edited value has whatever its contest.
 fn without_contest<T>(violations: &mut Violations, edited: &ResourceValue) -> Option<T> {
     violations.part("edited_value", wire::resource_value(Some(edited), None, ""));
     None
@@ -305,7 +305,7 @@ pub(super) fn list(
     violations.finish(parsed)
 }
 
-/// Statuses of a filter. UNSPECIFIED alone means any; within a list it says nothing and is refused like an unknown number.
+/// The statuses of a filter; an empty list means any. UNSPECIFIED is refused like an unknown number.
 fn statuses(numbers: &[i32], violations: &mut Violations) -> Vec<CandidateStatus> {
     let mut statuses = Vec::with_capacity(numbers.len());
     for (index, &number) in numbers.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Requests and page tokens as anybody may send them.
+//! Fuzzes requests and page tokens.
 
 use std::fmt::Debug;
 
@@ -13,8 +13,8 @@ use crate::stream::reads;
 
 pub use super::resources::importing::import;
 
-/// Parses one request: the first byte says of which method. What is valid comes back as it was when it is rendered and
-/// parsed again.
+/// Parses one request; the first byte selects the method. A valid request stays the same when rendered and parsed
+/// again.
 pub fn request(bytes: &[u8]) {
     let Some((which, message)) = bytes.split_first() else {
         return;
@@ -57,7 +57,7 @@ pub fn request(bytes: &[u8]) {
     }
 }
 
-/// Takes an encoded event as feedback-svc sends it; why it is refused, if it is.
+/// Takes an encoded event as feedback-svc sends it; the error says why it is refused.
 pub fn event(bytes: &[u8]) -> Result<(), String> {
     let event = pb::Event::decode(bytes).map_err(|error| error.to_string())?;
     ingest::event(&event)
@@ -65,7 +65,7 @@ pub fn event(bytes: &[u8]) -> Result<(), String> {
         .map_err(|refused| refused.to_string())
 }
 
-/// Brings back any position in the token of each list.
+/// Sends any position back in a page token of each list.
 pub fn page_token(position: &[u8]) {
     let mut revisions = pb::ListRevisionsRequest {
         namespace: "a".to_owned(),
@@ -73,7 +73,7 @@ pub fn page_token(position: &[u8]) {
     };
     let query = resources::query(&revisions);
     revisions.page_token = page::token(query, position);
-    // A revision and, where one is told in parts, how many of its changes were told.
+    // A revision and, if it is listed in parts, how many of its changes came before.
     let is_place = match position {
         [_, _, _, _, _, _, _, _] => true,
         [.., sign] => position.len() == 16 && *sign < 0x80,
@@ -97,7 +97,7 @@ pub(super) fn read<M: Message + Name + Default>(bytes: &[u8], read: impl FnOnce(
     }
 }
 
-/// What was rendered is valid, and the same.
+/// A rendered request is valid and parses to the same value.
 pub(super) fn same<T: Debug, E: Debug>(again: Result<T, E>, first: &T) {
     let again = again.expect("what was rendered is valid");
     assert_eq!(format!("{again:?}"), format!("{first:?}"));
@@ -116,7 +116,7 @@ fn put(request: &pb::PutResourceRequest) {
         on_behalf_of: put.actor.on_behalf_of.clone(),
     };
     same(resources::put(&caller, &again), &put);
-    // It is stored, and read again, under the id that its key gives.
+    // The value survives being stored and read, and the key gives the same contest id again.
     let stored = emend_wire::value::encode(&put.value);
     assert_eq!(emend_wire::value::decode(&stored).as_ref(), Ok(&put.value));
     let key = wire::resource_key(again.key.as_ref()).expect("as was parsed before");

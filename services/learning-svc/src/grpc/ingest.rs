@@ -22,16 +22,16 @@ use crate::app::{
 
 /// Events in one batch at most.
 const BATCH: usize = 256;
-/// Batches of one stream that are under way at once; a sender that has more waits.
+/// Batches of one stream in flight at once; beyond that, back-pressure holds the sender.
 const UNDER_WAY: usize = 8;
-/// Streams at once: one for each replica of feedback-svc, and for a while those of its predecessors.
+/// Streams at once: one for each replica of feedback-svc and, for a while, those of replaced replicas.
 const SENDERS: usize = 256;
 
 /// Takes events from feedback-svc.
 #[derive(Debug, Clone)]
 pub struct Ingest {
     queue: IngestQueue,
-    /// Streams end when this is cancelled, after the batches that are under way.
+    /// When cancelled, streams end after the batches in flight.
     soft: CancellationToken,
     room: Arc<Semaphore>,
 }
@@ -46,14 +46,15 @@ impl Ingest {
         }
     }
 
-    /// Applies one batch of a stream, as far as who sends it may.
+    /// Applies one batch of a stream, within the sender's rights.
     pub(crate) async fn batch(
         self,
         access: Access,
         request: Result<pb::IngestRequest, Status>,
     ) -> Result<pb::IngestResponse, Status> {
         let events = request?.events;
-        // Who is no longer known, or no ingester, is refused as a whole: what it has sent waits to be sent again.
+        // A sender that is no longer known, or no ingester any more, is refused as a whole: its events stay queued and
+        // are sent again.
         let access = access.as_of_now()?;
         if events.is_empty() || events.len() > BATCH {
             let found = events.len();
@@ -113,7 +114,7 @@ impl IngestService for Ingest {
             .map(move |batch| ingest.clone().batch(access.clone(), batch))
             .buffered(UNDER_WAY)
             .map(move |answer| {
-                // Given back when the stream is dropped.
+                // Released when the stream is dropped.
                 let _held: &OwnedSemaphorePermit = &place;
                 answer
             });
@@ -121,7 +122,7 @@ impl IngestService for Ingest {
     }
 }
 
-/// A valid event, or all that is wrong with it.
+/// A valid event, or all its violations.
 pub(super) fn event(message: &pb::Event) -> Result<IngestEvent, Violations> {
     let mut violations = Violations::new();
     let id = violations.check("event_id", EventId::parse(&message.event_id));
@@ -179,7 +180,7 @@ pub(super) fn event(message: &pb::Event) -> Result<IngestEvent, Violations> {
             feedback: feedback?,
             namespace: namespace?,
             accept_order: AcceptOrder(message.accept_order),
-            // As W3C asks: a trace context that is not valid is as good as none.
+            // As W3C Trace Context requires, an invalid value is ignored.
             traceparent: Traceparent::parse(&message.traceparent)
                 .map(|traceparent| traceparent.as_str().to_owned())
                 .unwrap_or_default(),
@@ -217,7 +218,7 @@ fn recorded(message: &pb::FeedbackRecorded, namespace: Option<&Namespace>) -> Re
             received_at: received_at?,
         })
     })();
-    // Without a namespace there is no proposal, and the event says so itself.
+    // Without a namespace there is no proposal; the event itself reports that the namespace is missing.
     match parsed {
         None if namespace.is_none() => Err(violations),
         parsed => violations.finish(parsed),

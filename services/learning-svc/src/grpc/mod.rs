@@ -1,5 +1,5 @@
-//! Requests in, one use case, responses out: parse, call, map. All violations of a request come back at once, and then
-//! nothing was written.
+//! Handlers: each parses a request, calls one use case and maps the result. All violations of a request are reported at
+//! once, and then nothing is written.
 
 pub mod candidates;
 #[cfg(feature = "fuzzing")]

@@ -1,4 +1,4 @@
-//! What several requests have in common.
+//! Parsers that several requests share.
 
 use emend_core::{
     Caller, CandidateId, Invalid, Namespace, ReporterId, Violations,
@@ -44,7 +44,7 @@ pub(super) fn required_reason(violations: &mut Violations, raw: &str) -> Option<
     violations.check("reason", bounded_prose(raw, 1, REASON))
 }
 
-/// Who calls, and on whose behalf.
+/// The caller, and on whose behalf it acts.
 pub(super) fn actor(violations: &mut Violations, caller: &Caller, on_behalf_of: &str) -> Option<Actor> {
     let on_behalf_of = violations.check("on_behalf_of", bounded_text(on_behalf_of, 0, 128))?;
     Some(Actor {
@@ -53,7 +53,7 @@ pub(super) fn actor(violations: &mut Violations, caller: &Caller, on_behalf_of: 
     })
 }
 
-/// An optional reporter, as a user's own id.
+/// An optional reporter id, as a user id.
 pub(super) fn user(raw: &str) -> Result<Option<emend_core::UserId>, Invalid> {
     if raw.is_empty() {
         Ok(None)

@@ -29,14 +29,14 @@ const FIELDS: [&str; 8] = [
     "max_counted_feedback",
 ];
 
-/// Answers with the use cases of one App.
+/// Serves the policy use cases of an `App`.
 #[derive(Debug, Clone)]
 pub struct Policies {
     app: App,
 }
 
 impl Policies {
-    /// Answers with these use cases.
+    /// Serves the use cases of `app`.
     pub fn new(app: App) -> Self {
         Self { app }
     }
@@ -113,7 +113,7 @@ pub(super) fn update(
     violations.finish(parsed)
 }
 
-/// Fields that are set to something other than their zero value.
+/// The fields set to something other than their zero value.
 fn set_fields(message: &pb::Policy) -> Vec<&'static str> {
     let set = [
         message.risk_level != 0,
@@ -150,13 +150,13 @@ fn masked(paths: &[String], violations: &mut Violations) -> Vec<&'static str> {
     fields
 }
 
-/// What an update sets; none: left as it is.
+/// What an update sets; a field that is none stays as it is.
 #[derive(Clone, Copy, Default)]
 struct Changes {
     risk: Option<RiskLevel>,
     threshold: Option<u32>,
     counting: Option<Counting>,
-    /// None within: votes no longer decay.
+    /// `Some(None)`: votes no longer decay.
     #[expect(clippy::option_option, reason = "none: left; none within: taken away")]
     half_life: Option<Option<SignedDuration>>,
     max_derived_voters: Option<u32>,
@@ -183,7 +183,7 @@ impl Changes {
     }
 }
 
-/// The changes that a message makes to those fields, each within its bounds.
+/// The changes a message makes to those fields, with violations where they are out of bounds.
 fn changes(message: &pb::Policy, fields: &[&str], violations: &mut Violations) -> Changes {
     let mut changes = Changes::default();
     for &field in fields {
@@ -200,14 +200,14 @@ fn changes(message: &pb::Policy, fields: &[&str], violations: &mut Violations) -
             _ => changes.max_counted_feedback = Some(unsigned(message.max_counted_feedback)),
         }
     }
-    // The bounds themselves are the rules' own: laid upon a policy that is valid otherwise.
+    // The bounds are the core's: apply the changes to an otherwise valid policy and validate that.
     let mut policy = Policy::default_for(Kind::InvocationPhrase);
     changes.apply(&mut policy);
     violations.part("", policy.validate());
     changes
 }
 
-/// What is negative is as far out of bounds as zero.
+/// Negative numbers become 0, which is out of bounds as well.
 fn unsigned(number: i32) -> u32 {
     u32::try_from(number).unwrap_or(0)
 }
@@ -241,7 +241,7 @@ fn half_life(
         SignedDuration::from_hours(3_650 * 24),
     );
     let parsed = wire::duration(message, bounds.0, bounds.1);
-    // Kept in whole seconds.
+    // Stored in whole seconds.
     let parsed = violations.check("half_life", parsed)?;
     Some(Some(SignedDuration::from_secs(parsed.as_secs())))
 }

@@ -1,4 +1,4 @@
-//! Candidates, revisions and policies as messages.
+//! Renders candidates, revisions and policies as messages.
 
 use emend_core::{Counting, Origin, Status};
 use emend_proto::{common::v1 as common, learning::v1 as pb};
@@ -88,8 +88,7 @@ pub(super) fn candidate(record: &CandidateRecord) -> pb::Candidate {
     }
 }
 
-/// A candidate with what is shown of it: of each list as much as fits, and less feedback where all of it would be too much
-/// for one message.
+/// A candidate's details. Each list is cut to a page, and feedback is dropped until the whole fits in one message.
 pub(super) fn candidate_details(details: CandidateDetails) -> pb::GetCandidateResponse {
     let (votes, _) = page::cut(details.votes.into_iter().map(vote).collect());
     let (rivals, _) = page::cut(details.rivals.iter().map(candidate).collect());

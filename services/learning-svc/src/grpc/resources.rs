@@ -1,4 +1,4 @@
-//! The resource service: reads are answered by the read model, writes by use cases.
+//! The resource service: the read model answers reads, use cases handle writes.
 
 use emend_core::{
     Caller, NormalizedKey, OperationId, ResourceKey, ResourceValue, Revision, Violations,
@@ -34,7 +34,7 @@ pub(super) mod import;
 pub(super) use import::fuzzing as importing;
 mod revisions;
 
-/// Answers with the read model and the use cases.
+/// Serves the read model and the use cases.
 #[derive(Clone)]
 pub struct Resources {
     app: App,
@@ -43,7 +43,7 @@ pub struct Resources {
 }
 
 impl Resources {
-    /// Reads from `stream`, writes with `app`; the rows of one import take `import_bytes` at most.
+    /// Reads from `stream` and writes with `app`; the rows of one import take at most `import_bytes` of memory.
     pub fn new(app: App, stream: Stream, import_bytes: usize) -> Self {
         Self {
             app,

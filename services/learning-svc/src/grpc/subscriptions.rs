@@ -1,8 +1,8 @@
 //! The subscription service: subscribe, report status, list nodes.
 //!
-//! [`SubscriptionServer`] answers `Subscribe` itself: a batch that was encoded once goes to every subscriber's connection
-//! as the same bytes, without a copy or a buffer per stream ([`body`]). The other methods, and everything about the
-//! protocol that is not the stream's body, are tonic's. It must know nothing of what the stream does.
+//! [`SubscriptionServer`] answers `Subscribe` itself: a batch encoded once goes to every subscriber's connection as the
+//! same bytes, without a copy or a buffer per stream ([`body`]). tonic handles the other methods and everything about
+//! the protocol but the stream's body. It must know nothing of what the stream does.
 
 mod body;
 #[cfg(feature = "fuzzing")]
@@ -27,6 +27,7 @@ use emend_runtime::{
     Error,
     auth::{Call, open},
     caller::caller_of,
+    fair_semaphore::ClientKey,
 };
 use futures::{StreamExt as _, future::BoxFuture, stream::BoxStream};
 use http::{HeaderValue, header::CONTENT_TYPE};
@@ -46,22 +47,22 @@ const SUBSCRIBE: &str = "/emend.learning.v1.SubscriptionService/Subscribe";
 /// More than any valid request needs, in bytes: a thousand namespaces, sixteen labels.
 const MAX_REQUEST: usize = 256 * 1024;
 
-/// Answers the methods.
+/// The methods' handlers.
 #[derive(Clone)]
 pub struct Subscriptions {
     stream: Stream,
 }
 
 impl Subscriptions {
-    /// From `stream`.
+    /// Serves from `stream`.
     pub(crate) fn new(stream: Stream) -> Self {
         Self { stream }
     }
 
     async fn open(&self, request: Request<pb::SubscribeRequest>) -> Result<Session, Error> {
-        let caller = caller_of(&request);
+        let who = (caller_of(&request), ClientKey::of_request(&request));
         let Call { access, message } = open(request)?;
-        let subscription = parse::subscription(message, caller, &access)?;
+        let subscription = parse::subscription(message, who, &access)?;
         self.stream.subscribe(subscription).await
     }
 }
@@ -83,9 +84,9 @@ impl SubscriptionService for Subscriptions {
         &self,
         request: Request<pb::ReportStatusRequest>,
     ) -> Result<Response<pb::ReportStatusResponse>, Status> {
-        let caller = caller_of(&request);
+        let who = (caller_of(&request), ClientKey::of_request(&request));
         let (node_id, report) = parse::report(open(request)?.message).map_err(Error::from)?;
-        self.stream.nodes().report(caller, node_id, &report).await?;
+        self.stream.nodes().report(who, node_id, &report).await?;
         Ok(Response::new(pb::ReportStatusResponse {}))
     }
 
@@ -98,7 +99,7 @@ impl SubscriptionService for Subscriptions {
     }
 }
 
-/// The service as it is added to a server.
+/// The service, to be added to a server.
 #[derive(Clone)]
 pub struct SubscriptionServer {
     own: Subscriptions,
@@ -136,7 +137,7 @@ impl Service<http::Request<Body>> for SubscriptionServer {
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        // What is compressed is left to tonic, which refuses it in the protocol's words.
+        // Compressed requests go to tonic, which refuses them as the protocol prescribes.
         let plain = request
             .headers()
             .get("grpc-encoding")

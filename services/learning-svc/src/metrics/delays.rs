@@ -1,10 +1,11 @@
-//! A node's histogram, counted again in ours.
+//! Re-bins a node's delay histogram into ours.
 //!
 //! It must know nothing of what is delayed.
 
 use emend_proto::learning::v1::{DelayHistogram, EffectTrace};
 
-/// How many delays of one report are counted at most, in proportion: so no report keeps a replica busy for long.
+/// Maximum delays counted from one report; above it, buckets are scaled down in proportion, so no report keeps a
+/// replica busy for long.
 const MAX_COUNTED: u128 = 10_000;
 
 /// One bucket of a node's histogram: more than `from`, at most `to`, in milliseconds.
@@ -14,8 +15,8 @@ struct Bucket {
     count: u64,
 }
 
-/// Calls `observe` once for each delay, in seconds, with the id of its trace where that is told. The delays are of their
-/// buckets, and add up to the sum that the node told as far as that can be.
+/// Calls `observe` once per delay, in seconds, with the id of its trace where one was reported. Each delay lies in its
+/// bucket, and together they add up to the reported sum as far as possible.
 #[expect(
     clippy::cast_precision_loss,
     reason = "counts and milliseconds are far below 2^53"
@@ -52,11 +53,11 @@ pub(super) fn each(
         .iter()
         .map(|bucket| (bucket.to - bucket.from) * bucket.count as f64)
         .sum();
-    // Above the lower bound, which belongs to the bucket below.
+    // Strictly above the lower bound, which belongs to the bucket below.
     let place = if width > 0.0 {
         ((sum_ms - least) / width).clamp(1e-6, 1.0)
     } else {
-        // All of them are in a bucket of nothing but its bound.
+        // All buckets that hold delays have zero width.
         1.0
     };
     for Bucket { from, to, count } in buckets {
@@ -76,7 +77,7 @@ pub(super) fn each(
 fn buckets(histogram: &DelayHistogram) -> Vec<Bucket> {
     let bounds = &histogram.bounds_ms;
     let longest = bounds.last().copied().unwrap_or(0) as f64;
-    // What is above the last bound has none of its own: twice the last, unless the sum tells of more.
+    // The overflow bucket has no upper bound: take twice the last bound, or the sum if that is larger; at least 1 ms.
     let above = (2.0 * longest).max(histogram.sum_ms as f64).max(1.0);
     let lower = std::iter::once(0.0).chain(bounds.iter().map(|bound| *bound as f64));
     let upper = bounds.iter().map(|bound| *bound as f64).chain([above]);

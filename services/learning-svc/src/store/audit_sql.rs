@@ -1,84 +1,282 @@
-//! What an audit compares, in SQL: whole tables, read in one consistent state. Written once, compiled for each database.
+//! The reads of an audit in portable SQL: whole tables in one consistent state, by ranges of contests or row by row.
+//! Written once, compiled for each database.
 
-use emend_core::{AcceptOrder, CandidateId, ContestId, Revision, contest::VoterKey};
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use emend_core::{Epoch, Policy};
 use emend_runtime::store::{CorruptRow, StoreError};
+use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
+use sqlx::{AssertSqlSafe, QueryBuilder, Transaction};
 
-use super::Backend;
+use super::{BEGIN_AUDIT, Db};
 use crate::store::{
-    decisions::{AuditRecords, AuditedBallot},
-    rows::CountRow,
+    audit::{
+        AuditRead, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource, AuditedTransition,
+        BallotRow, EntryRow, Extent, Range, Span,
+    },
+    decisions::PolicyKey,
+    log::Head,
+    rows::PolicyRow,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// Reads it.
-pub(super) async fn audit(store: &Backend) -> Result<AuditRecords> {
-    let mut transaction = store.begin_read().await?;
-    let uuid = |column: &'static str, text: &str| {
-        uuid::Uuid::try_parse(text).map_err(|error| CorruptRow::new("audited", column, text, error))
-    };
-    let mut records = AuditRecords::default();
-    let head: (i64,) = sqlx::query_as("SELECT revision FROM head WHERE id = 1")
-        .fetch_one(&mut *transaction)
+/// One read of everything.
+pub(super) struct Reading {
+    transaction: Transaction<'static, Db>,
+}
+
+/// Everything that came from feedback-svc. The inbox has no index by feedback: the database sorts it once.
+const ENTRIES: &str = "
+    SELECT k.feedback_id, i.event_id, i.outcome, b.contest_id, b.candidate_id, b.accept_order, b.voter, b.identified,
+           b.caller, b.received_at, b.retracted, b.system_choice, b.traceparent, m.event_id AS retraction,
+           r.event_id AS redaction, CASE WHEN d.feedback_id IS NULL THEN 0 ELSE 1 END AS details
+    FROM (SELECT feedback_id FROM inbox UNION SELECT feedback_id FROM ballots
+          UNION SELECT feedback_id FROM retraction_marks UNION SELECT feedback_id FROM redaction_marks
+          UNION SELECT feedback_id FROM ballot_details) AS k
+      LEFT JOIN inbox AS i ON i.feedback_id = k.feedback_id
+      LEFT JOIN ballots AS b ON b.feedback_id = k.feedback_id
+      LEFT JOIN retraction_marks AS m ON m.feedback_id = k.feedback_id
+      LEFT JOIN redaction_marks AS r ON r.feedback_id = k.feedback_id
+      LEFT JOIN ballot_details AS d ON d.feedback_id = k.feedback_id
+    ORDER BY k.feedback_id, i.event_id";
+
+impl Reading {
+    /// Begins to read the state as of this moment.
+    pub(super) async fn begin(pool: sqlx::Pool<Db>) -> Result<Self> {
+        let mut transaction = pool.begin_with(BEGIN_AUDIT).await?;
+        // The snapshot is taken by the first read.
+        sqlx::query("SELECT revision FROM head")
+            .fetch_optional(&mut *transaction)
+            .await?;
+        Ok(Self { transaction })
+    }
+
+    async fn count(&mut self, table: &'static str) -> Result<u64> {
+        let count: i64 = sqlx::query_scalar(AssertSqlSafe(format!("SELECT count(*) FROM {table}")))
+            .fetch_one(&mut *self.transaction)
+            .await?;
+        Ok(u64::try_from(count).unwrap_or(0))
+    }
+
+    async fn counts(&mut self, sql: &'static str) -> Result<HashMap<(String, i32), i64>> {
+        let rows: Vec<(String, i32, i64)> = sqlx::query_as(sql).fetch_all(&mut *self.transaction).await?;
+        let counts = rows.into_iter();
+        Ok(counts
+            .map(|(namespace, kind, count)| ((namespace, kind), count))
+            .collect())
+    }
+
+    async fn all<R>(&mut self, mut query: QueryBuilder<Db>) -> Result<Vec<R>>
+    where
+        R: for<'r> sqlx::FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
+    {
+        Ok(query.build_query_as().fetch_all(&mut *self.transaction).await?)
+    }
+
+    /// Streams the rows of a range. `sql` has `{}COLUMN;` where the condition that the column is in the range belongs.
+    fn streamed<'a, R>(&'a mut self, sql: &'static str, range: &Range) -> BoxStream<'a, Result<R>>
+    where
+        R: for<'r> sqlx::FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin + 'a,
+    {
+        let (head, tail) = sql.split_once("{}").unwrap_or((sql, ""));
+        let (column, order) = tail.split_once(';').unwrap_or((tail, ""));
+        let through = if range.through.is_some() {
+            format!(" AND {column} <= $2")
+        } else {
+            String::new()
+        };
+        let sql = AssertSqlSafe(format!("{head} {column} > $1{through} {order}"));
+        let mut query = sqlx::query_as(sql).bind(range.after.clone());
+        if let Some(through) = &range.through {
+            query = query.bind(through.clone());
+        }
+        query
+            .fetch(&mut *self.transaction)
+            .map_err(StoreError::from)
+            .boxed()
+    }
+}
+
+/// Appends the condition that a row's contest is in the range.
+fn within(sql: &'static str, column: &'static str, range: &Range) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(sql);
+    query.push(column).push(" > ").push_bind(range.after.clone());
+    if let Some(through) = &range.through {
+        query
+            .push(" AND ")
+            .push(column)
+            .push(" <= ")
+            .push_bind(through.clone());
+    }
+    query
+}
+
+#[async_trait]
+impl AuditRead for Reading {
+    async fn extent(&mut self) -> Result<Extent> {
+        Ok(Extent {
+            contests: self.count("contests").await?,
+            events: self.count("inbox").await?,
+        })
+    }
+
+    async fn to_reevaluate(&mut self) -> Result<u64> {
+        let count: i64 = sqlx::query_scalar(
+            "SELECT count(*) FROM contests AS c WHERE c.pending = 1 AND c.policy_version < (
+                 SELECT max(p.version) FROM policies AS p WHERE p.namespace = c.namespace AND p.kind = c.kind)",
+        )
+        .fetch_one(&mut *self.transaction)
         .await?;
-    records.head = Revision(head.0);
-    let revisions: Vec<(i64,)> = sqlx::query_as("SELECT revision FROM revisions ORDER BY revision")
-        .fetch_all(&mut *transaction)
-        .await?;
-    records.revisions = revisions
-        .into_iter()
-        .map(|(revision,)| Revision(revision))
-        .collect();
-    let changes: Vec<(String, i64, Option<Vec<u8>>)> =
-        sqlx::query_as("SELECT contest_id, revision, value FROM changes ORDER BY revision, ordinal")
-            .fetch_all(&mut *transaction)
-            .await?;
-    for (contest, revision, value) in changes {
-        let contest = ContestId(uuid("contest_id", &contest)?);
-        records.changes.push((contest, Revision(revision), value));
+        Ok(u64::try_from(count).unwrap_or(0))
     }
-    let resources: Vec<(String, i64, Vec<u8>)> =
-        sqlx::query_as("SELECT contest_id, revision, value FROM resources ORDER BY contest_id")
-            .fetch_all(&mut *transaction)
-            .await?;
-    for (contest, revision, value) in resources {
-        let contest = ContestId(uuid("contest_id", &contest)?);
-        records.resources.push((contest, Revision(revision), value));
-    }
-    let candidates: Vec<(String, String, i64, i64)> =
-        sqlx::query_as("SELECT contest_id, candidate_id, occurrences, reporters FROM candidates")
-            .fetch_all(&mut *transaction)
-            .await?;
-    for (contest, candidate, occurrences, reporters) in candidates {
-        let contest = ContestId(uuid("contest_id", &contest)?);
-        let candidate = CandidateId(uuid("candidate_id", &candidate)?);
-        records
-            .candidates
-            .push((contest, candidate, occurrences, reporters));
-    }
-    let ballots: Vec<(String, String, String, i64, i32)> = sqlx::query_as(
-        "SELECT contest_id, candidate_id, voter, accept_order, identified FROM ballots WHERE retracted = 0",
-    )
-    .fetch_all(&mut *transaction)
-    .await?;
-    for (contest, candidate, voter, order, identified) in ballots {
-        records.ballots.push(AuditedBallot {
-            contest: ContestId(uuid("contest_id", &contest)?),
-            candidate: CandidateId(uuid("candidate_id", &candidate)?),
-            voter: VoterKey(uuid("voter", &voter)?),
-            accept_order: AcceptOrder(order),
-            identified: identified != 0,
+
+    async fn heads(&mut self) -> Result<Vec<Result<Head>>> {
+        let rows: Vec<(String, i64, i64)> =
+            sqlx::query_as("SELECT epoch, revision, tombstone_horizon FROM head")
+                .fetch_all(&mut *self.transaction)
+                .await?;
+        let heads = rows.into_iter().map(|(epoch, revision, horizon)| {
+            Ok(Head {
+                epoch: Epoch::parse(&epoch)
+                    .map_err(|invalid| CorruptRow::new("head", "epoch", 1, invalid.0))?,
+                revision,
+                horizon,
+            })
         });
+        Ok(heads.collect())
     }
-    let counted: Vec<CountRow> = sqlx::query_as("SELECT namespace, kind, count FROM resource_counts")
-        .fetch_all(&mut *transaction)
+
+    async fn policies(&mut self) -> Result<Vec<Result<(PolicyKey, Policy)>>> {
+        let rows: Vec<PolicyRow> = sqlx::query_as(
+            "SELECT namespace, kind, version, risk, threshold, counting, half_life, max_derived_voters, \
+             max_resources, max_value_bytes, max_counted_feedback, updated_at FROM policies",
+        )
+        .fetch_all(&mut *self.transaction)
         .await?;
-    records.counted = counted.iter().map(CountRow::parse).collect::<Result<_>>()?;
-    let present: Vec<CountRow> =
-        sqlx::query_as("SELECT namespace, kind, count(*) AS count FROM resources GROUP BY namespace, kind")
-            .fetch_all(&mut *transaction)
+        let policies = rows.iter().map(|row| {
+            let (key, stored) = row.parse()?;
+            Ok((key, stored.policy))
+        });
+        Ok(policies.collect())
+    }
+
+    async fn resource_counts(&mut self) -> Result<[HashMap<(String, i32), i64>; 2]> {
+        let counted = self
+            .counts("SELECT namespace, kind, count FROM resource_counts WHERE count <> 0")
             .await?;
-    records.present = present.iter().map(CountRow::parse).collect::<Result<_>>()?;
-    transaction.commit().await?;
-    Ok(records)
+        let present = self
+            .counts("SELECT namespace, kind, count(*) FROM resources GROUP BY namespace, kind")
+            .await?;
+        Ok([counted, present])
+    }
+
+    async fn page_end(&mut self, after: &str, size: u32) -> Result<Option<String>> {
+        let end = sqlx::query_scalar(
+            "SELECT contest_id FROM contests WHERE contest_id > $1 ORDER BY contest_id LIMIT 1 OFFSET $2",
+        )
+        .bind(after)
+        .bind(i64::from(size.saturating_sub(1)))
+        .fetch_optional(&mut *self.transaction)
+        .await?;
+        Ok(end)
+    }
+
+    async fn contests(&mut self, range: &Range) -> Result<Vec<AuditedContest>> {
+        self.all(within(
+            "SELECT contest_id, namespace, kind, key, qualifier, user_id, pinned, highest_accept_order, \
+             policy_version, pending FROM contests WHERE ",
+            "contest_id",
+            range,
+        ))
+        .await
+    }
+
+    async fn candidates(&mut self, range: &Range) -> Result<Vec<AuditedCandidate>> {
+        self.all(within(
+            "SELECT candidate_id, contest_id, value, status, status_reason, origin, edited_from, hold, \
+             decision_reason, decided_caller, decided_for, occurrences, reporters, net, risk, threshold, \
+             policy_version, applied_threshold, applied_revision, created_at, updated_at, transitions, version, \
+             namespace, kind FROM candidates WHERE ",
+            "contest_id",
+            range,
+        ))
+        .await
+    }
+
+    async fn resources(&mut self, range: &Range) -> Result<Vec<AuditedResource>> {
+        self.all(within(
+            "SELECT r.contest_id, r.namespace, r.kind, r.key, r.qualifier, r.user_id, r.revision, r.value, \
+             r.value_checksum, r.committed_at, v.committed_at AS logged_at FROM resources AS r \
+             LEFT JOIN revisions AS v ON v.revision = r.revision WHERE ",
+            "r.contest_id",
+            range,
+        ))
+        .await
+    }
+
+    fn transitions(&mut self, range: &Range) -> BoxStream<'_, Result<AuditedTransition>> {
+        self.streamed(
+            "SELECT c.contest_id, t.candidate_id, t.sequence, t.from_status, t.to_status, t.revision
+             FROM candidates AS c JOIN transitions AS t ON t.candidate_id = c.candidate_id
+             WHERE {}c.contest_id; ORDER BY c.contest_id, t.candidate_id, t.sequence",
+            range,
+        )
+    }
+
+    fn ballots(&mut self, range: &Range) -> BoxStream<'_, Result<BallotRow>> {
+        self.streamed(
+            "SELECT feedback_id, contest_id, candidate_id, accept_order, voter, identified, caller, received_at
+             FROM ballots WHERE retracted = 0 AND {}contest_id; ORDER BY contest_id, accept_order DESC, feedback_id",
+            range,
+        )
+    }
+
+    fn changes(&mut self, range: &Range) -> BoxStream<'_, Result<AuditedChange>> {
+        self.streamed(
+            "SELECT contest_id, namespace, kind, key, qualifier, user_id, revision, value, value_checksum,
+                    before_value, candidate_id,
+                    (SELECT v.cause FROM revisions AS v WHERE v.revision = changes.revision) AS cause
+             FROM changes WHERE {}contest_id; ORDER BY contest_id, revision DESC, ordinal DESC",
+            range,
+        )
+    }
+
+    async fn revisions(&mut self, after: i64, through: i64) -> Result<(Vec<i64>, Vec<Span>)> {
+        let revisions = sqlx::query_scalar(
+            "SELECT revision FROM revisions WHERE revision > $1 AND revision <= $2 ORDER BY revision",
+        )
+        .bind(after)
+        .bind(through)
+        .fetch_all(&mut *self.transaction)
+        .await?;
+        let spans = sqlx::query_as(
+            "SELECT revision, count(*) AS changes, CAST(min(ordinal) AS BIGINT) AS first,
+                    CAST(max(ordinal) AS BIGINT) AS last, count(DISTINCT contest_id) AS keys
+             FROM changes WHERE revision > $1 AND revision <= $2 GROUP BY revision ORDER BY revision",
+        )
+        .bind(after)
+        .bind(through)
+        .fetch_all(&mut *self.transaction)
+        .await?;
+        Ok((revisions, spans))
+    }
+
+    async fn stray_transitions(&mut self) -> Result<Vec<String>> {
+        let strays = sqlx::query_scalar(
+            "SELECT DISTINCT t.candidate_id FROM transitions AS t
+             WHERE NOT EXISTS (SELECT 1 FROM candidates AS c WHERE c.candidate_id = t.candidate_id) LIMIT 1000",
+        )
+        .fetch_all(&mut *self.transaction)
+        .await?;
+        Ok(strays)
+    }
+
+    fn entries(&mut self) -> BoxStream<'_, Result<EntryRow>> {
+        sqlx::query_as(ENTRIES)
+            .fetch(&mut *self.transaction)
+            .map_err(StoreError::from)
+            .boxed()
+    }
 }

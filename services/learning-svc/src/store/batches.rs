@@ -1,15 +1,16 @@
-//! Cuts lists into a few fixed sizes, so that multi-row statements come in few texts and stay prepared.
+//! Splits lists into batches of a few fixed sizes, so that multi-row statements have few distinct texts and stay
+//! prepared.
 
-/// The sizes of batches, largest first. The largest times the columns of the widest table stays below SQLite's 32,766
+/// Batch sizes, largest first. The largest times the columns of the widest table stays below SQLite's limit of 32,766
 /// parameters.
 const SIZES: [usize; 5] = [256, 64, 16, 4, 1];
 
-/// `rows` in slices of sizes from the list, in order.
+/// Splits `rows` into slices of these sizes, in order.
 pub(super) fn batches<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
     batches_up_to(rows, SIZES[0])
 }
 
-/// The same with no slice above `most`.
+/// The same with no slice longer than `most`.
 pub(super) fn batches_up_to<T>(mut rows: &[T], most: usize) -> impl Iterator<Item = &[T]> {
     std::iter::from_fn(move || {
         let size = SIZES

@@ -1,4 +1,4 @@
-//! The numbers and names by which databases keep what the rules know as enums. The numbers are those of the wire contract.
+//! The numbers and names under which databases store the rules' enums. The numbers are those of the wire contract.
 
 use emend_core::{Counting, Hold, Origin, Reason, RiskLevel, Status};
 
@@ -14,7 +14,7 @@ pub fn status(status: Status) -> i32 {
     }
 }
 
-/// The status of that number.
+/// The status with this number.
 pub fn parse_status(number: i32) -> Option<Status> {
     [
         Status::Pending,
@@ -38,7 +38,7 @@ pub fn origin(origin: Origin) -> i32 {
     }
 }
 
-/// The origin of that number.
+/// The origin with this number.
 pub fn parse_origin(number: i32) -> Option<Origin> {
     [Origin::Votes, Origin::Review, Origin::Operator, Origin::Import]
         .into_iter()
@@ -54,14 +54,14 @@ pub fn risk(risk: RiskLevel) -> i32 {
     }
 }
 
-/// The risk level of that number.
+/// The risk level with this number.
 pub fn parse_risk(number: i32) -> Option<RiskLevel> {
     [RiskLevel::Low, RiskLevel::Medium, RiskLevel::High]
         .into_iter()
         .find(|&known| risk(known) == number)
 }
 
-/// What a count is made of.
+/// What is counted: distinct voters or occurrences.
 pub fn counting(counting: Counting) -> i32 {
     match counting {
         Counting::DistinctVoters => 1,
@@ -69,19 +69,19 @@ pub fn counting(counting: Counting) -> i32 {
     }
 }
 
-/// The counting of that number.
+/// The counting with this number.
 pub fn parse_counting(number: i32) -> Option<Counting> {
     [Counting::DistinctVoters, Counting::Occurrences]
         .into_iter()
         .find(|&known| counting(known) == number)
 }
 
-/// Why votes alone cannot apply a candidate, by the reason's name; empty: they can.
+/// The name of the reason why votes alone cannot apply a candidate; empty if they can.
 pub fn hold(hold: Option<Hold>) -> &'static str {
     hold.map_or("", |hold| hold.reason().name())
 }
 
-/// The hold of that name.
+/// The hold with this name.
 pub fn parse_hold(name: &str) -> Option<Option<Hold>> {
     if name.is_empty() {
         return Some(None);
@@ -97,7 +97,7 @@ pub fn reason(reason: Option<Reason>) -> &'static str {
     reason.map_or("", Reason::name)
 }
 
-/// The reason of that name.
+/// The reason with this name.
 pub fn parse_reason(name: &str) -> Option<Option<Reason>> {
     if name.is_empty() {
         Some(None)

@@ -1,8 +1,8 @@
-//! The port of the use cases that decide: one unit of work that locks, reads and writes, and the reads that reviewers and
+//! The port of the deciding use cases: one unit of work that locks, reads and writes, and the reads that reviewers and
 //! auditors need.
 //!
-//! Everything that crosses it is parsed: an implementation answers [`StoreError::Corrupt`] rather than hand out a value
-//! that the rules do not know. It must know nothing of requests, and of SQL neither.
+//! Everything that crosses it is parsed: an implementation returns [`StoreError::Corrupt`] rather than a value the
+//! rules do not know. It must know nothing of requests or of SQL.
 
 use std::collections::HashMap;
 
@@ -18,15 +18,15 @@ pub use super::{records::*, writes::*};
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// One unit of work: what it wrote is seen by nobody before [`Tx::commit`], and by nobody ever if it is dropped.
+/// One unit of work: its writes are invisible to others before [`Tx::commit`], and discarded if it is dropped.
 ///
-/// Locks are taken in this order: feedbacks, contests by id, the head. Whoever keeps to it meets no deadlock.
+/// Locks are taken in this order: feedbacks, contests by id, the head. Callers that keep to it meet no deadlock.
 #[async_trait]
 pub trait Tx: Send {
-    /// Keeps others who handle one of these feedbacks waiting until this unit of work ends.
+    /// Makes other units of work on these feedbacks wait until this one ends.
     async fn lock_feedback(&mut self, ids: &[FeedbackId]) -> Result<()>;
 
-    /// What is known of these events and feedbacks.
+    /// What is known about these events and feedbacks.
     async fn seen(&mut self, events: &[EventId], feedback: &[FeedbackId]) -> Result<Seen>;
 
     /// The policies in force.
@@ -35,16 +35,20 @@ pub trait Tx: Send {
     /// How many resources there are.
     async fn resource_counts(&mut self, keys: &[PolicyKey]) -> Result<HashMap<PolicyKey, u64>>;
 
-    /// Makes rows for contests that have none. `keys` are in the order of their contest ids.
+    /// How many scopes, each a kind in a namespace, hold any resources.
+    async fn scopes_in_use(&mut self) -> Result<u64>;
+
+    /// Creates rows for contests that have none. `keys` must be in order of contest ids.
     async fn create_contests(&mut self, keys: &[&ResourceKey], now: Timestamp) -> Result<()>;
 
-    /// Locks the rows of contests that were created, in the order of their ids, in which they also come back.
+    /// Locks the rows of existing contests in order of their ids, and returns them in that order.
     async fn lock_contests(&mut self, keys: &[&ResourceKey]) -> Result<Vec<LockedContest>>;
 
-    /// Reads all that is decided upon but the ballots.
+    /// Reads everything a decision needs except the ballots.
     async fn load_contests(&mut self, rows: Vec<LockedContest>) -> Result<Vec<StoredContest>>;
 
-    /// The newest ballots that count of each of some contests, at most `limit` of each; nothing of those that have none.
+    /// The newest counted ballots of each of these contests, at most `limit` of each; contests without any are left
+    /// out.
     async fn newest_ballots(
         &mut self,
         contests: &[ContestId],
@@ -54,25 +58,25 @@ pub trait Tx: Send {
     /// The contest of a candidate.
     async fn contest_of(&mut self, candidate: CandidateId) -> Result<Option<ResourceKey>>;
 
-    /// What a revision changed, in its order; empty where there is no such revision.
+    /// The changes of a revision, in order; empty if there is no such revision.
     async fn changes_of(&mut self, revision: Revision) -> Result<Vec<WrittenChange>>;
 
     /// Writes what names no revision.
     async fn save_votes(&mut self, writes: &VoteWrites) -> Result<()>;
 
-    /// Locks the head and moves it on by `revisions`, which may be 0.
+    /// Locks the head and advances it by `revisions`, which may be 0.
     async fn advance_head(&mut self, revisions: usize) -> Result<LockedHead>;
 
-    /// Writes the rest. Answers how many resources there are now of what `counts` names.
+    /// Writes the rest. Returns the new number of resources for each key in `counts`.
     async fn save_decisions(&mut self, writes: &DecisionWrites) -> Result<HashMap<PolicyKey, u64>>;
 
-    /// The policy in force, with when it was changed.
+    /// The policy in force, and when it was changed.
     async fn stored_policy(&mut self, key: &PolicyKey) -> Result<StoredPolicy>;
 
-    /// Stores a new version. A conflict where somebody else stored it first.
+    /// Stores a new version; a conflict if it is already stored.
     async fn save_policy(&mut self, policy: &PolicyWrite) -> Result<()>;
 
-    /// Makes all of it durable and visible.
+    /// Makes everything durable and visible.
     async fn commit(self: Box<Self>) -> Result<()>;
 }
 
@@ -85,21 +89,21 @@ pub struct CandidateFilter {
     pub kinds: Vec<Kind>,
     /// Only these; empty: all.
     pub statuses: Vec<Status>,
-    /// Only contests of this normalised key.
+    /// Only contests with this normalised key.
     pub key: Option<String>,
 }
 
-/// A place in the list of candidates, newest first.
+/// A position in the list of candidates, newest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CandidatePosition {
-    /// Microseconds since 1970.
+    /// Creation time, in microseconds since 1970.
     pub created_at: i64,
-    /// Tells candidates of one instant apart.
+    /// Breaks ties between candidates created at the same instant.
     pub id: CandidateId,
 }
 
 impl CandidatePosition {
-    /// Where a candidate is in the list.
+    /// The position of a candidate.
     pub fn of(record: &CandidateRecord) -> Self {
         Self {
             created_at: record.kept.created_at.as_microsecond(),
@@ -121,7 +125,7 @@ pub struct RevisionFilter {
     pub operation: Option<OperationId>,
 }
 
-/// What use cases ask of a database.
+/// What use cases need of a database.
 #[async_trait]
 pub trait DecisionStore: Send + Sync {
     /// Begins a unit of work that may write.
@@ -130,7 +134,7 @@ pub trait DecisionStore: Send + Sync {
     /// One candidate.
     async fn candidate(&self, id: CandidateId) -> Result<Option<CandidateRecord>>;
 
-    /// Candidates, newest first, behind `after`, at most `limit`.
+    /// Candidates after `after`, newest first, at most `limit`.
     async fn list_candidates(
         &self,
         filter: &CandidateFilter,
@@ -141,20 +145,20 @@ pub trait DecisionStore: Send + Sync {
     /// The other candidates of a candidate's contest, strongest first.
     async fn rivals(&self, of: &CandidateRecord, limit: u32) -> Result<Vec<CandidateRecord>>;
 
-    /// The newest ballots of a contest that count, newest first.
+    /// The newest counted ballots of a contest, newest first.
     async fn ballots(&self, contest: ContestId, limit: u32) -> Result<Vec<Ballot>>;
 
-    /// The reporters of feedbacks, where they were given and not erased.
+    /// The reporters of feedbacks, where given and not erased.
     async fn reporters(&self, feedback: &[FeedbackId]) -> Result<HashMap<FeedbackId, String>>;
 
-    /// What proposed a candidate, newest first.
+    /// The feedbacks that proposed a candidate, newest first.
     async fn feedback(&self, candidate: CandidateId, limit: u32) -> Result<Vec<FeedbackRecord>>;
 
     /// A candidate's transitions, oldest first.
     async fn transitions(&self, candidate: CandidateId, limit: u32) -> Result<Vec<TransitionWrite>>;
 
-    /// Revisions below `before`, newest first, at most `limit`; fewer where they change very much. The flag says that there
-    /// may be more.
+    /// Revisions below `before`, newest first, at most `limit`; fewer if they have very many changes. The flag says
+    /// that there may be more.
     async fn list_revisions(
         &self,
         filter: &RevisionFilter,
@@ -165,20 +169,21 @@ pub trait DecisionStore: Send + Sync {
     /// The policy in force.
     async fn policy(&self, key: &PolicyKey) -> Result<StoredPolicy>;
 
-    /// How many contests that wait were last evaluated by an older version than `version`.
+    /// How many pending contests were last evaluated by an older version than `version`.
     async fn reevaluation_remaining(&self, key: &PolicyKey, version: i64) -> Result<u64>;
 
-    /// Contests that wait and were last evaluated by an older version than the one in force: by id, behind `after`, at most
+    /// Pending contests last evaluated by an older version than the one in force: by id, after `after`, at most
     /// `limit`.
     async fn contests_to_reevaluate(&self, after: Option<ContestId>, limit: u32) -> Result<Vec<ResourceKey>>;
 
     /// How many candidates there are of each kind and status that has any.
     async fn count_candidates(&self) -> Result<Vec<(Kind, Status, u64)>>;
 
-    /// Everything that is applied to the log or counted, for audits: read in one consistent state.
-    async fn audit(&self) -> Result<AuditRecords>;
+    /// Everything the store holds, read whole in one consistent state.
+    #[cfg(any(test, feature = "simulation"))]
+    async fn contents(&self) -> Result<super::contents::Contents>;
 
-    /// The connections to the database, as they are now.
+    /// The current state of the connections to the database.
     fn connections(&self) -> Connections;
 
     /// Whether the database answers.

@@ -1,4 +1,4 @@
-//! The unit of work in SQL: what is locked and read before anything is decided. Written once, compiled for each database.
+//! The unit of work in SQL: what is locked and read before a decision. Written once, compiled for each database.
 
 use std::collections::HashMap;
 
@@ -54,7 +54,7 @@ impl Work {
     }
 }
 
-/// Appends `($1, $2, …)`; of nothing, a list that holds nothing.
+/// Appends `($1, $2, …)`; for no items, a list that matches nothing.
 pub(super) fn push_list<T: ToString>(query: &mut QueryBuilder<Db>, items: &[T]) {
     if items.is_empty() {
         query.push("(NULL)");
@@ -82,7 +82,7 @@ fn push_policy_keys(query: &mut QueryBuilder<Db>, keys: &[PolicyKey]) {
     query.push(")");
 }
 
-/// The hash by which contests are found by their key alone.
+/// The hash by which contests are looked up by key alone.
 pub(super) fn key_hash(key: &str) -> i64 {
     xxh3_64(key.as_bytes()).cast_signed()
 }
@@ -100,7 +100,7 @@ pub(super) fn policies_in_force(keys: &[PolicyKey]) -> QueryBuilder<Db> {
     query
 }
 
-/// Puts the default in the place of a policy that was never changed.
+/// The stored policy, or the default if it was never changed.
 pub(super) fn or_default(rows: &[PolicyRow], key: &PolicyKey) -> Result<StoredPolicy> {
     match rows.first() {
         Some(row) => Ok(row.parse()?.1),
@@ -175,6 +175,14 @@ impl Tx for Work {
             }
         }
         Ok(counts)
+    }
+
+    async fn scopes_in_use(&mut self) -> Result<u64> {
+        let query = QueryBuilder::new("SELECT COUNT(*) FROM resource_counts WHERE count > 0");
+        let counted: Vec<(i64,)> = self.rows(query).await?;
+        Ok(counted
+            .first()
+            .map_or(0, |(count,)| u64::try_from(*count).unwrap_or(0)))
     }
 
     async fn create_contests(&mut self, keys: &[&ResourceKey], now: Timestamp) -> Result<()> {
@@ -358,7 +366,7 @@ impl Tx for Work {
     }
 }
 
-/// Batches of both lists side by side; the shorter one runs out first.
+/// Batches of both lists in pairs; when one list runs out, its batches are empty.
 fn pair_up<'a>(
     events: &'a [EventId],
     feedback: &'a [FeedbackId],
@@ -383,7 +391,7 @@ fn empty(row: LockedContest) -> StoredContest {
     }
 }
 
-/// The newest ballots that count of each of some contests. One bounded read per contest, however many ballots it has.
+/// The newest counted ballots of each contest: one bounded read per contest, however many ballots it has.
 pub(super) fn newest_ballots(contests: &[ContestId], limit: u32) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new("");
     for (index, contest) in contests.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! The log's side of the store: what the update stream, the read model and the node registry need of a database.
 //!
-//! Rows of resources and changes are handed over as they are stored, unknown kinds included: who streams them must not
+//! Rows of resources and changes are passed on as stored, unknown kinds included: the code that streams them must not
 //! need to understand them. It must know nothing of SQL, of subscribers or of how revisions are decided.
 
 #[cfg(test)]
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 /// The head of the log in one consistent read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// The life of the log.
+    /// The log's epoch.
     pub epoch: Epoch,
     /// The newest revision; 0 while there is none.
     pub revision: i64,
@@ -41,20 +41,20 @@ pub struct LoggedChange {
     pub key: String,
     /// The qualifier, or empty.
     pub qualifier: String,
-    /// Whose own it is, or empty.
+    /// The user it belongs to, or empty.
     pub user_id: String,
     /// The encoded value; none if the key was deleted.
     pub value: Option<Bytes>,
     /// XXH3-64 of the value's bytes.
     pub checksum: u64,
-    /// When the feedback that caused it was received, in microseconds since 1970; 0 if none did.
+    /// When the feedback that caused it was received, in microseconds since 1970; 0 if no feedback did.
     pub feedback_received_at: i64,
     /// W3C trace context of its evaluation, in the trace of that feedback, or empty.
     pub traceparent: String,
 }
 
 impl LoggedChange {
-    /// What it counts as in a [`PageSize`].
+    /// Its size for the purposes of [`PageSize`].
     pub fn bytes(&self) -> usize {
         let Self {
             namespace,
@@ -69,40 +69,41 @@ impl LoggedChange {
     }
 }
 
-/// One revision with all it changed.
+/// One revision with all its changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedRevision {
     /// Its position in the log.
     pub revision: i64,
     /// When it was committed, in microseconds since 1970 by the database's clock.
     pub committed_at: i64,
-    /// In the order in which they were written.
+    /// Its changes, in the order they were written.
     pub changes: Vec<LoggedChange>,
 }
 
 /// How much of the log is read at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageSize {
-    /// At most so many revisions.
+    /// Maximum number of revisions.
     pub revisions: i64,
-    /// No further revision once the changes read so far, keys and values, have so many bytes; the first is always read whole.
+    /// No further revision is read once the changes so far, keys and values, reach this many bytes; the first is always
+    /// read whole.
     pub bytes: usize,
 }
 
-/// What follows a revision, in one consistent read with the head.
+/// What follows a revision, read in one consistent state with the head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogPage {
     /// The head at that moment.
     pub head: Head,
-    /// When the revision that was asked about was committed; none if the log does not have it (any more).
+    /// When the revision asked about was committed; none if the log does not have it (any more).
     pub anchor: Option<i64>,
     /// The revisions after it, ascending.
     pub revisions: Vec<LoggedRevision>,
-    /// It ends early because of its bytes: the log has more, whatever the number of revisions that was asked for.
+    /// Whether the page ended early because of its bytes: the log has more, whatever number of revisions was asked for.
     pub is_full: bool,
 }
 
-/// The end of a whole load.
+/// The end of a full load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loaded {
     /// The head at that moment.
@@ -116,18 +117,18 @@ pub struct Loaded {
 pub struct Opening {
     /// An encoded `NodeInfo`.
     pub info: Vec<u8>,
-    /// When, by this process: stores take how long ago that is off the database's time, the one clock that replicas share.
+    /// When, by this process's clock. Stores subtract its age from the database's time, the one clock replicas share.
     pub at: Instant,
 }
 
 impl Opening {
-    /// How long ago it was, in microseconds.
+    /// How long ago it was opened, in microseconds.
     pub fn age_micros(&self) -> i64 {
         i64::try_from(self.at.elapsed().as_micros()).unwrap_or(i64::MAX)
     }
 }
 
-/// What became of a node's stream.
+/// A change to a node's stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Connection {
     /// It was opened.
@@ -138,14 +139,14 @@ pub enum Connection {
     OpenedAndClosed(Opening),
 }
 
-/// What a replica learned of one node since it last wrote.
+/// What a replica learned about one node since its last write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeWrite {
-    /// Which node.
+    /// The node.
     pub node_id: NodeId,
     /// The caller that opened its stream.
     pub caller: Caller,
-    /// The last change of its connection to this replica.
+    /// The last change to its connection with this replica.
     pub connection: Option<Connection>,
     /// Its last report: an encoded `ReportStatusRequest`.
     pub report: Option<Vec<u8>>,
@@ -162,15 +163,15 @@ pub struct NodeRow {
     pub info: Vec<u8>,
     /// An encoded `ReportStatusRequest`; empty if it never reported.
     pub report: Vec<u8>,
-    /// Whether a replica holds its stream, as far as that replica could tell.
+    /// Whether a replica holds its stream, as far as that replica could record it.
     pub connected: bool,
-    /// When its stream was opened last, in microseconds since 1970 by the database's clock.
+    /// When its stream was last opened, in microseconds since 1970 by the database's clock.
     pub connected_at: i64,
-    /// When something was heard of it last, in microseconds since 1970 by the database's clock.
+    /// When it was last heard of, in microseconds since 1970 by the database's clock.
     pub seen_at: i64,
 }
 
-/// What is stored of the nodes of one page comes to no more than this and one node.
+/// Bytes stored for the nodes of one page: at most this many, plus one node's.
 const NODE_PAGE_BYTES: usize = 2 * 1024 * 1024;
 
 /// A page of nodes and what is needed to judge them.
@@ -178,7 +179,7 @@ const NODE_PAGE_BYTES: usize = 2 * 1024 * 1024;
 pub struct NodePage {
     /// Ordered by id, then caller.
     pub nodes: Vec<NodeRow>,
-    /// Whether others follow.
+    /// Whether more nodes follow.
     pub more: bool,
     bytes: usize,
     /// The log's head.
@@ -188,7 +189,7 @@ pub struct NodePage {
 }
 
 impl NodePage {
-    /// No node yet.
+    /// An empty page.
     pub fn begin(head: Head, now: i64) -> Self {
         Self {
             nodes: Vec::new(),
@@ -199,8 +200,8 @@ impl NodePage {
         }
     }
 
-    /// Takes the next node, unless the page has `limit` nodes or as much as it takes: then that one follows. Whether it may be
-    /// given another.
+    /// Adds the next node, unless the page already has `limit` nodes or is full: then `more` is set. Returns whether it
+    /// was added.
     pub fn take(&mut self, row: NodeRow, limit: i64) -> bool {
         let is_full = usize::try_from(limit).is_ok_and(|limit| self.nodes.len() >= limit)
             || self.bytes >= NODE_PAGE_BYTES;
@@ -223,7 +224,7 @@ pub struct NodeCounts {
     pub disconnected: u64,
 }
 
-/// Takes what a load finds, one by one.
+/// Receives what a load finds, one by one.
 pub type Sink<'a> = &'a mut (dyn FnMut(LoggedChange) + Send);
 
 /// What the stream needs of a database. Every method is one transaction.
@@ -235,33 +236,32 @@ pub trait LogStore: Send + Sync + 'static {
     /// The head.
     async fn head(&self) -> Result<Head, StoreError>;
 
-    /// Hands every resource, and every key whose newest change is a deletion above the horizon, to `sink`: once per key,
-    /// in no particular order, all of one consistent state. What was handed over before an error is worthless.
+    /// Passes every resource, and every key whose newest change is a deletion above the horizon, to `sink`: once per
+    /// key, in no particular order, all from one consistent state. On an error, discard what was passed before it.
     async fn load(&self, sink: Sink<'_>) -> Result<Loaded, StoreError>;
 
-    /// The revisions after `revision`, as many as a page takes, with all they changed.
+    /// The revisions after `revision` with all their changes, as many as fit the page.
     async fn revisions_after(&self, revision: i64, size: PageSize) -> Result<LogPage, StoreError>;
 
-    /// Raises the horizon so that no deletion older than `max_age` and no more than the newest `max_tombstones` are above
-    /// it; never lowers it. Answers with the horizon in force.
+    /// Raises the horizon so that no deletion above it is older than `max_age`, and only the newest `max_tombstones`
+    /// are above it; never lowers it. Returns the horizon in force.
     async fn raise_horizon(&self, max_age: SignedDuration, max_tombstones: i64) -> Result<i64, StoreError>;
 
-    /// Begins a new life of the log, if `old` is still the one in force. Answers with the one in force afterwards, so that
-    /// of several replicas that do this at once all follow the first.
+    /// Begins a new epoch of the log, if `old` is still in force. Returns the epoch in force afterwards, so that when
+    /// several replicas do this at once, all follow the first.
     async fn mint_epoch(&self, old: Epoch, new: Epoch) -> Result<Epoch, StoreError>;
 
-    /// Notes what `replica` learned of its nodes. An opening counts only if no other replica's is newer, whichever was
-    /// written first, and a close only if no other replica's opening has counted since.
+    /// Records what `replica` learned about its nodes. An opening counts only if no other replica's is newer, whichever
+    /// was written first, and a close only if no other replica's opening has counted since.
     async fn write_nodes(&self, replica: &str, writes: &[NodeWrite]) -> Result<(), StoreError>;
 
-    /// Notes that `replica` still holds the streams that it opened and did not close.
+    /// Records that `replica` still holds the streams it opened and did not close.
     async fn touch_nodes(&self, replica: &str) -> Result<(), StoreError>;
 
     /// The callers that have opened a stream as this node.
     async fn node_callers(&self, node_id: &NodeId) -> Result<Vec<String>, StoreError>;
 
-    /// At most `limit` nodes of which something was heard within `seen_within`, after that position; fewer where they say
-    /// very much.
+    /// At most `limit` nodes heard of within `seen_within`, after that position; fewer if much is stored about them.
     async fn list_nodes(
         &self,
         after: Option<(String, String)>,
@@ -269,14 +269,14 @@ pub trait LogStore: Send + Sync + 'static {
         seen_within: SignedDuration,
     ) -> Result<NodePage, StoreError>;
 
-    /// How many nodes there are of which something was heard within `seen_within`. Those whose replica was not heard of
-    /// within `connected_within` do not count as connected.
+    /// Counts the nodes heard of within `seen_within`. Those whose replica was not heard of within `connected_within`
+    /// do not count as connected.
     async fn count_nodes(
         &self,
         connected_within: SignedDuration,
         seen_within: SignedDuration,
     ) -> Result<NodeCounts, StoreError>;
 
-    /// Forgets nodes of which nothing was heard for `unseen_for`. Answers how many.
+    /// Forgets nodes not heard of for `unseen_for`. Returns how many.
     async fn forget_nodes(&self, unseen_for: SignedDuration) -> Result<u64, StoreError>;
 }

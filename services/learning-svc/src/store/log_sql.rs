@@ -1,7 +1,7 @@
 //! The log's side of the store in portable SQL: compiled once per database, against the module that includes it.
 //!
-//! Reads that must be consistent are one statement, or pages within one reading transaction: no statement runs long, and
-//! no more than one page is in memory. It must know nothing of what is done with the rows.
+//! Consistent reads are one statement, or pages within one read transaction: no statement runs long, and no more than
+//! one page is in memory. It must know nothing of what is done with the rows.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -26,7 +26,7 @@ mod contract;
 
 type Row = <Db as Database>::Row;
 
-/// How many rows of a load are in memory at once.
+/// Rows of a load in memory at once.
 const LOAD_PAGE: i64 = 10_000;
 
 const HEAD: &str = "SELECT epoch, revision AS head, tombstone_horizon FROM head WHERE id = 1";
@@ -49,7 +49,8 @@ const TOMBSTONES: &str = "
       AND NOT EXISTS (SELECT 1 FROM changes n WHERE n.contest_id = c.contest_id AND n.revision > c.revision)
     ORDER BY c.revision, c.ordinal LIMIT $3";
 
-/// One statement, so that head, anchor and revisions are of one moment. Revisions are gap-free: a range is a limit.
+/// One statement, so that head, anchor and revisions are from one moment. Revisions are gap-free, so a range acts as a
+/// limit.
 const REVISIONS_AFTER: &str = "
     SELECT h.epoch, h.revision AS head, h.tombstone_horizon, r.revision, r.committed_at, r.cause,
            c.namespace, c.kind, c.key, c.qualifier, c.user_id, c.value, c.value_checksum,
@@ -169,7 +170,7 @@ impl LogStore for Backend {
             return Ok(head.horizon);
         }
         let mut transaction = self.begin_write().await?;
-        // The update takes the head's lock, which every writer of revisions holds until it commits.
+        // The update takes the head's lock, which every writer of revisions holds until commit.
         sqlx::query("UPDATE head SET tombstone_horizon = $1 WHERE id = 1 AND tombstone_horizon < $1 AND revision >= $1")
             .bind(wanted)
             .execute(&mut *transaction)
@@ -192,7 +193,7 @@ impl LogStore for Backend {
     }
 
     async fn write_nodes(&self, replica: &str, writes: &[NodeWrite]) -> Result<(), StoreError> {
-        // Replicas that write the same nodes at once must lock them in the same order.
+        // Replicas that write the same nodes concurrently must lock them in the same order.
         let mut writes: Vec<&NodeWrite> = writes.iter().collect();
         writes.sort_by(|a, b| (&a.node_id, &a.caller).cmp(&(&b.node_id, &b.caller)));
         let mut transaction = self.begin_write().await?;
@@ -241,7 +242,7 @@ impl LogStore for Backend {
         .bind(after_id)
         .bind(after_caller)
         .bind(now.saturating_sub(micros(seen_within)))
-        // One more tells whether others follow.
+        // One extra row tells whether more follow.
         .bind(limit.saturating_add(1))
         .fetch(&mut *transaction);
         while let Some(row) = rows.try_next().await? {
@@ -288,8 +289,8 @@ impl LogStore for Backend {
 }
 
 impl Backend {
-    /// The newest revision above the horizon that was committed at or before `cutoff`, else the horizon: a search by
-    /// halves, because commit times grow with revisions. Where a clock was set back the result is off by as much.
+    /// The newest revision above the horizon committed at or before `cutoff`, else the horizon: a binary search,
+    /// because commit times grow with revisions. If a clock was set back, the result is off by as much.
     async fn newest_until(&self, head: Head, cutoff: i64) -> Result<i64, StoreError> {
         let (mut known, mut beyond) = (head.horizon, head.revision + 1);
         while beyond - known > 1 {
@@ -333,7 +334,7 @@ async fn load_tombstones(
     horizon: i64,
     sink: Sink<'_>,
 ) -> Result<(), StoreError> {
-    // Ordinals begin at 0: nothing of the horizon's own revision, everything after it.
+    // Ordinals start at 0: this skips the horizon's own revision and takes everything after it.
     let mut after = (horizon, i32::MAX);
     loop {
         let mut rows = sqlx::query(TOMBSTONES)
@@ -365,7 +366,7 @@ async fn write_node(
         None => (None, false),
     };
     if let Some(opening) = opened {
-        // Written late, it must not take the place of the stream that the node opened elsewhere meanwhile.
+        // A late write must not replace the stream that the node has opened elsewhere meanwhile.
         sqlx::query(AssertSqlSafe(format!(
             "INSERT INTO nodes (node_id, caller, replica, info, report, connected, connected_at, seen_at)
              VALUES ($1, $2, $3, $4, $5, 1, {NOW_MICROS} - $6, {NOW_MICROS})

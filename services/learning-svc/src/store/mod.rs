@@ -1,13 +1,15 @@
-//! What learning-svc keeps, behind ports that are shaped by its use cases, on SQLite or PostgreSQL.
+//! What learning-svc stores, behind ports shaped by its use cases, on SQLite or PostgreSQL.
 //!
-//! [`decisions`] is the port of the use cases that decide, [`log`] the port of the update stream. Portable SQL is written
-//! once, in the files that end in `_sql`, and compiled within [`sqlite`] and [`postgres`], which hold what differs. SQL
-//! lives here and nowhere else. A third store, `memory`, is for tests: the same suites hold all three alike.
+//! [`decisions`] is the port of the use cases that decide, [`log`] the port of the update stream. Portable SQL is
+//! written once, in the files that end in `_sql`, and compiled within [`sqlite`] and [`postgres`], which hold what
+//! differs. SQL lives here and nowhere else. A third store, `memory`, is for tests; all three pass the same suites.
 
+pub(crate) mod audit;
 mod batches;
 pub mod codes;
+#[cfg(any(test, feature = "simulation"))]
+pub mod contents;
 pub mod decisions;
-pub(crate) mod ledger;
 pub mod log;
 #[cfg(any(test, feature = "simulation"))]
 pub mod memory;
@@ -27,13 +29,13 @@ pub use log::LogStore;
 #[cfg(feature = "fuzzing")]
 pub(crate) use rows::fuzzing;
 
-/// All that the service asks of its database.
+/// Everything the service needs of its database.
 pub trait Store: DecisionStore + LogStore {}
 
 impl<S: DecisionStore + LogStore> Store for S {}
 
-/// Opens the database, brings its schema up to date, and gives a new log its epoch. `connections` is how many may read
-/// (SQLite) or how many there may be at all (PostgreSQL).
+/// Opens the database, migrates its schema, and gives a new log its epoch. `connections` is the number of readers
+/// (SQLite) or of all connections (PostgreSQL).
 pub async fn open(
     database: &DatabaseUrl,
     connections: u32,
@@ -47,12 +49,12 @@ pub async fn open(
     Ok(store)
 }
 
-/// Somebody else was faster, in a way that the database itself does not notice: the use case begins anew.
+/// Someone else was faster, in a way the database itself does not notice: the use case is retried.
 pub fn conflict(what: &str) -> StoreError {
     StoreError::Conflict(sqlx::Error::Protocol(what.to_owned()))
 }
 
-/// Runs statements of a test past the ports, to break what is stored.
+/// Runs a test's statements behind the ports' back, to damage what is stored.
 #[cfg(test)]
 pub(crate) async fn tamper(database: &DatabaseUrl, sql: &'static str) {
     let done = match database {

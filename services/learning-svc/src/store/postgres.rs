@@ -1,29 +1,30 @@
 //! PostgreSQL, for any number of replicas on one database.
 //!
-//! What is written once for both databases is compiled here against [`Db`]; this file holds what differs.
+//! The portable SQL is compiled here against [`Db`]; this file holds what differs.
 
 use emend_core::FeedbackId;
 use emend_runtime::{
     audit::OpenError,
     database::PostgresUrl,
     postgres::{
-        BEGIN_LONG_READ as BEGIN_LEDGER, Lent, Links, PostgresConfig, open_postgres, open_postgres_to_read,
+        BEGIN_LONG_READ as BEGIN_AUDIT, Lent, Links, PostgresConfig, open_postgres, open_postgres_to_read,
     },
     store::{Connections, StoreError},
 };
 use sqlx::migrate::Migrator;
 
-use crate::store::ledger::LedgerRead;
+use crate::store::audit::AuditRead;
 
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "audit_sql.rs"]
 mod audit_sql;
+#[cfg(any(test, feature = "simulation"))]
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "contents_sql.rs"]
+mod contents_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "decisions_sql.rs"]
 mod decisions_sql;
-#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
-#[path = "ledger_sql.rs"]
-mod ledger_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "log_sql.rs"]
 mod log_sql;
@@ -46,7 +47,7 @@ pub(super) const NOW_MICROS: &str = "CAST(extract(epoch FROM clock_timestamp()) 
 /// Locks the rows of a SELECT.
 pub(super) const FOR_UPDATE: &str = " FOR UPDATE";
 
-/// The channel on which commits that wrote revisions notify.
+/// The channel notified by commits that write revisions.
 pub const CHANNEL: &str = "emend_learning_revisions";
 
 const SCHEMA: &str = "emend_learning";
@@ -60,7 +61,7 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Opens the database, creating the schema if need be.
+    /// Opens the database, creating or migrating the schema if need be.
     pub async fn open(url: &PostgresUrl, max_connections: u32) -> Result<Self, StoreError> {
         let config = PostgresConfig {
             url: url.clone(),
@@ -72,8 +73,8 @@ impl PostgresStore {
         Ok(Self { links })
     }
 
-    /// Begins to read all that is in the service's schema.
-    pub(super) async fn read(url: &PostgresUrl) -> Result<Box<dyn LedgerRead>, OpenError> {
+    /// Opens everything in the service's schema for an audit.
+    pub(super) async fn read(url: &PostgresUrl) -> Result<Box<dyn AuditRead>, OpenError> {
         let config = PostgresConfig {
             url: url.clone(),
             schema: SCHEMA,
@@ -81,23 +82,23 @@ impl PostgresStore {
             max_connections: 1,
         };
         let pool = open_postgres_to_read(&config, &MIGRATIONS).await?;
-        Ok(Box::new(ledger_sql::Reading::begin(pool).await?))
+        Ok(Box::new(audit_sql::Reading::begin(pool).await?))
     }
 
-    /// A connection to read by.
+    /// A connection for reading.
     pub(super) async fn reader(&self) -> Result<Lent, StoreError> {
         self.links.acquire().await
     }
 
-    /// A connection for a statement that may look through much.
+    /// A connection for a statement that may scan a lot.
     pub(super) async fn browser(&self) -> Result<Lent, StoreError> {
         self.links.browse().await
     }
 
-    /// Begins a transaction that may write, READ COMMITTED.
+    /// Begins a READ COMMITTED transaction that may write.
     ///
-    /// All it looks up, it looks up by an index. The planner is told so, because while a table grows faster than its
-    /// statistics (within one large import they do not change at all) it would scan the table for every statement.
+    /// All its look-ups use indexes. The planner has to be told: while a table grows faster than its statistics (within
+    /// one large import they do not change at all), it would scan the table for every statement.
     pub(super) async fn begin_write(&self) -> Result<Transaction, StoreError> {
         self.links
             .begin("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL enable_seqscan = off")
@@ -111,7 +112,7 @@ impl PostgresStore {
             .await
     }
 
-    /// Runs statements of a test.
+    /// Runs a test's statements.
     #[cfg(test)]
     pub(super) async fn tamper(&self, sql: &'static str) -> Result<(), StoreError> {
         sqlx::raw_sql(sql)
@@ -121,7 +122,7 @@ impl PostgresStore {
         Ok(())
     }
 
-    /// All connections, as they are now.
+    /// The current state of all connections.
     pub(super) fn pool_connections(&self) -> Connections {
         self.links.connections()
     }
@@ -132,13 +133,13 @@ impl PostgresStore {
     }
 }
 
-/// Keeps everybody else who handles one of these feedbacks waiting until this transaction ends: a feedback and its
-/// retraction meet on no row that both would write, and must not miss each other.
+/// Makes all others that handle one of these feedbacks wait until this transaction ends: a feedback and its retraction
+/// share no row that both would write, and must not miss each other.
 pub(super) async fn lock_feedback(
     transaction: &mut Transaction,
     ids: &[FeedbackId],
 ) -> Result<(), StoreError> {
-    // Advisory locks are known by 64 bits. Two feedbacks that share them wait for each other, no more.
+    // Advisory locks have 64-bit keys. Two feedbacks with the same key merely wait for each other.
     let mut keys: Vec<i64> = ids
         .iter()
         .map(|id| id.0.as_u64_pair().0.cast_signed() ^ id.0.as_u64_pair().1.cast_signed())
@@ -152,7 +153,7 @@ pub(super) async fn lock_feedback(
     Ok(())
 }
 
-/// Wakes whoever tails the log in other replicas, when and if this transaction commits.
+/// Wakes the log tailers of other replicas if and when this transaction commits.
 pub(super) async fn notify(transaction: &mut Transaction) -> Result<(), StoreError> {
     sqlx::query("SELECT pg_notify($1, '')")
         .bind(CHANNEL)
@@ -161,7 +162,7 @@ pub(super) async fn notify(transaction: &mut Transaction) -> Result<(), StoreErr
     Ok(())
 }
 
-/// A fresh, empty store, and the database that goes with it.
+/// A fresh, empty store and its database.
 #[cfg(test)]
 pub(super) async fn open_for_test() -> Option<(Backend, emend_runtime::testing::TestDatabase)> {
     let database = emend_runtime::testing::TestPostgres::create().await?;

@@ -1,4 +1,4 @@
-//! What reviewers, auditors and the re-evaluation read, in SQL. Written once, compiled for each database.
+//! What reviewers, auditors and re-evaluation read, in SQL. Written once, compiled for each database.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,15 +10,15 @@ use emend_runtime::store::{Connections, StoreError};
 use sqlx::{FromRow, QueryBuilder};
 
 use super::{
-    Backend, Db, audit_sql,
+    Backend, Db,
     decisions_sql::{Work, key_hash, newest_ballots, or_default, policies_in_force, push_list},
 };
 use crate::store::{
     batches::batches,
     codes,
     decisions::{
-        AuditRecords, CandidateFilter, CandidatePosition, CandidateRecord, ChangeRecord, DecisionStore,
-        FeedbackRecord, PolicyKey, RevisionFilter, RevisionRecord, StoredPolicy, TransitionWrite, Tx,
+        CandidateFilter, CandidatePosition, CandidateRecord, ChangeRecord, DecisionStore, FeedbackRecord,
+        PolicyKey, RevisionFilter, RevisionRecord, StoredPolicy, TransitionWrite, Tx,
     },
     rows::{
         At, BallotRow, CandidateRecordRow, ChangeRow, CountRow, FeedbackRow, KeyRow, RevisionRow,
@@ -28,11 +28,11 @@ use crate::store::{
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// A page of revisions ends where it has shown so many changes, so that no more are read than are likely to fit a message.
-/// Whether they do is for whoever renders them to see.
+/// A page of revisions ends after this many changes, so that no more are read than are likely to fit a message. The
+/// renderer checks whether they do.
 const CHANGES_PER_PAGE: i64 = 2_000;
 
-/// What is read of a candidate `k` and its contest `c`.
+/// The columns read of a candidate `k` and its contest `c`.
 const CANDIDATE_COLUMNS: &str = "SELECT k.candidate_id, k.contest_id, k.value, k.status, k.status_reason, k.origin, \
      k.edited_from, k.hold, k.decision_reason, k.decided_caller, k.decided_for, k.occurrences, k.reporters, k.net, \
      k.risk, k.threshold, k.policy_version, k.applied_threshold, k.applied_revision, k.created_at, k.updated_at, \
@@ -55,7 +55,7 @@ impl Backend {
             .await?)
     }
 
-    /// Revisions by their numbers, without what they changed.
+    /// Revisions by number, without their changes.
     async fn revision_records(&self, shown: &[RevisionSize]) -> Result<BTreeMap<i64, RevisionRecord>> {
         let mut query = QueryBuilder::new(
             "SELECT revision, operation_id, cause, caller, on_behalf_of, reason, committed_at FROM revisions WHERE \
@@ -68,7 +68,7 @@ impl Backend {
             .collect()
     }
 
-    /// What revisions changed in a namespace, in their order.
+    /// The changes these revisions made in a namespace, in order.
     async fn change_records(
         &self,
         namespace: &Namespace,
@@ -123,7 +123,7 @@ impl DecisionStore for Backend {
     ) -> Result<Vec<CandidateRecord>> {
         let namespace = filter.namespace.as_str();
         let (mut query, of) = if let Some(key) = &filter.key {
-            // By its few contests, which SQLite would not begin with by itself.
+            // Start from the few contests of the key; SQLite would not choose that plan by itself.
             let mut query = QueryBuilder::new(CANDIDATE_COLUMNS);
             query.push(
                 " FROM contests AS c CROSS JOIN candidates AS k WHERE k.contest_id = c.contest_id AND ",
@@ -162,7 +162,7 @@ impl DecisionStore for Backend {
         }
         query.push(" ORDER BY k.created_at DESC, k.candidate_id DESC LIMIT ");
         query.push_bind(i64::from(limit));
-        // An index has them in order by their status or kind; any other choice has to be looked for.
+        // For one status or kind an index gives the order; any other combination has to be searched.
         let conditions = filter.kinds.len() + filter.statuses.len();
         let mut reader = if filter.key.is_some() || conditions <= 1 {
             self.reader().await?
@@ -289,8 +289,9 @@ impl DecisionStore for Backend {
         rows.iter().map(|row| row.parse("contests")).collect()
     }
 
-    async fn audit(&self) -> Result<AuditRecords> {
-        audit_sql::audit(self).await
+    #[cfg(any(test, feature = "simulation"))]
+    async fn contents(&self) -> Result<crate::store::contents::Contents> {
+        super::contents_sql::read(self).await
     }
 
     async fn count_candidates(&self) -> Result<Vec<(Kind, Status, u64)>> {
@@ -298,7 +299,7 @@ impl DecisionStore for Backend {
             sqlx::query_as("SELECT kind, status, count(*) FROM candidates GROUP BY kind, status")
                 .fetch_all(&mut *self.reader().await?)
                 .await?;
-        // What a newer version wrote that this one does not know is not for it to show.
+        // A newer version may have written what this one does not know: leave it out.
         let known = rows.into_iter().filter_map(|(kind, status, count)| {
             let kind = Kind::from_number(kind)?;
             Some((kind, codes::parse_status(status)?, count.unsigned_abs()))
@@ -331,8 +332,8 @@ fn push_revisions(query: &mut QueryBuilder<Db>, shown: &[RevisionSize]) {
     query.push(")");
 }
 
-/// The matching revisions below `before`, newest first, each with how many changes of the namespace it has. They are found
-/// by an index of what is asked for, in its order, and then counted.
+/// The matching revisions below `before`, newest first, each with its number of changes in the namespace. They are
+/// found in order by an index on what is asked for, then counted.
 pub(super) fn matching(filter: &RevisionFilter, before: Option<Revision>, limit: u32) -> QueryBuilder<Db> {
     let namespace = filter.namespace.as_str();
     let mut query = QueryBuilder::new(
@@ -340,7 +341,7 @@ pub(super) fn matching(filter: &RevisionFilter, before: Option<Revision>, limit:
          AND shown.namespace = ",
     );
     query.push_bind(namespace).push(") AS changes FROM (");
-    // Who has it, and by what the rest follows.
+    // Which table has the revision numbers, and so the order.
     let numbered = if let Some(operation) = filter.operation {
         query
             .push("SELECT r.revision FROM revisions AS r WHERE r.operation_id <> '' AND r.operation_id = ")
@@ -353,12 +354,12 @@ pub(super) fn matching(filter: &RevisionFilter, before: Option<Revision>, limit:
         "change"
     };
     query.push(" FROM ");
-    // SQLite joins in this order.
+    // A CROSS JOIN makes SQLite join in this order.
     if filter.key.is_some() {
         query.push("contests AS c CROSS JOIN ");
     }
     query.push("changes AS change WHERE ");
-    // A contest is of one namespace and kind, so its changes are.
+    // A contest is in one namespace and of one kind, and so are its changes.
     let of = if let Some(key) = &filter.key {
         query.push("change.contest_id = c.contest_id AND ");
         push_key(&mut query, key);
@@ -394,13 +395,13 @@ fn push_before(query: &mut QueryBuilder<Db>, of: &str, before: Option<Revision>)
     }
 }
 
-/// The contest `c` is one of this key.
+/// Appends the condition that contest `c` has this key.
 fn push_key(query: &mut QueryBuilder<Db>, key: &str) {
     query.push("c.key_hash = ").push_bind(key_hash(key));
     query.push(" AND c.key = ").push_bind(key.to_owned());
 }
 
-/// How many of the matching revisions fit a page, and whether there are more. None where nothing matches.
+/// The matching revisions that fit a page, and whether there are more. None if nothing matches.
 fn page(sizes: &[RevisionSize], limit: u32) -> Option<(&[RevisionSize], bool)> {
     let mut changes = 0;
     let fitting = sizes

@@ -1,11 +1,11 @@
-//! What is read of a database, parsed: values that the rules know.
+//! What is read from a database, parsed into values the rules know.
 
 use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
 use emend_core::{
-    AcceptOrder, Ballot, Caller, Candidate, CandidateId, ContestId, ContestState, EventId, FeedbackId, Kind,
-    Namespace, Policy, ResourceKey, ResourceValue, Revision, contest::VoterKey, decide::Cause,
+    AcceptOrder, Ballot, Caller, Candidate, CandidateId, ContestState, EventId, FeedbackId, Kind, Namespace,
+    Policy, ResourceKey, ResourceValue, Revision, decide::Cause,
 };
 use jiff::Timestamp;
 
@@ -19,7 +19,7 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// A client for itself.
+    /// A client acting for itself.
     pub fn caller(caller: Caller) -> Self {
         Self {
             caller,
@@ -28,7 +28,7 @@ impl Actor {
     }
 }
 
-/// What a policy is for.
+/// The namespace and kind a policy applies to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PolicyKey {
     /// The search application.
@@ -38,7 +38,7 @@ pub struct PolicyKey {
 }
 
 impl PolicyKey {
-    /// Of the policy that decides upon a resource key.
+    /// The key of the policy that applies to a resource key.
     pub fn of(key: &ResourceKey) -> Self {
         Self {
             namespace: key.namespace.clone(),
@@ -47,7 +47,7 @@ impl PolicyKey {
     }
 }
 
-/// A policy as stored; the default, never changed, where none was.
+/// A policy as stored; if never changed, the default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredPolicy {
     /// The policy.
@@ -59,34 +59,34 @@ pub struct StoredPolicy {
 /// A contest whose row is locked for this unit of work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LockedContest {
-    /// Its key, equal to the one that was asked for.
+    /// Its key, equal to the one asked for.
     pub key: ResourceKey,
-    /// A person set what applies.
+    /// Whether a person set what applies.
     pub pinned: bool,
     /// The highest accept order seen.
     pub highest_accept_order: AcceptOrder,
-    /// The policy version by which it was last evaluated.
+    /// The policy version that last evaluated it.
     pub policy_version: i64,
-    /// Whether anything in it waits.
+    /// Whether anything in it is pending.
     pub pending: bool,
     /// The database's time when it was locked.
     pub locked_at: Timestamp,
 }
 
-/// A contest with all that is decided upon.
+/// A contest with everything a decision needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredContest {
     /// Its row.
     pub row: LockedContest,
-    /// What is decided upon. `full` and the ballots are yet to be filled in.
+    /// The state to decide on. `full` and the ballots are yet to be filled in.
     pub state: ContestState,
-    /// What is kept of its candidates beside what is decided upon.
+    /// What is stored of its candidates beyond that state.
     pub kept: HashMap<CandidateId, KeptCandidate>,
-    /// When its resource was committed, in microseconds since 1970; 0 where there is none.
+    /// When its resource was committed, in microseconds since 1970; 0 if there is none.
     pub committed_at: i64,
 }
 
-/// What is kept of a candidate beside what is decided upon.
+/// What is stored of a candidate beyond the decided state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptCandidate {
     /// Who last changed its status.
@@ -108,16 +108,16 @@ pub struct CandidateRecord {
     pub candidate: Candidate,
     /// The key of its contest.
     pub key: ResourceKey,
-    /// A person set what applies in its contest.
+    /// Whether a person set what applies in its contest.
     pub contest_pinned: bool,
-    /// What else is kept of it.
+    /// What else is stored of it.
     pub kept: KeptCandidate,
 }
 
-/// What is known of some events and feedbacks.
+/// What is known about some events and feedbacks.
 #[derive(Debug, Clone, Default)]
 pub struct Seen {
-    /// The encoded outcomes of events that were applied.
+    /// The encoded outcomes of applied events.
     pub outcomes: HashMap<EventId, Bytes>,
     /// Feedbacks with a retraction mark.
     pub retracted: Vec<FeedbackId>,
@@ -127,21 +127,21 @@ pub struct Seen {
     pub ballots: HashMap<FeedbackId, KnownBallot>,
 }
 
-/// A ballot that is stored.
+/// A stored ballot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownBallot {
-    /// The contest in which it was cast.
+    /// The contest it was cast in.
     pub key: ResourceKey,
     /// The ballot.
     pub ballot: Ballot,
-    /// It no longer counts.
+    /// Whether it was retracted and no longer counts.
     pub retracted: bool,
 }
 
 /// The feedback whose arrival decided something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trigger {
-    /// Which.
+    /// The feedback's id.
     pub feedback: FeedbackId,
     /// When it was received.
     pub received_at: Timestamp,
@@ -152,18 +152,18 @@ pub struct Trigger {
 /// The head, locked until the unit of work ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LockedHead {
-    /// The newest revision, those of this unit of work included.
+    /// The newest revision, including those of this unit of work.
     pub revision: Revision,
     /// The database's time in microseconds since 1970.
     pub now: i64,
 }
 
-/// A revision as it was written, for taking it back.
+/// A change of a revision as written, for reverting it.
 #[derive(Debug, Clone)]
 pub struct WrittenChange {
-    /// Which resource.
+    /// The resource.
     pub key: ResourceKey,
-    /// What was there before.
+    /// The value before.
     pub before: Option<ResourceValue>,
     /// The newest revision that changed the resource.
     pub newest: Revision,
@@ -172,19 +172,19 @@ pub struct WrittenChange {
 /// A feedback that proposed a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FeedbackRecord {
-    /// Which.
+    /// The feedback's id.
     pub feedback: FeedbackId,
     /// What the system had chosen; may be empty.
     pub system_choice: String,
-    /// Why; empty where none was given or it was erased.
+    /// The reason given; empty if there was none or it was erased.
     pub reason: String,
-    /// For the reviewer; empty where none was given or it was erased.
+    /// Context for the reviewer; empty if there was none or it was erased.
     pub context: BTreeMap<String, String>,
     /// The query it is about; may be empty.
     pub query_id: String,
     /// When it was received.
     pub received_at: Timestamp,
-    /// It no longer counts.
+    /// Whether it was retracted and no longer counts.
     pub retracted: bool,
 }
 
@@ -195,67 +195,31 @@ pub struct RevisionRecord {
     pub revision: Revision,
     /// The import or bulk action it belongs to; may be empty.
     pub operation: String,
-    /// Why.
+    /// The cause.
     pub cause: Cause,
-    /// Who.
+    /// Who did it.
     pub actor: Actor,
-    /// In words; may be empty.
+    /// The reason given; may be empty.
     pub reason: String,
-    /// When, by the database's clock.
+    /// When it was committed, by the database's clock.
     pub committed_at: Timestamp,
-    /// What it changed in the namespace.
+    /// Its changes in the namespace.
     pub changes: Vec<ChangeRecord>,
 }
 
 /// What a revision did to one resource, as auditors see it.
 #[derive(Debug, Clone)]
 pub struct ChangeRecord {
-    /// Which resource.
+    /// The resource.
     pub key: ResourceKey,
-    /// Before.
+    /// The value before.
     pub before: Option<ResourceValue>,
-    /// After; none: it was deleted.
+    /// The value after; none: it was deleted.
     pub after: Option<ResourceValue>,
-    /// The candidate that was applied or taken away; may be empty.
+    /// The candidate applied or removed; may be empty.
     pub candidate: String,
     /// The feedback that caused it; may be empty.
     pub feedback: String,
     /// The version of the policy that decided; 0: a person did.
     pub policy_version: i64,
-}
-
-/// What an audit compares.
-#[derive(Debug, Clone, Default)]
-pub struct AuditRecords {
-    /// The newest revision.
-    pub head: Revision,
-    /// All revisions' numbers, in order.
-    pub revisions: Vec<Revision>,
-    /// All changes, in the order of the log: the key's contest, its revision, its encoded value.
-    pub changes: Vec<(ContestId, Revision, Option<Vec<u8>>)>,
-    /// All resources: contest, revision, encoded value.
-    pub resources: Vec<(ContestId, Revision, Vec<u8>)>,
-    /// All candidates: contest, candidate, occurrences, reporters.
-    pub candidates: Vec<(ContestId, CandidateId, i64, i64)>,
-    /// All ballots that count.
-    pub ballots: Vec<AuditedBallot>,
-    /// How many resources the counters say there are.
-    pub counted: HashMap<PolicyKey, u64>,
-    /// How many resources there are.
-    pub present: HashMap<PolicyKey, u64>,
-}
-
-/// A ballot that counts, as an audit sees it.
-#[derive(Debug, Clone, Copy)]
-pub struct AuditedBallot {
-    /// Where it was cast.
-    pub contest: ContestId,
-    /// What it supports.
-    pub candidate: CandidateId,
-    /// Who cast it.
-    pub voter: VoterKey,
-    /// Decides which of a voter's ballots is newest.
-    pub accept_order: AcceptOrder,
-    /// The voter counts by itself.
-    pub identified: bool,
 }

@@ -1,4 +1,4 @@
-//! Rows as databases give them, and how each becomes a value that the rules know: parsed, never trusted.
+//! Database rows, and how each becomes a value the rules know: parsed, never trusted.
 
 pub(crate) mod audited;
 #[cfg(feature = "fuzzing")]
@@ -23,7 +23,7 @@ use super::{
 
 pub(super) use self::history::{ChangeRow, FeedbackRow, RevisionRow, TransitionRow, WrittenChangeRow};
 
-/// Of which table and row a column is, for the error that names them.
+/// The table and row of a column, to be named in errors.
 #[derive(Clone, Copy)]
 pub(super) struct At<'a> {
     pub table: &'static str,
@@ -35,12 +35,12 @@ impl At<'_> {
         CorruptRow::new(self.table, column, self.id, reason).into()
     }
 
-    /// The value that a parser makes of a column.
+    /// The parsed value of a column.
     pub(super) fn parse<T>(self, column: &'static str, parsed: Result<T, Invalid>) -> Result<T, StoreError> {
         parsed.map_err(|invalid| self.corrupt(column, invalid))
     }
 
-    /// The value of a code that must be known.
+    /// The value of a code, which must be known.
     pub(super) fn known<T>(
         self,
         column: &'static str,
@@ -50,7 +50,7 @@ impl At<'_> {
         known.ok_or_else(|| self.corrupt(column, format_args!("unknown: {code}")))
     }
 
-    /// A number that must not be negative, or fit otherwise.
+    /// A number that must fit the target type, for example not be negative.
     pub(super) fn number<T, N: TryInto<T> + std::fmt::Display + Copy>(
         self,
         column: &'static str,
@@ -61,7 +61,7 @@ impl At<'_> {
             .map_err(|_| self.corrupt(column, format_args!("out of range: {number}")))
     }
 
-    /// Microseconds since 1970.
+    /// Parses microseconds since 1970.
     pub(super) fn time(self, column: &'static str, micros: i64) -> Result<Timestamp, StoreError> {
         Timestamp::from_microsecond(micros).map_err(|error| self.corrupt(column, error))
     }
@@ -87,7 +87,7 @@ pub(crate) struct KeyRow {
 }
 
 impl KeyRow {
-    /// The key. Its parts must give the id under which they are stored.
+    /// The key. Its parts must give the id it is stored under.
     pub(super) fn parse(&self, table: &'static str) -> Result<ResourceKey, StoreError> {
         let at = At {
             table,

@@ -1,6 +1,6 @@
 //! SQLite, the embedded default: one writer at a time, readers that never wait.
 //!
-//! What is written once for both databases is compiled here against [`Db`]; this file holds what differs.
+//! The portable SQL is compiled here against [`Db`]; this file holds what differs.
 
 use std::path::Path;
 
@@ -12,17 +12,18 @@ use emend_runtime::{
 };
 use sqlx::{migrate::Migrator, pool::PoolConnection};
 
-use crate::store::ledger::LedgerRead;
+use crate::store::audit::AuditRead;
 
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "audit_sql.rs"]
 mod audit_sql;
+#[cfg(any(test, feature = "simulation"))]
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "contents_sql.rs"]
+mod contents_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "decisions_sql.rs"]
 mod decisions_sql;
-#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
-#[path = "ledger_sql.rs"]
-mod ledger_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "log_sql.rs"]
 mod log_sql;
@@ -42,11 +43,11 @@ pub(super) type Backend = SqliteStore;
 
 /// The database's time in microseconds since 1970, as an SQL expression.
 pub(super) const NOW_MICROS: &str = "CAST(round(unixepoch('now', 'subsec') * 1000000) AS INTEGER)";
-/// Locks the rows of a SELECT. The one writer holds the whole file.
+/// Locks the rows of a SELECT: nothing to do, the one writer holds the whole file.
 pub(super) const FOR_UPDATE: &str = "";
 
-/// Begins a transaction that reads one state, however long that takes.
-const BEGIN_LEDGER: &str = "BEGIN";
+/// Begins a transaction that reads one state, however long it takes.
+const BEGIN_AUDIT: &str = "BEGIN";
 
 static MIGRATIONS: Migrator = sqlx::migrate!("./migrations/sqlite");
 
@@ -63,23 +64,23 @@ impl SqliteStore {
         Ok(Self { pools })
     }
 
-    /// Begins to read all that is in the file.
-    pub(super) async fn read(path: &Path) -> Result<Box<dyn LedgerRead>, OpenError> {
+    /// Opens everything in the file for an audit.
+    pub(super) async fn read(path: &Path) -> Result<Box<dyn AuditRead>, OpenError> {
         let pool = open_sqlite_to_read(path, &MIGRATIONS).await?;
-        Ok(Box::new(ledger_sql::Reading::begin(pool).await?))
+        Ok(Box::new(audit_sql::Reading::begin(pool).await?))
     }
 
-    /// A connection that only reads.
+    /// A read-only connection.
     pub(super) async fn reader(&self) -> Result<PoolConnection<Db>, StoreError> {
         Ok(self.pools.read.acquire().await?)
     }
 
-    /// A connection for a statement that may look through much.
+    /// A connection for a statement that may scan a lot.
     pub(super) async fn browser(&self) -> Result<PoolConnection<Db>, StoreError> {
         self.pools.browse().await
     }
 
-    /// Begins a transaction that may write; everybody else's waits.
+    /// Begins a transaction that may write; all other writers wait.
     pub(super) async fn begin_write(&self) -> Result<Transaction, StoreError> {
         self.pools.begin_write().await
     }
@@ -89,7 +90,7 @@ impl SqliteStore {
         self.pools.begin_read().await
     }
 
-    /// Runs statements of a test.
+    /// Runs a test's statements.
     #[cfg(test)]
     pub(super) async fn tamper(&self, sql: &'static str) -> Result<(), StoreError> {
         sqlx::raw_sql(sql).execute(&self.pools.write).await?;
@@ -97,7 +98,7 @@ impl SqliteStore {
         Ok(())
     }
 
-    /// All connections, as they are now.
+    /// The current state of all connections.
     pub(super) fn pool_connections(&self) -> Connections {
         self.pools.connections()
     }
@@ -108,7 +109,7 @@ impl SqliteStore {
     }
 }
 
-/// Nobody else writes while this transaction does.
+/// Nothing to lock: nobody else writes while this transaction does.
 pub(super) async fn lock_feedback(
     _transaction: &mut Transaction,
     _ids: &[FeedbackId],
@@ -116,12 +117,12 @@ pub(super) async fn lock_feedback(
     Ok(())
 }
 
-/// Whoever tails the log in this process is woken after the commit; nobody else can have the file open.
+/// Nothing to do: this process's tailer is woken after the commit, and no other process can have the file open.
 pub(super) async fn notify(_transaction: &mut Transaction) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// A fresh, empty store, and the directory that goes with it.
+/// A fresh, empty store and its directory.
 #[cfg(test)]
 pub(super) async fn open_for_test() -> Option<(Backend, tempfile::TempDir)> {
     let directory = tempfile::tempdir().unwrap();
@@ -139,7 +140,7 @@ mod tests {
     use super::*;
     use crate::store::decisions::RevisionFilter;
 
-    /// SQLite keeps no statistics, so the statement alone decides by what it is found.
+    /// SQLite has no statistics here, so the statement alone decides the query plan.
     #[tokio::test]
     async fn revisions_are_found_by_an_index_of_what_is_asked_for() {
         let (store, _directory) = open_for_test().await.unwrap();

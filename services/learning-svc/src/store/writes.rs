@@ -11,14 +11,14 @@ use jiff::Timestamp;
 
 use super::records::{Actor, KeptCandidate, PolicyKey, Trigger};
 
-/// A ballot to be stored.
+/// A ballot to store.
 #[derive(Debug, Clone)]
 pub struct NewBallot {
-    /// The contest in which it is cast.
+    /// The contest it is cast in.
     pub contest: ContestId,
     /// The ballot.
     pub ballot: Ballot,
-    /// It does not count: its retraction came first.
+    /// Whether its retraction came first, so that it does not count.
     pub retracted: bool,
     /// What the system chose; may be empty.
     pub system_choice: String,
@@ -26,27 +26,27 @@ pub struct NewBallot {
     pub traceparent: String,
 }
 
-/// The personal parts of a ballot, apart from what counts.
+/// The personal parts of a ballot, kept apart from what counts.
 #[derive(Debug, Clone)]
 pub struct BallotDetails {
-    /// Whose.
+    /// The feedback they belong to.
     pub feedback: FeedbackId,
-    /// Who said so.
+    /// The reporter.
     pub reporter: Reporter,
     /// The query it is about; may be empty.
     pub query_id: String,
-    /// Why; may be empty.
+    /// The reason given; may be empty.
     pub reason: String,
-    /// For the reviewer.
+    /// Context for the reviewer.
     pub context: BTreeMap<String, String>,
 }
 
 /// A retraction or redaction, kept for feedback that arrives late.
 #[derive(Debug, Clone)]
 pub struct Mark {
-    /// Of which feedback.
+    /// The feedback.
     pub feedback: FeedbackId,
-    /// By which event.
+    /// The event that made the mark.
     pub event: EventId,
     /// The client that asked for it.
     pub caller: Caller,
@@ -54,37 +54,37 @@ pub struct Mark {
     pub at: Timestamp,
 }
 
-/// What is written before the head is locked: all that does not name a revision.
+/// What is written before the head is locked: everything that names no revision.
 #[derive(Debug, Clone, Default)]
 pub struct VoteWrites {
     /// Inserted.
     pub ballots: Vec<NewBallot>,
     /// Inserted.
     pub details: Vec<BallotDetails>,
-    /// Ballots that no longer count.
+    /// Ballots to mark as no longer counted.
     pub retracted: Vec<FeedbackId>,
-    /// Details that are erased.
+    /// Details to erase.
     pub erased: Vec<FeedbackId>,
     /// Inserted where there is none yet.
     pub retraction_marks: Vec<Mark>,
     /// Inserted where there is none yet.
     pub redaction_marks: Vec<Mark>,
-    /// Contests as they are now.
+    /// Changed contests.
     pub contests: Vec<ContestWrite>,
 }
 
-/// A contest's row as it is to be.
+/// A contest's row to write.
 #[derive(Debug, Clone)]
 pub struct ContestWrite {
     /// Its key.
     pub key: ResourceKey,
-    /// A person set what applies.
+    /// Whether a person set what applies.
     pub pinned: bool,
     /// The highest accept order seen.
     pub highest_accept_order: AcceptOrder,
-    /// The policy version by which it was evaluated.
+    /// The policy version that evaluated it.
     pub policy_version: i64,
-    /// Whether anything in it waits.
+    /// Whether anything in it is pending.
     pub pending: bool,
 }
 
@@ -109,37 +109,37 @@ pub struct DecisionWrites {
     pub committed_at: i64,
 }
 
-/// A candidate as it is to be.
+/// A candidate to write.
 #[derive(Debug, Clone)]
 pub struct CandidateWrite {
     /// The key of its contest.
     pub key: ResourceKey,
     /// The candidate.
     pub candidate: Candidate,
-    /// What else is kept of it.
+    /// What else is stored of it.
     pub kept: KeptCandidate,
 }
 
 /// A change of a candidate's status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransitionWrite {
-    /// Whose.
+    /// The candidate.
     pub candidate: CandidateId,
     /// Its place among the candidate's transitions, from 0.
     pub sequence: i64,
-    /// Before; none where it was created.
+    /// The status before; none: it was created.
     pub from: Option<Status>,
-    /// After.
+    /// The status after.
     pub to: Status,
-    /// Why.
+    /// The cause.
     pub cause: Cause,
     /// In words or as a reason's name; may be empty.
     pub reason: String,
-    /// Who.
+    /// Who did it.
     pub actor: Actor,
     /// When, by the service's clock.
     pub at: Timestamp,
-    /// The revision it belongs to; 0 where no resource changed.
+    /// The revision it belongs to; 0 if no resource changed.
     pub revision: Revision,
     /// The version of the policy that decided.
     pub policy_version: i64,
@@ -152,11 +152,11 @@ pub struct RevisionWrite {
     pub revision: Revision,
     /// The import or bulk action it belongs to.
     pub operation: Option<OperationId>,
-    /// Why.
+    /// The cause.
     pub cause: Cause,
-    /// Who.
+    /// Who did it.
     pub actor: Actor,
-    /// In words; may be empty.
+    /// The reason given; may be empty.
     pub reason: String,
 }
 
@@ -165,15 +165,15 @@ pub struct RevisionWrite {
 pub struct ChangeWrite {
     /// The revision.
     pub revision: Revision,
-    /// Its place in the revision, from 0.
+    /// Its position in the revision, from 0.
     pub ordinal: i32,
-    /// Which resource.
+    /// The resource.
     pub key: ResourceKey,
     /// The encoded value; none: it was deleted.
     pub value: Option<Bytes>,
     /// The encoded value before; none: there was nothing.
     pub before: Option<Bytes>,
-    /// The candidate that was applied or taken away.
+    /// The candidate applied or removed.
     pub candidate: Option<CandidateId>,
     /// The feedback that caused it.
     pub trigger: Option<Trigger>,
@@ -181,10 +181,10 @@ pub struct ChangeWrite {
     pub policy_version: i64,
 }
 
-/// A resource as it is to be.
+/// A resource to write.
 #[derive(Debug, Clone)]
 pub struct ResourceWrite {
-    /// Which.
+    /// The resource.
     pub key: ResourceKey,
     /// The revision that gave it this value.
     pub revision: Revision,
@@ -192,30 +192,30 @@ pub struct ResourceWrite {
     pub value: Option<Bytes>,
 }
 
-/// An event that was applied.
+/// An applied event.
 #[derive(Debug, Clone)]
 pub struct InboxWrite {
-    /// Which.
+    /// The event.
     pub event: EventId,
-    /// Of which feedback.
+    /// Its feedback.
     pub feedback: FeedbackId,
-    /// When, by the service's clock.
+    /// When it was applied, by the service's clock.
     pub at: Timestamp,
     /// The encoded `emend.common.v1.Outcome` that was answered.
     pub outcome: Bytes,
 }
 
-/// A policy to be stored as the newest version.
+/// A policy to store as the newest version.
 #[derive(Debug, Clone)]
 pub struct PolicyWrite {
-    /// What it is for.
+    /// The namespace and kind it applies to.
     pub key: PolicyKey,
-    /// The policy, its version one above the newest.
+    /// The policy; its version is one above the newest.
     pub policy: Policy,
-    /// Who.
+    /// Who changed it.
     pub actor: Actor,
-    /// Why; may be empty.
+    /// The reason given; may be empty.
     pub reason: String,
-    /// When, by the service's clock.
+    /// When it was changed, by the service's clock.
     pub updated_at: Timestamp,
 }

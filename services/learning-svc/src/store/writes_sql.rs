@@ -1,4 +1,4 @@
-//! The writes of a unit of work in SQL, several rows to a statement. Written once, compiled for each database.
+//! The writes of a unit of work in SQL, several rows per statement. Written once, compiled for each database.
 
 use std::collections::HashMap;
 
@@ -24,7 +24,7 @@ async fn run(transaction: Transacting<'_>, mut query: QueryBuilder<Db>) -> Resul
     Ok(query.build().execute(&mut **transaction).await?.rows_affected())
 }
 
-/// Writes what names no revision.
+/// Writes everything that names no revision.
 pub(super) async fn save_votes(transaction: Transacting<'_>, writes: &VoteWrites) -> Result<()> {
     save_contests(transaction, writes).await?;
     save_ballots(transaction, writes).await?;
@@ -44,7 +44,7 @@ pub(super) async fn save_votes(transaction: Transacting<'_>, writes: &VoteWrites
 
 async fn save_contests(transaction: Transacting<'_>, writes: &VoteWrites) -> Result<()> {
     for contests in batches(&writes.contests) {
-        // Every row is there and locked: only the second half of the statement ever takes effect.
+        // Every row exists and is locked: only the UPDATE half of the statement ever takes effect.
         let mut query = QueryBuilder::new(
             "INSERT INTO contests (contest_id, namespace, kind, key, key_hash, qualifier, user_id, pinned, \
              highest_accept_order, policy_version, pending, created_at) ",
@@ -358,7 +358,7 @@ async fn save_counts(
     Ok(counts)
 }
 
-/// Stores a policy version, unless somebody else did.
+/// Stores a policy version; a conflict if it is already stored.
 pub(super) async fn save_policy(transaction: Transacting<'_>, write: &PolicyWrite) -> Result<()> {
     let policy = &write.policy;
     let mut query = QueryBuilder::new(

@@ -1,7 +1,7 @@
-//! Who listens: streams of equal filter and bound are one audience, woken together and served with the same bytes.
+//! Audiences: streams with the same filter and batch size are woken together and served the same bytes.
 //!
-//! Publishing a state wakes exactly the audiences whose filters cover something that changed, and waits for nobody: a
-//! wake-up carries nothing, the stream reads from its own cursor. It must know nothing of single streams.
+//! Publishing a state wakes exactly the audiences whose filters cover something that changed, and waits for no stream.
+//! A wake-up carries no data; the stream reads from its own cursor. It must know nothing of single streams.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,25 +21,25 @@ use super::{
     state::ReplicaState,
 };
 
-/// The streams of one filter and one bound.
+/// The streams with one filter and one batch size.
 #[derive(Debug)]
 pub struct Audience {
     /// What they see.
     pub filter: Filter,
     /// The filter's hash, as in cursors.
     pub filter_hash: u64,
-    /// The bound of one message's encoded resources, in bytes.
+    /// At most this many bytes of encoded resources in one message; a larger resource travels alone.
     pub max_batch_bytes: usize,
-    /// What is encoded for them.
+    /// What was encoded for them.
     pub batches: Batches,
-    /// Woken when something that the filter covers has changed.
+    /// Woken when something the filter covers has changed.
     pub listeners: Listeners,
-    /// Nothing that the filter covers changed after this revision.
+    /// Nothing the filter covers changed after this revision.
     quiet_since: AtomicI64,
 }
 
 impl Audience {
-    /// Whether nothing that the filter covers changed between `revision` and a state that was read before the call.
+    /// Whether nothing the filter covers changed between `revision` and a state that was read before this call.
     pub fn is_quiet_since(&self, revision: i64) -> bool {
         revision >= self.quiet_since.load(Ordering::SeqCst)
     }
@@ -50,26 +50,26 @@ impl Audience {
 pub enum Touched {
     /// Only these groups.
     Groups(BTreeSet<Arc<GroupId>>),
-    /// Everything may be another: it was loaded anew.
+    /// Everything may differ: the state was loaded anew.
     Everything,
 }
 
 type Key = (Filter, usize);
 
-/// The published state and all who listen.
+/// The published state and its audiences.
 #[derive(Debug)]
 pub struct Audiences {
     state: watch::Sender<Option<Arc<ReplicaState>>>,
-    /// In one order, so that a simulated run is the same each time.
+    /// Ordered, so that simulated runs are reproducible.
     all: Mutex<BTreeMap<Key, Weak<Audience>>>,
     draining: AtomicBool,
-    /// How many states were published.
+    /// How many states have been published.
     published: AtomicU64,
     budget: Budget,
 }
 
 impl Audiences {
-    /// Nothing is published, and nobody listens. What is encoded for them counts towards `budget`.
+    /// Nothing published yet, no audiences. What is encoded for them counts towards `budget`.
     pub fn new(budget: Budget) -> Self {
         Self {
             state: watch::Sender::new(None),
@@ -80,12 +80,12 @@ impl Audiences {
         }
     }
 
-    /// What is encoded for all of them counts towards this.
+    /// The budget that everything encoded for them counts towards.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
 
-    /// Throws away all batches that are kept, where the budget needs it.
+    /// Drops all kept batches, if the budget needs it.
     pub fn make_room(&self) {
         if self.budget.wants_room() {
             let all: Vec<_> = self.lock().values().filter_map(Weak::upgrade).collect();
@@ -100,23 +100,23 @@ impl Audiences {
         self.state.borrow().clone()
     }
 
-    /// How many states were published: a state read after this is at least as new. To look at this costs less than to look
-    /// at the state, because nobody is kept from looking at the same time.
+    /// How many states have been published: a state read after this call is at least as new. Cheaper than reading the
+    /// state, because concurrent readers do not contend.
     pub fn published(&self) -> u64 {
         self.published.load(Ordering::SeqCst)
     }
 
-    /// Follows the newest state.
+    /// Watches the newest state.
     pub fn follow(&self) -> watch::Receiver<Option<Arc<ReplicaState>>> {
         self.state.subscribe()
     }
 
-    /// Whether streams are asked to say farewell.
+    /// Whether streams have been told to drain.
     pub fn is_draining(&self) -> bool {
         self.draining.load(Ordering::SeqCst)
     }
 
-    /// Publishes a state and wakes who is concerned.
+    /// Publishes a state and wakes the audiences it concerns.
     pub fn publish(&self, state: Arc<ReplicaState>, touched: &Touched) {
         let mut concerned = Vec::new();
         {
@@ -128,9 +128,9 @@ impl Audiences {
                     Touched::Groups(groups) => groups.iter().any(|group| audience.filter.covers(group)),
                 };
                 if matches {
-                    // Before the state, so that no stream sees the state and believes itself current. Never back, not even
-                    // where the log went back: a stream that reads the state before this one at the same time would believe
-                    // that nothing was between.
+                    // Raised before the state is published, so that no stream sees the new state and takes itself for
+                    // current. Never lowered, not even where the log went backwards: a stream reading the previous
+                    // state at that moment would conclude that nothing changed in between.
                     audience.quiet_since.fetch_max(state.revision(), Ordering::SeqCst);
                     concerned.push(audience);
                 }
@@ -143,7 +143,7 @@ impl Audiences {
         }
     }
 
-    /// Asks all streams to say farewell.
+    /// Tells all streams to drain.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::SeqCst);
         let all: Vec<_> = self.lock().values().filter_map(Weak::upgrade).collect();
@@ -152,7 +152,7 @@ impl Audiences {
         }
     }
 
-    /// The audience of that filter and bound, for as long as it is held.
+    /// The audience with that filter and batch size, shared while anyone holds it.
     pub fn join(&self, filter: Filter, max_batch_bytes: usize) -> Arc<Audience> {
         let mut all = self.lock();
         let key = (filter, max_batch_bytes);
@@ -165,7 +165,7 @@ impl Audiences {
             max_batch_bytes,
             batches: Batches::new(self.budget.clone()),
             listeners: Listeners::default(),
-            // No state can be published in between: publishing takes the same lock.
+            // No state can be published in the meantime: publishing takes the same lock.
             quiet_since: AtomicI64::new(self.state().map_or(0, |state| state.revision())),
         });
         all.insert(key, Arc::downgrade(&audience));

@@ -1,10 +1,10 @@
-//! Encoded batches, made once for all streams that get the same: equal filter, equal bound, equal cursor.
+//! Encoded batches, made once for all streams that need the same: equal filter, equal batch size, equal cursor.
 //!
-//! Whoever needs a batch first encodes it, the others wait for it in place; that takes at most milliseconds, because only
-//! what is bounded by [`SHARED_BYTES`] is shared. Longer updates and snapshots are cut part by part
-//! ([`transfer`](super::transfer)), each part shared while somebody still sends it. All of it counts towards one
-//! [`budget`](super::budget): while that is spent, nothing is kept, and what takes more than one small message is sent part
-//! by part. It must know nothing of subscribers.
+//! The first stream that needs a batch encodes it; the others block until it is ready. That takes milliseconds at most,
+//! because only batches of about [`SHARED_BYTES`] are shared. Longer updates and snapshots are cut part by part
+//! ([`transfer`](super::transfer)); a snapshot's part is shared while some stream still sends it. All of it counts
+//! towards one [`budget`](super::budget): while that is spent, kept batches are dropped, and an update that takes more
+//! than one small message is sent part by part. It must know nothing of subscribers.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -25,19 +25,20 @@ use super::{
     state::{Entry, ReplicaState},
 };
 
-/// No batch that is kept whole is longer, and all that an audience keeps together is hardly longer.
+/// An update longer than this is not kept whole; only its last message may exceed it. The oldest batches of an audience
+/// are dropped until together they take no more than this.
 pub const SHARED_BYTES: usize = 4 * 1024 * 1024;
-/// How many batches an audience keeps: streams with different cursors are few, because each batch brings them together.
+/// How many batches an audience keeps. Few are needed: each batch brings the streams it serves to the same cursor.
 const KEPT: usize = 16;
 
 /// What brings a stream from one revision to another.
 #[derive(Debug)]
 pub enum Batch {
-    /// Nothing that the filter covers changed.
+    /// Nothing the filter covers changed.
     Nothing,
-    /// These messages, in their order.
+    /// These messages, in order.
     Parts(Vec<Encoded>),
-    /// More than is kept whole.
+    /// Too long to be kept whole.
     Long,
 }
 
@@ -50,17 +51,17 @@ pub struct Chunk {
     pub next: Option<Arc<Entry>>,
 }
 
-/// Made by whoever needs it first; the others wait for it in place.
+/// Filled by the first stream that needs it; the others block until it is.
 type BatchCell = Arc<OnceLock<Arc<Batch>>>;
 type ChunkCell = OnceLock<Option<Chunk>>;
 
-/// The life of the log, from where, to where.
+/// Epoch, from revision, to revision.
 type BatchKey = (Epoch, i64, i64);
-/// The life of the log, the revision, after which entry, and how large: an entry's address tells it apart from all others
-/// for as long as the state that holds it lives.
+/// Epoch, revision, address of the entry it follows, size limit. An address identifies an entry for as long as the
+/// state that holds it lives.
 type ChunkKey = (Epoch, i64, Option<usize>, usize);
 
-/// What was encoded for one audience lately.
+/// What was recently encoded for one audience.
 #[derive(Debug)]
 pub struct Batches {
     recent: Mutex<VecDeque<Recent>>,
@@ -69,17 +70,17 @@ pub struct Batches {
     budget: Budget,
 }
 
-/// A batch that is kept.
+/// A kept batch.
 #[derive(Debug)]
 struct Recent {
     key: BatchKey,
     cell: BatchCell,
-    /// Once it is encoded.
+    /// Set once it is encoded.
     bytes: Option<KeptBytes>,
 }
 
 impl Batches {
-    /// None yet. All that is encoded counts towards `budget`.
+    /// Empty. Everything encoded counts towards `budget`.
     pub fn new(budget: Budget) -> Self {
         Self {
             recent: Mutex::default(),
@@ -120,14 +121,14 @@ impl Batches {
         cell
     }
 
-    /// Notes how large a batch is, unless it is not kept any more.
+    /// Notes how large a batch is, unless it has been dropped already.
     fn keep(&self, key: BatchKey, bytes: usize) {
         if let Some(known) = self.recent().iter_mut().rev().find(|known| known.key == key) {
             known.bytes = Some(self.budget.keep(bytes));
         }
     }
 
-    /// Throws away what is kept.
+    /// Drops all kept batches.
     pub fn forget(&self) {
         self.recent().clear();
     }
@@ -136,8 +137,8 @@ impl Batches {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The part of a snapshot of `state` after that entry. Held until the next is asked for, so that streams side by side
-    /// share it.
+    /// The part of a snapshot of `state` after that entry. A stream holds it until it has the next one, so that streams
+    /// side by side share it.
     pub fn chunk(
         &self,
         state: &ReplicaState,
@@ -169,7 +170,7 @@ impl Batches {
         cell
     }
 
-    /// A part of a long update, for one stream alone, like [`encode::update_part`].
+    /// A part of a long update, encoded for one stream alone; like [`encode::update_part`].
     pub fn part(
         &self,
         state: &ReplicaState,
@@ -183,18 +184,18 @@ impl Batches {
         Some((part.counted(&self.budget), next))
     }
 
-    /// How often something was encoded.
+    /// How many batches and snapshot parts have been encoded.
     pub fn encoded(&self) -> u64 {
         self.encoded.load(Ordering::Relaxed)
     }
 }
 
-/// Spans of an update at most: so what is encoded once costs little more where all of it is traced.
+/// The most spans per update, so that encoding costs little more where everything is traced.
 const TRACED: usize = 32;
-/// How many changes are looked at for their traces.
+/// How many changes are examined for their traces.
 const LOOKED_AT: usize = 256;
 
-/// A span for each trace in which something changed that a batch brings, while it is made.
+/// A span for each trace that changed something in the batch, open while the batch is encoded.
 fn spans(state: &ReplicaState, filter: &Filter, from: i64) -> Vec<Span> {
     let (mut spans, mut seen, mut looked_at) = (Vec::new(), BTreeSet::new(), 0);
     if !span::is_exported() {
@@ -234,7 +235,7 @@ fn encode_batch(
     max_bytes: usize,
     budget: &Budget,
 ) -> Batch {
-    // They end when it is encoded.
+    // Dropping them when it is encoded ends the spans.
     let _spans = spans(state, filter, from);
     let whole = if budget.is_spent() { 0 } else { SHARED_BYTES };
     let max_bytes = budget.part_bytes(max_bytes);

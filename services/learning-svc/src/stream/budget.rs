@@ -1,10 +1,10 @@
-//! The bytes of encoded messages that are held, by whoever: kept for streams that will want the same, or waiting in a
-//! connection whose client does not read. One budget for all streams of a replica.
+//! One budget per replica for the bytes of encoded messages, whether kept for streams that will want the same or
+//! waiting in a connection whose client does not read.
 //!
-//! A message counts from when it is encoded until nobody holds it any more, however many do. While the budget is spent,
-//! nothing is kept, and what is encoded all the same, because somebody has to be sent something, is cut small
-//! ([`SMALL_PART`]). So beyond the budget there is at most one small message for each stream that does not read. It must
-//! know nothing of streams.
+//! A message counts once, from when it is encoded until its last holder drops it. While the budget is spent, batches
+//! are no longer kept beyond an eighth of it, and messages that have to be sent all the same are cut small
+//! ([`SMALL_PART`]). So what is held can exceed the budget by that eighth, the update that spent it, and one small
+//! message for each stream that does not read. It must know nothing of streams.
 
 use std::sync::{
     Arc,
@@ -13,9 +13,10 @@ use std::sync::{
 
 use bytes::Bytes;
 
-/// The bound of a message's encoded resources while the budget is spent, in bytes; one larger resource travels alone.
+/// At most this many bytes of encoded resources in one message while the budget is spent; a larger resource travels
+/// alone.
 pub const SMALL_PART: usize = 64 * 1024;
-/// What is kept is thrown away only if it is more than one part in so many of the budget: it would not help else.
+/// Kept batches are dropped only if they take more than this fraction of the budget (1/8): freeing less would not help.
 const WORTH_FREEING: usize = 8;
 
 /// The budget. Clones share it.
@@ -29,7 +30,7 @@ struct Account {
     kept: AtomicUsize,
 }
 
-/// Bytes that are counted until the last of their holders is gone.
+/// Bytes that count until their last holder drops them.
 struct Held {
     bytes: Bytes,
     budget: Budget,
@@ -47,7 +48,7 @@ impl Drop for Held {
     }
 }
 
-/// So many of the bytes that are held are kept for others to come. Not any more once it is dropped.
+/// Accounts for held bytes that are kept for other streams, until dropped.
 #[derive(Debug)]
 pub struct Kept {
     bytes: usize,
@@ -55,7 +56,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// How many.
+    /// How many bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -68,7 +69,7 @@ impl Drop for Kept {
 }
 
 impl Budget {
-    /// So many bytes.
+    /// A budget of `limit` bytes.
     pub fn of(limit: usize) -> Self {
         Self(Arc::new(Account {
             limit,
@@ -77,7 +78,7 @@ impl Budget {
         }))
     }
 
-    /// Counts `bytes` until nobody holds them.
+    /// Counts `bytes` until their last holder drops them.
     pub fn count(&self, bytes: Bytes) -> Bytes {
         self.0.held.fetch_add(bytes.len(), Ordering::Relaxed);
         Bytes::from_owner(Held {
@@ -86,7 +87,7 @@ impl Budget {
         })
     }
 
-    /// Notes that so many of them are kept for others to come.
+    /// Notes that this many of the held bytes are kept for other streams.
     pub fn keep(&self, bytes: usize) -> Kept {
         self.0.kept.fetch_add(bytes, Ordering::Relaxed);
         Kept {
@@ -95,22 +96,22 @@ impl Budget {
         }
     }
 
-    /// How many bytes are held.
+    /// The number of bytes held.
     pub fn held(&self) -> usize {
         self.0.held.load(Ordering::Relaxed)
     }
 
-    /// Whether as much is held as may be.
+    /// Whether the bytes held have reached the limit.
     pub fn is_spent(&self) -> bool {
         self.held() >= self.0.limit
     }
 
-    /// Whether it is spent, and to throw away what is kept would help.
+    /// Whether it is spent and dropping what is kept would help.
     pub fn wants_room(&self) -> bool {
         self.is_spent() && self.0.kept.load(Ordering::Relaxed) > self.0.limit / WORTH_FREEING
     }
 
-    /// The bound of the next message, for who may be sent messages of up to `max_bytes`.
+    /// The size limit of the next message, where the subscriber accepts up to `max_bytes`.
     pub fn part_bytes(&self, max_bytes: usize) -> usize {
         if self.is_spent() {
             max_bytes.min(SMALL_PART)

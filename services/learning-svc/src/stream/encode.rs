@@ -1,4 +1,4 @@
-//! States and changes → the stream's messages, encoded, with values spliced in as they were stored.
+//! Encodes states and changes as the stream's messages, with values spliced in as they were stored.
 //!
 //! It must know nothing of who gets them or when.
 
@@ -21,10 +21,10 @@ use super::{
     state::{Entry, Group, ReplicaState},
 };
 
-/// The length of what gRPC puts before a message: a flag and a length.
+/// The length of gRPC's prefix to a message: a flag and a length.
 pub const PREFIX: usize = 5;
 
-/// One encoded `SubscribeResponse` with gRPC's prefix before it, ready for the wire. Clones share the bytes.
+/// One encoded `SubscribeResponse` after gRPC's prefix, ready for the wire. Clones share the bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encoded(Bytes);
 
@@ -45,7 +45,7 @@ impl Encoded {
         Self(buffer.freeze())
     }
 
-    /// Counts towards `budget` for as long as anybody holds it.
+    /// Counts the bytes towards `budget` until their last holder drops them.
     #[must_use]
     pub fn counted(self, budget: &Budget) -> Self {
         Self(budget.count(self.0))
@@ -61,13 +61,13 @@ impl Encoded {
         self.0.slice(PREFIX..)
     }
 
-    /// How long it is on the wire, in bytes.
+    /// Its length on the wire, in bytes, prefix included.
     pub fn wire_len(&self) -> usize {
         self.0.len()
     }
 }
 
-/// A place to resume from.
+/// A cursor to resume from.
 pub fn cursor(epoch: Epoch, revision: i64, filter_hash: u64) -> Cursor {
     Cursor {
         epoch: epoch.to_string(),
@@ -76,12 +76,12 @@ pub fn cursor(epoch: Epoch, revision: i64, filter_hash: u64) -> Cursor {
     }
 }
 
-/// The cursor that was sent is good.
+/// `Resumed`: the cursor the subscriber presented is good.
 pub fn resumed(cursor: Cursor) -> Encoded {
     Encoded::new(Message::Resumed(Resumed { cursor: Some(cursor) }))
 }
 
-/// A snapshot of `state` begins.
+/// `SnapshotBegin`: a snapshot of `state` follows.
 pub fn snapshot_begin(state: &ReplicaState, filter: &Filter, reason: SnapshotReason) -> Encoded {
     Encoded::new(Message::SnapshotBegin(SnapshotBegin {
         revision: state.revision(),
@@ -90,7 +90,7 @@ pub fn snapshot_begin(state: &ReplicaState, filter: &Filter, reason: SnapshotRea
     }))
 }
 
-/// The snapshot of `state` is whole.
+/// `SnapshotEnd`: the snapshot of `state` is complete.
 pub fn snapshot_end(state: &ReplicaState, filter: &Filter) -> Encoded {
     Encoded::new(Message::SnapshotEnd(SnapshotEnd {
         cursor: Some(cursor(state.epoch(), state.revision(), filter.hash())),
@@ -98,7 +98,7 @@ pub fn snapshot_end(state: &ReplicaState, filter: &Filter) -> Encoded {
     }))
 }
 
-/// Current up to `state`.
+/// `Bookmark`: the subscriber is current up to `state`.
 pub fn bookmark(state: &ReplicaState, filter: &Filter, now: Timestamp) -> Encoded {
     Encoded::new(Message::Bookmark(Bookmark {
         cursor: Some(cursor(state.epoch(), state.revision(), filter.hash())),
@@ -107,7 +107,7 @@ pub fn bookmark(state: &ReplicaState, filter: &Filter, now: Timestamp) -> Encode
     }))
 }
 
-/// The stream ends.
+/// `Drain`: the stream ends.
 pub fn drain(reconnect_after: std::time::Duration, reason: &str) -> Encoded {
     Encoded::new(Message::Drain(Drain {
         reconnect_after: prost_types::Duration::try_from(reconnect_after).ok(),
@@ -115,8 +115,8 @@ pub fn drain(reconnect_after: std::time::Duration, reason: &str) -> Encoded {
     }))
 }
 
-/// One part of a snapshot: resources after an entry, at most `max_bytes` of them encoded, or one that is larger. With it the
-/// last entry, if more follow.
+/// One part of a snapshot: the resources after an entry, at most `max_bytes` of them encoded, or a single larger one.
+/// If more follow, also returns the last entry in it. None if there are no resources after that entry.
 pub fn snapshot_chunk(
     state: &ReplicaState,
     filter: &Filter,
@@ -134,7 +134,7 @@ pub fn snapshot_chunk(
     Some((chunk, part.more.then_some(part.last).flatten()))
 }
 
-/// One part of the update from `from` to `state`, like [`snapshot_chunk`]. None: nothing changed (after that entry).
+/// One part of the update from `from` to `state`, like [`snapshot_chunk`]. None if nothing changed (after that entry).
 pub fn update_part(
     state: &ReplicaState,
     filter: &Filter,
@@ -187,7 +187,7 @@ impl<T: prost::Message> Part<T> {
     fn take(&mut self, entry: &Arc<Entry>, render: impl Fn(&Entry) -> T) -> ControlFlow<()> {
         let item = render(entry);
         let length = item.encoded_len();
-        // An element of a repeated field: its tag, its length, itself.
+        // An element of a repeated field: tag, length, content.
         let length = 1 + prost::length_delimiter_len(length) + length;
         if !self.items.is_empty() && self.bytes + length > self.max_bytes {
             self.more = true;
@@ -200,7 +200,7 @@ impl<T: prost::Message> Part<T> {
     }
 }
 
-/// The digests of a filter's groups that are not empty.
+/// The digests of the non-empty groups a filter covers.
 fn digests(state: &ReplicaState, filter: &Filter) -> Vec<Digest> {
     let mut groups = state.groups(filter);
     groups.retain(|group| group.digest.count != 0);

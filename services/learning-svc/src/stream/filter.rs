@@ -1,27 +1,27 @@
-//! What a subscriber sees: which search applications, which kinds, whose.
+//! What a subscriber sees: which namespaces, which kinds, and whether users' own resources.
 //!
 //! A filter is the effective one, after authorization. Every resource belongs to one [`GroupId`], and a filter covers a
-//! group wholly or not at all, so that digests of groups are digests of what a subscriber holds. It must know nothing of
-//! resources beyond their groups.
+//! group wholly or not at all, so that digests of groups are digests of what a subscriber holds. It must know nothing
+//! of resources beyond their groups.
 
 use std::{cmp::Ordering, sync::Arc};
 
 use emend_core::Namespace;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The resources of one digest.
+/// Identifies a group: the resources that share one digest.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupId {
     /// The search application.
     pub namespace: Arc<str>,
     /// The kind's number, known to this version or not.
     pub kind: i32,
-    /// Whether each is one user's own.
+    /// Whether its resources are users' own.
     pub user_scoped: bool,
 }
 
 impl GroupId {
-    /// The first group that a namespace can have, and the last.
+    /// The first and the last group a namespace can have.
     pub(super) fn bounds(namespace: &Arc<str>) -> (Self, Self) {
         let bound = |kind, user_scoped| Self {
             namespace: Arc::clone(namespace),
@@ -31,13 +31,14 @@ impl GroupId {
         (bound(i32::MIN, false), bound(i32::MAX, true))
     }
 
-    /// The order of keys begins with these parts; both groups of a kind stand side by side in it.
+    /// Compares the parts with which key order begins. A kind's global and user-scoped groups compare equal.
     pub(super) fn cmp_key(&self, other: &Self) -> Ordering {
         (&self.namespace, self.kind).cmp(&(&other.namespace, other.kind))
     }
 }
 
-/// What a subscriber sees. Equal filters are equal values, in whatever order they were asked for.
+/// What a subscriber sees. Filters that cover the same namespaces and kinds are equal, in whatever order they were
+/// listed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Filter {
     namespaces: Option<Box<[Arc<str>]>>,
@@ -61,12 +62,12 @@ impl Filter {
         }
     }
 
-    /// The namespaces, sorted; none if all are covered.
+    /// The namespaces, sorted; none if it covers all.
     pub(super) fn namespaces(&self) -> Option<&[Arc<str>]> {
         self.namespaces.as_deref()
     }
 
-    /// Whether the group's resources are seen.
+    /// Whether the subscriber sees the group's resources.
     pub fn covers(&self, group: &GroupId) -> bool {
         (self.include_user_scoped || !group.user_scoped)
             && self
@@ -79,7 +80,7 @@ impl Filter {
                 .is_none_or(|names| names.binary_search(&group.namespace).is_ok())
     }
 
-    /// XXH3-64 of the filter's one form. It must stay the same for ever: cursors carry it.
+    /// XXH3-64 of the filter's canonical form. It must never change: cursors carry it.
     pub fn hash(&self) -> u64 {
         let mut bytes = vec![1, u8::from(self.include_user_scoped)];
         let mut list = |count: Option<usize>| {

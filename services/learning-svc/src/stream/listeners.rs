@@ -1,7 +1,9 @@
-//! Who is to be woken: one place for each stream, taken once, in which it leaves its waker before it waits.
+//! The wakers of an audience's streams. Each stream takes one slot for its lifetime and leaves its waker there before
+//! it waits.
 //!
-//! Waking takes the wakers out, so that a stream that is not asking is not woken again. A list that streams enter and leave
-//! for each wake-up would be locked by all of them at once, for every message. It must know nothing of why anybody is woken.
+//! Waking takes the waker out, so a stream that has not listened again is not woken again. With a list that streams
+//! enter and leave for each wake-up, all of them would contend for its lock on every message. It must know nothing of
+//! why streams are woken.
 
 use std::{
     fmt,
@@ -11,15 +13,15 @@ use std::{
 
 use futures::task::AtomicWaker;
 
-/// Places of streams.
+/// The slots of an audience's streams.
 #[derive(Default)]
 pub struct Listeners(Mutex<Vec<Weak<AtomicWaker>>>);
 
-/// One stream's place; given up when it is dropped.
+/// One stream's slot, freed when dropped.
 pub struct Listener(Arc<AtomicWaker>);
 
 impl Listeners {
-    /// Takes a place.
+    /// Takes a slot.
     pub fn join(&self) -> Listener {
         let place = Arc::<AtomicWaker>::default();
         let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -30,7 +32,7 @@ impl Listeners {
         Listener(place)
     }
 
-    /// Wakes all that listen.
+    /// Wakes every stream that is listening.
     pub fn wake_all(&self) {
         let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         places.retain(|place| {
@@ -44,8 +46,8 @@ impl Listeners {
 }
 
 impl Listener {
-    /// Wakes `waker` once, at the next [`Listeners::wake_all`] from now on. To be called before looking whether there is
-    /// something new: then nothing is missed.
+    /// Wakes `waker` once, at the next [`Listeners::wake_all`]. Call it before checking for anything new, so that
+    /// nothing is missed.
     pub fn listen(&self, waker: &Waker) {
         self.0.register(waker);
     }

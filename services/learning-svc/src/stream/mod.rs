@@ -2,17 +2,19 @@
 //!
 //! One mechanism serves live, catching-up, slow and resumed subscribers: "what changed since" over immutable states.
 //!
-//! * [`tailer`] follows the log and publishes one [`state`] after another to the [`audience`]s; it waits for nobody.
-//! * [`session`] is one subscriber: woken, it reads from its own cursor. [`opening`] says where it begins, [`batches`] and
-//!   [`transfer`] what it sends, [`budget`] how much of that is held, [`encode`] how it looks on the wire, [`filter`] what
-//!   it sees at all.
-//! * [`reads`] answers from the newest state; [`nodes`] knows the fleet; [`retention`] forgets.
+//! * [`tailer`] follows the log and publishes one [`state`] after another to the [`audience`]s. It waits for no
+//!   subscriber.
+//! * [`session`] is one subscriber: when woken, it reads from its own cursor. [`opening`] decides where it begins,
+//!   [`batches`] and [`transfer`] cut what it sends, [`budget`] bounds the encoded bytes held, [`encode`] writes the
+//!   wire format, and [`filter`] selects what it sees.
+//! * [`reads`] answers from the newest state; [`nodes`] tracks the fleet; [`retention`] drops what is too old.
 //!
 //! # Invariants
-//! 1. A state is of one revision, complete, and never changes.
-//! 2. A notification carries nothing. A stream reads from its own cursor, which moves only with what is handed out.
-//! 3. Publishing never waits for a subscriber, and a subscriber holds no queue.
-//! 4. Where changes can't be told (another life of the log, forgotten deletions, another filter) a snapshot says so.
+//! 1. A state is complete at one revision and never changes.
+//! 2. A notification carries no data. A stream reads from its own cursor, which moves only with what it hands out.
+//! 3. Publishing never waits for a subscriber, and a subscriber has no queue.
+//! 4. A subscriber that changes alone can't bring up to date (another epoch, forgotten deletions, another filter) gets
+//!    a snapshot that says why.
 
 pub mod audience;
 pub mod batches;
@@ -37,34 +39,43 @@ use std::{sync::Arc, time::Duration};
 
 use emend_core::{Caller, NodeId};
 use emend_proto::learning::v1 as pb;
-use emend_runtime::{Entropy, Error, Lifecycle, SharedClock, health::Readiness, postgres::PgWake};
+use emend_runtime::{
+    Entropy, Error, Lifecycle, SharedClock, auth::Access, fair_semaphore::ClientKey, health::Readiness,
+    postgres::PgWake,
+};
 use jiff::SignedDuration;
 use tokio::{
     sync::{Notify, Semaphore, watch},
     time::{Instant, timeout_at},
 };
 
-use self::{audience::Audiences, budget::Budget, filter::Filter, session::Common, transfer::Places};
+use self::{
+    audience::Audiences,
+    budget::Budget,
+    filter::Filter,
+    session::{Client, Common},
+    transfer::Places,
+};
 pub use self::{
     nodes::Nodes, opening::Cursor, retention::Retention, session::Session, settings::Settings,
     state::ReplicaState, tailer::Tailer,
 };
 use crate::store::log::LogStore;
 
-/// Nodes of which nothing was heard within this time are not counted among the fleet.
+/// Nodes not heard from within this time are not counted as part of the fleet.
 pub const NODES_SEEN_WITHIN: SignedDuration = SignedDuration::from_hours(24);
 
-/// What wakes the tailer, beside commits in this process and the clock.
+/// What wakes the tailer, besides commits in this process and a timer.
 #[derive(Debug, Clone, Default)]
 pub struct Wake(Option<PgWake>);
 
 impl Wake {
-    /// Nobody else writes to this database.
+    /// For a database that only this process writes to.
     pub fn local() -> Self {
         Self(None)
     }
 
-    /// Other replicas' commits notify.
+    /// For a database shared with other replicas, whose commits notify.
     pub fn notified(wake: PgWake) -> Self {
         Self(Some(wake))
     }
@@ -77,22 +88,26 @@ impl Wake {
     }
 }
 
-/// A parsed `SubscribeRequest`, and who sent it.
+/// A parsed `SubscribeRequest` and its sender.
 #[derive(Debug, Clone)]
 pub struct Subscription {
-    /// Who subscribes, by its id.
+    /// The subscribing node.
     pub node_id: NodeId,
     /// The authenticated client.
     pub caller: Caller,
-    /// What the node says of itself.
+    /// The client that the permits for its snapshots and long updates count towards.
+    pub client: ClientKey,
+    /// What the client may do, and whether that still holds.
+    pub access: Access,
+    /// What the node says about itself.
     pub info: pb::NodeInfo,
     /// What it sees, after authorization.
     pub filter: Filter,
-    /// How far it has applied.
+    /// How far the node has applied; none if it starts from nothing.
     pub cursor: Option<Cursor>,
-    /// How often a bookmark comes while nothing changes.
+    /// The time between bookmarks while nothing changes.
     pub bookmark_interval: Duration,
-    /// The bound of one message's encoded resources, in bytes.
+    /// At most this many bytes of encoded resources in one message; a larger resource travels alone.
     pub max_batch_bytes: usize,
 }
 
@@ -104,7 +119,7 @@ struct Inner {
     store: Arc<dyn LogStore>,
     common: Arc<Common>,
     nodes: Nodes,
-    /// Room for streams.
+    /// Bounds the number of streams.
     room: Arc<Semaphore>,
     settings: Settings,
     woken: Notify,
@@ -112,7 +127,7 @@ struct Inner {
 }
 
 impl Stream {
-    /// Starts following the log in `lifecycle`. Answers at once; ready when state and log are loaded.
+    /// Starts following the log in `lifecycle`. Returns at once; ready when state and log are loaded.
     pub fn start(
         store: Arc<dyn LogStore>,
         wake: Wake,
@@ -126,7 +141,7 @@ impl Stream {
         stream
     }
 
-    /// One whose workers are stepped by hand.
+    /// A stream whose workers are stepped by hand.
     pub fn new(store: Arc<dyn LogStore>, settings: Settings, clock: SharedClock, entropy: Entropy) -> Self {
         let replica = entropy.uuid_v4().to_string();
         let nodes = Nodes::new(Arc::clone(&store), &replica, &settings);
@@ -162,7 +177,7 @@ impl Stream {
         )
     }
 
-    /// The worker that forgets.
+    /// The worker that drops old tombstones and nodes.
     pub fn retention(&self) -> Retention {
         Retention::new(Arc::clone(&self.0.store), self.0.settings.clone())
     }
@@ -172,19 +187,19 @@ impl Stream {
         &self.0.nodes
     }
 
-    /// How many streams are open here.
+    /// The number of streams open on this replica.
     pub fn subscribers(&self) -> usize {
         let Inner { settings, room, .. } = &*self.0;
         let all = settings.max_streams.clamp(1, Semaphore::MAX_PERMITS);
         all.saturating_sub(room.available_permits())
     }
 
-    /// How it behaves.
+    /// The settings.
     pub fn settings(&self) -> &Settings {
         &self.0.settings
     }
 
-    /// Tells that something was committed. Cheap, never waits.
+    /// Signals a commit. Cheap, never waits.
     pub fn wake(&self) {
         self.0.woken.notify_one();
     }
@@ -194,7 +209,7 @@ impl Stream {
         *self.0.ready.borrow()
     }
 
-    /// Follows [`Stream::is_ready`].
+    /// Watches [`Stream::is_ready`].
     pub fn readiness(&self) -> watch::Receiver<bool> {
         self.0.ready.subscribe()
     }
@@ -218,8 +233,8 @@ impl Stream {
         self.0.common.audiences.state().ok_or_else(not_loaded)
     }
 
-    /// A state at least as new as `revision`. Waits until `deadline`, at most [`Settings::max_wait`], then UNAVAILABLE with
-    /// `RetryInfo`.
+    /// A state at least as new as `revision`. Waits until `deadline`, at most [`Settings::max_wait`], then UNAVAILABLE
+    /// with `RetryInfo`.
     pub async fn wait_for(
         &self,
         revision: i64,
@@ -229,7 +244,7 @@ impl Stream {
             .await
     }
 
-    /// A state of which `is_enough` is true, like [`Stream::wait_for`].
+    /// A state for which `is_enough` holds; otherwise like [`Stream::wait_for`].
     pub(crate) async fn wait_until(
         &self,
         is_enough: impl Fn(&ReplicaState) -> bool,
@@ -245,7 +260,7 @@ impl Stream {
         .await;
         match found {
             Ok(Ok(state)) => state.clone().ok_or_else(not_loaded),
-            // The sender lives as long as this.
+            // Only the timeout is real: the sender lives as long as `self`.
             Ok(Err(_)) | Err(_) => Err(match self.0.common.audiences.state() {
                 Some(_) => Error::unavailable(
                     "REPLICA_BEHIND",
@@ -256,8 +271,8 @@ impl Stream {
         }
     }
 
-    /// Opens a stream. UNAVAILABLE where the replica is too far behind the cursor, is not loaded, or has as many streams as
-    /// it may.
+    /// Opens a stream. UNAVAILABLE if the replica has not loaded the log, stays behind the cursor, or is at its limit
+    /// of streams.
     pub async fn subscribe(&self, subscription: Subscription) -> Result<Session, Error> {
         let Inner {
             common, nodes, room, ..
@@ -277,6 +292,10 @@ impl Stream {
             start,
             subscription.bookmark_interval,
             open,
+            Client {
+                client: subscription.client,
+                access: subscription.access,
+            },
             place,
         ))
     }

@@ -1,8 +1,8 @@
 //! The fleet: which nodes have a stream open, and what they report.
 //!
-//! What happens is noted in memory, without waiting, and written in batches; so the whole fleet can be listed by any
-//! replica. A node belongs to the callers that opened a stream as it: only they may report for it. It must know nothing of
-//! what is streamed.
+//! Connections and reports are noted in memory without waiting and written in batches, so that any replica can list the
+//! whole fleet. A node belongs to the callers that opened a stream as it: only they may report for it. It must know
+//! nothing of what is streamed.
 
 #[cfg(test)]
 mod tests;
@@ -17,6 +17,7 @@ use emend_core::{Caller, Epoch, NodeId};
 use emend_proto::learning::v1 as pb;
 use emend_runtime::{
     Error,
+    fair_semaphore::{ClientKey, FairSemaphore, Permit},
     store::{CorruptRow, StoreError},
 };
 use emend_wire::{
@@ -36,31 +37,38 @@ use crate::{
 
 /// How many nodes are written in one transaction.
 const WRITE_PAGE: usize = 500;
-/// How many nodes may wait to be written before those that came and went meanwhile are forgotten: with the database away,
-/// nothing else that waits can become more than there are streams.
+/// How many nodes may be pending before one that came and went in the meantime is dropped. While the database is away,
+/// all other pending nodes are bounded by the number of streams.
 const MAX_PENDING: usize = 10_000;
-/// How many bytes of reports may wait to be written; what is more is refused.
+/// How many bytes of reports may be pending or in the middle of a write; further reports are refused.
 const MAX_PENDING_BYTES: usize = 16 * 1024 * 1024;
-/// No more than so many bytes of one report are kept: of what a node could not use, the newest that fit.
+/// How many bytes of one report are kept at most. Of the resources a node could not use, the newest that fit.
 const MAX_REPORT: usize = 32 * 1024;
-/// After which time a refused report may be worth repeating.
+/// When a refused report may be worth repeating.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 type NodeKey = (NodeId, Caller);
 
-/// What is not written yet of one node.
+/// What has not been written yet for one node.
 #[derive(Debug, Default)]
 struct Pending {
     connection: Option<Connection>,
-    report: Option<Vec<u8>>,
+    report: Option<Report>,
+}
+
+/// A pending report, with one permit per byte.
+#[derive(Debug)]
+struct Report {
+    bytes: Vec<u8>,
+    place: Permit,
 }
 
 /// A node with a stream open here.
 #[derive(Debug, Default)]
 struct Open {
-    /// How many streams of it are open here.
+    /// The number of its streams open here.
     streams: usize,
-    /// The life of the log and the revision that it has applied, as it reported here last.
+    /// The epoch and revision it has applied, as last reported here.
     applied: Option<(Epoch, i64)>,
 }
 
@@ -68,21 +76,38 @@ struct Open {
 struct Registry {
     open: HashMap<NodeKey, Open>,
     pending: BTreeMap<NodeKey, Pending>,
-    /// How long the pending reports are, all together.
-    pending_bytes: usize,
+}
+
+impl Report {
+    /// Replaces the report if permits allow, else leaves it as it is. Returns whether it did.
+    fn replace(&mut self, bytes: Vec<u8>) -> bool {
+        let fits = self.place.try_resize(bytes.len());
+        if fits {
+            self.bytes = bytes;
+        }
+        fits
+    }
 }
 
 impl Registry {
-    /// Has a report wait in place of the node's last; false if too much waits already.
-    fn wait(&mut self, key: &NodeKey, report: Vec<u8>) -> bool {
-        let pending = self.pending.get(key).and_then(|pending| pending.report.as_ref());
-        let others = self.pending_bytes - pending.map_or(0, Vec::len);
-        if others + report.len() > MAX_PENDING_BYTES {
-            return false;
+    /// Makes a report pending in place of the node's last one, if permits allow. Returns whether it did.
+    fn wait(&mut self, key: &NodeKey, bytes: Vec<u8>, none: impl FnOnce() -> Permit) -> bool {
+        let last = self
+            .pending
+            .get_mut(key)
+            .and_then(|pending| pending.report.as_mut());
+        if let Some(last) = last {
+            return last.replace(bytes);
         }
-        self.pending_bytes = others + report.len();
-        self.pending.entry(key.clone()).or_default().report = Some(report);
-        true
+        let mut first = Report {
+            bytes: Vec::new(),
+            place: none(),
+        };
+        let fits = first.replace(bytes);
+        if fits {
+            self.pending.entry(key.clone()).or_default().report = Some(first);
+        }
+        fits
     }
 }
 
@@ -90,15 +115,17 @@ impl Registry {
 #[derive(Clone)]
 pub struct Nodes {
     store: Arc<dyn LogStore>,
-    /// This running replica, in the table.
+    /// Identifies this running replica in the table.
     replica: Arc<str>,
     connected_within: SignedDuration,
     metrics: StreamMetrics,
+    /// One permit per byte of report, held until it is written.
+    permits: FairSemaphore,
     registry: Arc<Mutex<Registry>>,
     dirty: Arc<Notify>,
 }
 
-/// An open stream; when it is dropped, the stream is gone.
+/// An open stream. Dropping it records that the stream is gone.
 pub struct OpenStream {
     nodes: Nodes,
     key: NodeKey,
@@ -112,12 +139,13 @@ impl Nodes {
             replica: replica.into(),
             connected_within: settings.node_connected_within,
             metrics: settings.metrics.clone(),
+            permits: FairSemaphore::with_share(MAX_PENDING_BYTES, MAX_REPORT),
             registry: Arc::default(),
             dirty: Arc::default(),
         }
     }
 
-    /// Notes that a stream of the node was opened.
+    /// Notes that a stream was opened as that node.
     pub fn open(&self, caller: Caller, node_id: NodeId, info: &pb::NodeInfo) -> OpenStream {
         let key = (node_id, caller);
         {
@@ -136,10 +164,11 @@ impl Nodes {
         }
     }
 
-    /// Takes note of a report, if the caller is one that opened a stream as this node.
+    /// Notes a report if the caller has opened a stream as this node. Until written, it counts against the client's
+    /// permits.
     pub async fn report(
         &self,
-        caller: Caller,
+        (caller, client): (Caller, ClientKey),
         node_id: NodeId,
         report: &pb::ReportStatusRequest,
     ) -> Result<(), Error> {
@@ -150,16 +179,17 @@ impl Nodes {
                 return Err(not_subscribed(&key.0));
             }
         }
-        let stored = kept(report);
+        let bytes = kept(report);
         {
             let mut registry = self.lock();
             if let (Some(open), Some(applied)) = (registry.open.get_mut(&key), &report.applied) {
-                // A report is valid; an epoch that is none is of no life that there is.
+                // Epochs were validated on parsing; a malformed one would count as nothing reported.
                 open.applied = Epoch::parse(&applied.epoch)
                     .ok()
                     .map(|epoch| (epoch, applied.revision));
             }
-            if !registry.wait(&key, stored) {
+            let none = || self.permits.empty_permit(client);
+            if !registry.wait(&key, bytes, none) {
                 return Err(too_many_reports());
             }
         }
@@ -178,11 +208,11 @@ impl Nodes {
         self.dirty.notified().await;
     }
 
-    /// How many revisions the node lacks that is furthest behind `state`, of those that have a stream open here and have
-    /// reported; 0 where there is none.
+    /// The largest number of revisions a node is behind `state`, among nodes that have a stream open here and have
+    /// reported; 0 if there are none.
     pub fn furthest_behind(&self, state: &ReplicaState) -> i64 {
         let behind = |(epoch, applied): (Epoch, i64)| {
-            // What is of another life of the log counts for nothing.
+            // A revision of another epoch counts for nothing.
             let applied = if epoch == state.epoch() { applied } else { 0 };
             (state.revision() - applied).max(0)
         };
@@ -191,23 +221,23 @@ impl Nodes {
         reported.map(behind).max().unwrap_or(0)
     }
 
-    /// How many nodes have a stream open here.
+    /// The number of nodes with a stream open here.
     pub fn connected(&self) -> usize {
         self.lock().open.len()
     }
 
-    /// Writes what is not written yet. What could not be written stays, unless something newer came. Answers how many
-    /// nodes were written.
+    /// Writes what is pending and returns the number of nodes written. What could not be written stays pending, unless
+    /// something newer has replaced it.
     pub async fn run_once(&self) -> Result<usize, StoreError> {
         let mut written = 0;
         loop {
-            let writes = self.take_pending();
+            let (writes, places) = self.take_pending();
             if writes.is_empty() {
                 return Ok(written);
             }
             fail_points::NODES_TAKEN.pass();
             if let Err(error) = self.store.write_nodes(&self.replica, &writes).await {
-                self.put_back(writes);
+                self.put_back(writes, places);
                 self.dirty.notify_one();
                 return Err(error);
             }
@@ -215,37 +245,42 @@ impl Nodes {
         }
     }
 
-    /// Says that the streams of this replica are still open.
+    /// Records that this replica's streams are still open.
     pub async fn heartbeat(&self) -> Result<(), StoreError> {
         self.store.touch_nodes(&self.replica).await
     }
 
-    fn take_pending(&self) -> Vec<NodeWrite> {
+    /// Takes the next nodes to write, and the permit each one's report holds until it is written.
+    fn take_pending(&self) -> (Vec<NodeWrite>, Vec<Option<Permit>>) {
         let mut registry = self.lock();
-        let mut writes = Vec::new();
+        let (mut writes, mut places) = (Vec::new(), Vec::new());
         while writes.len() < WRITE_PAGE
             && let Some(((node_id, caller), pending)) = registry.pending.pop_first()
         {
-            registry.pending_bytes -= pending.report.as_ref().map_or(0, Vec::len);
+            let (report, place) = pending
+                .report
+                .map(|Report { bytes, place }| (bytes, place))
+                .unzip();
             writes.push(NodeWrite {
                 node_id,
                 caller,
                 connection: pending.connection,
-                report: pending.report,
+                report,
             });
+            places.push(place);
         }
-        writes
+        (writes, places)
     }
 
-    fn put_back(&self, writes: Vec<NodeWrite>) {
+    fn put_back(&self, writes: Vec<NodeWrite>, places: Vec<Option<Permit>>) {
         let mut registry = self.lock();
-        for write in writes {
+        for (write, place) in writes.into_iter().zip(places) {
             let key = (write.node_id, write.caller);
-            let newer = registry.pending.entry(key.clone()).or_default();
+            let newer = registry.pending.entry(key).or_default();
             newer.connection = merge(write.connection, newer.connection.take());
-            if let (None, Some(report)) = (&newer.report, write.report) {
-                // Where newer ones have taken its room, the node reports again soon.
-                registry.wait(&key, report);
+            if newer.report.is_none() {
+                let report = write.report.zip(place);
+                newer.report = report.map(|(bytes, place)| Report { bytes, place });
             }
         }
     }
@@ -292,13 +327,6 @@ impl Nodes {
     }
 }
 
-impl OpenStream {
-    /// Who opened it.
-    pub fn caller(&self) -> &Caller {
-        &self.key.1
-    }
-}
-
 impl Drop for OpenStream {
     fn drop(&mut self) {
         {
@@ -316,8 +344,8 @@ impl Drop for OpenStream {
             pending.connection = merge(pending.connection.take(), Some(Connection::Closed));
             let is_forgotten =
                 waiting > MAX_PENDING && matches!(pending.connection, Some(Connection::OpenedAndClosed(_)));
-            if is_forgotten && let Some(forgotten) = registry.pending.remove(&self.key) {
-                registry.pending_bytes -= forgotten.report.map_or(0, |report| report.len());
+            if is_forgotten {
+                registry.pending.remove(&self.key);
             }
         }
         self.nodes.dirty.notify_one();
@@ -327,17 +355,17 @@ impl Drop for OpenStream {
 /// Which nodes to list.
 #[derive(Debug, Clone)]
 pub struct ListNodes {
-    /// Tells this query's page tokens from others'.
+    /// Tells this query's page tokens from those of others.
     pub hash: QueryHash,
-    /// At most so many.
+    /// At most this many.
     pub limit: u32,
     /// After this id and caller.
     pub after: Option<(String, String)>,
-    /// Only nodes of which something was heard within this time.
+    /// Only nodes heard from within this time.
     pub seen_within: SignedDuration,
 }
 
-/// What is to be written of what happened first and what happened then.
+/// Merges two changes of a connection, in order, into one to write.
 fn merge(first: Option<Connection>, then: Option<Connection>) -> Option<Connection> {
     match (first, then) {
         // Closed before the opening was written: the node must still become known.
@@ -349,7 +377,7 @@ fn merge(first: Option<Connection>, then: Option<Connection>) -> Option<Connecti
     }
 }
 
-/// A report as it is stored.
+/// A report as stored, cut to [`MAX_REPORT`].
 fn kept(report: &pb::ReportStatusRequest) -> Vec<u8> {
     let whole = report.encode_to_vec();
     if whole.len() <= MAX_REPORT {
@@ -362,7 +390,7 @@ fn kept(report: &pb::ReportStatusRequest) -> Vec<u8> {
     let mut length = kept.encoded_len();
     for rejected in &report.rejected {
         let part = rejected.encoded_len();
-        // With its field number before it.
+        // Including its tag and length.
         length += 1 + prost::length_delimiter_len(part) + part;
         if length > MAX_REPORT {
             break;
@@ -380,7 +408,7 @@ fn too_many_reports() -> Error {
     }
 }
 
-/// The same whether another caller has subscribed as that node or nobody: who else is there is nobody's to learn.
+/// The same whether the node has other callers or none: a caller must not learn who else subscribes.
 fn not_subscribed(node_id: &NodeId) -> Error {
     Error::PermissionDenied {
         reason: "NODE_NOT_SUBSCRIBED",
@@ -397,7 +425,7 @@ fn render(row: NodeRow, head: Head, alive_since: i64) -> Result<pb::Node, Corrup
     let report =
         pb::ReportStatusRequest::decode(row.report.as_slice()).map_err(|error| corrupt("report", error))?;
     let lag_revisions = report.applied.as_ref().map_or(0, |applied| {
-        // What is of another life of the log counts for nothing.
+        // A revision of another epoch counts for nothing.
         let same_life = applied.epoch == head.epoch.to_string();
         let applied = if same_life { applied.revision } else { 0 };
         (head.revision - applied).max(0)

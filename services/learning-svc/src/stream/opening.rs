@@ -1,8 +1,8 @@
-//! Where a stream begins: from the subscriber's cursor, or with a snapshot and why.
+//! Where a stream begins: at the subscriber's cursor, or with a snapshot and the reason for it.
 //!
-//! A replica that lags behind the one that handed out the cursor is no reason for a snapshot: before a cursor counts as
-//! ahead, the database is asked, and if that covers it, the replica's tailer is waited for. It must know nothing of
-//! messages.
+//! A replica that lags behind the one that issued the cursor does not send a snapshot for that. Before it calls a
+//! cursor ahead, it asks the database; if the database covers the cursor, it waits for its own tailer. It must know
+//! nothing of messages.
 
 use emend_core::Epoch;
 use emend_proto::learning::v1::SnapshotReason;
@@ -10,25 +10,25 @@ use emend_runtime::Error;
 
 use super::{Stream, state::ReplicaState};
 
-/// How far a subscriber says it has applied, and of what.
+/// How far a subscriber says it has applied, in which epoch and for which filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
-    /// The life of the log.
+    /// The epoch of the log.
     pub epoch: Epoch,
-    /// Everything at or below it has been applied.
+    /// Everything at or below this revision has been applied.
     pub revision: i64,
-    /// Of which filter.
+    /// The hash of the filter it was issued for.
     pub filter_hash: u64,
 }
 
 /// Where a stream begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Start {
-    /// The life of the log.
+    /// The epoch of the log.
     pub epoch: Epoch,
-    /// What the subscriber has applied.
+    /// The revision the subscriber has applied.
     pub revision: i64,
-    /// Why a snapshot comes first; none: the cursor is good.
+    /// Why a snapshot comes first; none if the cursor can be resumed from.
     pub snapshot: Option<SnapshotReason>,
 }
 
@@ -42,7 +42,8 @@ impl Start {
     }
 }
 
-/// Decides. Waits at most [`Settings::max_wait`](super::Settings::max_wait), then UNAVAILABLE.
+/// Decides where a stream begins. Waits at most [`Settings::max_wait`](super::Settings::max_wait) for the tailer, then
+/// UNAVAILABLE.
 pub async fn start(stream: &Stream, cursor: Option<Cursor>, filter_hash: u64) -> Result<Start, Error> {
     let mut state = stream.state()?;
     let Some(cursor) = cursor else {

@@ -1,6 +1,6 @@
 //! `GetResource`, `ListResources` and `Resolve`: answered from one immutable state, without the database.
 //!
-//! They know requests and responses, and nothing of transport or of how resources come about.
+//! It knows requests and responses, and must know nothing of transport or of how resources come about.
 
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
@@ -86,7 +86,7 @@ pub async fn list_resources(
         kinds.retain(|kind| list.kinds.contains(kind));
     }
     let mut resources = Vec::new();
-    let mut room = page::Room::default();
+    let mut room = page::PageBudget::default();
     let mut more = false;
     'kinds: for kind in kinds {
         let (from, included) = match &list.after {
@@ -121,7 +121,7 @@ pub async fn list_resources(
     })
 }
 
-/// What a node answers for a phrase.
+/// What a node would answer for a phrase.
 pub async fn resolve(
     stream: &Stream,
     request: pb::ResolveRequest,
@@ -248,7 +248,7 @@ struct Query {
     namespace: Namespace,
     kind: Kind,
     phrase: NormalizedKey,
-    /// Empty for nobody in particular.
+    /// Empty if only global resources apply.
     user_id: String,
     backend: Vec<(String, f64)>,
 }
@@ -341,7 +341,7 @@ fn find(state: &ReplicaState, query: &Query, user_id: &str, scope: Scope) -> Res
     }))
 }
 
-/// The choices prohibited for the phrase, for everybody or this user; sorted, each once.
+/// The choices prohibited for the phrase, globally or for this user; sorted, each once.
 fn prohibited(state: &ReplicaState, query: &Query) -> Vec<String> {
     let phrase = query.phrase.as_str();
     let of = |user_id| {
@@ -377,7 +377,7 @@ fn resource(entry: &Entry) -> Result<common::Resource, Error> {
     })
 }
 
-/// A value of a kind that this version does not know decodes to one without content.
+/// A value of a kind unknown to this version decodes to one without content.
 fn decode(entry: &Entry) -> Result<common::ResourceValue, Error> {
     let bytes = entry.value.clone().unwrap_or_default();
     common::ResourceValue::decode(bytes).map_err(|error| corrupt(entry, &error.to_string()))

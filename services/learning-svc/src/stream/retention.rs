@@ -1,7 +1,7 @@
-//! Forgets what need not be remembered for ever: deletions behind the horizon, nodes long gone.
+//! Drops what need not be remembered for ever: deletions behind the horizon, and nodes long gone.
 //!
-//! Any number of replicas may do so at once. It must know nothing of who is subscribed: whose cursor is older than the
-//! horizon gets a snapshot.
+//! Any number of replicas may do so at once. It must know nothing of who is subscribed: a cursor older than the horizon
+//! gets a snapshot.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use emend_runtime::store::StoreError;
 use super::settings::Settings;
 use crate::{fail_points, store::log::LogStore};
 
-/// The worker that forgets.
+/// The worker that drops old tombstones and nodes.
 #[derive(Clone)]
 pub struct Retention {
     store: Arc<dyn LogStore>,
@@ -23,7 +23,7 @@ impl Retention {
         Self { store, settings }
     }
 
-    /// Answers with the horizon in force.
+    /// Raises the horizon, forgets old nodes, and returns the horizon in force.
     pub async fn run_once(&self) -> Result<i64, StoreError> {
         let Settings {
             tombstone_age,

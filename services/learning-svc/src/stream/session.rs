@@ -1,8 +1,8 @@
-//! One subscriber's stream: a state machine that is polled when there is room to send, without a task, a channel or a queue
+//! One subscriber's stream: a state machine that is polled when there is room to send, without a task, channel or queue
 //! of its own.
 //!
-//! It reads from its own cursor whenever it is woken or there is room again. So a slow subscriber delays nobody and holds
-//! nothing but its cursor: what changes meanwhile is conflated in the state. It must know nothing of gRPC.
+//! It reads from its own cursor whenever it is woken or has room again. So a slow subscriber delays nobody and holds
+//! nothing but its cursor: the changes it misses are conflated in the shared state. It must know nothing of gRPC.
 
 #[cfg(test)]
 mod tests;
@@ -17,7 +17,11 @@ use std::{
 
 use emend_core::Epoch;
 use emend_proto::learning::v1::SnapshotReason;
-use emend_runtime::{Entropy, Error, SharedClock};
+use emend_runtime::{
+    Entropy, Error, SharedClock,
+    auth::Access,
+    fair_semaphore::{ClientKey, Permit},
+};
 use futures::{Stream, future::BoxFuture};
 use tokio::{
     sync::OwnedSemaphorePermit,
@@ -32,31 +36,31 @@ use super::{
     nodes::OpenStream,
     opening::Start,
     state::ReplicaState,
-    transfer::{Permit, Placed, Places, Transfer},
+    transfer::{Placed, Places, Transfer},
 };
 use crate::metrics::{StreamEnd, StreamMetrics};
 
-/// By how much bookmarks come earlier or later, so that those of many streams do not fall together.
+/// By what fraction the bookmark interval varies, so that the bookmarks of many streams do not coincide.
 const BOOKMARK_JITTER: f64 = 0.1;
-/// By how much streams live longer or shorter.
+/// By what fraction the lifetime of streams varies.
 const AGE_JITTER: f64 = 0.2;
 
 /// What all sessions of a replica share.
 #[derive(Debug)]
 pub struct Common {
-    /// The published state and all who listen.
+    /// The published state and its audiences.
     pub audiences: Arc<Audiences>,
-    /// The places for long transfers.
+    /// The transfer permits.
     pub places: Places,
-    /// What time it is, for bookmarks.
+    /// Server time, for bookmarks.
     pub clock: SharedClock,
     /// For jitter.
     pub entropy: Entropy,
-    /// How long a stream lives, on average.
+    /// The mean lifetime of a stream.
     pub max_stream_age: Duration,
-    /// The longest time that a drained client is asked to wait.
+    /// The longest delay before reconnecting that Drain asks for.
     pub max_reconnect_delay: Duration,
-    /// Where streams are counted.
+    /// Where streams count what they do.
     pub metrics: StreamMetrics,
 }
 
@@ -83,19 +87,37 @@ impl Farewell {
     }
 }
 
+/// The client at the other end of a stream.
+#[derive(Debug)]
+pub struct Client {
+    /// The client its transfer permits count towards.
+    pub client: ClientKey,
+    /// What it may do.
+    pub access: Access,
+}
+
 /// Counts a stream's end when it is dropped.
 struct Ending {
     metrics: StreamMetrics,
-    why: StreamEnd,
+    access: Access,
+    /// Why this side ended it; none if it was dropped from outside.
+    why: Option<StreamEnd>,
 }
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        self.metrics.ended(self.why);
+        let dropped = || {
+            if self.access.has_changed() {
+                StreamEnd::AccessLost
+            } else {
+                StreamEnd::ClientGone
+            }
+        };
+        self.metrics.ended(self.why.unwrap_or_else(dropped));
     }
 }
 
-/// What a place for a transfer is wanted for.
+/// What a transfer permit is wanted for.
 #[derive(Debug, Clone, Copy)]
 enum Wanted {
     Snapshot(SnapshotReason),
@@ -103,17 +125,17 @@ enum Wanted {
 }
 
 enum Phase {
-    /// Says that the cursor was good.
+    /// Sends Resumed: the cursor was good.
     Resuming,
-    /// Waits for a place for a transfer.
+    /// Waits for a transfer permit.
     Waiting(Wanted, BoxFuture<'static, Permit>),
     /// Sends a snapshot or a long update.
     Sending(Placed),
-    /// Sends a batch: which, the next part, the revision it leads to.
+    /// Sends a batch: the batch, its next part, the revision it leads to.
     Batch(Arc<Batch>, usize, i64),
-    /// Is current, or about to be.
+    /// Is current, or about to look for changes.
     Following,
-    /// Says farewell.
+    /// Sends Drain.
     Leaving(Farewell),
     /// Has ended.
     Ended,
@@ -124,14 +146,14 @@ pub struct Session {
     common: Arc<Common>,
     audience: Arc<Audience>,
     epoch: Epoch,
-    /// The revision that was handed out last: where the subscriber is, or will be when it has read all.
+    /// The newest revision handed out: where the subscriber is once it has read everything sent.
     cursor: i64,
-    /// Nothing that the filter covers changed between the cursor and this revision.
+    /// Nothing the filter covers changed between the cursor and this revision.
     checked: i64,
     phase: Phase,
-    /// The state up to which a stream that leaves is still served.
+    /// Set once the stream is to leave: why, and the state up to which it is still served.
     last: Option<(Farewell, Arc<ReplicaState>)>,
-    /// Everything is known that had been published when this was counted.
+    /// The count of published states as of the last look: while it stays the same, there is nothing new.
     seen: u64,
     listener: Listener,
     timer: Pin<Box<Sleep>>,
@@ -139,9 +161,11 @@ pub struct Session {
     bookmark_at: Instant,
     ends_at: Instant,
     ending: Ending,
-    /// Tells when the stream is gone.
-    open: OpenStream,
-    /// Given back then.
+    /// The client its transfer permits count towards.
+    client: ClientKey,
+    /// Records on drop that the stream is gone.
+    _open: OpenStream,
+    /// Released on drop.
     _place: OwnedSemaphorePermit,
 }
 
@@ -155,21 +179,22 @@ impl std::fmt::Debug for Session {
 }
 
 impl Session {
-    /// Begins where `start` says.
+    /// A stream that begins where `start` says.
     pub fn new(
         common: Arc<Common>,
         audience: Arc<Audience>,
         start: Start,
         bookmark_interval: Duration,
         open: OpenStream,
+        Client { client, access }: Client,
         place: OwnedSemaphorePermit,
     ) -> Self {
         let now = Instant::now();
         let ends_at = now + common.max_stream_age.mul_f64(common.entropy.jitter(AGE_JITTER));
         let ending = Ending {
             metrics: common.metrics.clone(),
-            // Unless it is this side that ends it.
-            why: StreamEnd::ClientGone,
+            access,
+            why: None,
         };
         let mut session = Self {
             seen: 0,
@@ -186,7 +211,8 @@ impl Session {
             bookmark_at: now,
             ends_at,
             ending,
-            open,
+            client,
+            _open: open,
             _place: place,
         };
         session.schedule_bookmark(now);
@@ -207,24 +233,24 @@ impl Session {
         self.bookmark_at.min(self.ends_at)
     }
 
-    /// Asks for a place for a transfer and begins it at once where one is free.
+    /// Asks for a transfer permit, and begins the transfer at once if one is free.
     fn want(&mut self, wanted: Wanted) {
-        let (places, caller) = (&self.common.places, self.open.caller());
-        if let Some(permit) = places.try_take(caller) {
-            self.begin_transfer(wanted, permit);
+        let places = &self.common.places;
+        if let Some(place) = places.try_take(self.client.clone()) {
+            self.begin_transfer(wanted, place);
         } else {
-            let place = places.clone().take(caller.clone());
+            let place = places.clone().take(self.client.clone());
             self.phase = Phase::Waiting(wanted, Box::pin(place));
         }
     }
 
-    fn begin_transfer(&mut self, wanted: Wanted, permit: Permit) {
-        // A session is only made when there is a state, and there is never none again.
+    fn begin_transfer(&mut self, wanted: Wanted, place: Permit) {
+        // A session is made only once there is a state, and from then on there always is one.
         let Some(state) = self.common.audiences.state() else {
             self.phase = Phase::Ended;
             return;
         };
-        // Much may have happened while it waited.
+        // Much may have happened while it waited for the permit.
         let reason = match wanted {
             Wanted::Snapshot(reason) => Some(reason),
             Wanted::Update => self.needs_snapshot(&state),
@@ -241,7 +267,7 @@ impl Session {
             }
             None => Transfer::update(state, self.cursor),
         };
-        self.phase = Phase::Sending(self.common.places.put(permit, transfer));
+        self.phase = Phase::Sending(self.common.places.put(place, transfer));
     }
 
     /// Why changes alone can't bring the subscriber to `state`.
@@ -255,7 +281,7 @@ impl Session {
         }
     }
 
-    /// The subscriber is at that revision once it has read what was sent.
+    /// The subscriber will be at that revision once it has read what was sent.
     fn arrived(&mut self, epoch: Epoch, revision: i64) {
         self.epoch = epoch;
         self.cursor = revision;
@@ -264,7 +290,7 @@ impl Session {
         self.schedule_bookmark(Instant::now());
     }
 
-    /// The farewell to say, if it is time for one.
+    /// Why the stream has to end now; none if it may go on.
     fn farewell(&self) -> Option<Farewell> {
         if self.common.audiences.is_draining() {
             Some(Farewell::Shutdown)
@@ -275,7 +301,7 @@ impl Session {
         }
     }
 
-    /// The next message while following; none when there is nothing to say now.
+    /// The next message while following; none if there is nothing to send now.
     fn follow(&mut self) -> Option<Encoded> {
         if self.last.is_none()
             && let Some(farewell) = self.farewell()
@@ -283,7 +309,7 @@ impl Session {
             self.last = self.common.audiences.state().map(|state| (farewell, state));
         }
         let now = Instant::now();
-        // Before the state is read: so that is at least as new.
+        // Counted before the state is read, so that the state is at least as new.
         let published = self.common.audiences.published();
         if self.last.is_none() && self.seen == published && now < self.bookmark_at {
             return None;
@@ -341,10 +367,10 @@ impl Session {
         ))
     }
 
-    /// Waits for the time of the next bookmark or of the farewell.
+    /// Waits until the next bookmark or the end of the stream's lifetime is due.
     fn poll_timer(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         ready!(self.timer.as_mut().poll(cx));
-        // What was sent meanwhile has put the next bookmark off.
+        // Messages sent in the meantime have postponed the next bookmark.
         let due = self.due();
         self.timer.as_mut().reset(due);
         Poll::Ready(())
@@ -352,7 +378,7 @@ impl Session {
 
     fn drain(&mut self, farewell: Farewell) -> Encoded {
         self.phase = Phase::Ended;
-        self.ending.why = farewell.end();
+        self.ending.why = Some(farewell.end());
         let delay = self
             .common
             .max_reconnect_delay
@@ -366,7 +392,7 @@ impl Stream for Session {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
-        // Before anything is looked at: whatever is published from here on, or asks for a farewell, wakes.
+        // Before anything is checked, so that anything published from here on, and a drain, wakes this stream.
         this.listener.listen(cx.waker());
         loop {
             match &mut this.phase {
@@ -375,25 +401,25 @@ impl Stream for Session {
                     this.phase = Phase::Following;
                     return Poll::Ready(Some(Ok(encode::resumed(cursor))));
                 }
-                // Who has nothing whole can't be given a bookmark, and is not kept waiting.
+                // An unfinished transfer can't be bookmarked, and a drain does not wait for it.
                 Phase::Waiting(..) | Phase::Sending(_) if this.common.audiences.is_draining() => {
                     return Poll::Ready(Some(Ok(this.drain(Farewell::Shutdown))));
                 }
                 Phase::Waiting(wanted, place) => {
                     let wanted = *wanted;
-                    let permit = ready!(place.as_mut().poll(cx));
-                    this.begin_transfer(wanted, permit);
+                    let place = ready!(place.as_mut().poll(cx));
+                    this.begin_transfer(wanted, place);
                 }
                 Phase::Sending(placed) => match (placed.state(), placed.next(&this.audience)) {
                     (Ok(_), Ok(Some(message))) => return Poll::Ready(Some(Ok(message))),
                     (Ok(state), Ok(None)) => {
-                        // It may have brought the subscriber beyond the state up to which it was still to be served.
+                        // The transfer may have gone beyond the state up to which a leaving stream was to be served.
                         this.last = None;
                         this.arrived(state.epoch(), state.revision());
                     }
                     _ => {
                         this.phase = Phase::Ended;
-                        this.ending.why = StreamEnd::Stalled;
+                        this.ending.why = Some(StreamEnd::Stalled);
                         return Poll::Ready(Some(Err(Error::unavailable(
                             "STREAM_STALLED",
                             "the snapshot was not read, or too slowly, while others waited for theirs; connect again",
@@ -407,7 +433,8 @@ impl Stream for Session {
                     };
                     *next += 1;
                     if is_last {
-                        // At once: who does not read is not asked for more, and holds no batch meanwhile.
+                        // Already now, not on the next poll: a client that does not read is not polled again and would
+                        // hold the batch.
                         let to = *to;
                         this.arrived(this.epoch, to);
                     }

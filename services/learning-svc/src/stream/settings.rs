@@ -10,40 +10,40 @@ use crate::{metrics::StreamMetrics, store::log::PageSize};
 /// How the stream behaves.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// How often the log is looked at although nobody woke the tailer.
+    /// How often the tailer reads the log without being woken.
     pub scan_interval: Duration,
     /// How much of the log is read at once.
     pub page_size: PageSize,
-    /// How long whoever needs a newer state than there is waits for it.
+    /// How long a call waits for a state newer than the one there is.
     pub max_wait: Duration,
-    /// How long a stream lives, on average; by up to a fifth more or less.
+    /// The mean lifetime of a stream; it varies by up to a fifth either way.
     pub max_stream_age: Duration,
-    /// The longest time that a drained client is asked to wait before it connects again.
+    /// The longest delay before reconnecting that Drain asks for.
     pub max_reconnect_delay: Duration,
-    /// How many streams one replica holds; one more is refused with UNAVAILABLE, and another replica may have room.
+    /// How many streams one replica holds; beyond that it refuses with UNAVAILABLE, and another replica may have room.
     pub max_streams: usize,
-    /// How many bytes of encoded messages may be held, kept for other streams or unread by clients, before nothing more is
-    /// kept and messages are cut to 64 KiB.
+    /// The budget for encoded messages in bytes, kept for other streams or unread by clients. While it is spent, kept
+    /// batches are dropped and messages are cut to 64 KiB.
     pub encoded_bytes: usize,
     /// How many snapshots and long updates are sent at once.
     pub transfers: usize,
-    /// A transfer that does not keep this pace may be taken away when another waits.
+    /// A transfer that does not keep this pace may be taken away while another waits.
     pub transfer_pace: Pace,
     /// How long deletions are remembered.
     pub tombstone_age: SignedDuration,
-    /// How many deletions are remembered.
+    /// How many deletions are remembered at most.
     pub max_tombstones: i64,
-    /// How often the horizon is raised and nodes long gone are forgotten.
+    /// How often the horizon is raised and nodes long gone are dropped.
     pub retention_interval: Duration,
-    /// The shortest time between two writes of what nodes do and report.
+    /// The shortest time between two writes of node connections and reports.
     pub node_write_interval: Duration,
-    /// How often a replica says that it still holds its nodes' streams.
+    /// How often a replica records that it still holds its nodes' streams.
     pub node_heartbeat_interval: Duration,
-    /// A node counts as connected only if its replica was heard of within this time.
+    /// A node counts as connected only if its replica was heard from within this time.
     pub node_connected_within: SignedDuration,
-    /// Nodes of which nothing was heard for so long are forgotten.
+    /// Nodes not heard from for this long are dropped.
     pub node_forgotten_after: SignedDuration,
-    /// Where the stream counts what it does; by default nowhere that anybody sees.
+    /// Where the stream counts what it does; by default nowhere visible.
     pub metrics: StreamMetrics,
 }
 

@@ -1,10 +1,11 @@
-//! What applies now and what changed when: one immutable state per revision, sharing all that did not change.
+//! What applies now and what changed when: one immutable state per revision, which shares everything that did not
+//! change.
 //!
-//! Everything the stream sends and every read answers with comes from one such state, so it is consistent at one revision
-//! without any lock. Persistent B-trees (imbl) make a state's copy cheap and a revision's application O(changes · log n).
-//! Each group of resources keeps an index of modification revisions, tombstones included, from which "what changed since"
-//! is read in time proportional to its answer; groups themselves are indexed by their last change, so that the churn of
-//! other namespaces costs nothing. It must know nothing of messages, subscribers or databases.
+//! Everything the stream sends and every read returns comes from one such state, so it is consistent at one revision
+//! without any lock. Persistent B-trees (imbl) make copying a state cheap and applying a revision O(changes · log n).
+//! Each group of resources keeps an index by revision, tombstones included, which answers "what changed since" in time
+//! proportional to the answer. The groups themselves are indexed by their last change, so that churn in other
+//! namespaces costs nothing. It must know nothing of messages, subscribers or databases.
 
 mod entry;
 #[cfg(test)]
@@ -25,23 +26,23 @@ use self::entry::{ByKey, ByRevision, ByUser};
 use super::filter::{Filter, GroupId};
 use crate::store::log::{Loaded, LoggedChange, LoggedRevision};
 
-/// A filter that names more namespaces than this is answered from the index of all groups.
+/// A filter that names more namespaces than this is answered from the index of groups by last change.
 const FEW_NAMESPACES: usize = 16;
 
-/// The resources of one group and what changed of them.
+/// One group's resources and its index of changes.
 #[derive(Debug, Clone)]
 pub struct Group {
     /// Which group.
     pub id: Arc<GroupId>,
-    /// How many resources, and the sum of their hashes.
+    /// The number of resources and the sum of their hashes.
     pub digest: Digest,
-    /// The newest revision that changed a resource of it.
+    /// The newest revision that changed one of its resources.
     pub last_changed: i64,
     live: OrdSet<ByKey>,
     dead: OrdSet<ByKey>,
-    /// Both, by the revision that changed them last.
+    /// Live and dead entries, by the revision that changed them last.
     changed: OrdSet<ByRevision>,
-    /// The live ones, by their users; only where they have users.
+    /// Live entries by user; empty unless the group is user-scoped.
     by_user: OrdSet<ByUser>,
 }
 
@@ -58,7 +59,7 @@ impl Group {
         }
     }
 
-    /// Takes in the newest state of a key. Answers with the tombstone that it replaces.
+    /// Puts the newest state of a key and returns the tombstone it replaces, if any.
     fn put(&mut self, entry: &Arc<Entry>) -> Option<Arc<Entry>> {
         let place = ByKey(Arc::clone(entry));
         if let Some(ByKey(before)) = self.live.remove(&place) {
@@ -94,7 +95,7 @@ impl Group {
     }
 }
 
-/// What applied at one revision. Cloning shares everything.
+/// Everything that applied at one revision. Cloning shares all of it.
 #[derive(Debug, Clone)]
 pub struct ReplicaState {
     epoch: Epoch,
@@ -102,13 +103,13 @@ pub struct ReplicaState {
     committed_at: i64,
     horizon: i64,
     groups: OrdMap<Arc<GroupId>, Arc<Group>>,
-    /// The groups by their last change.
+    /// Groups by their last change.
     newest: OrdSet<(i64, Arc<GroupId>)>,
     tombstones: OrdSet<ByRevision>,
 }
 
 impl ReplicaState {
-    /// Nothing yet; rows of a load are [restored](Self::restore) into it, then it is [finished](Self::finish).
+    /// An empty state: a load [restores](Self::restore) rows into it, then [finishes](Self::finish) it.
     pub fn empty(epoch: Epoch) -> Self {
         Self {
             epoch,
@@ -121,12 +122,12 @@ impl ReplicaState {
         }
     }
 
-    /// Takes in the newest state of a key, in any order.
+    /// Adds the newest state of a key. Keys may come in any order.
     pub fn restore(&mut self, change: LoggedChange) {
         self.put(change);
     }
 
-    /// Names the moment of which the restored rows are.
+    /// Sets the moment at which the restored rows applied.
     pub fn finish(&mut self, loaded: Loaded) {
         self.epoch = loaded.head.epoch;
         self.revision = loaded.head.revision;
@@ -134,7 +135,7 @@ impl ReplicaState {
         self.raise_horizon(loaded.head.horizon);
     }
 
-    /// Applies the next revision. Answers which groups it changed.
+    /// Applies the next revision and returns the groups it changed.
     pub fn apply(&mut self, revision: LoggedRevision) -> BTreeSet<Arc<GroupId>> {
         self.revision = revision.revision;
         self.committed_at = revision.committed_at;
@@ -145,7 +146,7 @@ impl ReplicaState {
             .collect()
     }
 
-    /// Forgets deletions at or below the horizon. It never falls.
+    /// Raises the horizon and forgets deletions at or below it. The horizon never falls.
     pub fn raise_horizon(&mut self, horizon: i64) {
         self.horizon = self.horizon.max(horizon);
         while let Some(ByRevision(oldest)) = self.tombstones.get_min().cloned() {
@@ -196,7 +197,7 @@ impl ReplicaState {
         id
     }
 
-    /// The life of the log that it is of.
+    /// The epoch of the log.
     pub fn epoch(&self) -> Epoch {
         self.epoch
     }
@@ -211,17 +212,17 @@ impl ReplicaState {
         self.committed_at
     }
 
-    /// Deletions at or below it are forgotten.
+    /// Deletions at or below this revision are forgotten.
     pub fn horizon(&self) -> i64 {
         self.horizon
     }
 
-    /// How many deletions are remembered.
+    /// The number of deletions remembered.
     pub fn tombstones(&self) -> usize {
         self.tombstones.len()
     }
 
-    /// The groups that a filter covers, in key order.
+    /// The groups a filter covers, in key order.
     pub fn groups<'a>(&'a self, filter: &Filter) -> Vec<&'a Group> {
         let Some(names) = filter.namespaces() else {
             return covered(self.groups.values(), filter).collect();
@@ -235,7 +236,7 @@ impl ReplicaState {
         found
     }
 
-    /// The groups of a filter in which something changed after `from`, in key order.
+    /// The groups a filter covers in which something changed after `from`, in key order.
     pub fn groups_changed_since<'a>(&'a self, filter: &Filter, from: i64) -> Vec<&'a Group> {
         if filter
             .namespaces()
@@ -251,8 +252,9 @@ impl ReplicaState {
         groups
     }
 
-    /// The newest state of every key of a filter that changed after `from` or, where `after` is given, after that entry;
-    /// ordered by revision, then by key, until `visit` breaks off. No key comes twice: older states are not kept.
+    /// The newest state of every key a filter covers that changed after `from` or, if `after` is given, that comes
+    /// after that entry. Ordered by revision, then by key, until `visit` breaks off. No key comes twice: older states
+    /// are not kept.
     pub fn changes_since(
         &self,
         filter: &Filter,
@@ -265,7 +267,7 @@ impl ReplicaState {
             None => Bound::Included(first_after(from)),
         };
         let groups = self.groups_changed_since(filter, after.map_or(from, |entry| entry.revision - 1));
-        // A merge of the groups' own orders.
+        // Merges the groups' own orders.
         let mut heap = BinaryHeap::with_capacity(groups.len());
         let mut ranges = Vec::with_capacity(groups.len());
         for group in groups {
@@ -287,8 +289,8 @@ impl ReplicaState {
         }
     }
 
-    /// Every resource of a filter after that entry, in key order (namespace, kind, key, qualifier, user), until `visit`
-    /// breaks off.
+    /// Every resource a filter covers after that entry, in key order (namespace, kind, key, qualifier, user), until
+    /// `visit` breaks off.
     pub fn resources(
         &self,
         filter: &Filter,
@@ -304,7 +306,7 @@ impl ReplicaState {
             None => &groups[..],
         };
         while let Some(first) = rest.first() {
-            // Everybody's and users' own of one kind are two groups in one key order.
+            // The global and the user-scoped resources of one kind are two groups that share one key order.
             let same = rest.partition_point(|group| group.id.cmp_key(&first.id).is_eq());
             let (kind, others) = rest.split_at(same);
             rest = others;
@@ -334,7 +336,7 @@ impl ReplicaState {
         }
     }
 
-    /// The resource of that key.
+    /// The resource with that key.
     pub fn get(
         &self,
         namespace: &str,
@@ -352,7 +354,7 @@ impl ReplicaState {
             .map(|ByKey(entry)| entry)
     }
 
-    /// The kinds of which a namespace has resources of that scope, in the order of their numbers.
+    /// The kinds for which a namespace has a group of that scope, by number.
     pub fn kinds(&self, namespace: &str, user_scoped: bool) -> Vec<i32> {
         let (first, last) = GroupId::bounds(&namespace.into());
         self.groups
@@ -362,8 +364,8 @@ impl ReplicaState {
             .collect()
     }
 
-    /// The resources of one kind that are everybody's (empty user) or that user's, from the place (key, qualifier) on, in
-    /// key order. `included`: whether one at that very place counts.
+    /// One kind's resources from the position (key, qualifier) on, in key order: the global ones if `user_id` is empty,
+    /// else that user's own. `included`: whether a resource at that very position counts.
     pub fn of_kind<'a>(
         &'a self,
         namespace: &str,
@@ -422,7 +424,7 @@ fn lower<T>(included: bool, place: &T) -> Bound<&T> {
     }
 }
 
-/// Before every entry of a revision after `from`, behind every other.
+/// Sorts before every entry of a revision after `from` and after all others.
 fn first_after(from: i64) -> ByRevision {
     let id = group_id("", i32::MIN, false);
     ByRevision(Entry::place(Arc::new(id), from.saturating_add(1), "", "", ""))

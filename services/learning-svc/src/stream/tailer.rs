@@ -1,9 +1,8 @@
-//! Follows the log: reads what was committed since, applies it, publishes the new state.
+//! Follows the log: reads what was committed since its own head, applies it, publishes the new state.
 //!
-//! It reads from its own head whenever it is woken or some time has passed, and never waits for a subscriber. It also
-//! watches over the log itself: a revision that is missing is an error, and a log that went backwards (a failover or
-//! restore that lost its tail) begins a new life, of which of several replicas the first mints the epoch. It must know
-//! nothing of messages.
+//! It reads whenever it is woken, and after some time even if not, and never waits for a subscriber. It also guards the
+//! log itself: a missing revision is an error, and a log that went backwards (a failover or restore lost its tail)
+//! begins a new epoch. If several replicas mint one, the first holds for all. It must know nothing of messages.
 
 #[cfg(test)]
 mod tests;
@@ -22,19 +21,19 @@ use crate::{
     store::log::{LogPage, LogStore, PageSize},
 };
 
-/// After so many changes the worker lets others have their turn; some milliseconds.
+/// After this many changes, which take some milliseconds, the worker yields to other tasks.
 const CHANGES_AT_ONCE: usize = 1_000;
 
-/// What a run came to.
+/// The outcome of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tailed {
     /// The whole state was loaded.
     Loaded,
-    /// The state is now at the head that was seen.
+    /// The state is now at the head the run saw.
     Current,
     /// There is more to read.
     More,
-    /// The log went backwards or another life began: the state was loaded anew.
+    /// The log went backwards or another epoch began: the state was loaded anew.
     NewEpoch,
 }
 
@@ -44,10 +43,10 @@ pub enum TailError {
     /// The store did not answer.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A revision is missing in the log.
+    /// A revision is missing from the log.
     #[error("the log has a gap: revision {missing} is missing, the head is {head}")]
     Gap {
-        /// The first that is missing.
+        /// The first missing revision.
         missing: i64,
         /// The head.
         head: i64,
@@ -64,7 +63,7 @@ pub struct Tailer {
 }
 
 impl Tailer {
-    /// Publishes to `audiences`, at most `page_size` at once.
+    /// Publishes to `audiences`, reading at most `page_size` at once.
     pub fn new(
         store: Arc<dyn LogStore>,
         audiences: Arc<Audiences>,
@@ -79,7 +78,7 @@ impl Tailer {
         }
     }
 
-    /// Loads the state if there is none, else reads one page and publishes it.
+    /// Loads the state if there is none; otherwise reads one page and publishes it.
     pub async fn run_once(&self) -> Result<Tailed, TailError> {
         let Some(state) = self.audiences.state() else {
             self.store.create_head(Epoch(self.entropy.uuid_v4())).await?;
@@ -159,7 +158,7 @@ impl Tailer {
     }
 }
 
-/// Whether the log no longer has the revision that was applied last, or another in its place.
+/// Whether the log has lost the last applied revision, or has another in its place.
 fn went_backwards(state: &ReplicaState, page: &LogPage) -> bool {
     page.head.revision < state.revision()
         || (state.revision() > 0 && page.anchor != Some(state.committed_at()))

@@ -1,4 +1,4 @@
-//! Replicas for the stream's tests, on the log in memory, and a subscriber by the book.
+//! Replicas for the stream's tests, on an in-memory log, and a subscriber by the book.
 
 mod client;
 
@@ -11,10 +11,10 @@ use uuid::Uuid;
 pub(crate) use self::client::{Client, Held, Key, covered, model};
 use super::{Settings, Stream};
 use crate::store::log::LogStore as _;
-/// The log. Clones share it; several streams on one are replicas on one database.
+/// The log. Clones share it; several streams on one log are replicas on one database.
 pub(crate) use crate::store::memory::MemoryStore as MemoryLog;
 
-/// A replica on the log whose workers are stepped by hand, at the log's head.
+/// A replica on the log, at its head, whose workers are stepped by hand.
 pub(crate) async fn replica(log: &MemoryLog, settings: Settings) -> Stream {
     let stream = Stream::new(
         Arc::new(log.clone()),

@@ -1,24 +1,21 @@
-//! Long transfers: snapshots, and updates too long to be kept encoded. Cut part by part from one immutable state, their
-//! number at once bounded.
+//! Long transfers: snapshots, and updates too long to be kept encoded. Each is cut part by part from one immutable
+//! state; permits bound how many run at once.
 //!
-//! A transfer holds a whole state. One whose subscriber stalls, or takes less than [`Pace`] asks for, is taken from it when
-//! another waits for its place: that stream ends when it is next asked for, and resumes from its cursor. So subscribers that
-//! stall or dawdle cost the others a bounded time, and never more than a bounded number of states is held. Of four places
-//! and more, one authenticated caller has three quarters at most: whatever it does, others get on. It must know nothing of subscribers beyond that.
+//! A transfer holds a whole state. If its subscriber stalls or reads more slowly than [`Pace`] allows, it may be taken
+//! away for one that waits for a permit; its stream ends when next polled, and the client resumes from its cursor. So
+//! subscribers that stall or dawdle cost the others a bounded time, and the number of states held is bounded. Waiting
+//! clients get permits round robin, and no client can take them all ([`FairSemaphore`]). It must know nothing of
+//! subscribers beyond that.
 
 use std::{
-    collections::HashMap,
     pin::pin,
     sync::{Arc, Mutex, OnceLock, PoisonError, Weak},
     time::Duration,
 };
 
-use emend_core::Caller;
 use emend_proto::learning::v1::SnapshotReason;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::{Instant, timeout},
-};
+use emend_runtime::fair_semaphore::{ClientKey, FairSemaphore, Permit};
+use tokio::time::{Instant, timeout};
 
 use super::{
     audience::Audience,
@@ -27,15 +24,15 @@ use super::{
     state::{Entry, ReplicaState},
 };
 
-/// How often who waits looks for transfers that stall.
+/// How often a waiting subscriber looks for a transfer that can be taken away.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What a transfer has to do to keep its place while another waits for it.
+/// What a transfer must achieve to keep its permit while another waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
-    /// It gets on at least this often; and has this long before what follows counts.
+    /// The longest time between two messages. Also the grace period before `bytes_per_second` applies.
     pub stalls_after: Duration,
-    /// So many bytes a second at least, on average since it began.
+    /// The lowest average rate since it began, in bytes a second.
     pub bytes_per_second: u64,
 }
 
@@ -56,7 +53,7 @@ enum What {
 }
 
 impl Transfer {
-    /// All that the audience sees of `state`.
+    /// A snapshot: everything the audience sees of `state`.
     pub fn snapshot(state: Arc<ReplicaState>, reason: SnapshotReason) -> Self {
         Self {
             state,
@@ -64,7 +61,7 @@ impl Transfer {
         }
     }
 
-    /// All that changed between `from` and `state`.
+    /// An update: everything that changed between `from` and `state`.
     pub fn update(state: Arc<ReplicaState>, from: i64) -> Self {
         Self {
             state,
@@ -121,142 +118,98 @@ impl Transfer {
     }
 }
 
-/// The places for transfers. Clones share them.
+/// The transfer permits, and the transfers that hold them. Clones share them.
 #[derive(Debug, Clone)]
 pub struct Places {
-    semaphore: Arc<Semaphore>,
-    count: usize,
-    /// Of each caller that has or waits for some, the places that are its.
-    shares: Arc<Mutex<HashMap<Caller, Weak<Semaphore>>>>,
-    taken: Arc<Mutex<Vec<Weak<Place>>>>,
+    permits: FairSemaphore,
+    taken: Arc<Mutex<Vec<Weak<Slot>>>>,
     pace: Pace,
 }
 
-/// A place for one transfer, given back when it is dropped: one of all, and one of the caller's.
-#[derive(Debug)]
-pub struct Permit {
-    caller: Caller,
-    _of_all: OwnedSemaphorePermit,
-    _own: OwnedSemaphorePermit,
-}
-
-/// Empty once the transfer was taken away.
-type Place = Mutex<Option<Running>>;
+/// Empty once the transfer has been taken away.
+type Slot = Mutex<Option<Running>>;
 
 #[derive(Debug)]
 struct Running {
     transfer: Transfer,
     began: Instant,
     progressed: Instant,
-    /// Bytes that were handed over.
+    /// Bytes handed over so far.
     sent: u64,
-    /// Given back when this is dropped.
-    permit: Permit,
+    /// Released when this is dropped.
+    place: Permit,
 }
 
-/// A transfer in its place, unless it was taken away.
+/// A transfer that holds a permit, unless it has been taken away.
 #[derive(Debug)]
-pub struct Placed(Arc<Place>);
+pub struct Placed(Arc<Slot>);
 
-/// The transfer was taken away because it did not get on, or too slowly, while others waited.
+/// The transfer was taken away because it stalled or was too slow while others waited.
 #[derive(Debug)]
 pub struct TakenAway;
 
 impl Places {
-    /// So many transfers at once; one that keeps `pace` is never taken away.
+    /// At most `count` transfers at once. A transfer that keeps `pace` is never taken away.
     pub fn new(count: usize, pace: Pace) -> Self {
-        let count = count.max(1);
         Self {
-            semaphore: Arc::new(Semaphore::new(count)),
-            count,
-            shares: Arc::default(),
+            permits: FairSemaphore::of(count),
             taken: Arc::default(),
             pace,
         }
     }
 
-    /// A place for that caller, if one is free at once.
-    pub fn try_take(&self, caller: &Caller) -> Option<Permit> {
-        Some(Permit {
-            caller: caller.clone(),
-            _own: self.share_of(caller).try_acquire_owned().ok()?,
-            _of_all: Arc::clone(&self.semaphore).try_acquire_owned().ok()?,
-        })
+    /// A permit for that client, if one is free now.
+    pub fn try_take(&self, client: ClientKey) -> Option<Permit> {
+        self.permits.try_acquire(client)
     }
 
-    /// Waits for a place for that caller.
-    pub async fn take(self, caller: Caller) -> Permit {
-        // Its own first: who waits for that keeps nobody else waiting.
-        let own = self.wait_for(self.share_of(&caller), Some(&caller)).await;
-        Permit {
-            _own: own,
-            _of_all: self.wait_for(Arc::clone(&self.semaphore), None).await,
-            caller,
-        }
-    }
-
-    /// Waits for a place of those of that caller, or of all.
-    async fn wait_for(&self, semaphore: Arc<Semaphore>, of: Option<&Caller>) -> OwnedSemaphorePermit {
-        // One place in the queue for as long as it takes.
-        let mut waiting = pin!(semaphore.acquire_owned());
+    /// Waits for a permit until it is that client's turn.
+    pub async fn take(self, client: ClientKey) -> Permit {
+        // One acquire for the whole wait, so that it keeps its place in the queue.
+        let mut turn = pin!(self.permits.acquire(client.clone()));
         loop {
-            if let Ok(permit) = timeout(LOOK_INTERVAL, &mut waiting).await {
-                return permit.expect("invariant: the semaphores are never closed");
+            if let Ok(place) = timeout(LOOK_INTERVAL, &mut turn).await {
+                return place;
             }
-            self.free_stalled(of);
+            self.free_stalled(&client);
         }
     }
 
-    fn share_of(&self, caller: &Caller) -> Arc<Semaphore> {
-        let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(share) = shares.get(caller).and_then(Weak::upgrade) {
-            return share;
-        }
-        shares.retain(|_, share| share.strong_count() > 0);
-        // Who is not known is everybody, and of few places none can be spared.
-        let share = if *caller == Caller::anonymous() || self.count < 4 {
-            self.count
-        } else {
-            self.count * 3 / 4
-        };
-        let share = Arc::new(Semaphore::new(share));
-        shares.insert(caller.clone(), Arc::downgrade(&share));
-        share
-    }
-
-    /// Puts a transfer into its place.
-    pub fn put(&self, permit: Permit, transfer: Transfer) -> Placed {
-        let place = Arc::new(Mutex::new(Some(Running {
+    /// Starts a transfer under its permit.
+    pub fn put(&self, place: Permit, transfer: Transfer) -> Placed {
+        let slot = Arc::new(Mutex::new(Some(Running {
             transfer,
             began: Instant::now(),
             progressed: Instant::now(),
             sent: 0,
-            permit,
+            place,
         })));
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        taken.retain(|place| place.strong_count() > 0);
-        taken.push(Arc::downgrade(&place));
-        Placed(place)
+        taken.retain(|slot| slot.strong_count() > 0);
+        taken.push(Arc::downgrade(&slot));
+        Placed(slot)
     }
 
-    /// Takes away one transfer that does not keep the pace, of that caller or of all.
-    fn free_stalled(&self, of: Option<&Caller>) {
-        let places: Vec<_> = {
+    /// Takes away one transfer that does not keep the pace, from that client or from one that holds more permits.
+    fn free_stalled(&self, waiting: &ClientKey) {
+        let slots: Vec<_> = {
             let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
             taken.iter().filter_map(Weak::upgrade).collect()
         };
-        for place in places {
-            let stalled = place
+        for slot in slots {
+            let stalled = slot
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .take_if(|running| {
-                    of.is_none_or(|caller| running.permit.caller == *caller) && !running.keeps(self.pace)
-                });
-            // Dropped without any lock: a whole state may go with it.
+                .take_if(|running| !running.keeps(self.pace) && self.yields(running.place.client(), waiting));
+            // Dropped outside the locks: it may free a whole state.
             if stalled.is_some() {
                 return;
             }
         }
+    }
+
+    fn yields(&self, client: &ClientKey, to: &ClientKey) -> bool {
+        client == to || self.permits.held_by(client) > self.permits.held_by(to)
     }
 }
 

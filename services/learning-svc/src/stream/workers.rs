@@ -1,4 +1,4 @@
-//! The loops around the stream's workers: when each runs, and how each ends.
+//! The loops around the stream's workers: when each runs, and how it ends.
 //!
 //! It must know nothing of what the workers do.
 
@@ -9,16 +9,16 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{Stream, Wake, tailer::Tailed};
 
-/// How often following the log may fail in a row before the replica counts as not ready.
+/// How many times in a row following the log may fail before the replica counts as not ready.
 const TOLERATED_FAILURES: u32 = 3;
-/// How long one step of following the log may take before the replica counts as not ready: it may wait for a database that
-/// never answers again.
+/// How long one step of following the log may take before the replica counts as not ready: the database may never
+/// answer.
 const STEP: Duration = Duration::from_secs(10);
-/// How long a stopping replica waits for its streams to end, so that it can tell that they have.
+/// How long a stopping replica waits for its streams to end, so that it can record their end.
 const FAREWELL: Duration = Duration::from_secs(5);
-/// How long after the start what is old is forgotten first.
+/// The delay from the start to the first retention run.
 const FIRST_RETENTION: Duration = Duration::from_secs(2);
-/// By how much periods differ, so that those of many replicas do not fall together.
+/// By what fraction intervals vary, so that those of many replicas do not coincide.
 const JITTER: f64 = 0.2;
 
 /// Spawns them all in `lifecycle`.
@@ -82,7 +82,7 @@ async fn follow(stream: Stream, mut wake: Wake, lifecycle: Lifecycle) {
     }
 }
 
-/// Takes a step; the replica is not ready while that takes too long.
+/// Runs a step. If it takes longer than [`STEP`], the replica counts as not ready.
 async fn noticed<T>(stream: &Stream, step: impl Future<Output = T>) -> T {
     let mut step = std::pin::pin!(step);
     if let Ok(done) = timeout(STEP, &mut step).await {
@@ -108,7 +108,7 @@ async fn drain(stream: Stream, lifecycle: Lifecycle) {
 async fn forget(stream: Stream, lifecycle: Lifecycle) {
     let retention = stream.retention();
     let entropy = &stream.0.common.entropy;
-    // Soon after the start, too: a replica may never get as old as the interval.
+    // Soon after the start as well: a replica may never live as long as the interval.
     let interval = stream.0.settings.retention_interval;
     let mut pause = interval.min(FIRST_RETENTION);
     loop {
@@ -139,7 +139,7 @@ async fn write_nodes(stream: Stream, lifecycle: Lifecycle) {
             () = sleep(interval) => {}
         }
     }
-    // Streams end now; that they have is written once they are gone.
+    // Streams are ending now; their ends are written once they are gone.
     let until = Instant::now() + FAREWELL;
     while nodes.connected() > 0 {
         tokio::select! {
@@ -185,7 +185,7 @@ mod tests {
         stream::Settings,
     };
 
-    /// A database that answers nobody while it is silent.
+    /// A database that answers no call while it is silent.
     #[derive(Debug)]
     struct Silent(watch::Receiver<bool>);
 

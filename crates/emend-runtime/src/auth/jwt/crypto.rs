@@ -1,4 +1,5 @@
-//! What `jsonwebtoken` verifies signatures with: ring, which the tree has anyway, in place of the two backends that it brings.
+//! The cryptography with which `jsonwebtoken` verifies signatures: ring, which the tree depends on anyway, in place of
+//! the crate's two own backends.
 //!
 //! Nothing here signs.
 
@@ -24,7 +25,7 @@ static RING: CryptoProvider = CryptoProvider {
     key_utils: KeyUtils::new_unimplemented(),
 };
 
-/// Makes it the process' provider. One that was installed before stays, and is as good.
+/// Makes it the process's provider. One installed earlier stays, and is as good.
 pub(super) fn install() {
     let _ = RING.install_default();
 }
@@ -37,7 +38,7 @@ fn no_signer(_: &Algorithm, _: &EncodingKey) -> Result<Box<dyn JwtSigner>> {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the provider's signature")]
 fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>> {
     let (algorithm, key) = (*algorithm, key.clone());
-    // A key of one family never verifies by an algorithm of another.
+    // A key of one family never verifies an algorithm of another.
     if algorithm.family() != key.family() {
         return Err(ErrorKind::InvalidAlgorithm.into());
     }
@@ -70,7 +71,7 @@ impl Verifier<Vec<u8>> for RingVerifier {
             Algorithm::PS256 => self.rsa(&RSA_PSS_2048_8192_SHA256, message, signature),
             Algorithm::PS384 => self.rsa(&RSA_PSS_2048_8192_SHA384, message, signature),
             Algorithm::PS512 => self.rsa(&RSA_PSS_2048_8192_SHA512, message, signature),
-            // One that a later version of the crate knows: no key is tied to it.
+            // An algorithm added by a later version of the crate: no key is tied to it.
             _ => false,
         };
         if good {

@@ -1,4 +1,4 @@
-//! Tokens that are good, and each way to make one that is not.
+//! Valid tokens, and each way to make an invalid one.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
@@ -8,11 +8,11 @@ use crate::auth::testing::{Issuer, base64, by_shared_key, unsigned};
 
 const SHARED_KEY: &[u8] = b"0123456789abcdef0123456789abcdef\n";
 
-/// The modulus of an RSA key that signed two tokens; the key itself is gone.
+/// The modulus of an RSA key that signed two tokens; the private key is gone.
 const MODULUS: &str = "rcvsexXDqrP5Vy2sSujgfy4KlxSBNjomyp7PdjV7oDzB9Iljv4fA7XcMBcDF2WmeWjon-r-yPNltmmv_p7V3t3yhhaScJC4bDRknWyNpmbIkffDgNbabItjQVMQRu2Bg9W-vaipTbe2R9FOiQWnQC5FY84wF0KmfrXrwbfNqyC5dZPByMRbU3GEx_bzaWRbvFAPrlkYHlzeTbwEV455Ow8ZIcHkEP9HOtkACJmd5tYJozZ0QF_VkVjaw-QRsrRaNPtsIsEKBiBUAX9YtRCWujyyFJFx-kQ1NqznljLLxggzv0hNdcvGokvnUQsylxPLJ-q2kZkzHBVXNQFQ7S67oaw";
 /// `{"alg":"RS256","typ":"JWT","kid":"rsa-1"}`, `{"sub":"shop","aud":"emend","exp":2000}`, signed by OpenSSL.
 const BY_RSA: &str = "eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCIsImtpZCI6InJzYS0xIn0.eyJzdWIiOiJzaG9wIiwiYXVkIjoiZW1lbmQiLCJleHAiOjIwMDB9.LOi3xexwdmHXuZqNl7t2BJ1VZHoG4w8KTwspBp5HlNpn7qt7IVKQWFGR8pXWj-Vi8Czye2OX3tOpLd2Pt_8eNGkSoOXTogvkRpWFUS_Iqk0F39GL7NtXKLpXjyyKGplgT5DpOi4wtUVa5QT7sLPnFa4n2QANY261lWf-tO_Lwxa5RbJbR6KMYq6K-HLQnb_QZ-Pw2-L1rDgUAMcpWjwo1Ea0symgLhmOQb8QzJEGVCnr2cq3XRsIN96IDmAm-W2mWqluP1zHPmAJWIT_-NoZ6_2EfOoBR82N4tU_D2bW3ef2XFPSvpHwk0DkL-fzHhYqss621yjIEGihkubczJUugA";
-/// The same by RS384, for which the set does not have the key.
+/// The same with RS384, which the set's key does not allow.
 const BY_RSA_384: &str = "eyJhbGciOiJSUzM4NCIsInR5cCI6IkpXVCIsImtpZCI6InJzYS0xIn0.eyJzdWIiOiJzaG9wIiwiYXVkIjoiZW1lbmQiLCJleHAiOjIwMDB9.WPV0UrfxNSqyik5HSwzFqQA15EgaZGpH8HHN5-Vp9V46n-_42e-s01dwFoSFll4KPilnckmClvF7stAOixa-okoGKQ5Ve2qqMAbGwPU4cqpTN1nE81ElghoG6o5elR9NBSdM6dJlW4_NQDmHztas8Po0nylNyJcIMRmDYCu9Cq9gXNct4ula6GY6ZEs7Xs2-CQNKvxg6jUS-Dg6ycf0xKOUjNnfxeJcW5Qzn-sANUc2cp6V7MrCjNltKLiVJzvOyGgIqZCgP1FkMRqSQ-3YVqv3aOkYfQDYCbhJ42Unb9Iyq7BKNXhZC9DdPHGiQxVqyv3pqESS__rvkq-HjD7P8Fw";
 
 fn shared(claims: &Value) -> String {
@@ -244,7 +244,7 @@ fn two_keys_of_one_id_both_count_while_they_are_there() {
 fn a_header_chooses_a_key_of_the_set_and_does_nothing_else() {
     let (issuer, stranger) = (Issuer::new("ec-1"), Issuer::new("ec-1"));
     let verifier = by_set(&[issuer.jwk()]);
-    // Keys that a token brings, or says where to find, are its own business.
+    // Keys that a token carries, or points to, do not count.
     for (name, value) in [
         ("jwk", stranger.jwk()),
         ("jku", json!("https://stranger.example/jwks.json")),
@@ -262,7 +262,7 @@ fn a_header_chooses_a_key_of_the_set_and_does_nothing_else() {
         let token = issuer.token_by(&header, &good());
         assert!(verifier.verify(&token, 1_000).is_ok(), "{header}");
     }
-    // What has to be understood is not: a signature over content that is not encoded, for example (RFC 7797).
+    // Critical headers are not understood: a signature over unencoded content, for example (RFC 7797).
     for crit in [json!(["b64"]), json!(["exp"]), json!([]), json!("b64")] {
         let token = issuer.token_by(&json!({"alg": "ES256", "b64": false, "crit": crit}), &good());
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Calls that go on while their caller's token expires, or what it may do changes.
+//! Calls in progress while their caller's token expires or its rights change.
 
 use std::{fs, path::PathBuf};
 
@@ -15,13 +15,16 @@ use super::*;
 use crate::{
     auth::testing::{access_of, by_shared_key},
     clock::{ManualClock, SharedClock},
+    entropy::Entropy,
     reload::Reload as _,
+    telemetry::metrics::Metrics,
+    trace_context::TraceLayer,
 };
 
 const STREAM: &str = "/emend.learning.v1.SubscriptionService/Subscribe";
 const KEY: &[u8] = b"0123456789abcdef0123456789abcdef";
 
-/// A stream on which nothing comes.
+/// A stream that never yields anything.
 struct Silent;
 
 impl HttpBody for Silent {
@@ -41,7 +44,7 @@ fn token(expires_at: i64) -> String {
     by_shared_key(KEY, &json!({"alg": "HS256"}), &claims)
 }
 
-/// Knows one principal, by its JWTs.
+/// An authenticator that knows one principal, by its JWTs.
 struct Known {
     authenticator: Arc<Authenticator>,
     clock: Arc<ManualClock>,
@@ -49,7 +52,7 @@ struct Known {
 }
 
 impl Known {
-    /// At the second 1,000.
+    /// The clock shows 1,000 s.
     fn new(name: &str, role: &str, namespaces: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("key"), KEY).unwrap();
@@ -64,7 +67,7 @@ impl Known {
         }
     }
 
-    /// The file says this from now on.
+    /// Replaces the file's content.
     fn rewrite(&self, name: &str, role: &str, namespaces: &str) {
         write(&self.directory, name, role, namespaces);
         assert!(self.authenticator.reload_if_changed());
@@ -131,6 +134,38 @@ async fn a_stream_ends_when_its_token_expires_and_a_new_one_is_refused() {
     );
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_is_ended_counts_by_the_code_that_it_ends_with() {
+    let known = Known::new("node", "subscriber", "\"*\"");
+    let metrics = Metrics::new();
+    let calls = metrics.rpc().calls(&["emend.learning.v1.SubscriptionService"]);
+    let silent =
+        service_fn(|_: Request<Body>| async { Ok::<_, Infallible>(Response::new(Body::new(Silent))) });
+    let traced = TraceLayer::new(Entropy::seeded(1), calls);
+    let service =
+        AuthLayer::new(Some(Arc::clone(&known.authenticator))).layer(traced.layer(GateLayer.layer(silent)));
+    let request = Request::builder()
+        .uri(STREAM)
+        .header(AUTHORIZATION, format!("Bearer {}", token(1_060)))
+        .body(Body::empty())
+        .unwrap();
+    let mut stream = service.oneshot(request).await.unwrap();
+    assert!(frame(&mut stream).now_or_never().is_none(), "it goes on");
+    known.clock.advance(SignedDuration::from_secs(60));
+    assert!(frame(&mut stream).await.unwrap().unwrap().is_trailers());
+    drop(stream);
+    let counted = metrics.render();
+    let ended = |line: &str| line.contains("grpc_server_handled_total") && line.contains("\"Subscribe\"");
+    let counted: Vec<_> = counted
+        .lines()
+        .filter(|line| ended(line) && !line.ends_with(" 0"))
+        .collect();
+    assert!(
+        matches!(counted[..], [line] if line.contains("grpc_code=\"Unauthenticated\"") && line.ends_with(" 1")),
+        "{counted:?}"
+    );
+}
+
 #[tokio::test]
 async fn a_call_that_takes_long_finds_out_what_its_caller_may_do_now() {
     const IMPORT: &str = "/emend.learning.v1.ResourceService/ImportResources";
@@ -146,7 +181,7 @@ async fn a_call_that_takes_long_finds_out_what_its_caller_may_do_now() {
     for (name, role, namespaces, expected) in [
         ("ops", "reviewer", "\"*\"", Some("ROLE_MISSING")),
         ("ops", "admin", "[\"help\"]", Some("NAMESPACE_DENIED")),
-        // The audit trail would name who is no longer meant by that token.
+        // Otherwise the audit trail would name a caller whom the token no longer identifies.
         ("another", "operator", "\"*\"", Some("ACCESS_CHANGED")),
         ("ops", "admin", "[\"shop\"]", None),
     ] {

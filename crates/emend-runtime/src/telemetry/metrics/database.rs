@@ -1,4 +1,4 @@
-//! What a service uses of its database, and what that refused.
+//! A service's database connections, and the errors of its databases.
 //!
 //! It must know nothing of any schema.
 
@@ -30,7 +30,7 @@ const ERRORS: Description = Description {
            contention is a use case that was given up because its conflicts did not end",
 };
 
-/// What all services of a process count.
+/// The connection metrics of all services in a process.
 #[derive(Debug, Default)]
 pub(super) struct DatabaseMetrics {
     connections: Family<Labels<2>, Gauge>,
@@ -38,7 +38,7 @@ pub(super) struct DatabaseMetrics {
 }
 
 impl DatabaseMetrics {
-    /// Adds them.
+    /// Registers them.
     pub(super) fn register(&self, metrics: &Metrics) {
         metrics.register(CONNECTIONS, self.connections.clone());
         metrics.register(CONNECTIONS_MAX, self.max.clone());
@@ -54,7 +54,7 @@ impl DatabaseMetrics {
 }
 
 impl Metrics {
-    /// Shows a service's connections to its database, as `connections` tells them when somebody asks.
+    /// Shows a service's database connections; `connections` is called on each scrape.
     pub fn watch_connections(
         &self,
         service: &'static str,

@@ -1,9 +1,9 @@
-//! What is counted and measured, as Prometheus reads it.
+//! What is counted and measured, in Prometheus' format.
 //!
-//! There is one [`Metrics`] in a process, whatever services run in it. Each of them registers its own there, with a
-//! [`Description`] from which the reference in docs/metrics.md is made. What costs a look at a database is sampled by
-//! workers ([`sampler`](super::sampler)), never when somebody asks; what costs a look at memory is looked at then. Labels
-//! take few values, all of them known beforehand. It must know nothing of what the services do.
+//! There is one [`Metrics`] per process, whatever services run in it. Each registers its own there, with a
+//! [`Description`] from which the reference in docs/metrics.md is made. Gauges that need a database query are sampled
+//! by workers ([`sampler`](super::sampler)), never on a scrape; those that only read memory are refreshed on the
+//! scrape. Labels take few values, all known beforehand. It must know nothing of what the services do.
 
 #[cfg(feature = "database")]
 mod database;
@@ -22,25 +22,27 @@ use prometheus_client::{
     registry::{Metric, Registry, Unit},
 };
 
+use crate::{auth::Authenticator, health::Readiness, reload::Reload, tls::TlsServer};
+
 pub(crate) use self::rpc::{Call, Connections, OpenConnection};
 pub use self::rpc::{Calls, RpcMetrics};
 
-/// The type under which OpenMetrics travels.
+/// The content type of OpenMetrics.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// What kind of number it is.
+/// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Grows from the start of the process.
     Counter,
-    /// Is what it is now.
+    /// The current value.
     Gauge,
     /// Counts by size.
     Histogram,
 }
 
 impl Kind {
-    /// As it is called in OpenMetrics.
+    /// Its name in OpenMetrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -50,23 +52,23 @@ impl Kind {
     }
 }
 
-/// What a metric is called and what it says.
+/// A metric's name and meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Description {
-    /// As Prometheus shows it: a counter's ends in `_total`, one in seconds or bytes says so at its end.
+    /// The name that Prometheus shows: a counter's ends in `_total`, one in seconds or bytes in its unit.
     pub name: &'static str,
-    /// What kind of number it is.
+    /// Its type.
     pub kind: Kind,
     /// What is counted or measured: `seconds`, `bytes`, `calls`.
     pub unit: &'static str,
-    /// The names of its labels, with their values where those are few.
+    /// The names of its labels, with their values if they are few.
     pub labels: &'static [&'static str],
     /// One sentence, without a full stop.
     pub help: &'static str,
 }
 
 impl Description {
-    /// The name without what the format adds to it, and the unit that the format adds.
+    /// The name without the suffixes that the format adds, and the unit that it adds.
     fn in_registry(&self) -> (&'static str, Option<Unit>) {
         let stem = match self.kind {
             Kind::Counter => self.name.strip_suffix("_total").unwrap_or(self.name),
@@ -82,26 +84,55 @@ impl Description {
     }
 }
 
-/// The kinds of numbers that services count with.
+/// The metric types that services use.
 pub mod prometheus {
-    use std::sync::atomic::AtomicU64;
+    use std::{
+        fmt,
+        sync::{Arc, OnceLock, atomic::AtomicU64},
+    };
+
+    use prometheus_client::{
+        encoding::{EncodeMetric, MetricEncoder},
+        metrics::MetricType,
+    };
 
     pub use prometheus_client::metrics::{
         counter::Counter, exemplar::HistogramWithExemplars, family::Family, gauge::Gauge,
         histogram::Histogram,
     };
 
-    /// A gauge of seconds and their fractions.
+    /// A gauge of fractional seconds.
     pub type SecondsGauge = Gauge<f64, AtomicU64>;
+
+    /// A gauge that is hidden until it is first set. Clones share it.
+    #[derive(Debug, Clone, Default)]
+    pub struct LateGauge(Arc<OnceLock<Gauge>>);
+
+    impl LateGauge {
+        /// Sets it; it is shown from now on.
+        pub fn set(&self, value: i64) {
+            self.0.get_or_init(Gauge::default).set(value);
+        }
+    }
+
+    impl EncodeMetric for LateGauge {
+        fn encode(&self, encoder: MetricEncoder<'_>) -> Result<(), fmt::Error> {
+            self.0.get().map_or(Ok(()), |gauge| gauge.encode(encoder))
+        }
+
+        fn metric_type(&self) -> MetricType {
+            MetricType::Gauge
+        }
+    }
 }
 
-/// Labels whose values are known when this is compiled.
+/// Labels whose values are known at compile time.
 pub type Labels<const N: usize> = [(&'static str, &'static str); N];
 
-/// What is done before the numbers are shown.
+/// Runs before the metrics are rendered.
 type Refresh = Box<dyn Fn() + Send + Sync>;
 
-/// The metrics of one process. Clones are the same.
+/// The metrics of one process. Clones share them.
 #[derive(Clone)]
 pub struct Metrics(Arc<Shared>);
 
@@ -109,6 +140,8 @@ struct Shared {
     registered: Mutex<Registered>,
     rpc: RpcMetrics,
     build: Family<Labels<2>, Gauge>,
+    ready: Family<Labels<1>, Gauge>,
+    failing: Family<Labels<2>, Gauge>,
     #[cfg(feature = "database")]
     database: database::DatabaseMetrics,
 }
@@ -139,18 +172,36 @@ const BUILD_INFO: Description = Description {
     labels: &["version", "service"],
     help: "Always 1; the labels tell which version of which services runs here",
 };
+const READY: Description = Description {
+    name: "emend_ready",
+    kind: Kind::Gauge,
+    unit: "",
+    labels: &["service"],
+    help: "1 where this replica of the service is ready, 0 where one of the checks that its readiness hangs on fails",
+};
+const RELOAD_FAILING: Description = Description {
+    name: "emend_reload_failing",
+    kind: Kind::Gauge,
+    unit: "",
+    labels: &["service", "files=authentication|tls"],
+    help: "1 where the files as they are now can't be used, so that what they said before is still in force; the log says why",
+};
 
 impl Metrics {
-    /// Those that every process has.
+    /// The metrics that every process has.
     pub fn new() -> Self {
         let metrics = Self(Arc::new(Shared {
             registered: Mutex::default(),
             rpc: RpcMetrics::default(),
             build: Family::default(),
+            ready: Family::default(),
+            failing: Family::default(),
             #[cfg(feature = "database")]
             database: database::DatabaseMetrics::default(),
         }));
         metrics.register(BUILD_INFO, metrics.0.build.clone());
+        metrics.register(READY, metrics.0.ready.clone());
+        metrics.register(RELOAD_FAILING, metrics.0.failing.clone());
         metrics.0.rpc.register(&metrics);
         #[cfg(feature = "database")]
         metrics.0.database.register(&metrics);
@@ -158,16 +209,44 @@ impl Metrics {
         metrics
     }
 
-    /// Says that a service of this version runs here.
+    /// Records that a service of this version runs here.
     pub fn name_service(&self, service: &'static str, version: &'static str) {
         let labels = [("version", version), ("service", service)];
         self.0.build.get_or_create(&labels).set(1);
     }
 
-    /// Adds a metric.
+    /// Shows whether a service is ready; `name` is its name in health checks.
+    pub fn watch_readiness(&self, service: &'static str, readiness: Readiness, name: &'static str) {
+        let shown = self.0.ready.get_or_create_owned(&[("service", service)]);
+        self.refresh(move || {
+            shown.set(readiness.is_ready(name).into());
+        });
+    }
+
+    /// Shows whether a service's reloaded files can be used as they are now; files that it does not have never fail.
+    pub fn watch_files(
+        &self,
+        service: &'static str,
+        authenticator: Option<&Arc<Authenticator>>,
+        tls: Option<&Arc<TlsServer>>,
+    ) {
+        let authentication = authenticator.map(|files| Arc::clone(files) as Arc<dyn Reload>);
+        let tls = tls.map(|files| Arc::clone(files) as Arc<dyn Reload>);
+        for (name, files) in [("authentication", authentication), ("tls", tls)] {
+            let labels = [("service", service), ("files", name)];
+            let shown = self.0.failing.get_or_create_owned(&labels);
+            if let Some(files) = files {
+                self.refresh(move || {
+                    shown.set(files.is_failing().into());
+                });
+            }
+        }
+    }
+
+    /// Registers a metric.
     ///
     /// # Panics
-    /// If there is one of that name: two of the same service can't share metrics.
+    /// If the name is taken: two instances of one service can't share metrics.
     pub fn register(&self, description: Description, metric: impl Metric) {
         let mut registered = self.registered();
         let taken = registered
@@ -189,36 +268,36 @@ impl Metrics {
         registered.descriptions.push(description);
     }
 
-    /// Does something each time before the numbers are shown. It must be quick, and must not wait.
+    /// Runs `refresh` before each rendering. It must be quick and must not block.
     pub fn refresh(&self, refresh: impl Fn() + Send + Sync + 'static) {
         self.registered().refreshes.push(Box::new(refresh));
     }
 
-    /// What a server counts.
+    /// What servers count.
     pub fn rpc(&self) -> &RpcMetrics {
         &self.0.rpc
     }
 
-    /// What is registered, in that order.
+    /// The registered metrics, in order of registration.
     pub fn descriptions(&self) -> Vec<Description> {
         self.registered().descriptions.clone()
     }
 
-    /// All of it as it is now, in OpenMetrics' text format.
+    /// All metrics as they are now, in OpenMetrics' text format.
     pub fn render(&self) -> String {
         let registered = self.registered();
         for refresh in &registered.refreshes {
             refresh();
         }
         let mut rendered = String::new();
-        // Writing to a string does not fail; what can't be encoded is left out.
+        // Writing to a String can't fail; what can't be encoded is left out.
         if let Err(error) = text::encode(&mut rendered, &registered.registry) {
             tracing::error!(%error, "can't write the metrics");
         }
         rendered
     }
 
-    /// Descriptions as a table for people.
+    /// Descriptions as a Markdown table.
     pub fn table(descriptions: &[Description]) -> String {
         let mut table = String::from("| metric | type | unit | labels | meaning |\n|---|---|---|---|---|\n");
         for Description {
@@ -235,7 +314,7 @@ impl Metrics {
                 .map(|label| format!("`{}`", label.replace('|', " ")));
             let labels: Vec<_> = labels.collect();
             let (kind, labels) = (kind.name(), labels.join(", "));
-            // Writing to a string does not fail.
+            // Writing to a String can't fail.
             let _ = writeln!(table, "| `{name}` | {kind} | {unit} | {labels} | {help}. |");
         }
         table
@@ -311,6 +390,32 @@ mod tests {
         let metrics = Metrics::new();
         metrics.name_service("feedback-svc", "1.2.3");
         metrics.rpc().calls(&[]).begin("/").ended(tonic::Code::Ok);
+        let readiness = Readiness::new();
+        readiness.register("a.Service", &["database"]);
+        metrics.watch_readiness("feedback-svc", readiness.clone(), "a.Service");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let write = |text: &str| std::fs::write(file.path(), text).unwrap();
+        write(
+            "[[principals]]\nname = \"x\"\ncertificates = [\"x\"]\ngrants = [{ roles = [\"admin\"], namespaces = \"*\" }]\n",
+        );
+        let authenticator = Arc::new(Authenticator::load(file.path()).unwrap());
+        metrics.watch_files("feedback-svc", Some(&authenticator), None);
+        let told = |ready: i32, failing: i32| {
+            let rendered = metrics.render();
+            for line in [
+                format!("emend_ready{{service=\"feedback-svc\"}} {ready}"),
+                format!(
+                    "emend_reload_failing{{service=\"feedback-svc\",files=\"authentication\"}} {failing}"
+                ),
+            ] {
+                assert!(rendered.lines().any(|told| told == line), "{line} in\n{rendered}");
+            }
+        };
+        told(0, 0);
+        readiness.set("database", true);
+        write("not a table");
+        assert!(!authenticator.reload_if_changed());
+        told(1, 1);
         #[cfg(feature = "database")]
         metrics.watch_connections("feedback-svc", crate::store::Connections::default);
         let rendered = metrics.render();

@@ -1,6 +1,6 @@
 //! What the process uses of the machine, as Linux counts it; elsewhere these stay at zero.
 //!
-//! Read when somebody asks: a few small files of /proc.
+//! Read on each scrape, from a few small files of /proc.
 
 use std::{fs, path::Path, sync::atomic::Ordering};
 
@@ -8,7 +8,7 @@ use prometheus_client::metrics::{counter::Counter, gauge::Gauge};
 
 use super::{Description, Kind, Metrics};
 
-/// How many ticks of /proc make a second: `USER_HZ`, 100 on every machine that we build for.
+/// Ticks of /proc per second: `USER_HZ`, 100 on every machine that we build for.
 const TICKS: u64 = 100;
 
 const RESIDENT: Description = Description {
@@ -47,7 +47,7 @@ const START: Description = Description {
     help: "When this process started, since 1970",
 };
 
-/// Adds them.
+/// Registers them.
 pub(super) fn register(metrics: &Metrics) {
     let resident = Gauge::<i64>::default();
     let cpu = Counter::<u64>::default();
@@ -67,13 +67,13 @@ pub(super) fn register(metrics: &Metrics) {
             resident.set(signed(bytes));
         }
         if let Some(ticks) = cpu_ticks() {
-            // Ticks are whole: what is added stays exact however often somebody asks.
+            // Ticks are whole: the sum stays exact however often it is scraped.
             let more = ticks.saturating_sub(cpu.inner().swap(ticks, Ordering::Relaxed));
             #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53 ticks")]
             cpu_seconds.inc_by(more as f64 / TICKS as f64);
         }
         if let Ok(entries) = fs::read_dir("/proc/self/fd") {
-            // The one by which they are listed is among them.
+            // The descriptor used for listing is among them.
             open.set(signed(entries.count().saturating_sub(1) as u64));
         }
         if let Some(limit) = max_fds() {
@@ -97,11 +97,12 @@ fn resident_bytes() -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// The fields of /proc/self/stat from the third on: the second is the program's name, in brackets, and may hold anything.
+/// The fields of /proc/self/stat from the third on: the second is the program's name, in brackets, and may hold
+/// anything.
 fn stat() -> Option<Vec<u64>> {
     let stat = read("/proc/self/stat")?;
     let (_, fields) = stat.rsplit_once(')')?;
-    // What is no number, such as the state, or is below zero is of no interest here.
+    // Fields that are not numbers, such as the state, or are negative are not needed here.
     Some(
         fields
             .split_whitespace()
@@ -110,13 +111,13 @@ fn stat() -> Option<Vec<u64>> {
     )
 }
 
-/// By the manual of /proc: `utime` is field 14, `stime` 15.
+/// From /proc's manual: `utime` is field 14, `stime` 15.
 fn cpu_ticks() -> Option<u64> {
     let stat = stat()?;
     Some(stat.get(11)? + stat.get(12)?)
 }
 
-/// In seconds since 1970: starttime is field 22, in ticks since the machine was started.
+/// In seconds since 1970: starttime is field 22, in ticks since the machine booted.
 fn started_at() -> Option<u64> {
     let ticks = *stat()?.get(19)?;
     let machine = read("/proc/stat")?;
@@ -151,7 +152,7 @@ mod tests {
         assert!(resident_bytes().is_some_and(|bytes| bytes > 1 << 20));
         let now = SystemClock.now().as_second();
         let started = signed(started_at().unwrap());
-        // Within a day; the machine's start is told in whole seconds.
+        // Within a day; the boot time is in whole seconds.
         assert!((now - 86_400..=now + 2).contains(&started), "{started} {now}");
         assert!(max_fds().is_some_and(|limit| limit > 8));
         let (before, begun) = (cpu_ticks().unwrap(), Instant::now());

@@ -1,8 +1,8 @@
 //! Rate, errors and duration of calls, by method.
 //!
-//! A call counts as handled when it has ended: with its trailers, with an answer that is only headers, or with a caller that
-//! went away. The names are those of go-grpc-middleware, for which there are dashboards. Methods that no served service has
-//! are one, so that strangers can't make labels. It must know nothing of what the methods do.
+//! A call counts as handled when it has ended: with its trailers, with a headers-only answer, or because its caller
+//! went away. The names are those of go-grpc-middleware, for which dashboards exist. All methods that no served service
+//! has share one label, so that strangers can't create labels. It must know nothing of what the methods do.
 
 use std::{
     collections::HashMap,
@@ -18,13 +18,13 @@ use tonic::Code;
 
 use super::{Description, Kind, Metrics};
 
-/// What every server has beside its own services.
+/// The services that every server adds to its own.
 const ALWAYS: [&str; 3] = [
     "grpc.health.v1.Health",
     "grpc.reflection.v1.ServerReflection",
     "grpc.reflection.v1alpha.ServerReflection",
 ];
-/// Upper bounds of durations, in seconds.
+/// The histogram's upper bounds, in seconds.
 const SECONDS: [f64; 15] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 ];
@@ -42,7 +42,7 @@ const HANDLED: Description = Description {
     unit: "calls",
     labels: &["grpc_type", "grpc_service", "grpc_method", "grpc_code"],
     help: "Calls that ended, by the code in their trailers; a caller that went away is Canceled, and a stream counts when it \
-           ends",
+           ends. OK and the codes of faults are there from the start, the others from when they are first answered",
 };
 const SECONDS_OF: Description = Description {
     name: "grpc_server_handling_seconds",
@@ -91,7 +91,7 @@ struct HandledLabels {
     grpc_code: &'static str,
 }
 
-/// What all servers of a process count. Clones are the same.
+/// What all servers of a process count. Clones share it.
 #[derive(Debug, Clone)]
 pub struct RpcMetrics {
     started: Family<MethodLabels, Counter>,
@@ -113,7 +113,7 @@ impl Default for RpcMetrics {
     }
 }
 
-/// Connections of clients. Clones are the same.
+/// Connections of clients. Clones share the metrics.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Connections {
     open: Gauge,
@@ -121,19 +121,19 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// One is open until this is dropped.
+    /// Counts a connection as open until the result is dropped.
     pub(crate) fn open(&self) -> OpenConnection {
         self.open.inc();
         OpenConnection(self.open.clone())
     }
 
-    /// One was closed at once.
+    /// Counts a connection that was closed at once.
     pub(crate) fn refused(&self) {
         self.refused.inc();
     }
 }
 
-/// Counts as open until it is dropped.
+/// A connection that counts as open until this is dropped.
 #[derive(Debug)]
 pub(crate) struct OpenConnection(Gauge);
 
@@ -157,10 +157,10 @@ impl RpcMetrics {
         &self.connections
     }
 
-    /// For a server of these services, by their full proto names. Their methods are shown from now on, with nothing counted.
+    /// For a server of these services, given by their full proto names. Their methods are shown from now on, at zero.
     pub(crate) fn calls(&self, services: &[&str]) -> Calls {
         let mut methods = HashMap::new();
-        for (path, streams) in crate::methods::all() {
+        for (path, streams) in crate::serve::methods::all() {
             let Some((service, method)) = path.trim_start_matches('/').split_once('/') else {
                 continue;
             };
@@ -180,18 +180,30 @@ impl RpcMetrics {
             grpc_service: service.into(),
             grpc_method: method.into(),
         };
-        Arc::new(Method {
+        let method = Method {
             started: self.started.get_or_create_owned(&labels),
             seconds: self.seconds.get_or_create_owned(&labels),
             in_flight: self.in_flight.get_or_create_owned(&labels),
             by_code: Default::default(),
             handled: self.handled.clone(),
             labels,
-        })
+        };
+        // From the start, so that the first increase is visible: a series that begins at 300 has not increased.
+        for code in [
+            Code::Ok,
+            Code::Unknown,
+            Code::DeadlineExceeded,
+            Code::Internal,
+            Code::Unavailable,
+            Code::DataLoss,
+        ] {
+            method.handled(code);
+        }
+        Arc::new(method)
     }
 }
 
-/// What one server counts. Clones are the same.
+/// What one server counts. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Calls(Arc<Known>);
 
@@ -211,8 +223,27 @@ struct Method {
     by_code: [OnceLock<Counter>; 17],
 }
 
+impl Method {
+    /// The counter of calls that ended with `code`.
+    fn handled(&self, code: Code) -> &Counter {
+        self.by_code[code as usize].get_or_init(|| {
+            let MethodLabels {
+                grpc_type,
+                grpc_service,
+                grpc_method,
+            } = self.labels.clone();
+            self.handled.get_or_create_owned(&HandledLabels {
+                grpc_type,
+                grpc_service,
+                grpc_method,
+                grpc_code: label_of(code),
+            })
+        })
+    }
+}
+
 impl Calls {
-    /// A call of that path begins.
+    /// Begins a call of that path.
     pub(crate) fn begin(&self, path: &str) -> Call {
         let Known { methods, unknown } = &*self.0;
         let method = Arc::clone(methods.get(path).unwrap_or(unknown));
@@ -225,7 +256,7 @@ impl Calls {
     }
 }
 
-/// A call that is under way.
+/// A call in progress.
 #[derive(Debug)]
 pub(crate) struct Call {
     method: Arc<Method>,
@@ -244,32 +275,11 @@ impl Call {
         (grpc_service, grpc_method)
     }
 
-    /// It has ended; to be called once.
+    /// Ends the call; to be called once.
     pub(crate) fn ended(&self, code: Code) {
-        let Method {
-            labels,
-            seconds,
-            in_flight,
-            handled,
-            by_code,
-            ..
-        } = &*self.method;
-        in_flight.dec();
-        seconds.observe(self.began.elapsed().as_secs_f64());
-        let counter = by_code[code as usize].get_or_init(|| {
-            let MethodLabels {
-                grpc_type,
-                grpc_service,
-                grpc_method,
-            } = labels.clone();
-            handled.get_or_create_owned(&HandledLabels {
-                grpc_type,
-                grpc_service,
-                grpc_method,
-                grpc_code: label_of(code),
-            })
-        });
-        counter.inc();
+        self.method.in_flight.dec();
+        self.method.seconds.observe(self.began.elapsed().as_secs_f64());
+        self.method.handled(code).inc();
     }
 }
 
@@ -345,6 +355,7 @@ mod tests {
         call.ended(Code::Unavailable);
         let rendered = metrics.render();
         for line in [
+            format!("grpc_server_handled_total{{{list},grpc_code=\"Internal\"}} 0"),
             format!("grpc_server_in_flight{{{list}}} 0"),
             format!("grpc_server_started_total{{{list}}} 1"),
             format!("grpc_server_handled_total{{{list},grpc_code=\"Unavailable\"}} 1"),

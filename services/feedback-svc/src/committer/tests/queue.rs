@@ -1,5 +1,7 @@
 //! What waits: for how long, how much of it, and whose it is.
 
+use emend_core::Caller;
+
 use super::*;
 
 #[tokio::test]
@@ -35,7 +37,7 @@ async fn a_caller_that_goes_away_once_its_group_has_begun_takes_nothing_back() {
         committer,
         mut worker,
     } = Bench::new(CommitConfig::default()).await;
-    let mut leaving = Box::pin(committer.store(vec![feedback("a")]));
+    let mut leaving = Box::pin(committer.store(ClientKey::Unknown, vec![feedback("a")]));
     assert!((&mut leaving).now_or_never().is_none());
     let mut step = Box::pin(worker.run_once());
     assert!((&mut step).now_or_never().is_none(), "it is being stored");
@@ -113,6 +115,56 @@ async fn a_full_queue_refuses_at_once_and_has_room_again_later() {
     let later = bench.begin(vec![feedback("d")]);
     assert!(bench.worker.run_once().await);
     assert!(later.await.is_ok());
+}
+
+/// Somebody who is known by name.
+fn called(name: &str) -> ClientKey {
+    ClientKey::of(Some(&Caller::parse(name).unwrap()), None)
+}
+
+#[tokio::test]
+async fn who_fills_the_queue_leaves_a_quarter_of_it_to_others() {
+    // Twelve messages of the largest size.
+    let queue_bytes = 12 * LEAST_SHARE;
+    let bench = Bench::new(CommitConfig {
+        queue_bytes,
+        ..CommitConfig::default()
+    })
+    .await;
+    let (greedy, modest) = (called("greedy"), called("modest"));
+    let filled = bench
+        .committer
+        .permits
+        .try_acquire_many(greedy.clone(), 9 * LEAST_SHARE / 1024);
+    assert!(filled.is_some(), "three quarters");
+    let refused = bench.begin_for(greedy, vec![feedback("a")]).await.unwrap_err();
+    assert_eq!(refused.reason(), "TOO_MANY_SUBMISSIONS");
+    let taken = bench.begin_for(modest, vec![feedback("b")]);
+    assert!(taken.now_or_never().is_none(), "it waits");
+}
+
+#[tokio::test]
+async fn who_submits_much_is_not_stored_before_all_others() {
+    let mut bench = Bench::new(CommitConfig {
+        group_items: 2,
+        ..CommitConfig::default()
+    })
+    .await;
+    let (greedy, modest) = (called("greedy"), called("modest"));
+    let mut many: Vec<_> = ["a", "b", "c", "d"]
+        .map(|phrase| Box::pin(bench.begin_for(greedy.clone(), vec![feedback(phrase)])))
+        .into();
+    let one = bench.begin_for(modest, vec![feedback("e")]);
+    assert!(bench.worker.run_once().await);
+    assert!(one.await.is_ok(), "it is in the first group of two");
+    assert!(many.remove(0).await.is_ok());
+    assert!(many[0].as_mut().now_or_never().is_none(), "it waits for the next");
+    while bench.stored().await < 5 {
+        assert!(bench.worker.run_once().await);
+    }
+    for answer in join_all(many).await {
+        assert!(answer.is_ok());
+    }
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! One contest while it is worked upon: as it was found, as it is now, and what of that is to be written.
+//! One contest being worked on: as found, as it is now, and what of that has to be written.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use super::{Because, Written};
 use crate::app::hot::Seal;
 use crate::store::decisions::{CandidateWrite, ContestWrite, KeptCandidate, StoredContest, TransitionWrite};
 
-/// A contest while it is worked upon.
+/// A contest being worked on.
 pub(super) struct Working {
     pub(super) before: StoredContest,
     pub(super) state: ContestState,
@@ -17,17 +17,17 @@ pub(super) struct Working {
     pub(super) policy_version: i64,
     pub(super) decided: bool,
     pub(super) resource_changed: bool,
-    /// Candidates for which a ballot was cast or taken back.
+    /// Candidates for which a ballot was cast or retracted.
     pub(super) voted_for: HashSet<CandidateId>,
 }
 
 impl Working {
-    /// Of the contest as it was found.
+    /// The seal of the contest as found.
     pub(super) fn found_seal(&self) -> Seal {
         Seal::of(&self.before.state, &self.before.kept)
     }
 
-    /// Takes a decision upon an event over, and makes of its transitions what is to be written.
+    /// Adopts the decision on an event and returns its transitions as writes.
     pub(super) fn take(
         &mut self,
         event: &Event,
@@ -58,7 +58,7 @@ impl Working {
             kept.transitions += 1;
             kept.decided_by = because.actor.clone();
             let reason = match transition.reason {
-                // A person's words say more than the name of the rule.
+                // A person's words say more than a rule's name.
                 Some(reason) if because.reason.is_empty() || !is_by_person(cause) => reason.name().to_owned(),
                 _ if is_by_person(cause) => because.reason.clone(),
                 _ => String::new(),
@@ -78,7 +78,8 @@ impl Working {
         });
         let writes = writes.collect();
         self.state = after;
-        // What waits for the policy goes on waiting for it where nothing was evaluated.
+        // A pending contest keeps its old policy version, and so stays due for re-evaluation, unless this event
+        // evaluated it.
         if evaluates(event) || !self.before.row.pending {
             self.policy_version = policy_version;
         }
@@ -86,7 +87,7 @@ impl Working {
         writes
     }
 
-    /// The contest's row, where it changed.
+    /// The contest's row, if it changed.
     pub(super) fn row(&self) -> Option<ContestWrite> {
         let pending = self
             .state
@@ -116,8 +117,8 @@ impl Working {
         }
     }
 
-    /// The candidates that are other than they were, and those that are as they were again: these have a history to which
-    /// the next transition is to be added.
+    /// The candidates to write: those that changed, and those that changed and changed back, since their next
+    /// transition must be numbered after the new history.
     pub(super) fn changed_candidates(&mut self, now: Timestamp) -> Vec<CandidateWrite> {
         let mut changed = Vec::new();
         for candidate in &self.state.candidates {
@@ -125,8 +126,8 @@ impl Working {
             let known = before.kept.get(&candidate.id).map(|kept| kept.transitions);
             let as_before = before.state.candidate(candidate.id) == Some(candidate);
             if let Some(kept) = self.kept.get_mut(&candidate.id) {
-                // Whose ballots changed gets a new version, also where all its figures came out as they were: so it is
-                // seen that they did.
+                // A candidate whose ballots changed gets a new version even if all its figures came out the same, so
+                // that caches notice.
                 if as_before && known == Some(kept.transitions) && !self.voted_for.contains(&candidate.id) {
                     continue;
                 }
@@ -143,8 +144,7 @@ impl Working {
     }
 }
 
-/// Whether an event has all that is pending evaluated, by the policy as it is now. What a person sets or takes away does
-/// not.
+/// Whether an event evaluates everything pending by the current policy. What a person sets or deletes does not.
 fn evaluates(event: &Event) -> bool {
     match event {
         Event::Recorded { .. } | Event::Retracted { .. } | Event::PolicyChanged | Event::Reject { .. } => {

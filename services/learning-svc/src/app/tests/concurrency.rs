@@ -81,7 +81,7 @@ async fn crossed_batches_meet_no_deadlock(world: &World) {
         let (app, batch) = if n % 2 == 0 {
             (one.clone(), vec![a, b])
         } else {
-            // The accept orders are crossed too, so that the events are decided in the other order.
+            // The accept orders are swapped too, so that the events are decided in the opposite order.
             let (mut a, mut b) = (a, b);
             std::mem::swap(&mut a.accept_order, &mut b.accept_order);
             (two.clone(), vec![b, a])
@@ -163,7 +163,7 @@ async fn people_and_votes_at_once_stay_sound(world: &World) {
         work.push(tokio::spawn(async move {
             match n % 10 {
                 7 => drop(app.put(&put(&phrase, "set")).await.unwrap()),
-                // Applied or not by then: either answer is right.
+                // It may or may not be applied by then: either answer is right.
                 8 => drop(review(&app, candidate_id("p0", "v0"), None, approval()).await),
                 _ => drop(one(&app, &event).await),
             }

@@ -1,4 +1,4 @@
-//! What events do beside voting: retraction, redaction, delivery more than once, and what is shown of them.
+//! What events do beyond voting: retraction, redaction, redelivery, and what is shown of them.
 
 use emend_core::{Origin, Status, correction::Form};
 use emend_proto::common::v1::OutcomeState;
@@ -47,7 +47,7 @@ async fn retraction_below_the_threshold_withdraws(world: &World) {
         (Status::Withdrawn, 2)
     );
 
-    // Taken back twice is taken back once.
+    // A second retraction has no further effect.
     let again = one(&app, &world.retraction(&events[1])).await;
     assert_eq!(
         (state(&again), again.reason.as_str()),
@@ -63,7 +63,7 @@ async fn a_candidate_that_one_group_leaves_as_it_was_can_be_voted_for_again(worl
     one(&app, &first).await;
     let before = candidate(&app, "p", "v").await;
 
-    // Its one supporter leaves, so it is withdrawn, and another comes, so it waits again: all in one group.
+    // Its one supporter leaves, so it is withdrawn; another arrives, so it is pending again: all in one group.
     apply(&app, &[world.retraction(&first), world.phrase("bob", "p", "v")]).await;
     let after = candidate(&app, "p", "v").await;
     assert_eq!(after.candidate, before.candidate, "it is as it was");
@@ -116,7 +116,7 @@ async fn what_a_group_brings_back_to_where_it_was_can_still_change(world: &World
     let app = world.instance().await;
     let first = world.phrase("ann", "p", "v");
     one(&app, &first).await;
-    // Pending, withdrawn, pending: as it was, two transitions later.
+    // Pending, withdrawn, pending: as before, two transitions later.
     let second = world.phrase("bob", "p", "v");
     apply(&app, &[world.retraction(&first), second.clone()]).await;
     let record = candidate(&app, "p", "v").await;
@@ -181,7 +181,7 @@ async fn an_event_that_comes_again_is_told_the_same_and_does_nothing(world: &Wor
     assert_eq!(one(&app, &feedback).await, first[0]);
     assert_eq!(candidates(&app).await[0].candidate.occurrences, 2);
 
-    // Another event that claims the same feedback is a defect of its sender.
+    // Another event that claims the same feedback is a bug in its sender.
     let mut other = feedback;
     other.id = emend_core::EventId(uuid::Uuid::from_u128(7));
     let refused = app.ingest(&[other]).await.pop().unwrap().unwrap_err();
@@ -280,7 +280,7 @@ async fn many_groups_of_mixed_events_stay_sound(world: &World) {
     assert_sound(&app).await;
 }
 
-/// Who supports what, and how strongly; what nobody proposes any more may be known or not.
+/// Who supports what, and how strongly; candidates without any ballot are left out.
 async fn votes(app: &crate::app::App) -> Vec<(emend_core::CandidateId, u64, u64, i64)> {
     let mut votes: Vec<_> = candidates(app)
         .await
@@ -333,7 +333,7 @@ async fn votes_do_not_depend_on_the_order_of_delivery() {
     for group in [1, 7, 64] {
         let world = World::sqlite();
         let app = world.instance().await;
-        // Each event comes twice, in groups of this size, in an order of its own.
+        // Each event arrives twice, shuffled, in groups of this size.
         let delivered = shuffled(&[events.clone(), events.clone()].concat(), &entropy);
         for group in delivered.chunks(group) {
             apply(&app, group).await;

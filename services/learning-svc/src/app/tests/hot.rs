@@ -1,4 +1,4 @@
-//! Contests in which many vote: what is kept of them between units of work never makes a count wrong.
+//! Contests with many votes: what is cached between units of work never makes a count wrong.
 
 use emend_core::{Counting, Kind, Policy, ballots::Tally, correction::Form};
 use emend_runtime::{Clock as _, Entropy};
@@ -19,7 +19,7 @@ on_both_databases!(
 const PHRASE: &str = "set up a csa";
 const VERBS: [&str; 3] = ["create_csa", "create_isda", "open_account"];
 
-/// Every candidate's figures are those that its contest's stored ballots give when they are counted from nothing.
+/// Every candidate's figures equal those recounted from its contest's stored ballots.
 async fn assert_counted(world: &World, app: &App, when: &str) {
     let contest = key(Form::PhraseMapping, PHRASE, VERBS[0]).contest_id();
     let scope = crate::store::decisions::PolicyKey::of(&key(Form::PhraseMapping, PHRASE, VERBS[0]));
@@ -42,7 +42,7 @@ async fn assert_counted(world: &World, app: &App, when: &str) {
     }
 }
 
-/// A number below `below`.
+/// A random number below `below`.
 fn draw(entropy: &Entropy, below: usize) -> usize {
     let mut bytes = [0; 8];
     entropy.fill(&mut bytes);
@@ -79,7 +79,7 @@ async fn whatever_several_instances_write_in_turn_the_counts_are_those_of_the_ba
         match draw(&entropy, 20) {
             0 => {
                 let candidate = candidate_id(PHRASE, VERBS[draw(&entropy, 3)]);
-                // Refused where it applies already.
+                // Refused if it applies already.
                 let _ = review(app, candidate, None, approval()).await;
             }
             1 => {
@@ -94,7 +94,7 @@ async fn whatever_several_instances_write_in_turn_the_counts_are_those_of_the_ba
                     policy.max_counted_feedback = counted;
                 };
                 policies::set(app, Kind::InvocationPhrase, change).await;
-                // What does not wait is evaluated anew by the next event.
+                // What is not pending is re-evaluated by the next event.
                 one(&instances[draw(&entropy, 2)], &vote(step)).await;
             }
             _ => {}
@@ -131,7 +131,7 @@ async fn a_vote_that_takes_the_place_of_another_is_seen_by_the_other_instance(wo
         .map(|n| world.phrase(&format!("r{n}"), PHRASE, VERBS[0]))
         .collect();
     apply(&one_instance, &votes).await;
-    // All figures come out as they were.
+    // All figures come out the same.
     let again = IngestEvent {
         id: world.phrase("x", PHRASE, VERBS[0]).id,
         feedback: world.phrase("x", PHRASE, VERBS[0]).feedback,
@@ -157,7 +157,7 @@ async fn what_is_refused_leaves_ballots_where_they_were(world: &World) {
     let again = review(&app, candidate, None, approval()).await;
     assert!(again.is_err(), "{again:?}");
     assert_eq!(app.hot.ballots(), kept, "refused by the rules");
-    // And they are those that are stored.
+    // And the cached ballots equal the stored ones.
     one(&app, &world.retraction(&votes[7])).await;
     assert_counted(world, &app, "after a refusal").await;
 }

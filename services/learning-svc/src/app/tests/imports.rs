@@ -111,7 +111,7 @@ async fn an_import_as_votes_casts_one_vote_each_however_often_it_runs(world: &Wo
         (record.candidate.occurrences, record.candidate.status),
         (1, Status::Pending)
     );
-    // Two reporters more, and what was imported as a vote is learned.
+    // With two more reporters, what was imported as a vote is learned.
     for reporter in ["ann", "bob"] {
         one(&app, &world.phrase(reporter, "phrase 1", "v")).await;
     }
@@ -145,7 +145,7 @@ async fn a_large_import_is_one_operation_of_revisions_of_a_thousand(world: &Worl
         key: None,
         operation: Some(OperationId(uuid::Uuid::from_u128(99))),
     };
-    // A page ends early where its revisions change very much.
+    // A page ends early if its revisions have very many changes.
     let (page, more) = app.store.list_revisions(&filter, None, 500).await.unwrap();
     let sizes: Vec<_> = page.iter().map(|revision| revision.changes.len()).collect();
     assert_eq!((sizes, more), (vec![500, 1_000], true));

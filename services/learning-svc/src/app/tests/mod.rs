@@ -1,4 +1,4 @@
-//! Every rule of spec/intent.md as use cases keep it, on both databases.
+//! The rules of learning as the use cases keep them, on both databases.
 
 mod concurrency;
 mod events;

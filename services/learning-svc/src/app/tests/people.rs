@@ -284,7 +284,7 @@ async fn a_limit_of_the_policy_refuses_a_put(world: &World) {
         app.put(&put("q", "v")).await.unwrap_err().reason(),
         "RESOURCE_LIMIT"
     );
-    // What is there may change.
+    // Existing resources may still change.
     app.put(&put("p", "w")).await.unwrap();
     assert_sound(&app).await;
 }

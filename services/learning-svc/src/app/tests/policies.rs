@@ -1,4 +1,4 @@
-//! Policies, and evaluating anew what waits when they change.
+//! Policies, and the re-evaluation of pending contests when they change.
 
 use emend_core::{Kind, Policy, RiskLevel, Status};
 use emend_runtime::{
@@ -90,7 +90,7 @@ async fn each_change_is_a_version_and_a_stale_one_is_aborted(world: &World) {
         app.update_policy(&stale).await.unwrap_err().reason(),
         "ETAG_MISMATCH"
     );
-    // A change to what it is already is none.
+    // A change to the current value is no change.
     let same = set(&app, Kind::Prohibition, |policy| policy.threshold = 6).await;
     assert_eq!(same.stored.policy.version, 2);
 }
@@ -153,7 +153,7 @@ async fn a_lowered_threshold_promotes_what_waits_in_resumable_steps(world: &Worl
 
     let first = app.reevaluate_once(None).await.unwrap();
     assert!(first.evaluated > 0 && first.evaluated < 300);
-    // Another replica, or this one after a restart, goes on where the first stopped.
+    // Another replica, or this one after a restart, continues where the first stopped.
     let other = world.instance().await;
     let remaining = app.policy(&key(Kind::InvocationPhrase)).await.unwrap().remaining;
     assert_eq!(remaining, 300 - first.evaluated as u64);
@@ -180,7 +180,7 @@ async fn a_pass_goes_on_behind_what_could_not_be_evaluated(world: &World) {
     super::world::apply(&app, &events).await;
     set(&app, Kind::InvocationPhrase, |policy| policy.threshold = 1).await;
     let (mut passed, mut after) = (Vec::new(), None);
-    // Nothing is evaluated here, as if all of it failed.
+    // Nothing is evaluated here, as if everything failed.
     loop {
         let keys = app.store.contests_to_reevaluate(after, 2).await.unwrap();
         after = keys.last().map(emend_core::ResourceKey::contest_id);
@@ -206,7 +206,7 @@ async fn corrupt_contests_stop_neither_the_worker_nor_the_others(world: &World) 
         .map(|n| world.phrase("ann", &format!("p{n}"), "v"))
         .collect();
     super::world::apply(&app, &events).await;
-    // A candidate and a contest that can't be read, somewhere among the others.
+    // One contest with unreadable candidates and two unreadable contests, among readable ones.
     for sql in [
         "UPDATE candidates SET status = 99 WHERE contest_id = (SELECT contest_id FROM contests WHERE key = 'p7')",
         "UPDATE contests SET key = 'not what gives its id' WHERE key = 'p8'",
@@ -255,7 +255,7 @@ async fn a_raised_risk_sends_what_waits_to_review(world: &World) {
         one(&app, &world.phrase(reporter, "p", "v")).await;
     }
     assert_eq!(verb(&app, "p").await, None);
-    // Lowered again, what waited for its risk alone is decided by votes.
+    // When the risk is lowered again, votes decide what waited for it alone.
     set(&app, Kind::InvocationPhrase, |policy| {
         policy.risk = RiskLevel::Medium;
     })
@@ -297,7 +297,7 @@ async fn a_raised_threshold_withdraws_nothing(world: &World) {
     assert_sound(&app).await;
 }
 
-/// What an audit finds, by the codes of its checks.
+/// The codes of the checks with findings in an audit.
 async fn found(world: &World) -> Vec<&'static str> {
     let mut findings = Findings::default();
     let mut audit = Audit::open(&world.url).await.unwrap();
@@ -342,7 +342,7 @@ async fn a_vote_releases_what_waited_for_a_risk_that_was_lowered(world: &World) 
         policy.risk = RiskLevel::Medium;
     })
     .await;
-    // Before the worker comes to it: whoever evaluates by the new policy does all that it asks for.
+    // Before the worker gets to it: an event evaluated by the new policy does everything it asks for.
     one(&app, &world.phrase("bob", "p", "w")).await;
     assert_eq!(candidate(&app, "p", "v").await.candidate.status, Status::Pending);
     assert_eq!(found(world).await, [""; 0]);

@@ -1,4 +1,4 @@
-//! What votes do, one instance, one after another.
+//! What votes do: one instance, one vote after another.
 
 use emend_core::{Status, contest::MAX_CANDIDATES, correction::Form};
 use emend_proto::common::v1::{Outcome, OutcomeState};
@@ -180,7 +180,7 @@ async fn what_was_reverted_does_not_come_back_by_itself(world: &World) {
     );
     assert_eq!(verb(&app, "p").await, None);
 
-    // A revert is a revision like any other: it too can be taken back.
+    // A revert is a revision like any other and can itself be reverted.
     let again = Revert {
         revision: emend_core::Revision(2),
         ..revert
@@ -264,7 +264,7 @@ async fn what_exceeds_the_policys_bytes_is_refused(world: &World) {
         (OutcomeState::Refused, "RESOURCE_LIMIT")
     );
     assert!(candidates(&app).await.is_empty());
-    // Taking back what was refused is harmless.
+    // Retracting what was refused is harmless.
     let taken_back = one(&app, &world.retraction(&feedback)).await;
     assert_eq!(taken_back.reason, "RETRACTED");
     assert_sound(&app).await;
@@ -294,7 +294,7 @@ async fn a_full_namespace_sends_what_would_grow_it_to_review(world: &World) {
         namespace: namespace(),
         kind: emend_core::Kind::EntityAlias,
     };
-    assert_eq!(app.store.audit().await.unwrap().counted[&key], 2);
+    assert_eq!(app.store.contents().await.unwrap().counted[&key], 2);
     assert_sound(&app).await;
 }
 
@@ -315,7 +315,7 @@ async fn votes_propose_a_bounded_number_of_values_and_people_any(world: &World) 
     let taken_back = one(&app, &world.retraction(&events[MAX_CANDIDATES])).await;
     assert_eq!(taken_back.reason, "RETRACTED");
 
-    // Those that are there can still win.
+    // Existing candidates can still win.
     for reporter in ["ann", "bob", "cid"] {
         one(&app, &world.phrase(reporter, "p", "v7")).await;
     }

@@ -1,4 +1,4 @@
-//! A database, any number of service instances on it, and short words for what reporters and people do.
+//! A database, any number of service instances on it, and short helpers for what reporters and people do.
 
 use std::{
     collections::BTreeMap,
@@ -31,7 +31,7 @@ use crate::{
     },
 };
 
-/// Nobody follows the log.
+/// A log follower that does nothing.
 struct Nobody;
 
 #[async_trait]
@@ -41,7 +41,7 @@ impl Follower for Nobody {
     async fn reached(&self, _revision: Revision) {}
 }
 
-/// A database of a test's own.
+/// A database for one test.
 pub(crate) struct World {
     pub(crate) url: DatabaseUrl,
     pub(crate) clock: ManualClock,
@@ -72,7 +72,7 @@ impl World {
         }
     }
 
-    /// One more service instance on this database.
+    /// Another service instance on this database.
     pub(crate) async fn instance(&self) -> App {
         let store = store::open(&self.url, 4, &self.entropy).await.unwrap();
         App::new(store, Arc::new(Nobody), self.clock.shared(), self.entropy.clone())
@@ -82,12 +82,12 @@ impl World {
         AcceptOrder(self.order.fetch_add(1, Ordering::SeqCst))
     }
 
-    /// A feedback of a reporter; empty: of nobody in particular.
+    /// A feedback by a reporter; empty: by nobody in particular.
     pub(crate) fn feedback(&self, reporter: &str, form: Form, input: &str, choice: &str) -> IngestEvent {
         self.feedback_with(reporter, form, input, choice, None)
     }
 
-    /// A feedback that teaches its reporter alone.
+    /// A feedback that applies to its reporter alone.
     pub(crate) fn own_feedback(&self, user: &str, form: Form, input: &str, choice: &str) -> IngestEvent {
         self.feedback_with(user, form, input, choice, Some(UserId::parse(user).unwrap()))
     }
@@ -120,7 +120,7 @@ impl World {
         }
     }
 
-    /// A feedback that a phrase means a verb.
+    /// A feedback that maps a phrase to a verb.
     pub(crate) fn phrase(&self, reporter: &str, phrase: &str, verb: &str) -> IngestEvent {
         self.feedback(reporter, Form::PhraseMapping, phrase, verb)
     }
@@ -152,7 +152,7 @@ pub(crate) fn namespace() -> Namespace {
     Namespace::parse("fund-admin").unwrap()
 }
 
-/// Of a caller that may import for as long as it takes.
+/// For a caller that keeps its right to import.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "the use case asks a question that may be answered with an error"
@@ -168,7 +168,7 @@ pub(crate) fn operator() -> Actor {
     }
 }
 
-/// Applies events that must all be applied.
+/// Applies events, all of which must succeed.
 pub(crate) async fn apply(app: &App, events: &[IngestEvent]) -> Vec<pb::Outcome> {
     let results = app.ingest(events).await;
     results.into_iter().map(|result| result.unwrap()).collect()
@@ -179,10 +179,10 @@ pub(crate) async fn one(app: &App, event: &IngestEvent) -> pb::Outcome {
     apply(app, std::slice::from_ref(event)).await.pop().unwrap()
 }
 
-/// Which value applies for a phrase.
+/// The value that applies for a phrase.
 pub(crate) async fn applies(app: &App, form: Form, input: &str, choice: &str) -> Option<ResourceValue> {
     let key = key(form, input, choice);
-    let records = app.store.audit().await.unwrap();
+    let records = app.store.contents().await.unwrap();
     records
         .resources
         .iter()
@@ -201,7 +201,7 @@ pub(crate) fn key(form: Form, input: &str, choice: &str) -> ResourceKey {
     correction.proposal(&namespace(), None).key
 }
 
-/// The candidate that a phrase means a verb.
+/// The candidate that maps a phrase to a verb.
 pub(crate) fn candidate_id(phrase: &str, verb: &str) -> CandidateId {
     let correction = Correction::parse(Form::PhraseMapping, phrase, "", verb).unwrap();
     let proposal = correction.proposal(&namespace(), None);
@@ -227,7 +227,7 @@ pub(crate) async fn candidates(app: &App) -> Vec<CandidateRecord> {
 
 /// The newest revision.
 pub(crate) async fn head(app: &App) -> i64 {
-    app.store.audit().await.unwrap().head.0
+    app.store.contents().await.unwrap().head.0
 }
 
 pub(crate) async fn review(
@@ -273,7 +273,7 @@ pub(crate) fn put(phrase: &str, verb: &str) -> Put {
     }
 }
 
-/// The log replayed gives the resources, ballots counted anew give the candidates, revisions have no gap.
+/// The log replayed gives the resources, the ballots recounted give the candidates, revisions have no gaps.
 pub(crate) async fn assert_sound(app: &App) {
-    assert_eq!(app.audit().await.unwrap(), Vec::<String>::new());
+    assert_eq!(app.inconsistencies().await.unwrap(), Vec::<String>::new());
 }

@@ -1,7 +1,7 @@
-//! Whether votes had their effect: one contest evaluated once more, by the rules and the policy that evaluated it last.
+//! Whether votes took effect: re-evaluates one contest by the rules and the policy that evaluated it last.
 //!
-//! Whoever records, retracts, rejects or changes a policy evaluates; so nothing that votes decide is left to be decided.
-//! What a person set, put back or took away may leave something that a next vote moves: that is no finding.
+//! Every recorded or retracted vote, rejection and policy change evaluates, so nothing that votes decide is left
+//! undecided. What a person set, restored or removed may leave something that the next vote moves: that is no finding.
 //!
 //! It must know nothing of how the contest was read.
 
@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use super::Contest;
 use crate::audit::CONTEST_DECIDED;
 
-/// Evaluates a contest with its newest ballots.
+/// Re-evaluates a contest with its newest ballots.
 pub(super) fn check(
     id: &str,
     contest: &Contest,
@@ -30,8 +30,8 @@ pub(super) fn check(
     let (Some(row), Some(key)) = (&contest.row, &contest.key) else {
         return;
     };
-    // What decayed votes came to depends on when they were counted, which is not kept. Without its resource nothing can be
-    // said of a contest; that it can't be read is a finding of its own.
+    // The total of decayed votes depends on when they were counted, which is not stored. If its resource can't be read,
+    // nothing can be said about a contest, and that is a finding of its own.
     if policy.half_life.is_some() || contest.resource.is_some() != contest.value.is_some() {
         return;
     }
@@ -46,14 +46,14 @@ pub(super) fn check(
             value,
         }),
         highest_accept_order: AcceptOrder(row.highest_accept_order),
-        // Others may have made room since: what waits for that is right to.
+        // Capacity may have been freed since; a candidate that waits for it is still right to wait.
         full: candidates.iter().any(|candidate| {
             candidate.status == Status::AwaitingReview && candidate.reason == Some(Reason::ResourceLimit)
         }),
         candidates,
         ballots: Ballots::new(ballots, true),
     };
-    // A changed policy is never refused.
+    // A policy change is never refused.
     let Ok(decision) = decide(state, &Event::PolicyChanged, policy, Timestamp::UNIX_EPOCH) else {
         return;
     };

@@ -1,4 +1,4 @@
-//! One contest's ballots, counted anew.
+//! Recounts the ballots of one contest.
 //!
 //! It must know nothing of how they were read.
 
@@ -14,14 +14,14 @@ use crate::{
     store::decisions::PolicyKey,
 };
 
-/// No policy counts more of a contest's ballots.
+/// No policy counts more ballots of a contest.
 const MOST_COUNTED: usize = 100_000;
 
-/// A contest while its ballots are counted.
+/// A contest whose ballots are being counted.
 pub(super) struct Recount<'a> {
     pub(super) id: &'a str,
     pub(super) contest: &'a Contest,
-    /// The newest.
+    /// The newest ballots.
     ballots: Vec<Ballot>,
     occurrences: HashMap<CandidateId, u64>,
 }
@@ -36,7 +36,7 @@ impl<'a> Recount<'a> {
         }
     }
 
-    /// The next one; they come newest first.
+    /// Takes the next ballot; they come newest first.
     pub(super) fn take(&mut self, ballot: Ballot) {
         *self.occurrences.entry(ballot.candidate).or_default() += 1;
         if self.ballots.len() < MOST_COUNTED {
@@ -44,7 +44,7 @@ impl<'a> Recount<'a> {
         }
     }
 
-    /// Holds the candidates' figures against them.
+    /// Checks the contest's and the candidates' figures against the ballots.
     pub(super) fn check(self, policies: &Policies, findings: &mut Findings) {
         let newest = self.ballots.first().map(|ballot| ballot.accept_order.0);
         if let (Some(row), Some(newest)) = (&self.contest.row, newest)
@@ -98,7 +98,7 @@ impl<'a> Recount<'a> {
                     ),
                 );
             }
-            // Decayed votes were counted at a time that is not kept.
+            // Decayed votes were counted at a time that is not stored.
             let net = tally.standings(&candidates).net(candidate.id);
             if policy.half_life.is_none() && candidate.net != net {
                 findings.add(
@@ -117,7 +117,7 @@ impl<'a> Recount<'a> {
         }
     }
 
-    /// By a version of the contest's policy; none where that is not there.
+    /// The tally by a version of the contest's policy; none if that version is missing.
     fn tally(&self, policies: &Policies, version: i64) -> Option<(Policy, Tally)> {
         let policy = self.policy(policies, version)?;
         let tally = Tally::count(&self.ballots, &policy, Timestamp::UNIX_EPOCH);

@@ -1,9 +1,9 @@
-//! Reads an import: a header, then rows, each parsed as it comes.
+//! Reads an import: a header, then rows, each parsed as it arrives.
 //!
-//! Rows wait in memory, parsed, until the last has come: what is written is decided in the order of keys, and all or
-//! nothing knows only then whether it is all. [`Slots`] bounds how many imports there are at once and what each may take,
-//! [`IDLE`] how long a silent sender keeps its slot. All this takes time: what the sender may do is looked at with each
-//! message, and again before each part is committed.
+//! Parsed rows wait in memory until the last has arrived: writes are decided in key order, and only then is it known
+//! whether all rows of an all-or-nothing import are valid. [`Slots`] bounds the number of concurrent imports and the
+//! memory of each, [`IDLE`] how long a silent sender keeps its slot. Because an import takes time, the sender's rights
+//! are checked with each message and again before each part is committed.
 
 #[cfg(feature = "fuzzing")]
 pub(in crate::grpc) mod fuzzing;
@@ -31,30 +31,30 @@ use crate::app::{
 const ROWS_PER_MESSAGE: usize = 1_000;
 /// Rows in one import at most.
 const ROWS: usize = 1_000_000;
-/// What a row takes beside its texts, in bytes, as estimated.
+/// The estimated bytes a row takes besides its texts.
 const ROW_BYTES: usize = 320;
-/// Bad rows that are reported at most.
+/// Errors of bad rows reported at most.
 const ERRORS: usize = 1_000;
-/// Bad rows that a refusal names: a status travels in HTTP/2 headers, which clients bound at 8 to 16 KiB.
+/// Errors of bad rows a refusal names: a status travels in HTTP/2 headers, which clients bound at 8 to 16 KiB.
 const ERRORS_IN_STATUS: usize = 20;
 
 /// Imports at once in one process.
 const IMPORTS: usize = 2;
-/// After which time another import may find a slot.
+/// When a refused import may be worth repeating.
 const BUSY_FOR: Duration = Duration::from_secs(10);
 /// How long the sender of an import may be silent.
 const IDLE: Duration = Duration::from_mins(1);
 
-/// Bounds how many imports one process takes in at once, and the memory that they take. Clones share it.
+/// Bounds how many imports one process takes at once, and the memory of each. Clones share it.
 #[derive(Debug, Clone)]
 pub(in crate::grpc) struct Slots {
     free: Arc<Semaphore>,
-    /// What the rows of one import may take, in bytes, as estimated.
+    /// The estimated bytes the rows of one import may take.
     bytes: usize,
 }
 
 impl Slots {
-    /// For imports of so many bytes each.
+    /// For imports of at most this many bytes each.
     pub(in crate::grpc) fn new(bytes: usize) -> Self {
         Self {
             free: Arc::new(Semaphore::new(IMPORTS)),
@@ -62,7 +62,7 @@ impl Slots {
         }
     }
 
-    /// A slot, until it is dropped.
+    /// Takes a slot, held until dropped.
     fn take(&self) -> Result<OwnedSemaphorePermit, Error> {
         Arc::clone(&self.free)
             .try_acquire_owned()
@@ -74,7 +74,7 @@ impl Slots {
     }
 }
 
-/// What was read so far.
+/// What has been read so far.
 struct Spool {
     namespace: Namespace,
     rows: Vec<Row>,
@@ -87,7 +87,7 @@ struct Spool {
     errors: Vec<RowError>,
 }
 
-/// Whether the sender may do now what the import asks for.
+/// Whether the sender currently has the rights the import needs.
 fn admit(access: &Access, header: &pb::ImportHeader, for_users: bool) -> Result<(), Error> {
     let now = access.as_of_now()?;
     now.admit(header)?;
@@ -161,7 +161,7 @@ async fn next(
     }
 }
 
-/// The client went away, or sent what is no message; or the service stops and nothing more came.
+/// The client cancelled, exceeded a limit or sent an unreadable message; or the service is stopping.
 fn broken(status: &Status) -> Error {
     match status.code() {
         tonic::Code::Cancelled => Error::unavailable("CANCELLED", "the import was cancelled by its sender"),
@@ -286,7 +286,7 @@ impl Spool {
         violations.finish(parsed)
     }
 
-    /// All or nothing, and some rows are bad.
+    /// The refusal of an all-or-nothing import with bad rows.
     fn refusal(&self) -> Error {
         let mut violations: Vec<FieldViolation> = self
             .errors

@@ -1,4 +1,4 @@
-//! Pages of the audit trail, each small enough for a client to read, however large one revision is.
+//! Pages of the audit trail, each small enough for a client to read, however large a single revision is.
 //!
 //! It must know nothing of how revisions are found.
 
@@ -13,14 +13,14 @@ use crate::store::decisions::RevisionRecord;
 /// Where a page begins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// With the newest revision below this one; none: with the newest of all.
+    /// At the newest revision below this one; none: at the newest of all.
     pub(super) before: Option<Revision>,
-    /// So many of its changes were on the pages before.
+    /// How many of that revision's changes were on earlier pages.
     skipped: usize,
 }
 
 impl Place {
-    /// The place that a token names.
+    /// The place a token names.
     pub(super) fn parse(query: QueryHash, token: &str) -> Result<Self, Invalid> {
         let Some(position) = page::position(query, token)? else {
             return Ok(Self::default());
@@ -41,7 +41,7 @@ impl Place {
             .ok_or_else(|| Invalid::new("is not a token of this list"))
     }
 
-    /// What names it; empty where it is the newest of all.
+    /// The token that names this place; empty at the newest revision of all.
     pub(crate) fn token(self, query: QueryHash) -> String {
         let Some(before) = self.before else {
             return String::new();
@@ -55,7 +55,7 @@ impl Place {
     }
 }
 
-/// The page that begins at `place`, of the records that were found there. `more` says that others follow them.
+/// The page that begins at `place`, made of the records found there. `more`: further records follow them.
 pub(super) fn page(
     query: QueryHash,
     place: Place,

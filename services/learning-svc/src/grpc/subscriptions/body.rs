@@ -1,8 +1,9 @@
-//! A stream's messages as an HTTP body: each a DATA frame of shared bytes, then trailers that say how it ended.
+//! A stream's messages as an HTTP body: each goes out as DATA frames of shared bytes, and trailers say how the stream
+//! ended.
 //!
-//! tonic's own body copies every message into a buffer per stream, which then stays as large as the largest message was.
-//! A long message is handed over in pieces, so that the next one is asked for only when the client has read nearly all of
-//! it: else each client that does not read would hold two.
+//! tonic's own body copies every message into a buffer per stream, which stays as large as the largest message. Here a
+//! long message is handed over in pieces, so that the next message is polled for only when the client has read nearly
+//! all of this one; otherwise each client that does not read would hold two.
 //!
 //! It must know nothing of the messages.
 
@@ -20,15 +21,15 @@ use tonic::Status;
 
 use crate::stream::Session;
 
-/// See the module. The session is dropped as soon as it has ended.
+/// See the module. The session is dropped as soon as it ends.
 pub(super) struct SessionBody {
     session: Option<Session>,
-    /// What of the last message is not handed over yet.
+    /// The part of the last message not handed over yet.
     rest: Bytes,
 }
 
 impl SessionBody {
-    /// Sends what the session says.
+    /// A body of the session's messages.
     pub(super) fn new(session: Session) -> Self {
         Self {
             session: Some(session),

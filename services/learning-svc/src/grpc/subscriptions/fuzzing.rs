@@ -1,15 +1,19 @@
-//! Requests of nodes.
+//! Fuzzes the requests of nodes.
 
 use emend_core::Caller;
 use emend_proto::learning::v1 as pb;
-use emend_runtime::auth::Access;
+use emend_runtime::{auth::Access, fair_semaphore::ClientKey};
 use emend_wire::page::{self, QueryHash};
 
 use super::parse;
 use crate::grpc::fuzzing::same;
 
+fn nobody() -> (Caller, ClientKey) {
+    (Caller::anonymous(), ClientKey::Unknown)
+}
+
 pub(in crate::grpc) fn subscribe(request: pb::SubscribeRequest) {
-    let Ok(subscription) = parse::subscription(request.clone(), Caller::anonymous(), &Access::open()) else {
+    let Ok(subscription) = parse::subscription(request.clone(), nobody(), &Access::open()) else {
         return;
     };
     assert!((1..=3_600).contains(&subscription.bookmark_interval.as_secs()));
@@ -26,8 +30,7 @@ pub(in crate::grpc) fn subscribe(request: pb::SubscribeRequest) {
         max_batch_bytes: i32::try_from(subscription.max_batch_bytes).expect("3 MiB at most"),
         ..request
     };
-    let parsed =
-        parse::subscription(again, Caller::anonymous(), &Access::open()).expect("what was rendered is valid");
+    let parsed = parse::subscription(again, nobody(), &Access::open()).expect("what was rendered is valid");
     assert_eq!(
         parsed.cursor, subscription.cursor,
         "cursors come back as they were"

@@ -1,4 +1,4 @@
-//! Requests of the subscription service → what the stream understands, or everything that is wrong with them.
+//! Parses the subscription service's requests into what the stream understands, or reports every violation.
 //!
 //! It must know nothing of what is done with the requests.
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 use emend_core::violation::bounded_text;
 use emend_core::{Caller, Epoch, Invalid, Namespace, NodeId, Violations, violation::bounded_prose};
 use emend_proto::{common::v1 as common, learning::v1 as pb};
-use emend_runtime::{Error, auth::Access};
+use emend_runtime::{Error, auth::Access, fair_semaphore::ClientKey};
 use emend_wire::{
     page::{self, QueryHash},
     parse,
@@ -39,7 +39,7 @@ const SEEN_BOUNDS: (SignedDuration, SignedDuration) =
 /// A `SubscribeRequest`, with its filter narrowed to what the caller may see.
 pub(super) fn subscription(
     request: pb::SubscribeRequest,
-    caller: Caller,
+    (caller, client): (Caller, ClientKey),
     access: &Access,
 ) -> Result<Subscription, Error> {
     let mut violations = Violations::new();
@@ -72,6 +72,8 @@ pub(super) fn subscription(
     Ok(Subscription {
         node_id,
         caller,
+        client,
+        access: access.clone(),
         info,
         filter: Filter::new(&namespaces, &request.kinds, request.include_user_scoped),
         cursor,
@@ -80,7 +82,7 @@ pub(super) fn subscription(
     })
 }
 
-/// A `ReportStatusRequest`, and the node that it is of.
+/// A `ReportStatusRequest` and its node.
 pub(super) fn report(
     request: pb::ReportStatusRequest,
 ) -> Result<(NodeId, pb::ReportStatusRequest), Violations> {
@@ -192,7 +194,7 @@ fn namespaces(names: &[String], violations: &mut Violations) -> Vec<Namespace> {
         .collect()
 }
 
-/// Kinds that this version does not know are sent to who asks for all kinds; who names one is told that it is unknown.
+/// A subscriber to all kinds also gets kinds unknown to this version; naming an unknown kind is a violation.
 fn kinds(numbers: &[i32], violations: &mut Violations) {
     if numbers.len() > MAX_KINDS {
         let count = numbers.len();
@@ -226,7 +228,7 @@ fn batch_bytes(raw: i32) -> Result<usize, Invalid> {
         })
 }
 
-/// A resource that a node rejects may be of a kind that neither knows.
+/// Any positive kind is valid: a node may reject a resource of a kind that neither side knows.
 fn rejection(rejected: &pb::RejectedResource, violations: &mut Violations) {
     let absent = common::ResourceKey::default();
     let key = rejected.key.as_ref().unwrap_or(&absent);

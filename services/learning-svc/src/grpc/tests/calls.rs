@@ -324,7 +324,7 @@ async fn a_third_import_at_once_is_told_to_come_back(database: &Database) {
             client.import_resources(ReceiverStream::new(messages)).await
         }));
     }
-    // Two wait for more to come; whichever came last is refused.
+    // Two wait for more messages; whichever came last is refused.
     let (busy, _, under_way) = timeout(SOON, futures::future::select_all(imports))
         .await
         .expect("refused in time");
@@ -435,7 +435,7 @@ async fn a_changed_policy_is_worked_on_in_the_background(database: &Database) {
         common::RiskLevel::Medium,
         "what is not set stays"
     );
-    // The read model waits for the revision that the evaluation writes.
+    // The read model waits for the revision the re-evaluation writes.
     let promoted = timeout(SOON, resource(&served, "p", 1)).await.unwrap().unwrap();
     assert_eq!(promoted.revision, 1);
     assert_eq!(

@@ -26,7 +26,7 @@ use crate::{
 
 const NAMESPACE: &str = "fund-admin";
 
-/// A caller of one role, who may leave.
+/// A caller with one role, which it can lose.
 struct Leaver {
     authenticator: Arc<Authenticator>,
     directory: TempDir,
@@ -47,7 +47,7 @@ impl Leaver {
         access_of(&self.authenticator, path, "secret").await
     }
 
-    /// It is a reporter from now on.
+    /// From now on it is only a reporter.
     fn leave(&self) {
         write(self.directory.path(), "reporter");
         assert!(self.authenticator.reload_if_changed());
@@ -83,7 +83,7 @@ async fn events_of_a_sender_that_is_no_ingester_any_more_are_refused_as_a_whole(
     let answered = ingest.clone().batch(access.clone(), Ok(batch())).await.unwrap();
     assert_eq!(answered.results.len(), 1, "each for itself");
     sender.leave();
-    // A refusal of the event alone would make a dead letter of it.
+    // Refusing only the event would make it a dead letter.
     let refused = ingest.batch(access, Ok(batch())).await.unwrap_err();
     assert_eq!(Explained::from(refused).reason.as_deref(), Some("ROLE_MISSING"));
     lifecycle.shutdown(std::time::Duration::from_secs(20)).await;
@@ -170,7 +170,7 @@ async fn rows_that_come_after_the_rights_are_gone_end_an_import_and_so_does_the_
             })
         }))
         .collect();
-    // With a message of rows, and with the end of all.
+    // The rights are lost before a message of rows, and before the end of the import.
     for last in [2, messages.len() + 1] {
         let operator = Leaver::new("operator");
         let access = operator
@@ -191,7 +191,7 @@ async fn rows_that_come_after_the_rights_are_gone_end_an_import_and_so_does_the_
         let app = served.handle.app();
         let imported = import::run(app, &import::Slots::new(1 << 20), (&caller, &access), rows).await;
         assert_eq!(imported.unwrap_err().reason(), "ROLE_MISSING", "{last}");
-        assert_eq!(app.store.audit().await.unwrap().head.0, 0);
+        assert_eq!(app.store.contents().await.unwrap().head.0, 0);
     }
     served.stop().await;
 }

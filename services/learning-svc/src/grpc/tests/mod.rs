@@ -1,4 +1,4 @@
-//! Every RPC, through a served connection.
+//! Every RPC, over a served connection.
 
 mod calls;
 mod leaving;

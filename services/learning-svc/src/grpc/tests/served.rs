@@ -1,4 +1,4 @@
-//! A service of a test's own, and clients for it.
+//! A service for one test, and clients for it.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use crate::{Config, Environment, Handle, start};
 /// Longer than anything here takes.
 const SOON: Duration = Duration::from_secs(30);
 
-/// A database of a test's own.
+/// A database for one test.
 pub(super) enum Database {
     Sqlite(tempfile::TempDir),
     Postgres(TestDatabase),

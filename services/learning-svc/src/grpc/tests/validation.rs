@@ -11,7 +11,7 @@ use super::served::{Database, Served};
 
 const ID: &str = "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10";
 
-/// The violated fields, in the order in which they are named.
+/// The violated fields, in the order in which they are reported.
 fn fields(status: &Status) -> Vec<String> {
     assert_eq!(status.code(), Code::InvalidArgument, "{status}");
     let explained = Explained::from(status);
@@ -27,7 +27,7 @@ fn long(length: usize) -> String {
     "x".repeat(length)
 }
 
-/// A key of which every part is bad.
+/// A key whose every part is bad.
 fn bad_key() -> common::ResourceKey {
     common::ResourceKey {
         namespace: "Not a namespace".to_owned(),
@@ -75,7 +75,7 @@ async fn every_violated_field_of_every_rpc_is_named_and_nothing_is_written() {
     policies(&served).await;
     events(&served).await;
 
-    let records = served.handle.app().store.audit().await.unwrap();
+    let records = served.handle.app().store.contents().await.unwrap();
     assert_eq!(records.head.0, 0);
     assert!(records.candidates.is_empty() && records.ballots.is_empty() && records.resources.is_empty());
     served.stop().await;
@@ -150,7 +150,7 @@ async fn candidates(served: &Served) {
         ["requests"]
     );
 
-    // In a batch each item has a status of its own.
+    // Each item of a batch has its own status.
     let batch = pb::BatchRejectCandidatesRequest {
         requests: vec![bad_rejection],
     };
@@ -435,7 +435,7 @@ async fn policies(served: &Served) {
     );
 }
 
-/// One batch with all these events; the violated fields of each.
+/// Sends one batch of these events and returns the violated fields of each.
 async fn ingest(served: &Served, events: Vec<pb::Event>) -> Vec<Vec<String>> {
     let requests = futures::stream::iter([pb::IngestRequest { events }]);
     let mut responses = served.ingest().ingest(requests).await.unwrap().into_inner();
@@ -532,7 +532,7 @@ async fn events(served: &Served) {
         ]
     );
 
-    // A batch that is none ends its stream.
+    // An empty or oversized batch ends its stream.
     for events in [vec![], vec![pb::Event::default(); 257]] {
         let requests = futures::stream::iter([pb::IngestRequest { events }]);
         let mut responses = served.ingest().ingest(requests).await.unwrap().into_inner();

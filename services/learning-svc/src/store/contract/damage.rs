@@ -1,16 +1,16 @@
-//! What the contract's suite does to a database behind the store's back, in SQL.
+//! How the contract suite damages a database behind the store's back, in SQL.
 
 use emend_core::ContestId;
 use sqlx::AssertSqlSafe;
 
 use super::Backend;
 
-/// Every contest has another key than the one that gives its id.
+/// Gives every contest another key than the one that gives its id.
 pub(super) async fn rename_all_contests(store: &Backend, key: &str) {
     sql(store, format!("UPDATE contests SET key = '{key}'")).await;
 }
 
-/// The candidates of a contest have a status that nobody knows.
+/// Gives the candidates of a contest an unknown status.
 pub(super) async fn corrupt_candidates_of(store: &Backend, contest: ContestId) {
     sql(
         store,
@@ -19,7 +19,7 @@ pub(super) async fn corrupt_candidates_of(store: &Backend, contest: ContestId) {
     .await;
 }
 
-/// No ballot of a contest counts any more, and nothing tells of it.
+/// Stops counting all ballots of a contest, without leaving a trace.
 pub(super) async fn retract_ballots_of(store: &Backend, contest: ContestId) {
     sql(
         store,
@@ -28,7 +28,7 @@ pub(super) async fn retract_ballots_of(store: &Backend, contest: ContestId) {
     .await;
 }
 
-/// The candidates of a contest look written anew.
+/// Makes the candidates of a contest look newly written.
 pub(super) async fn touch_candidates_of(store: &Backend, contest: ContestId) {
     sql(
         store,

@@ -1,5 +1,5 @@
-//! The contract of the decision store: what a unit of work promises, and that rows are parsed, not trusted. Compiled for each
-//! database, and for the store in memory that the simulation stands on.
+//! The contract of the decision store: what a unit of work promises, and that rows are parsed, not trusted. Compiled
+//! for each database, and for the store in memory used by the simulation.
 
 use std::sync::Arc;
 
@@ -11,15 +11,17 @@ use crate::{
     app::{
         App, Follower,
         ingest::{IngestEvent, Recorded, What},
+        resources::Put,
     },
     store::{
         DecisionStore as _, LogStore as _,
-        decisions::{Actor, CandidateFilter, Mark, PolicyKey, PolicyWrite, Tx, VoteWrites},
+        decisions::{Actor, CandidateFilter, DecisionWrites, Mark, PolicyKey, PolicyWrite, Tx, VoteWrites},
     },
 };
 use async_trait::async_trait;
 use emend_core::{
     Correction, Epoch, EventId, FeedbackId, Kind, Namespace, ResourceKey, Revision, correction::Form,
+    policy::MAX_SCOPES,
 };
 use emend_runtime::{
     Entropy, Error, ManualClock,
@@ -271,7 +273,7 @@ async fn a_contest_in_which_many_vote_is_read_again_only_where_somebody_else_wro
         let outcome = app.ingest(&[vote(order)]).await.pop().unwrap().unwrap();
         outcome.reporter_count
     };
-    // Behind its back, where nothing tells of it.
+    // Behind the store's back, without leaving a trace.
     retract_ballots_of(&store, contest).await;
     assert_eq!(reporters(301).await, 301, "the ballots are not read");
     touch_candidates_of(&store, contest).await;
@@ -315,6 +317,37 @@ async fn candidates_are_counted_by_kind_and_status() {
     let (phrase, alias) = (Kind::InvocationPhrase, Kind::EntityAlias);
     assert_eq!(counts, [(phrase, status(phrase), 1), (alias, status(alias), 2)]);
     assert_ne!(status(phrase), status(alias), "one waits, the others are applied");
+}
+
+#[tokio::test]
+async fn only_so_many_kinds_in_namespaces_hold_resources() {
+    let (store, _guard) = open!();
+    let key_of = |namespace: &str| ResourceKey {
+        namespace: Namespace::parse(namespace).unwrap(),
+        ..key("phrase")
+    };
+    let scopes = (1..MAX_SCOPES).map(|n| (PolicyKey::of(&key_of(&format!("other-{n}"))), 1));
+    let full = DecisionWrites {
+        counts: scopes.collect(),
+        ..DecisionWrites::default()
+    };
+    let mut tx = store.begin().await.unwrap();
+    tx.save_decisions(&full).await.unwrap();
+    assert_eq!(tx.scopes_in_use().await.unwrap(), MAX_SCOPES - 1);
+    tx.commit().await.unwrap();
+    let app = app(&store);
+    let put_in = |namespace: &str| Put {
+        key: key_of(namespace),
+        value: correction("phrase").proposal(&self::namespace(), None).value,
+        etag: None,
+        reason: None,
+        actor: Actor::caller(emend_core::Caller::system()),
+    };
+    app.put(&put_in("last")).await.unwrap();
+    let refused = app.put(&put_in("one-more")).await.unwrap_err();
+    assert_eq!(refused.reason(), "RESOURCE_LIMIT");
+    // A scope that already holds some may have more.
+    app.put(&put_in("other-1")).await.unwrap();
 }
 
 #[tokio::test]

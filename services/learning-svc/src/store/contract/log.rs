@@ -1,4 +1,4 @@
-//! The log's contract on one database: stamped by each, like the portable SQL that it tests.
+//! The log's contract on one database: stamped by each, like the portable SQL it tests.
 
 use async_trait::async_trait;
 use jiff::SignedDuration;

@@ -1,4 +1,5 @@
-//! The contract of [`LogStore`]: what every implementation must do, the one in memory of the stream's tests and the simulation included.
+//! The contract of [`LogStore`] for every implementation, including the one in memory used by the stream's tests and
+//! the simulation.
 
 use bytes::Bytes;
 use emend_core::digest::value_checksum;
@@ -6,7 +7,7 @@ use uuid::Uuid;
 
 use super::*;
 
-/// A change to be written.
+/// A change to write.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Written {
     pub(crate) namespace: String,
@@ -17,7 +18,7 @@ pub(crate) struct Written {
     pub(crate) value: Option<Vec<u8>>,
 }
 
-/// Everybody's `key` of kind 1 in namespace `a` gets this value, or none.
+/// Writes `value` to the global `key` of kind 1 in namespace `a`, or deletes it.
 pub(crate) fn write(key: &str, value: Option<&str>) -> Written {
     Written {
         namespace: "a".into(),
@@ -75,13 +76,13 @@ impl Written {
     }
 }
 
-/// A log that can also be written, and damaged.
+/// A log that can also be written and damaged.
 #[async_trait]
 pub(crate) trait TestLog: LogStore {
-    /// Commits a revision, as if so long ago. Answers its number.
+    /// Commits a revision as if `age` ago. Returns its number.
     async fn append_aged(&self, changes: &[Written], age: SignedDuration) -> i64;
 
-    /// Forgets all revisions above that one, as a failover does that lost them; resources stay as they are.
+    /// Drops all revisions above that one, as a failover that lost them does; resources stay as they are.
     async fn lose_above(&self, revision: i64);
 
     async fn append(&self, changes: &[Written]) -> i64 {
@@ -104,7 +105,7 @@ fn keys(changes: &[LoggedChange]) -> Vec<&str> {
     changes.iter().map(|change| change.key.as_str()).collect()
 }
 
-/// So many revisions, however large.
+/// At most this many revisions, whatever their size.
 fn upto(revisions: i64) -> PageSize {
     PageSize {
         revisions,
@@ -321,7 +322,7 @@ pub(crate) async fn nodes_are_written_listed_and_forgotten(log: impl TestLog) {
         2
     );
 
-    // The node moved to another replica before the first noted that its stream had ended.
+    // The node moved to another replica before the first recorded that its stream had ended.
     log.write_nodes("r2", &[node("a", "me", opened(10), None)])
         .await
         .unwrap();
@@ -367,7 +368,7 @@ pub(crate) async fn an_opening_that_is_written_late_does_not_hide_a_newer_one_on
             .unwrap();
         assert!(listed(&log).await[0].2, "r2 holds its stream");
     }
-    // What a replica says of its own streams counts in the order in which it says it.
+    // What a replica says about its own streams counts in the order it says it.
     let closed = node("a", "me", Some(Connection::OpenedAndClosed(opening(60))), None);
     log.write_nodes("r2", &[closed]).await.unwrap();
     assert!(!listed(&log).await[0].2);
@@ -397,7 +398,7 @@ pub(crate) async fn nodes_are_counted_by_whether_they_are_connected(log: impl Te
     assert_eq!(count(minute, -day).await, (0, 0), "long gone");
 }
 
-/// Stamps the suite for one kind of log; `open` answers with a log, or none where the test is skipped, and what it needs.
+/// Stamps the suite for one kind of log; `open` returns a log and what it needs, or none to skip the test.
 macro_rules! stamp {
     ($open:expr, $($test:ident),* $(,)?) => {
         $(

@@ -1,7 +1,7 @@
-//! Row locks, held until their unit of work ends, given to who has waited longest.
+//! Row locks, held until their unit of work ends, granted first come, first served.
 //!
-//! A unit of work that would wait for itself is told so at once: it is the one that has to begin anew. It must know nothing
-//! of what is locked.
+//! A unit of work that would wait for itself gets an error at once, and has to restart. It must know nothing of what is
+//! locked.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -11,7 +11,7 @@ use std::{
 use emend_core::{ContestId, FeedbackId};
 use tokio::sync::oneshot;
 
-/// What can be locked, in the order in which it is to be.
+/// What can be locked, in locking order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Row {
     Feedback(FeedbackId),
@@ -19,10 +19,10 @@ pub(super) enum Row {
     Head,
 }
 
-/// Whose a lock is.
+/// The owner of a lock.
 pub(super) type Owner = u64;
 
-/// To wait would be to wait for ever.
+/// Waiting would never end.
 #[derive(Debug)]
 pub(super) struct Deadlock;
 
@@ -38,7 +38,7 @@ struct State {
     last_owner: Owner,
 }
 
-/// All locks of one database.
+/// All locks of a database.
 #[derive(Debug, Default)]
 pub(super) struct Locks(Mutex<State>);
 
@@ -47,7 +47,7 @@ impl Locks {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One that owns nothing yet.
+    /// A new owner that holds nothing.
     pub(super) fn new_owner(&self) -> Owner {
         let mut state = self.state();
         state.last_owner += 1;
@@ -75,11 +75,11 @@ impl Locks {
                 }
             }
         };
-        // Dropped only with the database.
+        // The sender is dropped only with the database.
         given.await.map_err(|_| Deadlock)
     }
 
-    /// Gives up all that `owner` holds.
+    /// Releases everything `owner` holds.
     pub(super) fn release(&self, owner: Owner) {
         let mut state = self.state();
         state.held.retain(|_, lock| {
@@ -88,7 +88,7 @@ impl Locks {
                 return true;
             }
             while let Some((next, give)) = lock.waiting.pop_front() {
-                // Who waited may be gone.
+                // The waiter may be gone.
                 if give.send(()).is_ok() {
                     lock.owner = next;
                     return true;
@@ -100,7 +100,7 @@ impl Locks {
 }
 
 impl State {
-    /// Whether the holder of the row, or whom that one waits for, and so on, is `owner`.
+    /// Whether `owner` holds the row, or a lock that the holder waits for, directly or indirectly.
     fn would_wait_for_itself(&self, owner: Owner, row: Row) -> bool {
         let mut holders: Vec<Owner> = self.held.get(&row).map(|lock| lock.owner).into_iter().collect();
         if holders.first() == Some(&owner) {

@@ -1,4 +1,4 @@
-//! The log's side of the store in memory: revisions as they are streamed, and nodes.
+//! The log's side of the store in memory: revisions as streamed, and nodes.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -20,14 +20,14 @@ use crate::store::log::{
 /// Search nodes as last seen.
 #[derive(Default)]
 pub(super) struct Nodes {
-    /// With the replica that holds its stream.
+    /// Each with the replica that holds its stream.
     rows: BTreeMap<(String, String), (NodeRow, String)>,
-    /// When each node opened the stream that counts: the store's own clock may stand still while streams are opened.
+    /// When each node opened the stream that counts: the store's own clock may stand still between openings.
     opened: BTreeMap<(String, String), Instant>,
 }
 
 impl MemoryStore {
-    /// Changes the head, once nobody else has it.
+    /// Changes the head, once its lock is free.
     async fn change_head<T>(
         &self,
         name: &'static str,
@@ -37,7 +37,7 @@ impl MemoryStore {
         self.answers()?;
         let locks = &self.shared.locks;
         let owner = locks.new_owner();
-        // Given back also where this is dropped while it waits.
+        // Released even if this future is dropped while waiting.
         let held = Released(self, owner);
         let taken = locks.take(owner, Row::Head).await;
         taken.map_err(|_| conflict("deadlock"))?;
@@ -60,7 +60,7 @@ impl Drop for Released<'_> {
     }
 }
 
-/// The newest change of every key.
+/// The newest change of each key.
 fn newest(tables: &Tables) -> Vec<LoggedChange> {
     let mut newest = HashMap::new();
     for change in tables.log.values().flat_map(|revision| &revision.changes) {
@@ -387,12 +387,12 @@ mod contract {
     }
 
     impl MemoryStore {
-        /// Takes one revision out of the middle of the log.
+        /// Removes one revision from the middle of the log.
         pub(crate) fn tear(&self, revision: i64) {
             self.state().tables.log.remove(&revision);
         }
 
-        /// What a client of everything holds at a revision.
+        /// What a client subscribed to everything holds at a revision.
         pub(crate) fn model(&self, revision: i64) -> BTreeMap<Key, Held> {
             let state = self.state();
             let log = state.tables.log.range(..=revision);

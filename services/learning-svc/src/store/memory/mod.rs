@@ -1,8 +1,8 @@
 //! The store in memory, for tests only: the same contract as the databases, without their threads, so that the
-//! deterministic simulation can decide what happens when.
+//! deterministic simulation decides what happens when.
 //!
-//! Units of work are isolated as in PostgreSQL's READ COMMITTED: each read sees what is committed and what the unit of work
-//! itself wrote ([`tables`]), and rows are locked until it ends ([`locks`]). Before and after every call an
+//! Units of work are isolated as in PostgreSQL's READ COMMITTED: each read sees what is committed and what its unit of
+//! work wrote ([`tables`]), and rows are locked until the unit of work ends ([`locks`]). Before and after every call an
 //! [`Interference`] may let time pass, fail it, or lose its answer. It must know nothing of schedules.
 
 mod locks;
@@ -34,30 +34,30 @@ use super::{
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// Something wrong with the store, on purpose: so that it can be seen that the simulation notices.
+/// A deliberate fault in the store, to prove that the simulation notices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Defect {
-    /// Events that were applied are not known when they come again.
+    /// Redelivered events are not recognised.
     ForgetsInbox,
-    /// A retraction that overtakes its feedback is not kept.
+    /// A retraction that overtakes its feedback is forgotten.
     ForgetsMarks,
-    /// A feedback and its retraction do not wait for each other.
+    /// A feedback and its retraction do not exclude each other.
     LocksNoFeedback,
-    /// Two units of work have the same contest at once.
+    /// Two units of work can lock the same contest at once.
     LocksNoContests,
-    /// Two units of work have the head at once.
+    /// Two units of work can lock the head at once.
     LocksNoHead,
-    /// What was not committed stays, in part.
+    /// Uncommitted writes stay, in part.
     KeepsUncommitted,
-    /// A page of the log leaves changes out.
+    /// A page of the log omits changes.
     SkipsChanges,
-    /// Deletions are not in the log as others read it.
+    /// Deletions are missing from the log as read.
     HidesDeletions,
-    /// A log that went backwards goes on under its old epoch.
+    /// A log that went backwards keeps its old epoch.
     MintsNoEpoch,
 }
 
-/// A copy of all that was committed at a moment.
+/// A copy of everything committed at one moment.
 #[derive(Clone)]
 pub struct Backup(Tables);
 
@@ -67,7 +67,7 @@ impl fmt::Debug for Backup {
     }
 }
 
-/// One connection to a store in memory. Clones are the same connection.
+/// One connection to a store in memory. Clones share it.
 #[derive(Clone)]
 pub struct MemoryStore {
     shared: Arc<Shared>,
@@ -97,7 +97,7 @@ impl fmt::Debug for MemoryStore {
 }
 
 impl MemoryStore {
-    /// A new, empty store whose time is that of `clock`.
+    /// A new, empty store on the time of `clock`.
     pub fn on(clock: SharedClock, interference: Arc<dyn Interference>) -> Self {
         Self {
             shared: Arc::new(Shared {
@@ -120,28 +120,27 @@ impl MemoryStore {
         }
     }
 
-    /// From now on something is wrong with it.
+    /// Makes the store faulty from now on.
     pub fn break_on_purpose(&self, defect: Defect) {
         self.state().defect = Some(defect);
     }
 
-    /// From now on every call fails, or none does.
+    /// Makes every call fail from now on, or stops doing so.
     pub fn fail(&self, failing: bool) {
         self.state().failing = failing;
     }
 
-    /// Moves the store's clock; back, where `step` is negative.
+    /// Moves the store's clock; backwards if `step` is negative.
     pub fn advance(&self, step: SignedDuration) {
         self.state().clock_offset += micros(step);
     }
 
-    /// All that is committed now.
+    /// Copies everything committed now.
     pub fn back_up(&self) -> Backup {
         Backup(self.state().tables.clone())
     }
 
-    /// Puts what was committed at an earlier moment in the place of all there is. What units of work are about to commit
-    /// fails.
+    /// Replaces everything with an earlier copy. Units of work under way fail to commit.
     pub fn restore(&self, backup: &Backup) {
         let mut state = self.state();
         let life = state.tables.life + 1;
@@ -190,7 +189,7 @@ impl MemoryStore {
         Ok(())
     }
 
-    /// One call that is one step.
+    /// A call that is one atomic step.
     async fn call<T>(
         &self,
         name: &'static str,
@@ -208,7 +207,7 @@ fn micros(duration: SignedDuration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// The store that the contract's suites are compiled against.
+/// The store the contract suites are compiled against.
 #[cfg(test)]
 type Backend = MemoryStore;
 
@@ -220,7 +219,7 @@ async fn open_for_test() -> Option<(Backend, ())> {
 
 #[cfg(test)]
 impl MemoryStore {
-    /// One whose time stands still until it is advanced, and to which nothing happens.
+    /// A store whose clock stands still until advanced, and which nothing disturbs.
     pub(crate) fn new() -> Self {
         let clock = emend_runtime::ManualClock::default().shared();
         Self::on(clock, Arc::new(emend_runtime::simulation::Undisturbed))

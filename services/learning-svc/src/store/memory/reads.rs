@@ -1,4 +1,4 @@
-//! What reviewers, auditors and the re-evaluation read, from memory.
+//! What reviewers, auditors and re-evaluation read, from memory.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -16,10 +16,10 @@ use super::{
 };
 use crate::store::{
     codes,
+    contents::{Contents, ContentsBallot},
     decisions::{
-        AuditRecords, AuditedBallot, CandidateFilter, CandidatePosition, CandidateRecord, ChangeRecord,
-        ChangeWrite, DecisionStore, FeedbackRecord, PolicyKey, RevisionFilter, RevisionRecord, StoredPolicy,
-        TransitionWrite, Tx,
+        CandidateFilter, CandidatePosition, CandidateRecord, ChangeRecord, ChangeWrite, DecisionStore,
+        FeedbackRecord, PolicyKey, RevisionFilter, RevisionRecord, StoredPolicy, TransitionWrite, Tx,
     },
 };
 
@@ -223,8 +223,8 @@ impl DecisionStore for MemoryStore {
         .await
     }
 
-    async fn audit(&self) -> Result<AuditRecords> {
-        self.call("audit", |state| audit(&state.tables)).await
+    async fn contents(&self) -> Result<Contents> {
+        self.call("contents", |state| contents(&state.tables)).await
     }
 
     async fn count_candidates(&self) -> Result<Vec<(Kind, Status, u64)>> {
@@ -278,11 +278,11 @@ fn change_record(change: &ChangeWrite) -> Result<ChangeRecord> {
     })
 }
 
-fn audit(tables: &Tables) -> Result<AuditRecords> {
-    let mut records = AuditRecords {
+fn contents(tables: &Tables) -> Result<Contents> {
+    let mut records = Contents {
         head: Revision(tables.head()?.revision),
         revisions: tables.revisions.keys().copied().collect(),
-        ..AuditRecords::default()
+        ..Contents::default()
     };
     for change in tables.changes.values() {
         let value = change.value.as_ref().map(|value| value.to_vec());
@@ -310,7 +310,7 @@ fn audit(tables: &Tables) -> Result<AuditRecords> {
         ));
     }
     for new in tables.ballots.values().filter(|new| !new.retracted) {
-        records.ballots.push(AuditedBallot {
+        records.ballots.push(ContentsBallot {
             contest: new.contest,
             candidate: new.ballot.candidate,
             voter: new.ballot.voter,

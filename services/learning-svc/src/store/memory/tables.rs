@@ -1,6 +1,6 @@
-//! What the store in memory holds, and how what units of work write changes it.
+//! The data of the store in memory, and how the writes of units of work change it.
 //!
-//! The maps are persistent: a unit of work that wants to see its own writes applies them to a copy, which costs next to
+//! The maps are persistent: a unit of work that needs to see its own writes applies them to a copy, which costs next to
 //! nothing. It must know nothing of locks.
 
 use std::{collections::HashMap, sync::Arc};
@@ -26,10 +26,10 @@ use crate::store::{
     log::{Head, LoggedChange, LoggedRevision},
 };
 
-/// All that is committed.
+/// Everything committed.
 #[derive(Clone, Default)]
 pub(super) struct Tables {
-    /// Grows when the database is restored: whoever began before that can't commit.
+    /// Grows when the database is restored: units of work begun before that can't commit.
     pub(super) life: u64,
     pub(super) head: Option<Head>,
     pub(super) contests: OrdMap<ContestId, ContestRow>,
@@ -43,7 +43,7 @@ pub(super) struct Tables {
     pub(super) counts: OrdMap<PolicyKey, i64>,
     pub(super) revisions: OrdMap<Revision, (RevisionWrite, i64)>,
     pub(super) changes: OrdMap<(Revision, i32), ChangeWrite>,
-    /// Revisions and changes as they are streamed.
+    /// Revisions and changes as streamed.
     pub(super) log: OrdMap<i64, Arc<LoggedRevision>>,
     pub(super) policies: OrdMap<(PolicyKey, i64), PolicyWrite>,
     pub(super) inbox: OrdMap<EventId, InboxWrite>,
@@ -63,7 +63,7 @@ pub(super) struct ContestRow {
     pub(super) pending: bool,
 }
 
-/// Something that a unit of work wrote.
+/// A write of a unit of work.
 #[derive(Debug, Clone)]
 pub(super) enum Write {
     Contests(Vec<ResourceKey>),
@@ -79,7 +79,8 @@ impl Tables {
         self.head.ok_or_else(missing)
     }
 
-    /// Writes; a conflict or a violation of a unique index where a row is there already. `forgetful`: it is overwritten.
+    /// Applies a write; fails with a conflict or a unique violation if a row exists already. `forgetful` overwrites it
+    /// instead.
     pub(super) fn write(&mut self, write: &Write, forgetful: bool) -> Result<()> {
         match write {
             Write::Contests(keys) => {
@@ -205,7 +206,7 @@ impl Tables {
         Ok(())
     }
 
-    /// The policy in force, the default where none was ever set.
+    /// The policy in force; the default if none was ever set.
     pub(super) fn policy(&self, key: &PolicyKey) -> StoredPolicy {
         let versions = (key.clone(), i64::MIN)..=(key.clone(), i64::MAX);
         match self.policies.range(versions).next_back() {
@@ -220,7 +221,7 @@ impl Tables {
         }
     }
 
-    /// All that is decided upon of a locked contest, but its ballots.
+    /// A locked contest with everything a decision needs except its ballots.
     pub(super) fn contest(&self, row: LockedContest) -> Result<StoredContest> {
         let contest = row.key.contest_id();
         if self.corrupt.contains(&contest) {
@@ -316,7 +317,7 @@ fn logged(change: &ChangeWrite, revision: &RevisionWrite, committed_at: i64) -> 
     }
 }
 
-/// The value in a column.
+/// Decodes the value in a column.
 pub(super) fn value(bytes: Option<&[u8]>, table: &'static str, contest: ContestId) -> Result<ResourceValue> {
     emend_wire::value::decode(bytes.unwrap_or_default())
         .map_err(|error| CorruptRow::new(table, "value", contest, error).into())

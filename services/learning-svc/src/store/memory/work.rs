@@ -1,4 +1,4 @@
-//! The unit of work in memory: it keeps what it writes to itself until it commits, and holds its locks as long.
+//! The unit of work in memory: keeps its writes to itself until it commits, and holds its locks until it ends.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -25,7 +25,7 @@ mod contract;
 pub(super) struct Work {
     store: MemoryStore,
     owner: Owner,
-    /// Of which life of the database it is.
+    /// The `life` of the tables when it began.
     life: u64,
     writes: Vec<Write>,
     committed: bool,
@@ -40,7 +40,7 @@ impl Drop for Work {
                 .iter()
                 .filter(|write| matches!(write, Write::Votes(_)))
             {
-                // Half of a unit of work that failed: what can be kept of it is.
+                // Keeps what it can of half a failed unit of work.
                 let _ = state.tables.write(write, true);
             }
         }
@@ -69,7 +69,7 @@ impl Work {
         self.store.interference.after(call).await
     }
 
-    /// What this unit of work sees now: what is committed, and what it wrote itself.
+    /// What this unit of work sees now: what is committed, and its own writes.
     fn seen_now(&self) -> Result<Tables> {
         let mut tables = self.store.state().tables.clone();
         let forgetful = self.store.has(Defect::ForgetsInbox);
@@ -93,7 +93,7 @@ impl Work {
     async fn write(&mut self, call: &'static str, write: Write) -> Result<()> {
         self.before(call).await?;
         self.writes.push(write);
-        // What can't be written fails now, not at the commit.
+        // A write that fails does so now, not at the commit.
         let _ = self.seen_now()?;
         self.after(call).await
     }
@@ -166,11 +166,18 @@ impl Tx for Work {
             .await
     }
 
+    async fn scopes_in_use(&mut self) -> Result<u64> {
+        self.read("scopes_in_use", |tables| {
+            Ok(tables.counts.values().filter(|count| **count > 0).count() as u64)
+        })
+        .await
+    }
+
     async fn create_contests(&mut self, keys: &[&ResourceKey], _now: Timestamp) -> Result<()> {
         self.before("create_contests").await?;
         for key in keys {
             let contest = key.contest_id();
-            // Who inserts a row waits for others who have inserted the same and not committed.
+            // An insert waits for uncommitted inserts of the same row by others.
             if !self.seen_now()?.contests.contains_key(&contest) && !self.store.has(Defect::LocksNoContests) {
                 self.lock(Row::Contest(contest)).await?;
             }
@@ -273,7 +280,7 @@ impl Tx for Work {
         let head = self.seen_now()?.head()?;
         let now = {
             let mut state = self.store.state();
-            // Time passes: no two revisions are committed at the same instant.
+            // Advances time: no two revisions are committed at the same instant.
             state.clock_offset += 1;
             self.store.now(&state)
         };
@@ -312,7 +319,7 @@ impl Tx for Work {
             state.tables = tables;
         }
         self.committed = true;
-        // Whoever waits for its locks need not wait for its answer.
+        // Waiters for its locks need not wait for its answer.
         self.store.shared.locks.release(self.owner);
         self.after("commit").await
     }
@@ -325,7 +332,7 @@ fn counts(tables: &Tables, keys: &[PolicyKey]) -> HashMap<PolicyKey, u64> {
         .collect()
 }
 
-/// What the contract's suite does to a store behind its back.
+/// How the contract suite damages a store behind its back.
 #[cfg(test)]
 mod damage {
     use emend_core::{ContestId, normalize::NormalizedKey};

@@ -1,4 +1,4 @@
-//! Rows as an audit reads them: with the columns that have to agree with each other, and as stored where bytes matter.
+//! Rows as an audit reads them: with the columns that have to agree, and as stored where bytes matter.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub(crate) struct AuditedContest {
     key: KeyRow,
     pub(crate) pinned: i32,
     pub(crate) highest_accept_order: i64,
-    /// The version of the policy by which it was last evaluated.
+    /// The policy version that last evaluated it.
     pub(crate) policy_version: i64,
     pub(crate) pending: i32,
 }
@@ -38,7 +38,7 @@ impl AuditedContest {
     }
 }
 
-/// A candidate's row, beside it what is kept of its contest.
+/// A candidate's row, with the columns it repeats from its contest.
 #[derive(Debug, FromRow)]
 pub(crate) struct AuditedCandidate {
     #[sqlx(flatten)]
@@ -78,12 +78,12 @@ pub(crate) struct AuditedResource {
     pub(crate) value: Vec<u8>,
     pub(crate) value_checksum: i64,
     pub(crate) committed_at: i64,
-    /// When the log says that its revision was committed; none where the log does not have it.
+    /// When its revision was committed according to the log; none if the log does not have it.
     pub(crate) logged_at: Option<i64>,
 }
 
 impl AuditedResource {
-    /// Its value. It and the key can be read, and the key gives the id.
+    /// Its value. Also checks that the key can be read and gives the id.
     pub(crate) fn parse(&self) -> Result<ResourceValue, StoreError> {
         let at = At {
             table: "resources",
@@ -105,12 +105,12 @@ pub(crate) struct AuditedChange {
     pub(crate) value_checksum: i64,
     pub(crate) before_value: Option<Vec<u8>>,
     pub(crate) candidate_id: String,
-    /// Why, by its revision; none where that is not there.
+    /// The cause of its revision; none if that is missing.
     pub(crate) cause: Option<i32>,
 }
 
 impl AuditedChange {
-    /// Its key and values can be read, and its key gives its id.
+    /// Checks that its key and values can be read and its key gives its id.
     pub(crate) fn parse(&self) -> Result<ResourceKey, StoreError> {
         let id = format!("({}, {})", self.revision, self.key.contest_id);
         let at = At {
@@ -136,7 +136,7 @@ pub(crate) struct AuditedTransition {
 }
 
 impl AuditedTransition {
-    /// From where (none: it was made) and to where.
+    /// The status before (none: it was created) and after.
     pub(crate) fn parse(&self) -> Result<(Option<Status>, Status), StoreError> {
         let at = At {
             table: "transitions",
@@ -170,7 +170,7 @@ impl AuditedBallot {
     }
 }
 
-/// What was taken of one feedback, with one of its applied events.
+/// Everything stored about one feedback, with one of its applied events.
 #[derive(Debug, FromRow)]
 pub(crate) struct EntryRow {
     pub(crate) feedback_id: String,
@@ -192,7 +192,7 @@ pub(crate) struct EntryRow {
 }
 
 impl EntryRow {
-    /// Of all rows of one feedback.
+    /// The entry made of all rows of one feedback.
     pub(crate) fn entry_of(rows: &[Self]) -> Result<Entry, StoreError> {
         let id = rows[0].feedback_id.clone();
         let inbox = At {

@@ -12,8 +12,8 @@ use crate::store::codes;
 const ID: &str = "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10";
 const AT: i64 = 1_700_000_000_000_000;
 
-/// Makes a row of the bytes, most of its columns good, and parses it; the first byte says of which table. Of no other
-/// bytes all columns are good.
+/// Makes a row of the bytes, most of its columns good, and parses it; the first byte chooses the table. With no further
+/// bytes, all columns are good.
 pub fn row(bytes: &[u8]) {
     let Some((which, bytes)) = bytes.split_first() else {
         return;
@@ -107,7 +107,7 @@ fn value(columns: &mut Unstructured<'_>) -> Result<Vec<u8>> {
 
 fn key(of: &mut Unstructured<'_>) -> Result<KeyRow> {
     let (key, user_id) = (text(of, "set up a csa")?, text(of, "")?);
-    // The id that the key gives, so that not every changed key is refused for its id.
+    // The id that the key gives, so that not every changed key is rejected for its id.
     let id = ResourceKey::parse("fund-admin", Some(Kind::InvocationPhrase), &key, "", &user_id)
         .map_or_else(|_| ID.to_owned(), |key| key.contest_id().to_string());
     Ok(KeyRow {

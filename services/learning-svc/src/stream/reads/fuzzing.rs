@@ -1,4 +1,4 @@
-//! Requests of readers.
+//! Fuzzes the requests of readers.
 
 use emend_proto::{common::v1 as common, learning::v1 as pb};
 use emend_wire::page::{self, QueryHash};
@@ -17,7 +17,7 @@ pub(crate) fn list_resources(request: pb::ListResourcesRequest) {
     let Ok(list) = parse_list(request) else {
         return;
     };
-    // The position after a resource is the one at which the next page begins.
+    // The token after a resource names the position where the next page begins.
     let key = list.after.unwrap_or_else(|| common::ResourceKey {
         kind: 1,
         key: list.prefix,

@@ -1,5 +1,5 @@
-//! Sessions over a log in memory, with time that stands still: each guarantee of the stream has its test, and
-//! [`Client`] checks all of them with every message it applies.
+//! Sessions over an in-memory log, in paused time: each guarantee of the stream has its test, and [`Client`] checks all
+//! of them with every message it applies.
 
 mod budget;
 mod cursors;
@@ -43,6 +43,8 @@ fn subscription(filter: Filter, cursor: Option<pb::Cursor>) -> Subscription {
     Subscription {
         node_id: NodeId::parse("node").unwrap(),
         caller: Caller::anonymous(),
+        client: ClientKey::Unknown,
+        access: Access::open(),
         info: pb::NodeInfo::default(),
         filter,
         cursor: cursor.map(|cursor| Cursor {
@@ -55,7 +57,7 @@ fn subscription(filter: Filter, cursor: Option<pb::Cursor>) -> Subscription {
     }
 }
 
-/// A client with its stream.
+/// A client and its stream.
 struct Subscriber {
     client: Client,
     session: Session,
@@ -86,7 +88,7 @@ impl Subscriber {
         }
     }
 
-    /// Applies all there is.
+    /// Applies every message there is.
     fn read(&mut self) {
         while self.read_one() {}
     }
@@ -106,7 +108,7 @@ impl Wake for Count {
     }
 }
 
-/// A log with so many resources, and a replica at its head.
+/// A log with this many resources, and a replica at its head.
 async fn with_resources(count: usize) -> (MemoryLog, Replica) {
     let log = MemoryLog::new();
     let replica = replica(&log, Settings::default()).await;

@@ -1,7 +1,7 @@
 //! The newest state of one key, and the orders in which keys are kept.
 //!
-//! Entries are immutable and shared: between the indexes of a state, between states, and with whoever still sends an older
-//! one. It must know nothing of filters or messages.
+//! Entries are immutable and shared: between a state's indexes, between states, and with streams still sending an older
+//! state. It must know nothing of filters or messages.
 
 use std::{cmp::Ordering, sync::Arc};
 
@@ -13,17 +13,17 @@ use crate::{store::log::LoggedChange, stream::filter::GroupId};
 /// The newest state of one key.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Which digest it belongs to; namespace and kind of the key.
+    /// The group whose digest it counts in; holds the key's namespace and kind.
     pub group: Arc<GroupId>,
     /// The normalised key.
     pub key: Box<str>,
     /// The qualifier, or empty.
     pub qualifier: Box<str>,
-    /// Whose own it is, or empty.
+    /// The user it belongs to; empty if global.
     pub user_id: Box<str>,
     /// The revision that changed it last.
     pub revision: i64,
-    /// The encoded value; none if it is deleted.
+    /// The encoded value; none if deleted.
     pub value: Option<Bytes>,
     /// XXH3-64 of the value's bytes.
     pub checksum: u64,
@@ -54,7 +54,7 @@ impl Entry {
         }
     }
 
-    /// Nothing but a place in the orders.
+    /// An entry to search with: only its position in the orders means anything.
     pub(super) fn place(
         group: Arc<GroupId>,
         revision: i64,
@@ -77,7 +77,7 @@ impl Entry {
         })
     }
 
-    /// What of it goes into a digest.
+    /// The part that goes into a digest.
     pub fn digest_item(&self) -> Item<'_> {
         Item {
             namespace: &self.group.namespace,
@@ -95,7 +95,7 @@ impl Entry {
     }
 }
 
-/// Keeps entries in an order of their own.
+/// Wraps an entry so that it sorts in the given order.
 macro_rules! ordered {
     ($(#[$doc:meta])* $name:ident, |$a:ident, $b:ident| $cmp:expr) => {
         $(#[$doc])*
@@ -132,7 +132,7 @@ ordered!(
 );
 
 ordered!(
-    /// In the order of one user's own, within one group: user, key, qualifier.
+    /// By user, within one group: user, key, qualifier.
     ByUser,
     |a, b| (&a.user_id, &a.key, &a.qualifier).cmp(&(&b.user_id, &b.key, &b.qualifier))
 );

@@ -18,7 +18,7 @@ use crate::{
 
 type Step = Vec<(usize, usize, usize, bool, Option<u8>)>;
 
-/// One revision's changes: namespace, kind, key, whether a user's own, value.
+/// One revision's changes: namespace, kind, key, whether it is a user's own, value.
 fn step() -> impl Strategy<Value = Step> {
     let change = (
         0..2usize,
@@ -44,7 +44,7 @@ fn written(step: &Step) -> Vec<Written> {
         .collect()
 }
 
-/// The log of those steps, and the state after each of its revisions, that before the first included.
+/// The log of those steps, and the states before its first revision and after each.
 fn history(steps: &[Step]) -> (Vec<LoggedRevision>, Vec<ReplicaState>) {
     let mut states = vec![ReplicaState::empty(epoch())];
     let mut log = Vec::new();
@@ -96,7 +96,7 @@ fn client_at(log: &[LoggedRevision], from: usize, filter: &Filter) -> Client {
     Client::at(held(log, from, filter), Some(cursor))
 }
 
-/// Sends the client everything from its cursor to `state`, in parts of at most so many bytes.
+/// Sends the client everything from its cursor to `state`, in parts of at most `max_bytes`.
 fn bring(client: &mut Client, state: &ReplicaState, filter: &Filter, max_bytes: usize) {
     let (from, mut after) = (client.revision(), None);
     while let Some((part, next)) = encode::update_part(state, filter, from, after.as_ref(), max_bytes) {
@@ -164,7 +164,7 @@ proptest! {
         }
         let mut rows: Vec<_> = newest.into_values().collect();
         rows.retain(|row| row.value.is_some() || row.revision > horizon);
-        // Any order will do.
+        // Rows may come in any order.
         rows.sort_by_key(|row| xxhash_rust::xxh3::xxh3_64_with_seed(row.key.as_bytes(), order));
         let mut loaded = ReplicaState::empty(epoch());
         for row in rows {

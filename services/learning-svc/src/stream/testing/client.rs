@@ -24,7 +24,7 @@ pub(crate) type Key = (String, i32, String, String, String);
 /// Revision and value.
 pub(crate) type Held = (i64, Vec<u8>);
 
-/// What whoever applied these revisions holds.
+/// What a subscriber that applied these revisions holds.
 pub(crate) fn model<'a>(revisions: impl Iterator<Item = &'a LoggedRevision>) -> BTreeMap<Key, Held> {
     let mut held = BTreeMap::new();
     for change in revisions.flat_map(|revision| &revision.changes) {
@@ -47,13 +47,13 @@ pub(crate) fn model<'a>(revisions: impl Iterator<Item = &'a LoggedRevision>) -> 
 pub(crate) struct Client {
     /// What it answers from.
     pub(crate) held: BTreeMap<Key, Held>,
-    /// Where it would resume.
+    /// Where it would resume from.
     pub(crate) cursor: Option<pb::Cursor>,
-    /// Every cursor it was ever given.
+    /// Every cursor it was given.
     pub(crate) cursors: Vec<pb::Cursor>,
-    /// Why snapshots began.
+    /// The reasons of the snapshots it was sent.
     pub(crate) snapshots: Vec<SnapshotReason>,
-    /// How often it was told that its cursor was good.
+    /// How often it was told that its cursor is good.
     pub(crate) resumed: usize,
     /// How many updates were applied, and in how many parts they came.
     pub(crate) updates: usize,
@@ -68,12 +68,12 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Holds nothing and asks from nothing.
+    /// Holds nothing and has no cursor.
     pub(crate) fn new() -> Self {
         Self::default()
     }
 
-    /// Holds what it once held at that cursor.
+    /// Holds what it held at that cursor.
     pub(crate) fn at(held: BTreeMap<Key, Held>, cursor: Option<pb::Cursor>) -> Self {
         Self {
             held,
@@ -82,7 +82,7 @@ impl Client {
         }
     }
 
-    /// Starts a new stream with what it holds: what was not whole is thrown away.
+    /// Prepares for a new stream: discards whatever is incomplete and returns the cursor to resume from.
     pub(crate) fn reconnect(&mut self) -> Option<pb::Cursor> {
         self.staged = None;
         self.pending.clear();
@@ -234,7 +234,7 @@ impl Client {
     }
 }
 
-/// What of it a filter covers.
+/// The part of it that a filter covers.
 pub(crate) fn covered(held: &BTreeMap<Key, Held>, filter: &Filter) -> BTreeMap<Key, Held> {
     let covers = |key: &Key| {
         filter.covers(&GroupId {

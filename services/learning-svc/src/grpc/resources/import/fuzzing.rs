@@ -1,4 +1,4 @@
-//! Imports as anybody may stream them.
+//! Fuzzes streamed imports.
 
 use emend_core::{Caller, OperationId};
 use emend_proto::learning::v1::{self as pb, import_resources_request::Message};
@@ -13,7 +13,7 @@ struct Sent {
     messages: Vec<pb::ImportResourcesRequest>,
 }
 
-/// Takes in one import, as far as it gets. Every row is kept or counted as bad, and what is told of bad ones is bounded.
+/// Reads one import as far as it is valid. Every row is kept or counted as bad, and the errors reported are bounded.
 pub fn import(bytes: &[u8]) {
     let Ok(sent) = Sent::decode(bytes) else {
         return;

@@ -2,22 +2,22 @@ use super::*;
 use crate::stream::{batches::SHARED_BYTES, budget::SMALL_PART, encode::Encoded};
 
 const LIMIT: usize = 1024 * 1024;
-/// So many keys of so many bytes change at once: several times a small message.
+/// How many keys change at once, and the bytes of each value; together they take several small messages.
 const KEYS: usize = 10;
 const VALUE: usize = 60_000;
-/// What one commit takes encoded, and somewhat more.
+/// Slightly more than one commit takes when encoded.
 const UPDATE: usize = KEYS * (VALUE + 1_000);
-/// A small message is one value or more, up to its bound.
+/// Slightly more than a small message takes: its resources are one value, or more up to the bound.
 const SMALL: usize = SMALL_PART + 1_000;
 
-/// A subscriber whose connection takes one message ahead, which is not read.
+/// A subscriber whose connection fetches one message ahead, which the client does not read.
 struct Stalling {
     subscriber: Subscriber,
     unread: Option<Encoded>,
 }
 
 impl Stalling {
-    /// Sees something that only nobody else's filter covers, so that nothing is shared.
+    /// Its filter covers something no other does, so that nothing is shared.
     async fn open(replica: &Replica, number: usize) -> Self {
         let names = ["a".to_owned(), format!("only-{number}")].map(|name| Namespace::parse(&name).unwrap());
         let mut subscriber = Subscriber::open(replica, Filter::new(&names, &[], true)).await;
@@ -28,7 +28,7 @@ impl Stalling {
         }
     }
 
-    /// What its connection does when it has room.
+    /// What its connection does when it has room to send.
     fn is_asked_for_more(&mut self) {
         let mut cx = Context::from_waker(std::task::Waker::noop());
         if self.unread.is_none()
@@ -38,7 +38,7 @@ impl Stalling {
         }
     }
 
-    /// Reads all there is.
+    /// Reads everything there is.
     fn goes_on(&mut self) {
         if let Some(message) = self.unread.take() {
             self.subscriber.client.apply(&message);
@@ -81,13 +81,13 @@ async fn what_is_held_of_encoded_messages_stays_within_the_budget_however_many_d
         assert_eq!(healthy.client.revision(), round, "who reads is not kept waiting");
         most = most.max(budget.held());
     }
-    // What is kept is thrown away from an eighth of the budget on; the update that spent it; and a small message for each
-    // that does not read.
+    // Beyond the budget: kept batches up to an eighth of it, the update that spent it, and a small message for each
+    // stream that does not read.
     let bound = LIMIT + LIMIT / 8 + UPDATE.min(SHARED_BYTES) + all.len() * SMALL;
     assert!(most <= bound, "{most} bytes were held, more than {bound}");
     assert!(most >= LIMIT, "{most} bytes do not spend the budget");
 
-    // It is spent only as long as somebody holds it, and everybody gets everything all the same.
+    // It stays spent only while messages are held, and every subscriber still gets everything.
     tokio::time::advance(Duration::from_secs(1)).await;
     while all
         .iter()

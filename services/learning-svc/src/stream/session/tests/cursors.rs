@@ -2,7 +2,7 @@ use jiff::SignedDuration;
 
 use super::*;
 
-/// A client that is at the head, and its stream closed.
+/// A client at the head whose stream is closed.
 async fn away(replica: &Replica, filter: Filter) -> Client {
     let mut subscriber = Subscriber::open(replica, filter).await;
     subscriber.read();

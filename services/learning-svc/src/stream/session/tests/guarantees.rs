@@ -27,7 +27,7 @@ async fn guarantee_2_unique_no_change_comes_twice() {
     for round in 0..20 {
         commit(&log, &replica, &[write(&format!("k{round}"), Some("v"))]).await;
         subscriber.read();
-        // Nothing more comes of it, whatever wakes the stream.
+        // The change is not sent again, whatever wakes the stream.
         tokio::time::advance(Duration::from_secs(40)).await;
         subscriber.read();
         if round % 5 == 0 {
@@ -110,7 +110,7 @@ async fn guarantee_6_bookmarkable_after_a_bookmark_nothing_at_or_below_it_follow
     let (log, replica) = with_resources(1).await;
     let mut subscriber = Subscriber::open(&replica, only("a")).await;
     subscriber.read();
-    // What the filter does not cover moves the bookmark all the same.
+    // Changes outside the filter move the bookmark too.
     for _ in 0..5 {
         commit(&log, &replica, &[write("k", Some("v")).of_kind("other", 1)]).await;
     }
@@ -199,7 +199,7 @@ async fn guarantee_9_a_stalled_subscriber_costs_the_others_nothing_and_the_serve
         subscriber.read();
     }
     assert_eq!(subscriber.client.updates, 3_000);
-    // It holds nothing but its cursor, and gets the newest state of each key once.
+    // The stalled one holds nothing but its cursor, and gets the newest state of each key once.
     assert!(matches!(stalled.session.phase, Phase::Following));
     stalled.read();
     assert_eq!((stalled.client.updates, stalled.client.changes), (1, 10));
@@ -233,7 +233,7 @@ async fn guarantee_9_stalled_snapshots_give_their_places_to_those_that_wait() {
     waiting.client.apply(&first.unwrap().unwrap().unwrap());
     waiting.read();
     assert_eq!(waiting.client.held, log.model(1));
-    // The one that stalled longest ends and resumes from its cursor; the other goes on.
+    // The one that stalled longest ends and resumes from its cursor; the other continues.
     let error = stalled[1].session.next().await.unwrap().unwrap_err();
     assert_eq!(error.reason(), "STREAM_STALLED");
     assert!(stalled[1].session.next().await.is_none());
@@ -267,11 +267,11 @@ async fn guarantee_9_snapshots_that_are_read_too_slowly_give_their_places_to_tho
     let mut waiting = Subscriber::open(&replica, everything()).await;
     for _ in 0..12 {
         assert!(!waiting.read_one());
-        // 128 KiB a second: it may go on like that to the end.
+        // 128 KiB a second: fast enough to continue to the end.
         assert!(slow.read_one() && slow.read_one());
         tokio::time::advance(Duration::from_secs(1)).await;
     }
-    // A message every nine seconds is never a stall, and would hold the place for long.
+    // A message every nine seconds is never a stall, but would hold the permit for long.
     let mut read = 0;
     let refusal = loop {
         assert!(!waiting.read_one() || read > 0);
@@ -296,9 +296,10 @@ async fn guarantee_9_one_caller_leaves_places_for_snapshots_to_others() {
     };
     let replica = replica(&log, settings).await;
     commit(&log, &replica, &[write("k", Some("v"))]).await;
-    let open = async |caller| {
+    let open = async |caller: &Caller| {
         let subscription = Subscription {
-            caller,
+            caller: caller.clone(),
+            client: ClientKey::of(Some(caller), None),
             ..subscription(everything(), None)
         };
         Subscriber {
@@ -309,27 +310,59 @@ async fn guarantee_9_one_caller_leaves_places_for_snapshots_to_others() {
     let greedy = Caller::parse("greedy").unwrap();
     let mut begun = Vec::new();
     for _ in 0..3 {
-        let mut subscriber = open(greedy.clone()).await;
+        let mut subscriber = open(&greedy).await;
         assert!(subscriber.read_one());
         begun.push(subscriber);
     }
-    let mut waiting = open(greedy.clone()).await;
+    let mut waiting = open(&greedy).await;
     assert!(!waiting.read_one(), "the last place is for others");
-    let mut other = open(Caller::parse("other").unwrap()).await;
+    let mut other = open(&Caller::parse("other").unwrap()).await;
     other.read();
     assert_eq!(other.client.held, log.model(1));
-    // One that ends makes room for the next of the same caller.
+    // A transfer that ends makes room for the caller's next one.
     begun.remove(0).read();
     waiting.read();
     assert_eq!(waiting.client.held, log.model(1));
-    // Whoever is not known has all of them.
-    let mut anonymous = Vec::new();
-    drop(begun);
-    for _ in 0..4 {
-        let mut subscriber = open(Caller::anonymous()).await;
-        assert!(subscriber.read_one());
-        anonymous.push(subscriber);
+}
+
+#[tokio::test(start_paused = true)]
+async fn guarantee_9_callers_that_wait_get_places_for_snapshots_in_turn() {
+    let log = MemoryLog::new();
+    let settings = Settings {
+        transfers: 1,
+        ..Settings::default()
+    };
+    let replica = replica(&log, settings).await;
+    commit(&log, &replica, &[write("k", Some("v"))]).await;
+    let open = async |caller: &Caller| {
+        let subscription = Subscription {
+            caller: caller.clone(),
+            client: ClientKey::of(Some(caller), None),
+            ..subscription(everything(), None)
+        };
+        Subscriber {
+            client: Client::new(),
+            session: replica.subscribe(subscription).await.unwrap(),
+        }
+    };
+    let [greedy, modest] = ["greedy", "modest"].map(|name| Caller::parse(name).unwrap());
+    let mut begun = open(&greedy).await;
+    assert!(begun.read_one());
+    let mut waiting = Vec::new();
+    for caller in [&greedy, &greedy, &modest] {
+        let mut subscriber = open(caller).await;
+        assert!(!subscriber.read_one());
+        waiting.push(subscriber);
     }
+    let mut other = waiting.pop().unwrap();
+    // After the greedy caller's first transfer it is the modest caller's turn, before the greedy one's second.
+    begun.read();
+    waiting.remove(0).read();
+    assert!(!waiting[0].read_one());
+    other.read();
+    assert_eq!(other.client.held, log.model(1));
+    waiting[0].read();
+    assert_eq!(waiting[0].client.held, log.model(1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -343,7 +376,7 @@ async fn guarantee_10_publishing_never_waits_for_a_subscriber() {
         }
         subscribers.push(subscriber);
     }
-    // One in each phase, none of which is ever polled again: the tailer still gets to the head, in steps that end.
+    // One in each phase, none ever polled again: the tailer still gets to the head, in steps that complete.
     for round in 2..50 {
         log.append(&[write("k", Some("v"))]).await;
         let step = std::pin::pin!(replica.tailer().run_once())

@@ -4,16 +4,16 @@ use proptest::prelude::*;
 use super::*;
 use crate::store::log::LogStore as _;
 
-/// Something that happens to a log, its two replicas or a subscriber.
+/// An event on a log, its two replicas or a subscriber.
 #[derive(Debug, Clone)]
 enum Happening {
-    /// A revision: namespace, key, whether a user's own, value.
+    /// A revision: namespace, key, whether it is a user's own, value.
     Commit(Vec<(bool, u8, bool, bool)>),
     /// That replica catches up.
     CatchUp(usize),
-    /// That subscriber reads so many messages.
+    /// That subscriber reads this many messages.
     Read(usize, usize),
-    /// That subscriber comes back, at that replica.
+    /// That subscriber reconnects, to that replica.
     Reconnect(usize, usize),
     /// Time passes, in seconds.
     Wait(u64),
@@ -51,7 +51,7 @@ async fn reconnect(at: &Replica, filter: &Filter, subscriber: Option<Subscriber>
         max_batch_bytes: 200,
         ..subscription(filter.clone(), client.reconnect())
     };
-    // The replica may have to catch up first.
+    // The replica may first have to catch up with the cursor.
     let (session, ()) = tokio::join!(at.subscribe(subscription), async {
         tokio::time::sleep(Duration::from_millis(100)).await;
         catch_up(at).await;

@@ -1,5 +1,11 @@
+use emend_runtime::{
+    auth::{Authenticator, TokenHash, testing::access_of},
+    reload::Reload as _,
+    telemetry::Metrics,
+};
+
 use super::*;
-use crate::store::log::LogStore as _;
+use crate::{metrics::LearningMetrics, store::log::LogStore as _};
 
 #[tokio::test(start_paused = true)]
 async fn at_shut_down_every_stream_gets_all_there_is_then_a_bookmark_and_a_jittered_drain() {
@@ -14,12 +20,12 @@ async fn at_shut_down_every_stream_gets_all_there_is_then_a_bookmark_and_a_jitte
     }
     commit(&log, &replica, &[write("last", Some("v"))]).await;
     replica.0.common.audiences.drain();
-    // What is committed from now on is for the next connection.
+    // Anything committed from now on is for the next connection.
     commit(&log, &replica, &[write("later", Some("v"))]).await;
     for (n, subscriber) in subscribers.iter_mut().enumerate() {
         subscriber.read();
         assert_eq!(subscriber.client.drained.as_deref(), Some("SHUTDOWN"), "{n}");
-        // Who had not even begun to read what there is has nothing whole, and is told to come back at once.
+        // A stream that had sent nothing yet has nothing whole to bookmark, and drains at once.
         if n < 100 {
             assert_eq!(subscriber.client.bookmarks, 1);
             assert_eq!(subscriber.client.held, log.model(subscriber.client.revision()));
@@ -145,4 +151,42 @@ async fn one_stream_more_than_there_may_be_is_refused_until_another_has_gone() {
     assert_eq!(refused.reason(), "TOO_MANY_STREAMS");
     drop(held);
     assert!(replica.subscribe(subscription(everything(), None)).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_stream_is_counted_by_why_it_was_dropped() {
+    const METHOD: &str = "/emend.learning.v1.SubscriptionService/Subscribe";
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("auth.toml");
+    let write = |namespaces: &str| {
+        let grants = format!("grants = [{{ roles = [\"subscriber\"], namespaces = {namespaces} }}]");
+        let token = TokenHash::of("secret");
+        let text = format!("[[principals]]\nname = \"node\"\ntoken_sha256 = [\"{token}\"]\n{grants}\n");
+        std::fs::write(&file, text).unwrap();
+    };
+    write("\"*\"");
+    let authenticator = Arc::new(Authenticator::load(&file).unwrap());
+    let shown = Metrics::new();
+    let settings = Settings {
+        metrics: LearningMetrics::register(&shown).stream,
+        ..Settings::default()
+    };
+    let replica = replica(&MemoryLog::new(), settings).await;
+    let open = async || {
+        let subscription = Subscription {
+            access: access_of(&authenticator, METHOD, "secret").await,
+            ..subscription(everything(), None)
+        };
+        replica.subscribe(subscription).await.unwrap()
+    };
+    let (left, lost) = (open().await, open().await);
+    drop(left);
+    write("[\"shop\"]");
+    assert!(authenticator.reload_if_changed());
+    drop(lost);
+    let shown = shown.render();
+    for why in ["client_gone", "access_lost"] {
+        let line = format!("emend_streams_ended_total{{reason=\"{why}\"}} 1");
+        assert!(shown.lines().any(|shown| shown == line), "{line}:\n{shown}");
+    }
 }

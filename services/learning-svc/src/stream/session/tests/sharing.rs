@@ -50,7 +50,7 @@ async fn snapshots_side_by_side_share_their_parts() {
         > 0
     {}
     assert!(subscribers.iter().all(|subscriber| subscriber.held() == 1_000));
-    // As many as there are parts, not eight times as many.
+    // Once per part, not eight times.
     let parts = encoded(&subscribers[0]);
     assert!((20..80).contains(&parts), "{parts}");
 }

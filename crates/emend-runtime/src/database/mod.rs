@@ -1,0 +1,277 @@
+//! Databases: SQLite or PostgreSQL, chosen by `--database-url`, whose password is never shown.
+//!
+//! It must know nothing of schemas or queries.
+
+pub mod audit;
+pub mod available;
+pub mod postgres;
+pub mod sqlite;
+#[cfg(feature = "server")]
+pub mod storage;
+pub mod store;
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    str::FromStr,
+    sync::Arc,
+    time::Duration,
+};
+
+use sqlx::{migrate::Migrator, postgres::PgConnectOptions};
+
+/// The same migrations, applicable to a database that a newer release has migrated further. In a rolling upgrade the
+/// first new replica migrates while old ones still serve, and any of those may be restarted before its turn or after a
+/// rollback. Migrations keep the previous release working (see CONTRIBUTING.md), so serving is safe.
+pub(crate) fn also_of_newer(migrations: &Migrator) -> Migrator {
+    Migrator {
+        migrations: migrations.migrations.clone(),
+        ignore_missing: true,
+        locking: migrations.locking,
+        no_tx: migrations.no_tx,
+        table_name: migrations.table_name.clone(),
+        create_schemas: migrations.create_schemas.clone(),
+    }
+}
+
+/// Where a service stores its data. `Display` and `Debug` leave the password out.
+#[derive(Clone)]
+pub enum DatabaseUrl {
+    /// One file: `sqlite:PATH`.
+    Sqlite(PathBuf),
+    /// A server: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`.
+    Postgres(PostgresUrl),
+}
+
+/// A PostgreSQL server and database, password included. `Display` and `Debug` leave the password out.
+#[derive(Clone)]
+pub struct PostgresUrl {
+    options: Box<PgConnectOptions>,
+    /// The file it was read from, which may be read again.
+    file: Option<UrlFile>,
+}
+
+/// A file that holds a URL, and the text it held.
+#[derive(Clone)]
+struct UrlFile {
+    path: Arc<Path>,
+    text: Arc<str>,
+}
+
+/// Why a URL names no database. Never shows the input, which may hold a password.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DatabaseUrlError {
+    /// Neither scheme.
+    #[error("expected sqlite:PATH or postgres://USER:PASSWORD@HOST:PORT/DATABASE")]
+    Scheme,
+    /// An in-memory database, of which every connection would have its own.
+    #[error(
+        "sqlite::memory: is not supported, every connection would see a database of its own; use a temporary file"
+    )]
+    Memory,
+    /// No path.
+    #[error("sqlite: needs the path of a file, for example sqlite:emend.db")]
+    Path,
+    /// Not a PostgreSQL URL.
+    #[error("not a PostgreSQL URL, expected postgres://USER:PASSWORD@HOST:PORT/DATABASE: {0}")]
+    Postgres(String),
+}
+
+impl FromStr for DatabaseUrl {
+    type Err = DatabaseUrlError;
+
+    fn from_str(text: &str) -> Result<Self, DatabaseUrlError> {
+        match text.split_once(':') {
+            Some(("sqlite", path)) => {
+                let path = path.strip_prefix("//").unwrap_or(path);
+                match path {
+                    "" => Err(DatabaseUrlError::Path),
+                    ":memory:" => Err(DatabaseUrlError::Memory),
+                    path => Ok(Self::Sqlite(PathBuf::from(path))),
+                }
+            }
+            Some(("postgres" | "postgresql", _)) => Ok(Self::Postgres(text.parse()?)),
+            _ => Err(DatabaseUrlError::Scheme),
+        }
+    }
+}
+
+impl DatabaseUrl {
+    /// How long to wait for it at start-up: `for_a_server` for a server, not at all for a file.
+    pub fn patience(&self, for_a_server: Duration) -> Duration {
+        match self {
+            Self::Sqlite(_) => Duration::ZERO,
+            Self::Postgres(_) => for_a_server,
+        }
+    }
+
+    /// The SQLite file at `path`.
+    pub fn sqlite(path: impl AsRef<Path>) -> Self {
+        Self::Sqlite(path.as_ref().to_path_buf())
+    }
+}
+
+impl fmt::Display for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+            Self::Postgres(url) => url.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for PostgresUrl {
+    type Err = DatabaseUrlError;
+
+    fn from_str(text: &str) -> Result<Self, DatabaseUrlError> {
+        if !text.starts_with("postgres://") && !text.starts_with("postgresql://") {
+            return Err(DatabaseUrlError::Scheme);
+        }
+        let options = PgConnectOptions::from_str(text)
+            .map_err(|error| DatabaseUrlError::Postgres(error.to_string()))?;
+        Ok(Self::with_options(options))
+    }
+}
+
+impl PostgresUrl {
+    /// In sqlx's form.
+    pub(crate) fn options(&self) -> PgConnectOptions {
+        (*self.options).clone()
+    }
+
+    /// The same URL, marked as read from `path`, so that it can be read again when it stops working.
+    #[must_use]
+    pub(crate) fn of_file(self, path: &Path, text: &str) -> Self {
+        let file = UrlFile {
+            path: path.into(),
+            text: text.into(),
+        };
+        Self {
+            file: Some(file),
+            ..self
+        }
+    }
+
+    /// The file's current URL, if it differs. If the file can't be read, or holds no PostgreSQL URL, nothing changes
+    /// and the log says so.
+    pub(crate) async fn reread(&self) -> Option<Self> {
+        let UrlFile { path, text } = self.file.as_ref()?;
+        let read = tokio::fs::read_to_string(path).await;
+        let found = match &read {
+            Ok(found) => found.trim(),
+            Err(error) => {
+                tracing::error!(file = %path.display(), %error, "can't read the database's URL again");
+                return None;
+            }
+        };
+        if found == &**text {
+            return None;
+        }
+        match found.parse::<Self>() {
+            Ok(url) => Some(url.of_file(path, found)),
+            Err(error) => {
+                tracing::error!(file = %path.display(), %error, "can't use the database's new URL");
+                None
+            }
+        }
+    }
+
+    fn with_options(options: PgConnectOptions) -> Self {
+        Self {
+            options: Box::new(options),
+            file: None,
+        }
+    }
+
+    /// The same database, as another user.
+    #[cfg(test)]
+    pub(crate) fn with_user(&self, name: &str, password: &str) -> Self {
+        Self::with_options(self.options().username(name).password(password))
+    }
+
+    /// The same server, another database.
+    #[must_use]
+    pub fn with_database(&self, name: &str) -> Self {
+        Self::with_options(self.options().database(name))
+    }
+
+    /// The same database, reached at another address.
+    #[cfg(test)]
+    pub(crate) fn at(&self, address: std::net::SocketAddr) -> Self {
+        let host = address.ip().to_string();
+        Self::with_options(self.options().host(&host).port(address.port()))
+    }
+}
+
+impl fmt::Display for PostgresUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let options = &self.options;
+        write!(
+            f,
+            "postgres://{}@{}:{}",
+            options.get_username(),
+            options.get_host(),
+            options.get_port()
+        )?;
+        options
+            .get_database()
+            .map_or(Ok(()), |database| write!(f, "/{database}"))
+    }
+}
+
+impl fmt::Debug for PostgresUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<DatabaseUrl, DatabaseUrlError> {
+        text.parse()
+    }
+
+    #[test]
+    fn sqlite_paths_may_be_written_as_urls_too() {
+        for (text, path) in [
+            ("sqlite:feedback.db", "feedback.db"),
+            ("sqlite://data/feedback.db", "data/feedback.db"),
+            ("sqlite:/var/lib/emend/feedback.db", "/var/lib/emend/feedback.db"),
+            (
+                "sqlite:///var/lib/emend/feedback.db",
+                "/var/lib/emend/feedback.db",
+            ),
+        ] {
+            match parse(text) {
+                Ok(DatabaseUrl::Sqlite(parsed)) => assert_eq!(parsed, Path::new(path)),
+                other => panic!("{text}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_password_is_never_shown() {
+        let url = parse("postgres://emend:s3cret@db.example:5433/emend?sslmode=disable").unwrap();
+        assert_eq!(url.to_string(), "postgres://emend@db.example:5433/emend");
+        assert!(!format!("{url:?}").contains("s3cret"));
+        let refused = parse("postgres://emend:s3cret@db.example:notaport/emend").unwrap_err();
+        assert!(!format!("{refused} {refused:?}").contains("s3cret"));
+    }
+
+    #[test]
+    fn what_is_no_database_is_refused_with_the_reason() {
+        assert_eq!(parse("sqlite::memory:").unwrap_err(), DatabaseUrlError::Memory);
+        assert_eq!(parse("sqlite:").unwrap_err(), DatabaseUrlError::Path);
+        for none in ["", "mysql://x/y", "feedback.db", "/var/lib/feedback.db"] {
+            assert_eq!(parse(none).unwrap_err(), DatabaseUrlError::Scheme, "{none}");
+        }
+    }
+}

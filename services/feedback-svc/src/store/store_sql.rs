@@ -1,0 +1,130 @@
+//! The store's port in portable SQL: what each use case reads and writes, whichever the database. Written once, compiled for
+//! each database.
+//!
+//! It must know nothing of how connections are made, nor of how a group is inserted.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use emend_core::{EventId, FeedbackId, Namespace};
+use emend_runtime::store::retry_conflicts;
+
+use super::{
+    super::{Backlog, Claimed, Connections, Inserted, Retracted, Settlement, Store, StoreError},
+    Backend, CLAIM,
+    feedback_sql::{self, Columns},
+    outbox_sql,
+};
+use crate::{
+    domain::{
+        DeadLetter, DeadLetterQuery, Feedback, FeedbackQuery, Lease, LeaseToken, NewFeedback, NewRetraction,
+    },
+    fail_points,
+};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+impl Backend {
+    async fn retract_once(&self, retraction: &NewRetraction, lease: Option<Lease>) -> Result<Retracted> {
+        let mut transaction = self.begin_write().await?;
+        let retracted = feedback_sql::retract(&mut transaction, retraction, lease).await?;
+        fail_points::RETRACTION_WRITTEN.pass();
+        transaction.commit().await?;
+        Ok(retracted)
+    }
+
+    async fn settle_once(&self, settlements: &[Settlement]) -> Result<()> {
+        let mut transaction = self.begin_write().await?;
+        outbox_sql::settle(&mut transaction, settlements).await?;
+        fail_points::BATCH_WRITTEN.pass();
+        Ok(transaction.commit().await?)
+    }
+
+    async fn redrive_once(&self, events: &[EventId], of: Option<&Namespace>) -> Result<u64> {
+        let mut transaction = self.begin_write().await?;
+        let redriven = outbox_sql::redrive(&mut transaction, events, of).await?;
+        transaction.commit().await?;
+        Ok(redriven)
+    }
+}
+
+/// Rows parsed into what they say.
+fn parsed<R, T>(rows: Vec<R>) -> Result<Vec<T>>
+where
+    T: TryFrom<R>,
+    StoreError: From<T::Error>,
+{
+    rows.into_iter().map(|row| Ok(T::try_from(row)?)).collect()
+}
+
+#[async_trait]
+impl Store for Backend {
+    async fn insert(&self, group: &[NewFeedback], lease: Option<Lease>) -> Result<Vec<Result<Inserted>>> {
+        let columns: Vec<_> = group.iter().map(Columns::of).collect();
+        self.insert_group(&columns, lease).await
+    }
+
+    async fn raise_accept_order(&self) -> Result<()> {
+        self.raise().await
+    }
+
+    async fn feedback(&self, namespace: &Namespace, id: FeedbackId) -> Result<Option<Feedback>> {
+        let row = feedback_sql::feedback(&mut *self.reader().await?, namespace, id).await?;
+        Ok(row.map(Feedback::try_from).transpose()?)
+    }
+
+    async fn list(&self, query: &FeedbackQuery) -> Result<Vec<Feedback>> {
+        parsed(feedback_sql::list(&mut *self.lister(query.is_wide()).await?, query).await?)
+    }
+
+    async fn retract(&self, retraction: &NewRetraction, lease: Option<Lease>) -> Result<Retracted> {
+        retry_conflicts(&self.entropy, || self.retract_once(retraction, lease)).await
+    }
+
+    async fn claim(&self, limit: u32, lease: Lease) -> Result<Vec<Claimed>> {
+        let claimed = retry_conflicts(&self.entropy, async || {
+            outbox_sql::claim(&mut *self.writer().await?, CLAIM, limit, lease).await
+        });
+        parsed(claimed.await?)
+    }
+
+    async fn still_leased(&self, leases: &[(EventId, LeaseToken)]) -> Result<Vec<EventId>> {
+        outbox_sql::still_leased(&mut *self.reader().await?, leases).await
+    }
+
+    async fn settle(&self, settlements: &[Settlement]) -> Result<()> {
+        retry_conflicts(&self.entropy, || self.settle_once(settlements)).await
+    }
+
+    async fn dead_letters(&self, query: &DeadLetterQuery) -> Result<Vec<DeadLetter>> {
+        let mut lister = self.lister(query.namespace.is_some()).await?;
+        parsed(outbox_sql::dead_letters(&mut lister, query).await?)
+    }
+
+    async fn redrive(&self, events: &[EventId], of: Option<&Namespace>) -> Result<u64> {
+        retry_conflicts(&self.entropy, || self.redrive_once(events, of)).await
+    }
+
+    async fn backlog(&self) -> Result<Backlog> {
+        outbox_sql::backlog(&mut *self.reader().await?).await
+    }
+
+    async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64> {
+        retry_conflicts(&self.entropy, async || {
+            feedback_sql::prune_request_ids(&mut *self.writer().await?, retention, limit).await
+        })
+        .await
+    }
+
+    fn connections(&self) -> Connections {
+        self.pool_connections()
+    }
+
+    async fn ping(&self) -> Result<()> {
+        self.answers().await
+    }
+
+    async fn close(&self) {
+        self.close_pools().await;
+    }
+}

@@ -1,0 +1,114 @@
+//! The port of audits: everything stored, read in one consistent state, with no more in memory at once than has to be
+//! compared.
+//!
+//! Contests come in ranges of their ids, and every table that refers to contests is read by such ranges. It must know
+//! nothing of which invariants hold.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use emend_core::Policy;
+use emend_runtime::{audit::OpenError, database::DatabaseUrl, store::StoreError};
+use futures::stream::BoxStream;
+
+use super::{decisions::PolicyKey, log::Head, postgres::PostgresStore, sqlite::SqliteStore};
+
+pub(crate) use super::rows::{
+    KeyRow,
+    audited::{
+        AuditedBallot as BallotRow, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource,
+        AuditedTransition, EntryRow,
+    },
+};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// A range of contest ids, from `after` (exclusive) to `through` (inclusive); without `through`, to the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Range {
+    /// Empty: from the start.
+    pub(crate) after: String,
+    /// The last id of the range.
+    pub(crate) through: Option<String>,
+}
+
+/// How much there is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// Contests.
+    pub(crate) contests: u64,
+    /// Applied events.
+    pub(crate) events: u64,
+}
+
+/// The shape of a revision's changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, sqlx::FromRow)]
+pub(crate) struct Span {
+    /// The revision.
+    pub(crate) revision: i64,
+    /// How many changes it has.
+    pub(crate) changes: i64,
+    /// The lowest ordinal.
+    pub(crate) first: i64,
+    /// The highest ordinal.
+    pub(crate) last: i64,
+    /// How many keys it changes.
+    pub(crate) keys: i64,
+}
+
+/// One read of everything: all it returns is as of the moment it began.
+#[async_trait]
+pub(crate) trait AuditRead: Send {
+    /// How much there is.
+    async fn extent(&mut self) -> Result<Extent>;
+
+    /// How many contests are pending and were evaluated by an older policy version than the one in force.
+    async fn to_reevaluate(&mut self) -> Result<u64>;
+
+    /// The heads of the log; there should be exactly one.
+    async fn heads(&mut self) -> Result<Vec<Result<Head>>>;
+
+    /// All policies ever set, each with its key and version.
+    async fn policies(&mut self) -> Result<Vec<Result<(PolicyKey, Policy)>>>;
+
+    /// The number of resources according to the counters, and the actual number.
+    async fn resource_counts(&mut self) -> Result<[HashMap<(String, i32), i64>; 2]>;
+
+    /// The last of the next `size` contests after `after`; none if fewer are left.
+    async fn page_end(&mut self, after: &str, size: u32) -> Result<Option<String>>;
+
+    /// The contests of a range.
+    async fn contests(&mut self, range: &Range) -> Result<Vec<AuditedContest>>;
+
+    /// Their candidates.
+    async fn candidates(&mut self, range: &Range) -> Result<Vec<AuditedCandidate>>;
+
+    /// Their resources.
+    async fn resources(&mut self, range: &Range) -> Result<Vec<AuditedResource>>;
+
+    /// Their candidates' transitions: by contest, candidate and sequence.
+    fn transitions(&mut self, range: &Range) -> BoxStream<'_, Result<AuditedTransition>>;
+
+    /// Their counted ballots: by contest, newest first.
+    fn ballots(&mut self, range: &Range) -> BoxStream<'_, Result<BallotRow>>;
+
+    /// Their changes in the log: by contest, newest first.
+    fn changes(&mut self, range: &Range) -> BoxStream<'_, Result<AuditedChange>>;
+
+    /// The revisions in (after, through], ascending, and the shape of the changes of each revision that has any.
+    async fn revisions(&mut self, after: i64, through: i64) -> Result<(Vec<i64>, Vec<Span>)>;
+
+    /// Candidates that have transitions but do not exist; at most 1,000.
+    async fn stray_transitions(&mut self) -> Result<Vec<String>>;
+
+    /// Everything that came from feedback-svc, by feedback; one row for each applied event of it.
+    fn entries(&mut self) -> BoxStream<'_, Result<EntryRow>>;
+}
+
+/// Opens a database for an audit.
+pub(crate) async fn open(database: &DatabaseUrl) -> std::result::Result<Box<dyn AuditRead>, OpenError> {
+    match database {
+        DatabaseUrl::Sqlite(path) => SqliteStore::read(path).await,
+        DatabaseUrl::Postgres(url) => PostgresStore::read(url).await,
+    }
+}
