@@ -1,4 +1,5 @@
-//! deploy/docker: what compose.yaml, the Dockerfile and the files beside them say of each other and of the programs.
+//! deploy/docker: what compose.yaml, the Dockerfile and the files beside them say about each other and about the
+//! programs.
 
 use std::{
     collections::BTreeMap,
@@ -28,7 +29,7 @@ fn services(compose: &Value) -> &serde_json::Map<String, Value> {
     compose["services"].as_object().expect("services")
 }
 
-/// The settings of a program as its container is started: by the file that its command names.
+/// The settings of a program in its container, from the file that its command names.
 async fn settings(program: &str, compose: &Value, service: &Value) -> BTreeMap<String, String> {
     let command: Vec<String> = list(service, "/command")
         .iter()
@@ -120,7 +121,7 @@ fn what_is_mounted_is_there_and_nothing_is_reached_from_elsewhere() {
         assert!(tag.contains(|c: char| c.is_ascii_digit()), "{name}: {image}");
     }
     for (name, config) in compose["configs"].as_object().unwrap() {
-        // Compose takes nothing but files into containers that are read-only.
+        // Compose can only put files into read-only containers.
         let file = text(config, "/file");
         assert!(directory().join(&file).is_file(), "{name}: {file:?}");
     }
@@ -147,7 +148,7 @@ fn the_dockerfile_builds_the_programs_and_exposes_their_ports() {
     for line in dockerfile.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
         match &words[..] {
-            // What the builder tells.
+            // Set by the builder.
             ["ARG", "TARGETARCH"] => {}
             ["ARG", image] => {
                 let (name, image) = image.split_once('=').expect("a base image");
@@ -161,9 +162,9 @@ fn the_dockerfile_builds_the_programs_and_exposes_their_ports() {
                 images.push(name);
             }
             ["FROM", platform @ .., from, "AS", stage] => {
-                // What compiles does so where it is, for wherever the programs are to run.
+                // Compilation runs on the build platform, for whatever platform the programs are to run on.
                 assert!(matches!(platform, [] | ["--platform=${BUILDPLATFORM}"]), "{line}");
-                // So that whoever builds may say which it is, by digest.
+                // By argument, so that a build may choose the image by digest.
                 let named = from.strip_prefix("${").and_then(|from| from.strip_suffix('}'));
                 let known = named.map_or(stages.contains(from), |image| images.contains(&image));
                 assert!(known, "{line}");

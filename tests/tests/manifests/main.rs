@@ -1,5 +1,5 @@
-//! Whether what deploy/ holds is true: of itself, and of the programs. Neither cluster nor container engine is needed; that they are
-//! valid by Kubernetes' schemas is what `cargo xtask manifests` sees to.
+//! Whether deploy/ is right, in itself and about the programs. Neither a cluster nor a container engine is needed. That
+//! the manifests are valid by Kubernetes' schemas is checked by `cargo xtask manifests`.
 
 mod compose;
 mod objects;

@@ -10,14 +10,14 @@ use std::{
 use emend_runtime::testing::skipped;
 use serde_json::Value;
 
-/// Names what renders them; `cargo xtask test` sees to it.
+/// The variable that names the renderer; `cargo xtask test` sets it.
 const PROGRAM: &str = "EMEND_TEST_KUSTOMIZE";
 
-/// All that one overlay comes to, with components.
+/// Everything that an overlay with components renders to.
 #[derive(Debug)]
 pub(crate) struct Objects(Vec<Value>);
 
-/// What runs as pods: one container and the pod around it.
+/// A workload: a pod with one container.
 #[derive(Debug, Clone)]
 pub(crate) struct Workload {
     pub(crate) name: String,
@@ -26,17 +26,17 @@ pub(crate) struct Workload {
     pub(crate) claims: Vec<String>,
 }
 
-/// Where the manifests are.
+/// The directory of the manifests.
 pub(crate) fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/k8s")
 }
 
-/// Renders an overlay with components; `None` where nothing can, after the one line that says so.
+/// Renders an overlay with components; `None` without a renderer, after one line of output that says so.
 pub(crate) fn render(overlay: &str, components: &[&str]) -> Option<Objects> {
     render_own(overlay, components, "")
 }
 
-/// Renders an overlay of one's own: of that overlay and these components, with more in its `kustomization.yaml`.
+/// Renders a custom overlay: based on `overlay` with these components, and with more in its `kustomization.yaml`.
 pub(crate) fn render_own(overlay: &str, components: &[&str], more: &str) -> Option<Objects> {
     let Some(program) = env::var_os(PROGRAM).map(PathBuf::from) else {
         skipped(format!("{PROGRAM} is not set"));
@@ -53,7 +53,7 @@ pub(crate) fn render_own(overlay: &str, components: &[&str], more: &str) -> Opti
         .collect::<Vec<_>>()
         .join("/");
     let named = |kind: &str, name: &str| format!("  - {up}{}/{kind}/{name}\n", root.display());
-    // What components add is put where the overlay is by whoever takes both.
+    // A user who takes both puts what components add into the overlay's namespace.
     let namespace = if overlay == "dev" { "emend-dev" } else { "emend" };
     let mut text = format!(
         "namespace: {namespace}\nresources:\n{}",
@@ -89,7 +89,7 @@ pub(crate) fn render_own(overlay: &str, components: &[&str], more: &str) -> Opti
     Some(Objects(objects.collect()))
 }
 
-/// What is at a path, as text; empty where nothing is.
+/// The value at a path, as text; empty if there is none.
 pub(crate) fn text(object: &Value, pointer: &str) -> String {
     match object.pointer(pointer) {
         Some(Value::String(text)) => text.clone(),
@@ -98,7 +98,7 @@ pub(crate) fn text(object: &Value, pointer: &str) -> String {
     }
 }
 
-/// What is in the list at a path; nothing where there is none.
+/// The list at a path; empty if there is none.
 pub(crate) fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
     object
         .pointer(pointer)
@@ -106,21 +106,21 @@ pub(crate) fn list<'a>(object: &'a Value, pointer: &str) -> &'a [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// The Secrets that a volume is made of.
+/// The Secrets that a volume consists of.
 pub(crate) fn secrets_of(volume: &Value) -> impl Iterator<Item = &Value> {
     let projected = list(volume, "/projected/sources").iter();
     let projected = projected.filter_map(|source| source.get("secret"));
     volume.get("secret").into_iter().chain(projected)
 }
 
-/// The name of a Secret of a volume.
+/// The name of a volume's Secret.
 pub(crate) fn secret_name(secret: &Value) -> String {
     ["/secretName", "/name"]
         .map(|pointer| text(secret, pointer))
         .concat()
 }
 
-/// Texts by name at a path.
+/// The texts at a path, by name.
 pub(crate) fn texts(object: &Value, pointer: &str) -> BTreeMap<String, String> {
     let map = object.pointer(pointer).and_then(Value::as_object);
     map.into_iter()
@@ -130,12 +130,12 @@ pub(crate) fn texts(object: &Value, pointer: &str) -> BTreeMap<String, String> {
 }
 
 impl Objects {
-    /// All of a kind.
+    /// All objects of a kind.
     pub(crate) fn of(&self, kind: &str) -> impl Iterator<Item = &Value> {
         self.0.iter().filter(move |object| text(object, "/kind") == kind)
     }
 
-    /// Every namespace that an object is in or that is made.
+    /// Every namespace that an object is in, or that is created.
     pub(crate) fn namespaces(&self) -> BTreeSet<String> {
         let of = |object: &Value| match text(object, "/kind").as_str() {
             "Namespace" => text(object, "/metadata/name"),
@@ -144,13 +144,13 @@ impl Objects {
         self.0.iter().map(of).collect()
     }
 
-    /// The one of that kind and name.
+    /// The object with this kind and name.
     pub(crate) fn named(&self, kind: &str, name: &str) -> Option<&Value> {
         self.of(kind)
             .find(|object| text(object, "/metadata/name") == name)
     }
 
-    /// All that runs.
+    /// All workloads.
     pub(crate) fn workloads(&self) -> Vec<Workload> {
         let workloads = self.of("Deployment").chain(self.of("StatefulSet"));
         workloads
@@ -166,7 +166,7 @@ impl Objects {
             .collect()
     }
 
-    /// Those of all workloads that a selector's `matchLabels` mean; none means all.
+    /// The workloads that a selector's `matchLabels` select; no labels select all.
     pub(crate) fn selected(&self, labels: &BTreeMap<String, String>) -> Vec<Workload> {
         let mut workloads = self.workloads();
         workloads.retain(|workload| {
@@ -179,14 +179,14 @@ impl Objects {
 }
 
 impl Workload {
-    /// Its one container.
+    /// Its only container.
     pub(crate) fn container(&self) -> &Value {
         let containers = list(&self.pod, "/containers");
         assert_eq!(containers.len(), 1, "{}", self.name);
         &containers[0]
     }
 
-    /// The program that its image has.
+    /// The program in its image.
     pub(crate) fn program(&self) -> String {
         let image = text(self.container(), "/image");
         let image = image.rsplit('/').next().expect("a name");
@@ -199,11 +199,22 @@ impl Workload {
             .collect()
     }
 
+    /// Its environment, with what the kubelet fills in.
     pub(crate) fn environment(&self) -> BTreeMap<String, String> {
-        let variables = list(self.container(), "/env").iter();
-        variables
-            .map(|variable| (text(variable, "/name"), text(variable, "/value")))
-            .collect()
+        let mut environment = BTreeMap::new();
+        for variable in list(self.container(), "/env") {
+            let field = variable.pointer("/valueFrom/fieldRef/fieldPath");
+            let value = match field.and_then(Value::as_str) {
+                Some("metadata.name") => "a-pod".to_owned(),
+                Some(other) => panic!("the tests' kubelet does not know {other}"),
+                None => environment.iter().fold(
+                    text(variable, "/value"),
+                    |value, (name, known): (&String, &String)| value.replace(&format!("$({name})"), known),
+                ),
+            };
+            environment.insert(text(variable, "/name"), value);
+        }
+        environment
     }
 
     /// Its ports by name.
@@ -219,7 +230,7 @@ impl Workload {
             .collect()
     }
 
-    /// The number of a port that is given by number or name.
+    /// The number of a port given by number or name.
     pub(crate) fn port(&self, port: &str) -> Option<u16> {
         let ports = self.ports();
         match port.parse::<u16>() {
@@ -228,7 +239,7 @@ impl Workload {
         }
     }
 
-    /// Its probes that there are, by name.
+    /// The probes that it has, by name.
     pub(crate) fn probes(&self) -> Vec<(&'static str, Value)> {
         ["startupProbe", "livenessProbe", "readinessProbe"]
             .into_iter()

@@ -1,5 +1,5 @@
-//! A pod without a cluster: the program alone in a file system of its own, with what the manifest mounts and nothing else,
-//! read-only but for its volumes, and with the manifest's user.
+//! A pod without a cluster: the program alone in a file system of its own, with what the manifest mounts and nothing
+//! else, read-only except for its volumes, and with the manifest's user.
 
 use std::{
     collections::BTreeMap,
@@ -15,8 +15,9 @@ use tempfile::TempDir;
 
 use crate::objects::{Objects, Workload, list, secret_name, secrets_of, text};
 
-/// Run as root: makes the root read-only and the volumes writable where mounting is allowed, then goes there as somebody
-/// else. `$1`: the root, `$2`: the user, `$3`: the group that files are given, `$4`: the writable directories, then the command.
+/// Run as root: makes the root read-only and the volumes writable, if mounting is allowed, then changes root and user.
+/// `$1`: the root, `$2`: the user, `$3`: the group that files are given, `$4`: the writable directories, then the
+/// command.
 const ENTER: &str = r#"
 set -e
 root=$1 user=$2 group=$3 writable=$4
@@ -34,21 +35,21 @@ unset MOUNTS
 exec chroot --userspec="$user:$user" --groups="$group" "$root" "$@"
 "#;
 
-/// What a pod's container is started in.
+/// The environment in which a pod's container is started.
 #[derive(Debug)]
 pub(crate) struct Pod {
     pub(crate) workload: Workload,
     root: TempDir,
     user: String,
-    /// Whose the Secrets' files are.
+    /// The group of the Secrets' files.
     group: String,
     writable: Vec<String>,
     mounts: bool,
 }
 
 impl Pod {
-    /// Makes its file system; `secrets` are the Secrets' values by (Secret, key). `None` where this may not be done, after the
-    /// one line that says so.
+    /// Makes its file system; `secrets` are the Secrets' values by (Secret, key). `None` without the necessary rights,
+    /// after one line of output that says so.
     pub(crate) async fn make(
         objects: &Objects,
         workload: &Workload,
@@ -65,7 +66,7 @@ impl Pod {
             return None;
         }
         let user = text(&workload.pod, "/securityContext/runAsUser");
-        // Beside the program, so that it need not be copied.
+        // On the program's file system, so that the program need not be copied.
         let root = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a directory");
         fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
         let mut pod = Self {
@@ -85,7 +86,7 @@ impl Pod {
         self.root.path().join(path.trim_start_matches('/'))
     }
 
-    /// The program and the libraries that it is linked with, as a distroless image has them.
+    /// Puts in the program and the libraries that it is linked with, as in a distroless image.
     fn install(&self, program: &Path) {
         let linked = Command::new("ldd").arg(program).output().expect("ldd runs");
         let linked = String::from_utf8(linked.stdout).expect("text");
@@ -107,14 +108,14 @@ impl Pod {
     fn put(&self, from: &Path, to: &str) {
         let to = self.at(to);
         fs::create_dir_all(to.parent().expect("below the root")).expect("a directory");
-        // A link to a link would lead nowhere.
+        // A link to a symbolic link would lead nowhere.
         let from = from.canonicalize().expect("it is there");
         if fs::hard_link(&from, &to).is_err() {
             fs::copy(&from, &to).expect("it can be copied");
         }
     }
 
-    /// Its volumes at their places.
+    /// Puts its volumes in place.
     fn mount(&mut self, objects: &Objects, secrets: &BTreeMap<(&str, &str), String>) {
         let mut mounts: Vec<_> = list(self.workload.container(), "/volumeMounts").to_vec();
         mounts.sort_by_key(|mount| text(mount, "/mountPath"));
@@ -154,7 +155,7 @@ impl Pod {
                         ),
                     }
                 }
-                // Without a list of them, all keys are files.
+                // Without a list of items, all keys become files.
                 let all = secrets.iter().filter(|((secret, _), _)| *secret == name);
                 for ((_, key), value) in all.filter(|_| items.is_empty()) {
                     self.keep(&mode.concat(), &at.join(key), value);
@@ -163,7 +164,7 @@ impl Pod {
         }
     }
 
-    /// A file of a Secret, for whom the volume and the pod say.
+    /// Writes a file of a Secret, with the mode and group that the volume and the pod specify.
     fn keep(&self, mode: &str, at: &Path, content: &str) {
         fs::write(at, content).expect("a file");
         let mode = mode.parse().expect("a mode");
@@ -172,20 +173,20 @@ impl Pod {
         chown(at, Some(0), Some(group)).expect("root may");
     }
 
-    /// One more file, which everybody in it may read.
+    /// Writes one more file, readable by everybody in the pod.
     pub(crate) fn write(&self, path: &str, content: &str) {
         let at = self.at(path);
         fs::create_dir_all(at.parent().expect("below the root")).expect("a directory");
         fs::write(at, content).expect("a file");
     }
 
-    /// Its names for addresses, as `/etc/hosts` has them; no others are looked for.
+    /// Sets the names that it can resolve, in the form of `/etc/hosts`; no others are resolved.
     pub(crate) fn resolve(&self, hosts: &str) {
         self.write("/etc/hosts", hosts);
         self.write("/etc/nsswitch.conf", "hosts: files\n");
     }
 
-    /// The container's own command line, with more flags, and variables over those of the manifest.
+    /// The container's own command line, with more flags, and with variables that override the manifest's.
     fn command(&self, more: &[&str], variables: &[(&str, &str)]) -> tokio::process::Command {
         let mut command = if self.mounts {
             let mut command = tokio::process::Command::new("unshare");

@@ -1,4 +1,4 @@
-//! What one manifest says of another has to be there.
+//! Whatever one manifest refers to in another must exist.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ use crate::{
     secured::own_auth,
 };
 
-/// Secrets that operators make before anything is applied.
+/// Secrets that operators create before anything is applied.
 const BROUGHT: [&str; 1] = ["emend-database"];
 
-/// All that is wrong.
+/// Everything that is wrong.
 fn findings(objects: &Objects) -> Vec<String> {
     let mut findings = Vec::new();
     let namespaces = objects.namespaces();
@@ -122,7 +122,7 @@ fn of_workload(objects: &Objects, workload: &Workload, findings: &mut Vec<String
     }
 }
 
-/// Somebody is selected, and has these ports.
+/// Checks that a selector matches a workload and that it has these ports.
 fn expect_ports(
     kind: &str,
     object: &Value,
@@ -235,7 +235,7 @@ fn nobody_is_let_in_or_out_but_by_name() {
     }
 }
 
-/// What a Deployment's own file of settings says of one, without quotes.
+/// A setting from a Deployment's own settings file, without quotes.
 fn setting(objects: &Objects, deployment: &Value, key: &str) -> String {
     let name = text(deployment, "/metadata/name");
     let volumes = list(deployment, "/spec/template/spec/volumes");
@@ -251,9 +251,9 @@ fn setting(objects: &Objects, deployment: &Value, key: &str) -> String {
     value.trim_matches('"').to_owned()
 }
 
-/// How many connections to PostgreSQL all replicas may have while both services are rolled.
+/// The most connections to PostgreSQL that all replicas have while both services are rolled.
 fn connections(objects: &Objects) -> u32 {
-    /// Of each, so many still end while another gets ready; `maxSurge` does not count them.
+    /// How many pods of each still end while another gets ready; `maxSurge` does not count them.
     const ENDING: u32 = 2;
     let number = |text: String| text.parse::<u32>().expect("a number");
     let of = |deployment: &Value| {
@@ -265,7 +265,7 @@ fn connections(objects: &Objects) -> u32 {
         );
         let surge = text(deployment, "/spec/strategy/rollingUpdate/maxSurge");
         let each = setting(objects, deployment, "database-connections");
-        // One that listens.
+        // One more, for LISTEN.
         let listening = u32::from(name == "emend-learning");
         (number(replicas) + number(surge) + ENDING) * (number(each) + listening)
     };
@@ -298,7 +298,7 @@ fn all_replicas_have_room_in_a_postgresql_as_it_comes() {
     assert!(file.contains(&format!("take {scaled} connections")), "{scaled}");
 }
 
-/// The sum that the page on deploying has, by what one of each was measured to take.
+/// The sum from the page on deploying, with the measured cost of one of each.
 #[test]
 fn the_limit_of_memory_has_room_for_what_the_settings_allow() {
     const ITSELF: u64 = 30 << 20;
@@ -319,12 +319,12 @@ fn the_limit_of_memory_has_room_for_what_the_settings_allow() {
         let limits = "/spec/template/spec/containers/0/resources/limits";
         bytes(&text(deployment, &format!("{limits}/memory")))
     };
-    // What a stream takes, its connection included, and any other connection.
+    // The bytes that a stream takes with its connection, and that any other connection takes.
     for (component, stream, connection) in [("open-network", 25_000, 18_000), ("tls", 39_000, 30_000)] {
         let Some(objects) = render("prod", &[component]) else {
             return;
         };
-        // Each call, and what calls hold beside that, as it came and decoded.
+        // Each call, and what calls hold besides, once as received and once decoded.
         let calls = |deployment: &Value| -> u64 {
             let number: u64 = setting(&objects, deployment, "max-calls").parse().unwrap();
             CALL * number + 2 * bytes(&setting(&objects, deployment, "call-buffer-size"))
@@ -358,7 +358,7 @@ fn feedback_svc_may_deliver_before_an_overlay_says_who_else_may_do_what() {
         "/data/auth.toml",
     );
     let said: Vec<&str> = said.lines().filter(|line| !line.starts_with('#')).collect();
-    // What the page's overlay says is what the pods of `secured` are started with.
+    // The overlay in the page is what the pods of `secured` are started with.
     let page = own_auth();
     let page: Vec<&str> = page.lines().map(str::trim).collect();
     let said = said.join("\n");

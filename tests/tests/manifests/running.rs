@@ -22,7 +22,7 @@ use crate::{
     pod::Pod,
 };
 
-/// What `--print-config` says a setting is.
+/// The value of a setting in the output of `--print-config`.
 fn setting(printed: &str, key: &str) -> Option<String> {
     let lines = printed.lines().map(|line| line.trim_start_matches("# "));
     let mut values = lines.filter_map(|line| line.strip_prefix(&format!("{key} = ")));
@@ -34,17 +34,17 @@ fn port(address: &str) -> Option<u16> {
     address.rsplit_once(':')?.1.parse().ok()
 }
 
-/// A span as settings have it, in seconds.
+/// A duration as settings write it, in seconds.
 fn seconds(span: &str) -> u64 {
     emend_runtime::config::units::duration(span)
         .expect("a span")
         .as_secs()
 }
 
-/// Where the service of a port listens.
+/// The actual address of each port.
 pub(crate) type Addresses = BTreeMap<u16, SocketAddr>;
 
-/// Asks as the kubelet would, and waits until the probe is content.
+/// Probes like the kubelet, and waits until the probe passes.
 pub(crate) async fn probe(workload: &Workload, name: &str, what: &Value, at: &Addresses) {
     let port = |pointer: &str| workload.port(&text(what, pointer)).expect("a probe has a port");
     let passes = format!("{} passes its {name}", workload.name);
@@ -65,10 +65,10 @@ pub(crate) async fn probe(workload: &Workload, name: &str, what: &Value, at: &Ad
     .await;
 }
 
-/// Of what a line says that it listens at an address.
+/// How a message about the metrics' address begins.
 const METRICS: &str = "metrics";
 
-/// `"address":"HOST:PORT"` in the line that says that it serves metrics, or calls.
+/// Finds `"address":"HOST:PORT"` in the line that says that it serves metrics, or calls.
 fn listens_at(line: &str, metrics: bool) -> Option<SocketAddr> {
     let line: Value = serde_json::from_str(line).ok()?;
     let about_metrics = text(&line, "/message").starts_with(METRICS);
@@ -85,7 +85,7 @@ async fn address_of(process: &Process, metrics: bool) -> SocketAddr {
     .await
 }
 
-/// The answer to a GET, as HTTP/1.1 has it.
+/// The answer to a GET over HTTP/1.1.
 async fn get(address: SocketAddr, path: &str) -> io::Result<String> {
     let mut stream = TcpStream::connect(address).await?;
     let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
@@ -103,7 +103,7 @@ pub(crate) fn secrets<'a>(database: &Database) -> BTreeMap<(&'a str, &'a str), S
     ])
 }
 
-/// Settings, ports and times that the manifest names are those of its program.
+/// Checks that the settings, ports and times in the manifest are those of its program.
 pub(crate) async fn is_true(objects: &Objects, pod: &Pod) {
     let workload = &pod.workload;
     let name = &workload.name;
@@ -139,7 +139,7 @@ pub(crate) async fn is_true(objects: &Objects, pod: &Pod) {
     assert!(!objects.workloads().is_empty());
 }
 
-/// A directory that is no volume can't be written to.
+/// Checks that a directory that is not a volume can't be written to.
 async fn is_confined(pod: &Pod) {
     let elsewhere = [
         ("EMEND_DATA_DIR", "/srv/emend"),
@@ -219,7 +219,7 @@ async fn the_pods_of_prod_run_and_deliver_to_each_other() {
     let mut at = Addresses::new();
     let mut processes = Vec::new();
     let mut workloads = objects.workloads();
-    // learning-svc first: the other is told where it is.
+    // learning-svc first: feedback-svc is told its address.
     workloads.sort_by_key(|workload| workload.name != "emend-learning");
     for workload in workloads {
         let Some(pod) = Pod::make(&objects, &workload, &secrets(&database)).await else {

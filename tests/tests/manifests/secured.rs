@@ -1,8 +1,9 @@
-//! The pods of `prod` with the component `tls`, started as the manifests say: with certificates that have the names and usages
-//! of `certificates.yaml`, and at the names and ports of the manifests.
+//! The pods of `prod` with the component `tls`, started as the manifests say: with certificates that have the names and
+//! usages of `certificates.yaml`, and at the names and ports of the manifests.
 //!
-//! Each pod has an address of its own, as in a cluster, but of 127.0.0.0/8, where all of the manifests' ports are free; the names
-//! of Services lead there by its `/etc/hosts`. What is not the manifests' is said by variables: on which address to listen.
+//! Each pod has an address of its own, as in a cluster, but in 127.0.0.0/8, where all of the manifests' ports are free;
+//! the names of Services resolve to it through each pod's `/etc/hosts`. Only the listen address does not come from the
+//! manifests but is set by variables.
 
 use std::{
     collections::BTreeMap,
@@ -19,7 +20,7 @@ use crate::{
     running::{Addresses, ends_well, is_true, probe, secrets},
 };
 
-/// How an overlay of one's own says who may do what, by the page on deploying.
+/// How a custom overlay says who may do what, from the page on deploying.
 pub(super) fn own_auth() -> &'static str {
     let mut blocks = include_str!("../../../docs/deploy.md").split("```yaml\n");
     let block = blocks.find(|block| block.starts_with("patches:"));
@@ -28,11 +29,11 @@ pub(super) fn own_auth() -> &'static str {
         .expect("the page has it")
 }
 
-/// Where pods are.
+/// The pods' addresses.
 struct Network(BTreeMap<String, Ipv4Addr>);
 
 impl Network {
-    /// An address for each, which no other run of these tests is likely to use.
+    /// An address for each pod, which no other run of these tests is likely to use.
     fn of(workloads: &[Workload]) -> Self {
         let [_, _, high, low] = std::process::id().to_be_bytes();
         let address = |number: u8| Ipv4Addr::new(127, high | 0x80, low, number);
@@ -46,7 +47,7 @@ impl Network {
         ports.map(|port| (port, SocketAddr::new(address, port))).collect()
     }
 
-    /// The Services' names.
+    /// The Services' names, in the form of `/etc/hosts`.
     fn hosts(&self, objects: &Objects) -> String {
         let mut hosts = Vec::new();
         for service in objects.of("Service") {
@@ -59,7 +60,7 @@ impl Network {
     }
 }
 
-/// The Secrets that cert-manager would make of the Certificates, but for the CA's own: by name and key.
+/// The Secrets that cert-manager would make of the Certificates, except the CA's own: by name and key.
 fn issued(objects: &Objects, authority: &Authority) -> BTreeMap<(String, &'static str), String> {
     let mut secrets = BTreeMap::new();
     for (number, certificate) in objects.of("Certificate").enumerate() {
@@ -95,7 +96,7 @@ fn issued(objects: &Objects, authority: &Authority) -> BTreeMap<(String, &'stati
     secrets
 }
 
-/// Somebody elsewhere in the cluster, with the `emend` command.
+/// A client elsewhere in the cluster, with the `emend` command.
 struct Caller(Pod);
 
 impl Caller {
@@ -124,7 +125,7 @@ impl Caller {
         self.has(name, &issued.cert, &issued.key);
     }
 
-    /// Runs a command with this certificate; answers with its exit code and what it said.
+    /// Runs a command with this certificate; answers with its exit code, standard output and standard error.
     async fn says(&self, certificate: &str, command: &[&str]) -> (Option<i32>, String, String) {
         let more = [
             format!("--client-cert=/certificates/{certificate}.pem"),
@@ -214,7 +215,7 @@ async fn the_pods_of_prod_with_tls_know_each_other_and_their_callers_by_certific
     let (code, out, told) = caller.says("search-backend", &submit).await;
     assert_eq!(code, Some(0), "{told}");
     let stored: Value = serde_json::from_str(&out).unwrap();
-    // Evaluated, so the relay has delivered it, as an ingester.
+    // It is evaluated, so the relay, as an ingester, has delivered it.
     assert_eq!(stored["outcome"]["state"], "OUTCOME_STATE_APPLIED", "{stored}");
     let resolve = ["resolve", "j. smith", "--kind=entity"];
     let (code, out, told) = caller.says("search-backend", &resolve).await;
@@ -225,7 +226,7 @@ async fn the_pods_of_prod_with_tls_know_each_other_and_their_callers_by_certific
     caller.refused("search-backend", &["nodes"], "ROLE_MISSING").await;
     caller.refused("feedback-svc", &submit, "ROLE_MISSING").await;
     caller.refused("stranger", &submit, "UNAUTHENTICATED").await;
-    // The server says why in its log; whether its word reaches the client is a matter of luck.
+    // The server logs the reason; it is a matter of luck whether its message reaches the client.
     caller.refused("outsider", &submit, "error").await;
     for (process, _pod) in running {
         ends_well(process).await;
