@@ -1,8 +1,8 @@
-//! What one more event costs in a contest in which many vote: with what its ballots come to kept from event to event,
-//! beside counting all of them for each event, as one would first write it.
+//! The cost of one more event in a contest with many voters: with the tally maintained from event to event, compared
+//! with the obvious approach of counting all ballots for each event.
 //!
-//! Twice: deciding alone, in memory; and through learning-svc's use case on SQLite, each event in a transaction of its own
-//! that is on disk when it is answered, beside an instance that keeps nothing and so reads all ballots for each.
+//! Measured twice: deciding alone, in memory; and through learning-svc's use case on SQLite, each event in its own
+//! durable transaction, compared with an instance that keeps nothing and so reads all ballots for each event.
 
 use std::{path::Path, sync::Arc};
 
@@ -22,16 +22,16 @@ use learning_svc::{
 };
 use tokio::time::Instant;
 
-/// What one more event costs in a contest in which many vote.
+/// The cost of one more event in a contest with many voters.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Contest {
-    /// How many ballots the contest has
+    /// Number of ballots in the contest
     #[arg(long, value_delimiter = ',', default_values_t = [10, 1_000, 10_000])]
     ballots: Vec<u32>,
-    /// Events that are timed in memory
+    /// Events timed in memory
     #[arg(long, default_value_t = 2_000)]
     events: u32,
-    /// Events that are timed through the service; each is a commit
+    /// Events timed through the service; each is a commit
     #[arg(long, default_value_t = 200)]
     commits: u32,
 }
@@ -77,7 +77,7 @@ fn proposal() -> Result<Proposal> {
     Ok(correction.proposal(&Namespace::parse("bench").context("a namespace")?, None))
 }
 
-/// A ballot of a reporter that has no other.
+/// A ballot of a reporter that has no other ballot.
 fn ballot(number: u32, proposal: &Proposal) -> Result<Ballot> {
     let caller = Caller::anonymous();
     let voter = reporter(number)?.voter(&caller);
@@ -107,7 +107,7 @@ fn cast(number: u32, proposal: &Proposal) -> Result<(Event, Ballot)> {
     Ok((event, ballot))
 }
 
-/// Deciding one event after the other upon the same contest.
+/// Decides one event after another on the same contest.
 fn decided(ballots: u32, events: u32) -> Result<f64> {
     let proposal = proposal()?;
     let policy = Policy::default_for(proposal.key.kind);
@@ -133,7 +133,7 @@ fn decided(ballots: u32, events: u32) -> Result<f64> {
     Ok(took)
 }
 
-/// Only what counting from nothing adds to that: copying the ballots, and counting them.
+/// Only what counting from scratch adds: copying the ballots and counting them.
 fn recounted(ballots: u32, events: u32) -> Result<f64> {
     let proposal = proposal()?;
     let policy = Policy::default_for(proposal.key.kind);
@@ -153,7 +153,7 @@ fn recounted(ballots: u32, events: u32) -> Result<f64> {
     Ok(took)
 }
 
-/// Nobody follows the log.
+/// No node follows the log.
 struct Nobody;
 
 #[async_trait]
@@ -172,7 +172,8 @@ fn app(store: &Arc<dyn Store>) -> App {
     )
 }
 
-/// Through the use case: one event in each transaction, the same by instances that keep nothing, and many in each.
+/// Through the use case: one event per transaction, the same with instances that keep nothing, and many events per
+/// transaction.
 async fn ingested(path: &Path, ballots: u32, commits: u32) -> Result<(f64, f64, f64)> {
     let store = store::open(&DatabaseUrl::sqlite(path), 2, &Entropy::system()).await?;
     let service = app(&store);

@@ -1,8 +1,8 @@
-//! What it costs the server to bring one update to one of many subscribers, and to keep a subscriber that gets nothing.
+//! What it costs the server to deliver one update to one of many subscribers, and to keep an idle subscriber.
 //!
-//! Server, subscribers and whoever commits are processes of their own, over real sockets on loopback, so that what the
-//! server's process uses is the server's. The peer is what one would write first with tonic: a task and a queue for each
-//! subscriber, fed by a broadcast, each message encoded for each subscriber.
+//! Server, subscribers and committer are separate processes over real sockets on loopback, so that the server process's
+//! usage is the server's alone. The peer is the obvious implementation with tonic: a task and a queue per subscriber,
+//! fed by a broadcast, with each message encoded per subscriber.
 
 mod peer;
 mod process;
@@ -30,22 +30,22 @@ use self::process::{Process, Usage};
 
 /// The namespace of the updates.
 const NAMESPACE: &str = "bench";
-/// How long everybody has to become quiet before something is measured.
+/// How long to let all processes settle before measuring.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// CPU for each delivered update and memory for each idle subscriber, beside a task and a queue for each.
+/// CPU per delivered update and memory per idle subscriber, compared with a task and a queue per subscriber.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Fanout {
-    /// How many subscribers, each with a connection of its own
+    /// Number of subscribers, each with its own connection
     #[arg(long, default_value_t = 1_000)]
     subscribers: usize,
-    /// Updates a second
+    /// Updates per second
     #[arg(long, default_value_t = 20)]
     rate: u32,
     /// How long updates are sent, in seconds
     #[arg(long, default_value_t = 10)]
     seconds: u32,
-    /// Be one of the processes of this benchmark
+    /// Run as one of this benchmark's processes
     #[arg(long, hide = true)]
     role: Option<Role>,
     /// Where the server listens
@@ -63,11 +63,11 @@ enum Role {
     Subscribers,
 }
 
-/// What was found out about a server.
+/// The measurements of one server.
 struct Findings {
-    /// Of the server's CPU, in microseconds, for each delivered update; without what the commits alone cost.
+    /// Server CPU in microseconds per delivered update, without the cost of the commits alone.
     per_delivery: f64,
-    /// The same with the commits.
+    /// The same including the commits.
     per_delivery_whole: f64,
     delivered: u64,
     expected: u64,
@@ -117,7 +117,7 @@ async fn measure(options: &Fanout, role: Role) -> Result<Findings> {
     let mut server = Process::start(role, &[])?;
     let address: SocketAddr = server.line().await?.parse().context("the server's address")?;
     let mut committer = Committer::connect(role, address).await?;
-    // Once without subscribers: what the commits cost by themselves.
+    // Run once without subscribers to measure the commits alone.
     committer.commit(options).await?;
     sleep(QUIET).await;
     let before = server.usage()?;
@@ -149,7 +149,7 @@ async fn measure(options: &Fanout, role: Role) -> Result<Findings> {
     })
 }
 
-/// Makes the server publish updates, by one RPC each.
+/// Makes the server publish updates, one RPC each.
 struct Committer {
     role: Role,
     resources: ResourceServiceClient<Channel>,

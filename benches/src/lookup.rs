@@ -1,8 +1,9 @@
-//! Looking up in a node's view, against what one would write first: a locked hash map, and a persistent map behind an
-//! atomic pointer. All hold the same phrases, get the same updates while they are read, and are asked the same questions.
+//! Look-ups in a node's view, compared with the obvious alternatives: a locked hash map, and a persistent map behind an
+//! atomic pointer. All hold the same phrases, receive the same updates while being read, and are asked the same
+//! questions.
 //!
-//! The phrases asked for lie in memory in the order in which they are asked, as a phrase that was just normalised lies in
-//! the cache. Each figure is the median over batches, which other programs on the machine disturb least.
+//! The phrases lie in memory in the order in which they are asked, just as a freshly normalised phrase is in the cache.
+//! Each figure is the median over batches, which is least sensitive to other programs on the machine.
 
 mod subjects;
 
@@ -26,9 +27,9 @@ use tokio::time::Instant;
 
 use self::subjects::{Answer, ByReader, ByView, Locked, NAMESPACE, Persistent, Subject, View, fact};
 
-/// Look-ups that are timed together.
+/// Look-ups timed together.
 const BATCH: u32 = 2_000;
-/// Changes in one update.
+/// Changes per update.
 const CHANGES: usize = 10;
 
 /// Look-ups in a node, against a locked hash map and a persistent map.
@@ -46,12 +47,12 @@ pub(crate) struct Lookup {
     /// How long each figure is measured, in seconds.
     #[arg(long, default_value_t = 3.0)]
     seconds: f64,
-    /// Distinct verbs that the phrases mean.
+    /// Distinct verbs that the phrases map to.
     #[arg(long, default_value_t = 5_000)]
     verbs: usize,
 }
 
-/// What is asked, in order.
+/// The phrases to look up, in order.
 struct Questions {
     known: Vec<NormalizedKey>,
     unknown: Vec<NormalizedKey>,
@@ -59,12 +60,12 @@ struct Questions {
 
 /// Nanoseconds per look-up, each the median over batches.
 struct Figures {
-    /// Many look-ups in a row: what a thread can do.
+    /// Many independent look-ups: throughput of one thread.
     known: f64,
     unknown: f64,
-    /// Each waits for the one before: what one query waits for.
+    /// Each look-up depends on the one before: latency of one query.
     serial: f64,
-    /// As `known`, with several threads.
+    /// Like `known`, with several threads.
     threads: f64,
     /// The longest update.
     update: Duration,
@@ -151,7 +152,7 @@ fn measured(subject: &impl Subject, questions: &Questions, phrases: &[String], a
         let serial = median(batches(subject, &questions.known, 0, seconds, true));
         let readers: Vec<_> = (0..args.threads)
             .map(|reader| {
-                // Each begins somewhere else.
+                // Each thread starts at a different phrase.
                 let start = questions.known.len() / args.threads * reader;
                 scope.spawn(move || batches(subject, &questions.known, start, seconds, false))
             })
@@ -173,7 +174,7 @@ fn measured(subject: &impl Subject, questions: &Questions, phrases: &[String], a
     })
 }
 
-/// Applies updates at their rate; returns how long the longest took.
+/// Applies updates at the configured rate; returns how long the longest took.
 fn updates(subject: &impl Subject, phrases: &[String], args: &Lookup, stop: &AtomicBool) -> Duration {
     let draw = Draw(Entropy::seeded(11));
     let mut longest = Duration::ZERO;
@@ -200,7 +201,7 @@ fn updates(subject: &impl Subject, phrases: &[String], args: &Lookup, stop: &Ato
     longest
 }
 
-/// Nanoseconds per look-up of each batch.
+/// Nanoseconds per look-up, one figure per batch.
 fn batches(
     subject: &impl Subject,
     questions: &[NormalizedKey],
@@ -217,8 +218,8 @@ fn batches(
         let mut sum = 0;
         for _ in 0..BATCH {
             let (length, revision) = ask(&questions[at]).unwrap_or_default();
-            // Where the answer decides what is asked next, no look-up can begin before the last has ended. The answer is
-            // never that long; the compiler does not know.
+            // If the answer decides what is asked next, a look-up cannot start before the last one has ended. No answer
+            // is that long, but the compiler does not know that.
             let step = if serial { black_box(length) >> 40 } else { 0 };
             sum += length + usize::try_from(revision).unwrap_or(0);
             at += 1 + step;
@@ -252,7 +253,7 @@ fn show(name: &str, figures: &Figures, ours: &Figures) {
     );
 }
 
-/// About as long as what people say to a system, and all different.
+/// A distinct phrase, about as long as a typical query.
 fn phrase(id: usize, word: &str) -> String {
     const VERBS: [&str; 7] = [
         "set up",
@@ -295,7 +296,7 @@ impl Draw {
     fn below(&self, bound: usize) -> usize {
         let mut bytes = [0; 8];
         self.0.fill(&mut bytes);
-        // The remainder favours small numbers by less than one part in 10^12.
+        // Modulo bias towards small numbers is below one part in 10^12.
         usize::from_le_bytes(bytes) % bound.max(1)
     }
 }

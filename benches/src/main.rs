@@ -1,6 +1,6 @@
-//! Benchmarks that are programs: each prints its figures beside those of a peer in the same run, on the same machine.
+//! Benchmarks as programs: each prints its figures beside those of a peer in the same run, on the same machine.
 //!
-//! One file for each benchmark; this only picks one.
+//! One module per benchmark; this file only selects one.
 
 mod contest;
 mod fanout;
@@ -10,7 +10,7 @@ mod submit;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-/// The allocator of Emend's own programs.
+/// The same allocator as Emend's own programs.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,8 +1,8 @@
-//! Durable submissions a second: through feedback-svc, whose concurrent submissions share a commit, beside two peers on the
-//! same kind of database in the same run: the same service over the same gRPC with one transaction for each submission,
-//! and the least that one transaction each can be, without a service around it. Each answered submission is on disk.
+//! Durable submissions per second through feedback-svc, where concurrent submissions share a commit, compared in the
+//! same run on the same kind of database with two peers: the same service over gRPC with one transaction per
+//! submission, and a bare minimum of one transaction each without a service. Every acknowledged submission is on disk.
 //!
-//! What sharing a commit is worth hangs on what a commit costs, so the cost of one synced write is measured beside it.
+//! The benefit of sharing a commit depends on what a commit costs, so the cost of one synced write is measured as well.
 
 use std::{fs::File, os::unix::fs::FileExt as _, path::Path, sync::Arc, time::Duration};
 
@@ -17,21 +17,20 @@ use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::{net::TcpListener, task::JoinSet, time::Instant};
 use tonic::transport::Channel;
 
-/// Synced writes that are measured.
+/// Number of synced writes measured.
 const SYNCED_WRITES: u64 = 200;
-/// What a synced write costs on a disk that has to write, at least, in microseconds: what is faster is acknowledged from
-/// memory.
+/// Minimum cost in microseconds of a synced write on a real disk. A faster write was acknowledged from memory.
 const REAL_DISK_US: f64 = 20.0;
-/// Connections of what commits one transaction each on PostgreSQL, where the server groups commits by itself.
+/// Connections of the one-transaction-each peer on PostgreSQL, where the server groups commits by itself.
 const CONNECTIONS: u64 = 16;
 
-/// Durable submissions a second, beside one transaction each.
+/// Durable submissions per second, compared with one transaction each.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Submit {
-    /// Submissions in each run
+    /// Submissions per run
     #[arg(long, default_value_t = 20_000)]
     submissions: u64,
-    /// Submissions under way at once
+    /// Submissions in flight at once
     #[arg(long, default_value_t = 128)]
     concurrency: u64,
     /// Also on PostgreSQL: an empty database to write into
@@ -39,7 +38,7 @@ pub(crate) struct Submit {
     postgres: Option<String>,
 }
 
-/// How long each took.
+/// How long each variant took.
 struct Took {
     grouped: Duration,
     one_by_one: Duration,
@@ -69,7 +68,8 @@ pub(crate) fn run(options: &Submit) -> Result<()> {
             let database: DatabaseUrl = url.parse()?;
             let took = Took {
                 grouped: through_service(options, &database, 1, CommitConfig::default()).await?,
-                // A service commits one by one on one connection, so there are as many as the lean peer has connections.
+                // A service without grouping commits on one connection, so run as many replicas as the lean peer has
+                // connections.
                 one_by_one: through_service(options, &database, CONNECTIONS, groups_of_one()).await?,
                 lean: postgres_one_by_one(options, url).await?,
             };
@@ -95,7 +95,7 @@ fn report(database: &str, options: &Submit, took: &Took) {
     }
 }
 
-/// The median time of a write that waits for the disk, in microseconds.
+/// The median time of a synced write, in microseconds.
 fn synced_write(path: &Path) -> Result<f64> {
     let file = File::create(path)?;
     let mut micros = Vec::new();
@@ -109,7 +109,7 @@ fn synced_write(path: &Path) -> Result<f64> {
     micros.get(micros.len() / 2).copied().context("a figure")
 }
 
-/// As many transactions as submissions.
+/// One transaction per submission.
 fn groups_of_one() -> CommitConfig {
     CommitConfig {
         group_items: 1,
@@ -124,14 +124,14 @@ async fn through_service(
     replicas: u64,
     commit: CommitConfig,
 ) -> Result<Duration> {
-    // Request ids are not to be known already from another run on the same database.
+    // Request ids must not repeat those of another run on the same database.
     let run = Entropy::system().uuid_v4().to_string();
     let lifecycle = Lifecycle::new();
     let mut handles = Vec::new();
     let mut channels = Vec::new();
     for _ in 0..replicas {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
-        // Nobody listens there: delivery waits, as when learning-svc is away.
+        // No server listens there: delivery waits, as when learning-svc is away.
         let config = Config {
             commit,
             ..Config::new(database.clone(), "127.0.0.1:9".parse()?)
@@ -200,7 +200,7 @@ const PEER_INSERTS: [&str; 2] = [
     "INSERT INTO peer_outbox (id, body) VALUES ($1, $2)",
 ];
 
-/// As much as the leanest service would write, one transaction each; SQLite has one writer.
+/// The writes of the leanest possible service, one transaction each; SQLite has one writer.
 async fn sqlite_one_by_one(options: &Submit, path: &Path) -> Result<Duration> {
     let mut connection = sqlx::sqlite::SqliteConnectOptions::new()
         .filename(path)

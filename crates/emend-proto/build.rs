@@ -16,7 +16,7 @@ const PROTOS: &[&str] = &[
     "emend/learning/v1/subscription_service.proto",
 ];
 
-/// Bounds what decoding may hold.
+/// The codec that bounds what decoding may allocate.
 const CODEC: &str = "crate::codec::BoundedCodec";
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(out.join("emend_descriptor.bin"), descriptors.encode_to_vec())?;
 
     let mut config = Config::new();
-    // So that the codec knows what it decodes.
+    // The codec needs the name of the message it decodes.
     config.enable_type_names();
     tonic_prost_build::configure()
         .codec_path(CODEC)
@@ -40,8 +40,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The subscription service once more, its stream made of frames that are encoded already: a batch is encoded once for
-/// all streams that get it.
+/// A second version of the subscription service, whose stream carries pre-encoded frames: a batch is encoded once for
+/// all streams that receive it.
 fn encoded_subscription_service() -> manual::Service {
     let unary = |name: &str, route: &str| {
         manual::Method::builder()

@@ -1,25 +1,25 @@
-//! The kept inputs of a target: real messages to begin with, and whatever was once found to be read wrongly.
+//! The corpus of a target: real messages as seeds, and every input that once exposed a bug.
 
 use std::{
     fs, io,
     path::{Path, PathBuf},
 };
 
-/// One kept input.
+/// One input of the corpus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
     /// The file's name.
     pub name: String,
-    /// What is in it.
+    /// Its contents.
     pub bytes: Vec<u8>,
 }
 
-/// Where a target's corpus is.
+/// The directory of a target's corpus.
 pub fn directory(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target)
 }
 
-/// A target's corpus, in the order of its files' names.
+/// A target's corpus, sorted by file name.
 pub fn read(target: &str) -> io::Result<Vec<Kept>> {
     let mut kept = fs::read_dir(directory(target))?
         .map(|entry| {

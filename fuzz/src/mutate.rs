@@ -1,4 +1,4 @@
-//! Changing inputs so that they stay interesting: bytes and texts at random places, protobuf messages by their fields.
+//! Mutates inputs so that they stay interesting: bytes and text at random positions, protobuf messages by field.
 //!
 //! It must know nothing of what the inputs mean.
 
@@ -8,21 +8,21 @@ use rand::{Rng as _, RngExt as _, rngs::StdRng};
 
 use crate::corpus::Kept;
 
-/// Of what form a target's inputs are.
+/// The form of a target's inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// Any bytes.
     Bytes,
-    /// Text, most of the time.
+    /// Text, mostly.
     Text,
-    /// A protobuf message behind so many bytes that select what it is.
+    /// A protobuf message after some bytes that select what it is.
     Protobuf {
-        /// How many bytes stand before the message.
+        /// How many bytes precede the message.
         selectors: usize,
     },
 }
 
-/// Texts that have been trouble somewhere.
+/// Texts that are known to cause trouble.
 const WORDS: &[&str] = &[
     "",
     " ",
@@ -81,7 +81,7 @@ const WORDS: &[&str] = &[
     "://",
 ];
 
-/// Numbers at which something changes.
+/// Numbers at which behaviour changes.
 const NUMBERS: &[u64] = &[
     0,
     1,
@@ -109,14 +109,14 @@ const NUMBERS: &[u64] = &[
     0x8000_0000_0000_0000,
     0xffff_ffff_ffff_fffe,
     0xffff_ffff_ffff_ffff,
-    // The last second of year 9999, and the one after it.
+    // The last second of the year 9999, and the one after it.
     253_402_300_799,
     253_402_300_800,
-    // The last second that a protobuf duration may have.
+    // The maximum seconds of a protobuf duration.
     315_576_000_000,
 ];
 
-/// A changed input of the corpus; now and then something new.
+/// A mutated input of the corpus; occasionally a new one.
 pub fn one_of(rng: &mut StdRng, corpus: &[Kept], shape: Shape, max_bytes: usize) -> Vec<u8> {
     let of = |rng: &mut StdRng| match corpus.len() {
         0 => Vec::new(),
@@ -132,7 +132,7 @@ pub fn one_of(rng: &mut StdRng, corpus: &[Kept], shape: Shape, max_bytes: usize)
     input
 }
 
-/// Changes an input in one to eight ways; `other` is one of which it may take parts.
+/// Applies one to four changes to an input, which may take parts from `other`.
 pub fn change(rng: &mut StdRng, input: &mut Vec<u8>, other: &[u8], shape: Shape, max_bytes: usize) {
     for _ in 0..rng.random_range(1..=4) {
         match shape {
@@ -152,7 +152,7 @@ pub fn change(rng: &mut StdRng, input: &mut Vec<u8>, other: &[u8], shape: Shape,
     input.truncate(max_bytes);
 }
 
-/// A number at or beside which something changes.
+/// A number at or next to a boundary.
 fn number(rng: &mut StdRng) -> u64 {
     let number = NUMBERS[rng.random_range(0..NUMBERS.len())];
     match rng.random_range(0..4) {
@@ -172,12 +172,12 @@ fn random_bytes(rng: &mut StdRng, most: usize) -> Vec<u8> {
     bytes
 }
 
-/// A place in `length`, its end included.
+/// A position in `length`, the end included.
 fn place(rng: &mut StdRng, length: usize) -> usize {
     rng.random_range(0..=length)
 }
 
-/// Turns bits or sets bytes in place.
+/// Flips bits or overwrites bytes in place.
 fn change_bytes(rng: &mut StdRng, bytes: &mut [u8]) {
     if bytes.is_empty() {
         return;
@@ -213,7 +213,7 @@ fn change_anything(rng: &mut StdRng, input: &mut Vec<u8>, other: &[u8]) {
     }
 }
 
-/// Changes that leave most of a text readable.
+/// Changes that leave most of the text readable.
 fn change_text(rng: &mut StdRng, input: &mut Vec<u8>, other: &[u8]) {
     let at = place(rng, input.len());
     let to = (at + rng.random_range(0..32)).min(input.len());
@@ -226,7 +226,7 @@ fn change_text(rng: &mut StdRng, input: &mut Vec<u8>, other: &[u8]) {
             input.splice(at..at, again);
         }
         2 => {
-            // Long enough for what grows with the square of its input to be felt.
+            // Long enough to expose code that is quadratic in its input.
             let times = [8, 64, 512][rng.random_range(0..3)];
             let again = input[at..to].repeat(times);
             input.splice(at..at, again);

@@ -1,4 +1,4 @@
-//! Giving inputs to a target, and noticing what must not happen.
+//! Runs targets on inputs and detects failures.
 //!
 //! It must know nothing of any one target.
 
@@ -16,16 +16,16 @@ use rand::{SeedableRng as _, rngs::StdRng};
 
 use crate::{Target, corpus::Kept, mutate};
 
-/// What a target did that it must not do.
+/// A failure of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
-    /// It panicked: the code's own check, an overflow, or a property that the target asserts.
+    /// It panicked: a check in the code, an overflow, or a property that the target asserts.
     Panic(String),
-    /// It took more memory at once than its bound for this input.
+    /// It held more memory at once than its bound for this input.
     Memory {
-        /// Bytes held at once, at most.
+        /// Peak bytes held at once.
         peak: u64,
-        /// Bytes that were allowed.
+        /// Bytes allowed.
         allowed: u64,
     },
 }
@@ -41,7 +41,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Gives a target one input. Answers with the bytes of memory that it held at once.
+/// Runs a target on one input. Returns the peak memory it held, in bytes.
 pub fn check(target: &Target, input: &[u8]) -> Result<u64, Finding> {
     let mut outcome = Ok(0);
     let memory = allocation_counter::measure(|| {
@@ -66,33 +66,33 @@ fn message(panic: &(dyn Any + Send)) -> String {
     text.unwrap_or("without a message").to_owned()
 }
 
-/// An input that a target does not read as it should.
+/// An input on which a target fails.
 #[derive(Debug, Clone)]
 pub struct Failure {
-    /// What it did.
+    /// The failure.
     pub finding: Finding,
-    /// The smallest input found to which it does that or something like it.
+    /// The smallest input found that still makes the target fail.
     pub input: Vec<u8>,
     /// Where the input came from.
     pub origin: String,
 }
 
-/// How many inputs a target took, and how much memory at most.
+/// How many inputs a target was given, and its peak memory.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Report {
-    /// Inputs.
+    /// Number of inputs.
     pub inputs: u64,
-    /// Bytes held at once at most.
+    /// Peak bytes held at once.
     pub peak: u64,
 }
 
-/// Holds the input that is being read, for who has to find out why the process was aborted: neither a stack overflow nor
-/// memory running out can be caught.
+/// Holds the input being read, to diagnose an aborted process: neither a stack overflow nor running out of memory can
+/// be caught.
 #[derive(Debug)]
 pub struct LastInput(File);
 
 impl LastInput {
-    /// Kept at `path`.
+    /// Stores the input at `path`.
     pub fn at(path: &Path) -> io::Result<Self> {
         File::create(path).map(Self)
     }
@@ -103,8 +103,8 @@ impl LastInput {
     }
 }
 
-/// Gives a target its corpus, then `mutations` inputs made of it; ends with the first failure. Equal arguments give equal
-/// inputs.
+/// Runs a target on its corpus, then on `mutations` inputs derived from it; stops at the first failure. Deterministic:
+/// equal arguments give equal inputs.
 pub fn short(
     target: &Target,
     corpus: &[Kept],
@@ -139,7 +139,7 @@ pub fn short(
     Ok(report)
 }
 
-/// Leaves out what is not needed for the target to fail: halves, quarters and so on, down to single bytes.
+/// Removes what is not needed for the target to fail: halves, quarters and so on, down to single bytes.
 fn smallest(target: &Target, input: &[u8]) -> Vec<u8> {
     const TRIES: usize = 2_000;
     let mut best = input.to_vec();

@@ -1,4 +1,4 @@
-//! What corpora begin with: real messages, files and headers.
+//! The seeds of the corpora: real messages, files and headers.
 //!
 //! It must know nothing of what targets do with them.
 

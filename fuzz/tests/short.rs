@@ -1,6 +1,6 @@
-//! The short run: every target reads its kept corpus and a seeded number of mutations of it.
+//! The short run: every target reads its stored corpus and a seeded number of mutations of it.
 //!
-//! `EMEND_TEST_SEED` makes other mutations, `EMEND_TEST_LONG=1` fifty times as many.
+//! `EMEND_TEST_SEED` selects other mutations, `EMEND_TEST_LONG=1` runs fifty times as many.
 
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
@@ -13,7 +13,7 @@ use emend_fuzz::{
     targets,
 };
 
-/// Mutations for each target.
+/// Mutations per target.
 const MUTATIONS: u64 = 2_000;
 
 fn seed() -> u64 {
@@ -100,7 +100,7 @@ targets_hold!(
     tool_calls,
 );
 
-/// A target with a bug in it, to see that bugs are found.
+/// A target with a planted bug, to check that bugs are found.
 fn planted(name: &'static str, read: fn(&[u8]) -> usize) -> Target {
     Target {
         name,
@@ -110,7 +110,7 @@ fn planted(name: &'static str, read: fn(&[u8]) -> usize) -> Target {
     }
 }
 
-/// What the run finds, starting from one harmless input.
+/// What the run finds when it starts from one harmless input.
 fn found(target: &Target, harmless: &[u8]) -> run::Failure {
     let kept = [corpus::Kept {
         name: "harmless".into(),

@@ -1,8 +1,8 @@
-//! Emend as its users meet it: whole services on real sockets and real databases, spoken to through the wire contract.
+//! Emend as its users meet it: whole services on real sockets and real databases, exercised through the wire contract.
 //!
-//! The tests are in `tests/system` and, where things break, `tests/fire`; here is what they stand on, and the auditors that
-//! judge what came of it. Only [`harness::start`] knows how the services are started within a test's process, and only
-//! [`harness::stored`] looks into their databases.
+//! The tests are in `tests/system` and, for failures and faults, `tests/fire`. This crate holds what they stand on, and
+//! the auditors that judge the outcome. Only [`harness::start`] knows how the services are started inside a test's
+//! process, and only [`harness::stored`] reads their databases.
 
 pub mod audit;
 pub mod faults;

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::process::{self, Workspace};
 
-/// Hands the arguments on.
+/// Passes the arguments on.
 pub(crate) fn bench(workspace: &Workspace, arguments: &[String]) -> Result<()> {
     process::run(
         workspace

@@ -1,5 +1,5 @@
-//! Objects that are no part of Kubernetes itself: held against the schemas of those who define them, in which nothing may be
-//! that the schema does not name. Of these schemas' own rules in CEL (`x-kubernetes-validations`) nothing is checked.
+//! Validates custom resources against the schemas of the projects that define them, rejecting any field that the schema
+//! does not name. The schemas' own CEL rules (`x-kubernetes-validations`) are not checked.
 
 use std::{
     collections::BTreeSet,
@@ -15,11 +15,11 @@ use crate::{
     tools,
 };
 
-/// Who defines kinds: a Go module and its version, whose archive has the definitions.
+/// A Go module whose archive contains resource definitions, and its version.
 struct Module {
     path: &'static str,
     version: &'static str,
-    /// Each kind, and the file of its definition.
+    /// Each kind and the file of its definition.
     kinds: &'static [(&'static str, &'static str)],
 }
 
@@ -48,7 +48,7 @@ const MODULES: &[Module] = &[
     },
 ];
 
-/// Reads `{"schemas": {KIND: …}, "objects": [{"file", "object"}, …]}` and tells each thing that is wrong.
+/// Reads `{"schemas": {KIND: …}, "objects": [{"file", "object"}, …]}` and prints every violation.
 const VALIDATE: &str = r#"
 import json, sys
 from jsonschema import Draft202012Validator
@@ -63,7 +63,7 @@ for entry in asked["objects"]:
 sys.exit(1 if wrong else 0)
 "#;
 
-/// Whether a kind is one of these.
+/// Whether `kind` is one of these custom kinds.
 pub(crate) fn is_custom(kind: &str) -> bool {
     MODULES
         .iter()
@@ -71,7 +71,7 @@ pub(crate) fn is_custom(kind: &str) -> bool {
         .any(|(known, _)| *known == kind)
 }
 
-/// Where the definitions are, each under its kind; Go brings them.
+/// The files of the definitions, by kind; downloaded with Go if missing.
 pub(crate) fn definitions(workspace: &Workspace, may_install: bool) -> Result<Vec<(&'static str, PathBuf)>> {
     let mut found = Vec::new();
     for module in MODULES {
@@ -98,7 +98,7 @@ pub(crate) fn definitions(workspace: &Workspace, may_install: bool) -> Result<Ve
     Ok(found)
 }
 
-/// Every custom object of these files is as its definition says, and no more.
+/// Checks that every custom object in these files conforms to its definition and has no other fields.
 pub(crate) fn validate(
     workspace: &Workspace,
     python: &Path,
@@ -136,7 +136,7 @@ pub(crate) fn validate(
         .context("what is not as its definition says")
 }
 
-/// A definition's schema as JSON Schema, with the version's name, in which what is not named is refused.
+/// The definition's schema as JSON Schema, with the API version fixed and unknown fields rejected.
 fn strict_schema(definition: &Value) -> Result<Value> {
     let versions = definition["spec"]["versions"].as_array().context("no versions")?;
     let served = versions.iter().find(|version| version["served"] == true);
@@ -152,7 +152,8 @@ fn strict_schema(definition: &Value) -> Result<Value> {
     Ok(schema)
 }
 
-/// Refuses what a structural schema does not name. What it says in `anyOf` and the like narrows, and names nothing.
+/// Rejects fields that a structural schema does not name. `anyOf` and the like only narrow and name no fields, so they
+/// are left alone.
 fn close(schema: &mut Value) {
     let Some(schema) = schema.as_object_mut() else {
         return;

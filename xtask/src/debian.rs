@@ -1,5 +1,5 @@
-//! Debian packages: installed where this runs as root and may, else named for the reader to install; or unpacked without
-//! being installed.
+//! Debian packages: installed if running as root with permission to install, otherwise named for the reader to install;
+//! or unpacked without being installed.
 
 use std::{fs, path::Path, process::Command};
 
@@ -7,12 +7,12 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::process;
 
-/// Whether this process is root's.
+/// Whether this process runs as root.
 pub(crate) fn is_root() -> bool {
     process::output(Command::new("id").arg("-u")).is_ok_and(|uid| uid.trim() == "0")
 }
 
-/// Installs packages by apt; fails with what to do by hand where it may not or cannot.
+/// Installs packages with apt. If that is not allowed or not possible, fails with what to do by hand.
 pub(crate) fn install(packages: &[&str], may_install: bool) -> Result<()> {
     let by_hand = format!("apt-get install --no-install-recommends {}", packages.join(" "));
     if !may_install || !is_root() || process::find_program("apt-get").is_none() {
@@ -34,15 +34,15 @@ pub(crate) fn install(packages: &[&str], may_install: bool) -> Result<()> {
                 .stdin(std::process::Stdio::null()),
         )
     };
-    // A fresh container has no package lists yet; where they are there, the update is not worth its time.
+    // A fresh container has no package lists yet. If they exist, an update is not worth its time.
     install().or_else(|_| {
         process::run(Command::new("apt-get").args(["update", "--quiet"]))?;
         install()
     })
 }
 
-/// Unpacks a package into a directory, and installs nothing: what it would start, it does not start. Takes no root where
-/// the package lists are there.
+/// Unpacks a package into a directory without installing it, so nothing it contains is started. Needs no root if the
+/// package lists exist.
 pub(crate) fn unpack(package: &str, directory: &Path) -> Result<()> {
     if process::find_program("apt-get").is_none() {
         bail!("{package} comes as a Debian package, and apt-get is missing");

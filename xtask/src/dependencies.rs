@@ -1,6 +1,6 @@
-//! What may be in the dependency tree, and that each direct dependency is accounted for: deny.toml's licences, bans and
-//! sources held against Cargo.lock, and the workspace's dependencies against docs/dependencies.md. Looks nothing up
-//! elsewhere; advisories are cargo-deny's.
+//! Checks what may be in the dependency tree and that each direct dependency is accounted for: deny.toml's licences,
+//! bans and sources against Cargo.lock, and the workspace's dependencies against docs/dependencies.md. Works offline;
+//! advisories are left to cargo-deny.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -18,13 +18,13 @@ use crate::{
 
 const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// All of the checks; every finding is told at once.
+/// Runs all checks and reports every finding at once.
 pub(crate) fn check(workspace: &Workspace) -> Result<Outcome> {
     let deny = read_toml(workspace, "deny.toml")?;
     let lock = read_toml(workspace, "Cargo.lock")?;
     let manifest = read_toml(workspace, "Cargo.toml")?;
     let page = fs::read_to_string(workspace.path("docs/dependencies.md")).context("docs/dependencies.md")?;
-    // Of what is built on this machine; cargo would have to download other platforms' crates to know theirs.
+    // Only what is built on this machine: for other platforms cargo would have to download their crates.
     let tree = process::output(&mut workspace.cargo([
         "tree",
         "--locked",
@@ -54,7 +54,7 @@ pub(crate) fn read_toml(workspace: &Workspace, path: &str) -> Result<Table> {
     text.parse().with_context(|| path.to_owned())
 }
 
-/// Packages whose licence the list does not satisfy. `tree`: lines of package, tab, SPDX expression.
+/// Packages whose licence deny.toml does not allow. `tree`: lines of package, tab, SPDX expression.
 fn licence_findings(tree: &str, deny: &Table) -> Result<Vec<String>> {
     let allowed = strings(at(deny, &["licenses", "allow"])?)
         .map(|id| Licensee::parse(id).with_context(|| format!("deny.toml allows {id}")))
@@ -74,7 +74,7 @@ fn licence_findings(tree: &str, deny: &Table) -> Result<Vec<String>> {
     Ok(findings)
 }
 
-/// Packages that are not to be in the tree, or not twice.
+/// Packages that are banned, or present more than once although that is denied.
 fn ban_findings(lock: &Table, deny: &Table) -> Result<Vec<String>> {
     let mut versions: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for package in packages(lock)? {
@@ -119,7 +119,7 @@ fn source_findings(lock: &Table) -> Result<Vec<String>> {
     Ok(findings)
 }
 
-/// Dependencies without a line on the page, and lines of dependencies that are gone. A line begins with "- `name`".
+/// Dependencies without a line on the page, and lines whose dependency is gone. A line begins with "- `name`".
 fn page_findings(manifest: &Table, page: &str) -> Result<Vec<String>> {
     let dependencies = at(manifest, &["workspace", "dependencies"])?
         .as_table()

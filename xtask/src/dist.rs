@@ -1,5 +1,5 @@
-//! `cargo xtask dist`: what is handed to others: the three programs in an archive, what they are made of, and checksums of
-//! both, in target/dist. Equal sources, tools and places give equal files.
+//! `cargo xtask dist`: the release artefacts in target/dist: an archive of the three programs, their bills of
+//! materials, and checksums of both. Reproducible: equal sources, tools and paths give equal files.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,18 +15,18 @@ use crate::{
     process::{self, Workspace},
 };
 
-/// Programs and the packages that they come from.
+/// The programs and the packages they come from.
 const PROGRAMS: [(&str, &str); 3] = [
     ("emend", "crates/emend-cli"),
     ("feedback-svc", "services/feedback-svc"),
     ("learning-svc", "services/learning-svc"),
 ];
-/// What goes with them.
+/// The documents in the archive.
 const PAPERS: [&str; 4] = ["CHANGELOG.md", "LICENSE", "README.md", "docs/configuration.md"];
 const CYCLONEDX_VERSION: &str = "0.5.9";
 const SUMS: &str = "SHA256SUMS";
 
-/// Builds with that profile, packs, and tries what was packed.
+/// Builds with `profile`, packs, and tests the result.
 pub(crate) fn dist(workspace: &Workspace, profile: &str, may_install: bool) -> Result<()> {
     let name = format!("emend-{}-{}", version(workspace)?, host(workspace)?);
     let committed = committed(workspace);
@@ -86,7 +86,7 @@ fn host(workspace: &Workspace) -> Result<String> {
         .context("rustc does not say what it builds for")
 }
 
-/// Builds the programs; answers with the directory in which they are.
+/// Builds the programs; returns their directory.
 fn build(workspace: &Workspace, profile: &str) -> Result<PathBuf> {
     let mut command = workspace.cargo(["build", "--locked", "--bins", "--profile", profile]);
     for (_, directory) in PROGRAMS {
@@ -94,11 +94,12 @@ fn build(workspace: &Workspace, profile: &str) -> Result<PathBuf> {
         command.arg("--package").arg(package);
     }
     process::run(&mut command)?;
-    // cargo's one exception.
+    // cargo's one profile whose directory has another name.
     Ok(workspace.target(if profile == "dev" { "debug" } else { profile }))
 }
 
-/// When what is packed was committed, in seconds since 1970: the only time that is told of it. 0 outside of a repository.
+/// The commit time of the sources in seconds since 1970, the only time recorded in the artefacts. 0 outside a
+/// repository.
 fn committed(workspace: &Workspace) -> String {
     let told = process::output(workspace.command("git").args([
         "-c",
@@ -110,7 +111,7 @@ fn committed(workspace: &Workspace) -> String {
     told.map_or_else(|_| "0".to_owned(), |time| time.trim().to_owned())
 }
 
-/// One archive of a directory, in which nothing tells who packed it or when.
+/// Archives a directory without any trace of who packed it or when.
 fn pack(workspace: &Workspace, dist: &Path, name: &str, committed: &str) -> Result<()> {
     process::run(
         workspace
@@ -131,7 +132,7 @@ fn pack(workspace: &Workspace, dist: &Path, name: &str, committed: &str) -> Resu
     )
 }
 
-/// What a program is made of, as CycloneDX.
+/// Writes a program's bill of materials (CycloneDX).
 fn describe(
     workspace: &Workspace,
     dist: &Path,
@@ -160,7 +161,7 @@ fn describe(
                 .arg(&root),
         )?;
     }
-    // It writes beside the manifest.
+    // The tool writes beside the manifest.
     let written = workspace.path(package).join(format!("{program}.cdx.json"));
     process::run(
         workspace
@@ -169,7 +170,7 @@ fn describe(
             .arg("--manifest-path")
             .arg(workspace.path(package).join("Cargo.toml"))
             .arg(format!("--override-filename={program}.cdx"))
-            // It also leaves out the serial number, which would be another one each time.
+            // This also omits the serial number, which would differ each time.
             .env("SOURCE_DATE_EPOCH", committed),
     )?;
     let described = fs::read_to_string(&written);
@@ -177,7 +178,7 @@ fn describe(
         fs::remove_file(path)?;
     }
     let described = described.with_context(|| written.display().to_string())?;
-    // Packages of the workspace are called by where they are on this machine, which is nobody's business.
+    // Workspace packages are identified by their path on this machine, which must not be published.
     let described = described.replace(&format!("file://{}/", checkout(workspace)?), "file:");
     let mut described = serde_json::from_str(&described)?;
     leave(&mut described, &made_of(workspace, package)?)?;
@@ -186,13 +187,13 @@ fn describe(
     Ok(())
 }
 
-/// The checkout, as cargo calls it.
+/// The checkout's path, as cargo writes it.
 fn checkout(workspace: &Workspace) -> Result<String> {
     let root = workspace.path(".").canonicalize()?;
     Ok(root.to_string_lossy().into_owned())
 }
 
-/// Those beside all of the workspace's manifests: it describes the members that a package depends on, too.
+/// The files beside all manifests of the workspace: the tool also describes the members that a package depends on.
 fn sboms(workspace: &Workspace, program: &str) -> Result<Vec<PathBuf>> {
     let told = process::output(workspace.command("find").args([
         ".",
@@ -225,7 +226,7 @@ fn sum(workspace: &Workspace, dist: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The sums are right, each program in the archive starts, and each description names all that it is made of.
+/// Checks that the checksums match, each program in the archive starts, and each bill of materials is complete.
 fn try_out(workspace: &Workspace, dist: &Path, name: &str) -> Result<()> {
     process::run(
         workspace
@@ -257,7 +258,7 @@ fn try_out(workspace: &Workspace, dist: &Path, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// A description names every crate that cargo makes the program of, and not where it was built.
+/// Checks that a bill of materials names every crate in the program and does not reveal where it was built.
 fn is_whole(workspace: &Workspace, dist: &Path, program: &str, package: &str) -> Result<()> {
     let text = fs::read_to_string(dist.join(format!("{program}.cdx.json")))?;
     ensure!(
@@ -272,11 +273,11 @@ fn is_whole(workspace: &Workspace, dist: &Path, program: &str, package: &str) ->
     Ok(())
 }
 
-/// A crate by name and version.
+/// A crate's name and version.
 type Crate = (String, String);
 
-/// The crates that cargo makes a package's program of, those that only build it included, itself left out. With the features that
-/// they have where all programs are built together.
+/// The crates that a package's program is built from, build dependencies included, itself excluded; with the features
+/// they have when all programs are built together.
 fn made_of(workspace: &Workspace, package: &str) -> Result<BTreeSet<Crate>> {
     let name_of = |directory: &str| {
         let name = Path::new(directory).file_name().unwrap_or_default();
@@ -303,7 +304,7 @@ fn made_of(workspace: &Workspace, package: &str) -> Result<BTreeSet<Crate>> {
     Ok(found)
 }
 
-/// What each crate depends on, by cargo's tree, which tells it once for each.
+/// Each crate's dependencies, from cargo's tree, which expands each crate only once.
 fn parts(tree: &str) -> BTreeMap<Crate, BTreeSet<Crate>> {
     let mut parts = BTreeMap::<Crate, BTreeSet<Crate>>::new();
     let mut above: Vec<Crate> = Vec::new();
@@ -329,7 +330,8 @@ fn crate_of(component: &Value) -> Option<Crate> {
     Some((text("name")?, text("version")?))
 }
 
-/// Leaves in a description only these crates: its author takes the features that tests ask for, too, for which more is needed.
+/// Keeps only these crates in a bill of materials: the tool also includes features that only tests enable, which pull
+/// in more crates.
 fn leave(description: &mut Value, crates: &BTreeSet<Crate>) -> Result<()> {
     let components = description["components"].as_array_mut().context("components")?;
     components.retain(|one| crate_of(one).is_some_and(|one| crates.contains(&one)));

@@ -1,4 +1,4 @@
-//! libfaketime, by which a test gives a process a clock of its own. Tests look for it in the same place.
+//! libfaketime, which gives a process under test its own clock. Tests look for it in the same place.
 
 use std::fs;
 
@@ -6,11 +6,11 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::{debian, steps::Outcome};
 
-/// Where Debian puts it, below a directory for each architecture.
+/// Debian installs it in an architecture directory below this one.
 const LIBRARIES: &str = "/usr/lib";
 const LIBRARY: &str = "faketime/libfaketime.so.1";
 
-/// Sees to it that it is there. Not to have it is an error where installing was allowed.
+/// Makes sure that it is installed. If installing is allowed, its absence is an error.
 pub(crate) fn provide(may_install: bool) -> Result<Outcome> {
     if is_there() {
         return Ok(Outcome::Done);

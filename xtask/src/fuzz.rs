@@ -1,8 +1,8 @@
-//! `cargo xtask fuzz`: the long run of the fuzz targets, guided by which code an input reaches.
+//! `cargo xtask fuzz`: the long run of the fuzz targets, guided by code coverage.
 //!
-//! libFuzzer comes with the crate `libfuzzer-sys`. What it wants to know of the code, the compiler's coverage pass tells,
-//! which a stable toolchain has, too; the sanitizers that need a nightly one are for memory errors, and there is no unsafe
-//! code here. It takes a C++ compiler, which nothing else does.
+//! libFuzzer comes with the crate `libfuzzer-sys` and is fed by the compiler's coverage pass, which stable toolchains
+//! have, too. Only the sanitizers need nightly; they find memory errors, and there is no unsafe code here. Needs a C++
+//! compiler, which nothing else does.
 
 use std::{ffi::OsString, fs};
 
@@ -10,13 +10,13 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::process::{self, Workspace};
 
-/// What makes the compiler count which edges are taken and tell libFuzzer what is compared with what; and the cfg by which
-/// crates know that they are fuzzed.
+/// Makes the compiler count the edges taken and report comparisons to libFuzzer, and sets the cfg by which crates know
+/// that they are being fuzzed.
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
      -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
      -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing";
 
-/// Runs one target, or all of them one after the other, for so many seconds each.
+/// Runs one target, or all of them in turn, for `seconds` each.
 pub(crate) fn fuzz(workspace: &Workspace, target: Option<&str>, seconds: u32) -> Result<()> {
     let targets = targets(workspace)?;
     let chosen = match target {
@@ -61,7 +61,7 @@ pub(crate) fn fuzz(workspace: &Workspace, target: Option<&str>, seconds: u32) ->
     Ok(())
 }
 
-/// A target's name is that of its directory in the corpus; a test holds them equal.
+/// Targets are named like their directories in the corpus; a test enforces it.
 fn targets(workspace: &Workspace) -> Result<Vec<String>> {
     let mut names = fs::read_dir(workspace.path("fuzz/corpus"))
         .context("fuzz/corpus")?
@@ -71,7 +71,7 @@ fn targets(workspace: &Workspace) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// The platform of this toolchain. Named to cargo, the flags are for what runs in the end and not for build scripts.
+/// The host platform of this toolchain. Naming it to cargo keeps the flags away from build scripts.
 fn host(workspace: &Workspace) -> Result<String> {
     let version = process::output(workspace.command("rustc").arg("-vV"))?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));

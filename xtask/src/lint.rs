@@ -1,4 +1,4 @@
-//! `cargo xtask lint`: what can be said of the sources without running them. Cheap steps come first.
+//! `cargo xtask lint`: static checks of the sources. Cheap steps come first.
 
 use std::process::ExitCode;
 
@@ -11,7 +11,7 @@ use crate::{
     steps::{Outcome, Steps},
 };
 
-/// Runs the steps and prints their table; `quick`: without those that compile.
+/// Runs the steps and prints their table; `quick` skips those that compile or need the manifests' tools.
 pub(crate) fn lint(workspace: &Workspace, may_install: bool, quick: bool) -> ExitCode {
     let mut steps = Steps::default();
     check_texts(workspace, may_install, &mut steps);
@@ -22,7 +22,7 @@ pub(crate) fn lint(workspace: &Workspace, may_install: bool, quick: bool) -> Exi
     steps.finish()
 }
 
-/// What takes no compiling.
+/// Checks that need no compiling.
 pub(crate) fn check_texts(workspace: &Workspace, may_install: bool, steps: &mut Steps) {
     steps.run("format", || {
         needs_component(workspace, "fmt", "rustfmt")?;
@@ -37,7 +37,7 @@ pub(crate) fn check_texts(workspace: &Workspace, may_install: bool, steps: &mut 
     observability::check(workspace, may_install, steps);
 }
 
-/// What the compiler's front end and rustdoc have to say.
+/// Clippy and rustdoc.
 pub(crate) fn check_code(workspace: &Workspace, steps: &mut Steps) {
     steps.run("clippy", || {
         needs_component(workspace, "clippy", "clippy")?;

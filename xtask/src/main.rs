@@ -38,49 +38,50 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Everything CI wants: lint, then all tests on SQLite and PostgreSQL and with other people's gRPC clients.
+    /// Everything CI runs: lint, then all tests on SQLite and PostgreSQL, including third-party gRPC clients.
     ///
-    /// PostgreSQL: the server that `EMEND_TEST_POSTGRES_URL` names, else a throw-away one on a free port of 127.0.0.1.
-    /// Client tools go to target/tools. What had to be skipped is listed at the end; with CI=true it is a failure.
+    /// PostgreSQL is the server named by `EMEND_TEST_POSTGRES_URL`, else a temporary one on a free port of 127.0.0.1.
+    /// Client tools are installed in target/tools. Skipped tests are listed at the end; with CI=true they are a
+    /// failure.
     Test {
         #[command(flatten)]
         install: Install,
-        /// Arguments for `cargo test`, in place of `--workspace`; lint is then left out. Example: -- -p learning-svc votes
+        /// Arguments for `cargo test` instead of `--workspace`; skips lint. Example: -- -p learning-svc votes
         #[arg(last = true)]
         cargo_test: Vec<String>,
     },
-    /// Format, protos, dependencies, documents, alert rules, clippy and rustdoc; changes nothing.
+    /// Checks format, protos, dependencies, documents and alert rules, and runs clippy and rustdoc; changes nothing.
     Lint {
         #[command(flatten)]
         install: Install,
-        /// Leave out the manifests' checks, which want tools, and clippy and the docs, which take compiling.
+        /// Skip the manifests' checks, which need tools, and clippy and rustdoc, which compile.
         #[arg(long)]
         quick: bool,
     },
-    /// Renders the manifests of deploy/k8s with all their components and checks them; `lint` does so, too.
+    /// Renders the manifests of deploy/k8s with all their components and checks them; `lint` does this, too.
     Manifests {
         #[command(flatten)]
         install: Install,
     },
-    /// Formats the protos, lints them and looks for breaking changes against branch main.
+    /// Formats and lints the protos and checks for breaking changes against branch main.
     Proto {
         #[command(flatten)]
         install: Install,
     },
-    /// Packs the programs with checksums and a description of what they are made of (CycloneDX), into target/dist.
+    /// Packs the programs with their bills of materials (CycloneDX) and checksums into target/dist.
     Dist {
         #[command(flatten)]
         install: Install,
-        /// The profile to build with; `dev` to try the packing.
+        /// The profile to build with; `dev` for trying out the packing.
         #[arg(long, default_value = "release")]
         profile: String,
     },
-    /// Writes what is made of something else: references, the dashboard, examples in documents.
+    /// Writes generated documents: references, the dashboard, examples in documents.
     Docs {
         #[command(flatten)]
         install: Install,
     },
-    /// Runs a benchmark: the arguments go to the `emend-benches` program, built for release.
+    /// Runs a benchmark; passes the arguments to the `emend-benches` program, built for release.
     #[command(disable_help_flag = true)]
     Bench {
         /// See `cargo xtask bench --help`.
@@ -89,28 +90,28 @@ enum Chore {
     },
     /// The long run of the fuzz targets, guided by coverage. The short one is part of the tests.
     ///
-    /// What is found goes to target/fuzz-found, inputs that reach new code to target/fuzz-corpus. Needs a C++ compiler.
+    /// Findings go to target/fuzz-found, inputs that reach new code to target/fuzz-corpus. Needs a C++ compiler.
     Fuzz {
-        /// Only this target; else all, one after the other.
+        /// Only this target; default: all, one after the other.
         target: Option<String>,
-        /// For so long each.
+        /// Seconds per target.
         #[arg(long, default_value_t = 180)]
         seconds: u32,
     },
-    /// Keeps a throw-away PostgreSQL until interrupted and prints its URL.
+    /// Runs a temporary PostgreSQL until interrupted and prints its URL.
     Postgres {
         #[command(flatten)]
         install: Install,
     },
     #[command(hide = true, name = "supervise-postgres")]
     SupervisePostgres {
-        /// Where PostgreSQL's programs are.
+        /// The directory of PostgreSQL's programs.
         #[arg(long)]
         bin_dir: PathBuf,
     },
 }
 
-/// Whether a chore may bring what it lacks.
+/// Whether a chore may install what it needs.
 #[derive(Args, Clone, Copy)]
 struct Install {
     /// Install nothing: neither Debian packages (done only as root) nor tools under target/tools. What is missing is skipped.

@@ -1,7 +1,7 @@
-//! What deploy/ holds. Its manifests for Kubernetes: every overlay is rendered with every set of components that goes with it, and what comes out
-//! is held against Kubernetes' schemas, those of cert-manager and the Prometheus operator, and checkov's rules. Its Dockerfile and compose file, as far as that is possible without
-//! a container engine. Whether it is true of the programs is what
-//! `tests/tests/manifests` asks.
+//! Checks deploy/. The Kubernetes manifests: every overlay is rendered with every valid set of components and validated
+//! against Kubernetes' schemas, those of cert-manager and the Prometheus operator, and checkov's rules. The Dockerfile
+//! and the compose file: as far as possible without a container engine. Whether they match the programs is tested in
+//! `tests/tests/manifests`.
 
 use std::{
     collections::BTreeSet,
@@ -22,7 +22,8 @@ use crate::{
 const OVERLAYS: &str = "deploy/k8s/overlays";
 const COMPONENTS: &str = "deploy/k8s/components";
 
-/// The oldest Kubernetes that they are for: `preStop.sleep` is on by default from 1.30 on.
+/// The version of Kubernetes' schemas to validate against. The manifests need 1.30, which enables `preStop.sleep` by
+/// default.
 const KUBERNETES: &str = "1.32.0";
 const PACKAGES: &[&str] = &[
     "checkov==3.3.30",
@@ -30,8 +31,8 @@ const PACKAGES: &[&str] = &[
     "jsonschema==4.26.0",
 ];
 
-/// What goes together: an overlay, of each row of components at most one. `dev` is `open-network` by itself, and one pod, which
-/// nothing scales.
+/// Valid combinations: an overlay with at most one component of each row. `dev` includes `open-network` and runs a
+/// single pod, which is not scaled.
 const TABLE: &[(&str, &[&[&str]])] = &[
     ("dev", &[&["pod-monitor"], &["traces"]]),
     (
@@ -52,7 +53,7 @@ pub(crate) fn manifests(workspace: &Workspace, may_install: bool) -> ExitCode {
     steps.finish()
 }
 
-/// Renders and checks all of it.
+/// Renders and checks everything.
 pub(crate) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps) {
     let rendered = steps.run_for("manifests", || {
         let program = match tools::kustomize(workspace, may_install) {
@@ -98,7 +99,7 @@ pub(crate) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps)
         let Ok(python) = tools::venv(workspace, "manifests", PACKAGES, false) else {
             return Ok(Outcome::NotRun("checkov is missing".to_owned()));
         };
-        // Exceptions are annotations of the manifests, each with its reason.
+        // Exceptions are annotations in the manifests, each with its reason.
         process::run(
             workspace
                 .command(python.with_file_name("checkov"))
@@ -117,7 +118,7 @@ pub(crate) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps)
     check_containers(workspace, may_install, steps);
 }
 
-/// The Dockerfile by checkov, compose.yaml by the specification's own parser.
+/// Checks the Dockerfile with checkov and compose.yaml with the specification's own parser.
 fn check_containers(workspace: &Workspace, may_install: bool, steps: &mut Steps) {
     steps.run("Dockerfile", || {
         let Ok(python) = tools::venv(workspace, "manifests", PACKAGES, false) else {
@@ -146,7 +147,7 @@ fn check_containers(workspace: &Workspace, may_install: bool, steps: &mut Steps)
             }
             Err(error) => return Err(error),
         };
-        // Its answer is the model with all defaults, which nobody wants to see.
+        // Its output, the model with all defaults, is not worth showing.
         process::output(
             workspace
                 .command(program)
@@ -156,7 +157,7 @@ fn check_containers(workspace: &Workspace, may_install: bool, steps: &mut Steps)
     });
 }
 
-/// One file for each overlay and set of components, in a directory of its own.
+/// Renders one file per overlay and set of components into one directory.
 fn render_all(workspace: &Workspace, program: &Path) -> Result<PathBuf> {
     nothing_left_out(workspace)?;
     let (rendered, scratch) = (
@@ -191,7 +192,7 @@ fn render_all(workspace: &Workspace, program: &Path) -> Result<PathBuf> {
     Ok(rendered)
 }
 
-/// A new overlay or component has to be in the table.
+/// Fails if an overlay or component is missing from the table.
 fn nothing_left_out(workspace: &Workspace) -> Result<()> {
     let named: BTreeSet<String> = TABLE
         .iter()
@@ -210,7 +211,7 @@ fn nothing_left_out(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-/// Every way to take at most one of each row.
+/// All ways to choose at most one of each row.
 fn choices<'a>(rows: &[&[&'a str]]) -> Vec<Vec<&'a str>> {
     let Some((row, rest)) = rows.split_first() else {
         return vec![Vec::new()];
@@ -224,7 +225,7 @@ fn choices<'a>(rows: &[&[&'a str]]) -> Vec<Vec<&'a str>> {
     without.chain(with).collect()
 }
 
-/// kustomize takes relative paths only.
+/// kustomize accepts only relative paths.
 fn relative_root(from: &Path, workspace: &Workspace) -> Result<String> {
     let (from, root) = (from.canonicalize()?, workspace.path(".").canonicalize()?);
     let common = from
@@ -241,7 +242,7 @@ fn relative_root(from: &Path, workspace: &Workspace) -> Result<String> {
 }
 
 fn kustomization(root: &str, overlay: &str, components: &[&str]) -> String {
-    // What components add is put where the overlay is by whoever takes both.
+    // Components add objects, which must be put into the overlay's namespace.
     let namespace = if overlay == "dev" { "emend-dev" } else { "emend" };
     let mut lines = vec![
         format!("namespace: {namespace}"),
@@ -259,7 +260,7 @@ fn kustomization(root: &str, overlay: &str, components: &[&str]) -> String {
     lines.join("\n")
 }
 
-/// What was rendered.
+/// The rendered files.
 fn files_of(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut files: Vec<PathBuf> = fs::read_dir(directory)?
         .map(|entry| Ok(entry?.path()))
@@ -269,7 +270,7 @@ fn files_of(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Every object has a schema, but for those that others define, and is as it says.
+/// Checks that every object conforms to its schema; custom resources are validated elsewhere.
 fn validate(workspace: &Workspace, program: &Path, files: &[PathBuf]) -> Result<()> {
     let told = workspace
         .command(program)

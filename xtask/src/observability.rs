@@ -1,5 +1,5 @@
-//! What watches a running pair: the rules are valid and tested, each alert has a page and is seen to fire and to be silent,
-//! every query of the dashboard and of the documents is one that Prometheus understands, and every metric they name exists.
+//! Checks the monitoring: the rules are valid and tested, each alert has a runbook and is tested both firing and
+//! silent, Prometheus understands every query in the dashboard and the documents, and every metric they name exists.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,7 +28,7 @@ const RULE_TESTS: &[&str] = &[
 ];
 const RUNBOOKS: &str = "docs/runbooks";
 
-/// All of it, as steps.
+/// Runs all checks as steps.
 pub(crate) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps) {
     steps.run("alerts and runbooks", || {
         told(&alert_findings(workspace)?)?;
@@ -117,10 +117,10 @@ struct Expected {
     _annotations: IgnoredAny,
 }
 
-/// An alert of one severity.
+/// An alert and its severity.
 type Alert = (String, String);
 
-/// What is wrong between rules, their tests and the runbooks.
+/// Inconsistencies between the rules, their tests and the runbooks.
 fn alert_findings(workspace: &Workspace) -> Result<Vec<String>> {
     let rules: Rules = yaml(workspace, RULES)?;
     let mut tests = Vec::new();
@@ -144,7 +144,7 @@ fn alerts(rules: &Rules) -> impl Iterator<Item = (&str, &Rule)> {
     rules.filter_map(|rule| Some((rule.alert.as_deref()?, rule)))
 }
 
-/// Alerts without a page, pages without an alert, pages that the index does not have.
+/// Alerts without a page, pages without an alert, and pages missing from the index.
 fn page_findings(rules: &Rules, pages: &BTreeSet<String>, index: &str) -> Vec<String> {
     let mut findings = Vec::new();
     for (alert, rule) in alerts(rules) {
@@ -183,7 +183,7 @@ fn page_findings(rules: &Rules, pages: &BTreeSet<String>, index: &str) -> Vec<St
     findings
 }
 
-/// Alerts that no test sees fire, in one of their severities, or sees silent.
+/// Alerts that no test sees firing at one of their severities, or that no test sees silent.
 fn test_findings(rules: &Rules, tests: &[RuleTest]) -> Vec<String> {
     let (mut fired, mut silent) = (BTreeSet::<Alert>::new(), BTreeSet::new());
     for test in tests.iter().flat_map(|test| &test.alert_rule_test) {
@@ -208,7 +208,7 @@ fn test_findings(rules: &Rules, tests: &[RuleTest]) -> Vec<String> {
     findings.into_iter().collect()
 }
 
-/// The dashboard's queries and those of the documents.
+/// The queries of the dashboard and of the documents.
 fn all_queries(workspace: &Workspace) -> Result<Vec<String>> {
     let mut queries: Vec<String> = dashboard::queries().collect();
     for page in markdown::pages(workspace)? {
@@ -217,11 +217,11 @@ fn all_queries(workspace: &Workspace) -> Result<Vec<String>> {
     Ok(queries)
 }
 
-/// A rule file that records each query: so promtool, which checks rules, checks queries.
+/// A rule file that records each query: promtool checks only rules, so this makes it check queries.
 fn as_rules(queries: &[String]) -> Result<String> {
     let mut text = "groups:\n- name: queries\n  rules:\n".to_owned();
     for (number, query) in queries.iter().enumerate() {
-        // A JSON string is a YAML string.
+        // A JSON string is also a YAML string.
         writeln!(
             text,
             "  - record: query_{number}\n    expr: {}",
@@ -237,7 +237,7 @@ fn yaml<T: for<'de> Deserialize<'de>>(workspace: &Workspace, path: impl AsRef<Pa
     serde_saphyr::from_str(&text).with_context(|| path.display().to_string())
 }
 
-/// Fails with all findings where there are any.
+/// Fails with all findings, if there are any.
 pub(crate) fn told(findings: &[String]) -> Result<()> {
     if findings.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Where tests find PostgreSQL: the server that `EMEND_TEST_POSTGRES_URL` names, else a throw-away one of our own.
+//! The PostgreSQL server for tests: the one named by `EMEND_TEST_POSTGRES_URL`, else a temporary one of our own.
 
 use std::{
     env, fs,
@@ -12,17 +12,17 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::{debian, process};
 
-/// What tests read the URL from: that of a server on which they may create databases.
+/// The variable with the URL of a server on which tests may create databases.
 pub(crate) const URL_VARIABLE: &str = "EMEND_TEST_POSTGRES_URL";
 
-/// A server for tests. Ours ends when this is dropped, and also when this process is killed.
+/// A server for tests. One that we started ends when this is dropped, and also when this process is killed.
 pub(crate) struct TestServer {
     url: String,
     keeper: Option<Child>,
 }
 
 impl TestServer {
-    /// Takes the server that the environment names, else starts one, where need be after installing PostgreSQL.
+    /// Uses the server named in the environment; otherwise starts one, installing PostgreSQL first if needed.
     pub(crate) fn provide(may_install: bool) -> Result<Self> {
         if let Ok(url) = env::var(URL_VARIABLE) {
             eprintln!("using {URL_VARIABLE}");
@@ -37,7 +37,7 @@ impl TestServer {
         eprintln!("starting a throw-away cluster with {}", bin_dir.display());
         let mut keeper = Command::new(env::current_exe()?);
         keeper.args(["supervise-postgres", "--bin-dir"]).arg(bin_dir);
-        // Not in the terminal's group: after an interrupt it has to tidy up.
+        // Outside the terminal's process group, so that it can clean up after an interrupt.
         let mut keeper = keeper
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -56,7 +56,7 @@ impl TestServer {
         Ok(server)
     }
 
-    /// For the tests.
+    /// The URL for the tests.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
@@ -81,7 +81,7 @@ pub(crate) fn keep(may_install: bool) -> Result<()> {
     }
 }
 
-/// The newest of those that have what a cluster takes.
+/// The newest installation that has the programs a cluster needs.
 fn find_bin_dir() -> Option<PathBuf> {
     let told = process::output(Command::new("pg_config").arg("--bindir"))
         .ok()

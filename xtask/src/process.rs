@@ -1,4 +1,4 @@
-//! Running other programs from the workspace's root. Knows nothing of what they do.
+//! Runs other programs from the workspace's root. It must know nothing of what they do.
 
 use std::{
     env,
@@ -9,14 +9,14 @@ use std::{
 
 use anyhow::{Context as _, Result, bail};
 
-/// The checkout this program was built from.
+/// The checkout that this program was built from.
 pub(crate) struct Workspace {
     root: PathBuf,
     target: PathBuf,
 }
 
 impl Workspace {
-    /// Finds it by cargo's environment; the target directory follows `CARGO_TARGET_DIR`.
+    /// Finds it through cargo's environment; the target directory follows `CARGO_TARGET_DIR`.
     pub(crate) fn locate() -> Self {
         let manifest_dir =
             env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
@@ -38,12 +38,12 @@ impl Workspace {
         self.target.join(relative)
     }
 
-    /// A program to run at the root, without input.
+    /// A command that runs at the root, without input.
     pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.root).stdin(Stdio::null());
-        // What `cargo run` tells this program about this program: some build scripts run anew when it differs from what
-        // they saw in a plain `cargo test`.
+        // Remove what `cargo run` sets for this program: some build scripts rerun if it differs from a plain `cargo
+        // test`.
         for (name, _) in env::vars_os() {
             let name = name.to_string_lossy().into_owned();
             let about_this_package = name.starts_with("CARGO_PKG_")
@@ -61,7 +61,7 @@ impl Workspace {
         command
     }
 
-    /// cargo itself.
+    /// A cargo command.
     pub(crate) fn cargo<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = self.command(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.args(arguments);
@@ -69,12 +69,12 @@ impl Workspace {
     }
 }
 
-/// Whether this is a CI run, where nothing may be left out.
+/// Whether this is a CI run, where nothing may be skipped.
 pub(crate) fn in_ci() -> bool {
     env::var("CI").is_ok_and(|value| value == "true" || value == "1")
 }
 
-/// Shows and runs it, its output streamed; fails unless it exits with 0.
+/// Prints the command and runs it with its output streamed; fails unless it exits with 0.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     eprintln!("$ {}", line(command));
     let status = command
@@ -86,7 +86,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Its standard output; fails with its standard error unless it exits with 0.
+/// The command's standard output; fails with its standard error unless it exits with 0.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let output = command
         .output()

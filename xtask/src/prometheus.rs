@@ -1,4 +1,4 @@
-//! Prometheus and its promtool, as Debian has them: found, or unpacked under target/tools. Never installed, because the
+//! Debian's Prometheus and promtool: found in `PATH`, or unpacked under target/tools. Never installed, because the
 //! package would start a server.
 
 use std::{env, path::PathBuf};
@@ -10,12 +10,12 @@ use crate::{
     process::{self, Workspace},
 };
 
-/// Names another promtool than the one that is found.
+/// The variable that names another promtool.
 pub(crate) const PROMTOOL_VARIABLE: &str = "EMEND_TEST_PROMTOOL";
-/// Names another Prometheus.
+/// The variable that names another Prometheus.
 pub(crate) const PROMETHEUS_VARIABLE: &str = "EMEND_TEST_PROMETHEUS";
 
-/// What checks rules and asks Prometheus.
+/// The program that checks rules and queries Prometheus.
 pub(crate) fn promtool(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
     find(workspace, may_install, PROMTOOL_VARIABLE, "promtool")
 }

@@ -1,4 +1,4 @@
-//! The wire contract's checks, made by buf: format, lint, and breaking changes against branch main.
+//! Checks of the wire contract with buf: format, lint, and breaking changes against branch main.
 
 use std::{fs, path::Path, process::Command};
 
@@ -21,7 +21,7 @@ pub(crate) fn proto(workspace: &Workspace, may_install: bool) -> Result<()> {
     Ok(())
 }
 
-/// The same as steps that change nothing.
+/// The same checks as steps, changing nothing.
 pub(crate) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps) {
     let found = steps.run_for("buf lint", || {
         let buf = match tools::buf(workspace, may_install) {
@@ -41,8 +41,8 @@ pub(crate) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps)
     }
 }
 
-/// Compares with main's protos, taken out of git first: buf would clone the whole history for them, and wants a
-/// `buf.yaml` there.
+/// Compares with main's protos, which are exported from git first: buf itself would clone the whole history and expects
+/// a `buf.yaml` there.
 fn breaking(workspace: &Workspace, buf: &Path) -> Result<Outcome> {
     let Some(main) = ["main", "origin/main"]
         .iter()
@@ -81,7 +81,7 @@ fn is_in_git(workspace: &Workspace, object: &str) -> bool {
 
 fn git(workspace: &Workspace) -> Command {
     let mut git = workspace.command("git");
-    // A CI's checkout may belong to another account; reading it does no harm.
+    // A CI checkout may belong to another account; reading it does no harm.
     git.args(["-c", "safe.directory=*"]);
     git
 }

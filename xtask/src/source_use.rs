@@ -1,6 +1,7 @@
-//! Dependencies that nothing uses: a package names one in its manifest, and none of its sources mentions it; or the
-//! workspace names one that no package takes. A look at the text, so it can miss one, never accuse one that is used by
-//! name. What only generated code uses is listed in `package.metadata.cargo-machete.ignored`, as for that tool.
+//! Finds unused dependencies: those that a package's manifest names but its sources do not mention, and those of the
+//! workspace that no package uses. It searches the text, so it can miss one, but never reports one that is used by
+//! name. Dependencies used only by generated code are listed in `package.metadata.cargo-machete.ignored`, as for that
+//! tool.
 
 use std::{
     collections::BTreeSet,
@@ -53,7 +54,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Of all three kinds, without those ignored.
+/// The dependencies of all three kinds, except ignored ones.
 fn dependency_names(manifest: &Table) -> BTreeSet<String> {
     let ignored = ignored(manifest);
     ["dependencies", "dev-dependencies", "build-dependencies"]
@@ -97,7 +98,7 @@ fn read_sources(directory: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// Whether `name` is there as a word of its own.
+/// Whether `name` occurs as a whole word.
 fn mentions(sources: &str, name: &str) -> bool {
     let is_word = |character: char| character.is_alphanumeric() || character == '_';
     sources

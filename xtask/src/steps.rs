@@ -1,4 +1,4 @@
-//! A chore's steps: run one after the other, all of them even where one fails, and summed up in a table at the end.
+//! The steps of a chore: run one after the other, even if one fails, and summarised in a table at the end.
 
 use std::{
     process::ExitCode,
@@ -7,11 +7,11 @@ use std::{
 
 use anyhow::Result;
 
-/// How a step ended that did not fail.
+/// How a step that did not fail ended.
 pub(crate) enum Outcome {
-    /// It did all it is for.
+    /// It did all its work.
     Done,
-    /// There was nothing it could do here; why.
+    /// It could do nothing here, and why.
     NotRun(String),
 }
 
@@ -33,7 +33,7 @@ impl Steps {
         self.run_for(name, || step().map(|outcome| ((), outcome)));
     }
 
-    /// Runs a step that yields something later steps use; `None` where it failed.
+    /// Runs a step that returns something for later steps; `None` if it failed.
     pub(crate) fn run_for<T>(
         &mut self,
         name: &'static str,
@@ -56,7 +56,7 @@ impl Steps {
         value
     }
 
-    /// Prints the table; failure where a step failed.
+    /// Prints the table. Returns failure if a step failed.
     pub(crate) fn finish(self) -> ExitCode {
         let width = self
             .rows

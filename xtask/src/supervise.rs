@@ -1,6 +1,6 @@
-//! A throw-away PostgreSQL cluster's keeper, a process of its own: it makes the cluster, says its URL on standard output
-//! and holds it until standard input ends. The pipe ends with whoever started it, however that ended (an interrupt, a
-//! kill), so no server and no directory is left behind.
+//! The supervisor process of a temporary PostgreSQL cluster: creates the cluster, prints its URL on standard output and
+//! keeps it until standard input ends. The pipe closes when the parent ends, however it ends (an interrupt, a kill), so
+//! no server or directory is left behind.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -22,10 +22,11 @@ use crate::{debian, process};
 
 const SUPERUSER: &str = "emend";
 const POLL: Duration = Duration::from_millis(100);
-/// Times [`POLL`].
+/// In units of [`POLL`].
 const START_POLLS: u32 = 600;
 
-/// Makes a cluster with the programs of `bin_dir`, prints its URL as one line, and removes it when standard input ends.
+/// Creates a cluster with the programs in `bin_dir`, prints its URL as one line, and removes it when standard input
+/// ends.
 pub(crate) fn supervise(bin_dir: &Path) -> Result<()> {
     let owner = Owner::choose()?;
     let cluster = Cluster::initialise(bin_dir, owner)?;
@@ -35,7 +36,7 @@ pub(crate) fn supervise(bin_dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The account that PostgreSQL runs under: it refuses root's.
+/// The account that PostgreSQL runs under: it refuses to run as root.
 #[derive(Clone, Copy)]
 struct Owner(Option<(u32, u32)>);
 
@@ -55,7 +56,7 @@ impl Owner {
 
     fn command(self, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new(program.as_ref());
-        // A group of its own: an interrupt at the terminal is not for it.
+        // Its own process group: an interrupt at the terminal must not reach it.
         command.current_dir("/").stdin(Stdio::null()).process_group(0);
         if let Some((uid, gid)) = self.0 {
             command.uid(uid).gid(gid);
@@ -64,7 +65,7 @@ impl Owner {
     }
 }
 
-/// (uid, gid) of an account in passwd(5) form.
+/// The (uid, gid) of an account in passwd(5) format.
 fn account(accounts: &str, name: &str) -> Option<(u32, u32)> {
     accounts.lines().find_map(|line| {
         let mut fields = line.split(':');
@@ -108,7 +109,7 @@ impl Cluster {
             .args([
                 "--username",
                 SUPERUSER,
-                // On the loopback interface only, so the cheapest check will do.
+                // Loopback only, so the cheapest authentication suffices.
                 "--auth=password",
                 "--encoding=UTF8",
                 "--locale=C.UTF-8",
@@ -126,7 +127,7 @@ impl Cluster {
         self.directory.join("log")
     }
 
-    /// Starts the server and waits until it answers; its URL.
+    /// Starts the server, waits until it answers, and returns its URL.
     fn start(&self) -> Result<(Server, String)> {
         let port = free_port()?.to_string();
         let log = File::create(self.log())?;
@@ -197,12 +198,12 @@ struct Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Nobody will read this cluster again: no checkpoint is needed.
+        // This cluster will not be read again, so no checkpoint is needed.
         let mut stop = self.owner.command(&self.pg_ctl);
         stop.args(["stop", "--silent", "--mode=immediate", "--pgdata"])
             .arg(&self.data);
         if !stop.status().is_ok_and(|status| status.success()) {
-            // Its children notice that it is gone and end, too. Fails only where it has ended already.
+            // Its children notice and end, too. Killing fails only if it has already ended.
             drop(self.child.kill());
         }
         if let Err(error) = self.child.wait() {
@@ -211,7 +212,7 @@ impl Drop for Server {
     }
 }
 
-/// A directory of `owner`'s, in the first place that account can get at.
+/// A directory owned by `owner`, in the first location that the account can access.
 fn new_directory(owner: Owner) -> Result<PathBuf> {
     let mut errors = Vec::new();
     for parent in [std::env::temp_dir(), "/tmp".into(), "/var/tmp".into()] {
@@ -225,7 +226,7 @@ fn new_directory(owner: Owner) -> Result<PathBuf> {
     bail!("no directory for PostgreSQL: {}", errors.join("; "))
 }
 
-/// Free when asked; nobody else on this machine is expected to take it in the moment until PostgreSQL does.
+/// A port that is free now; nothing else on this machine is expected to take it before PostgreSQL does.
 fn free_port() -> Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }

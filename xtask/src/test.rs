@@ -1,5 +1,5 @@
-//! `cargo xtask test`: everything CI wants. Brings a PostgreSQL and other people's clients to the tests, and sees to it
-//! that what tests skip is neither overlooked nor, in CI, accepted.
+//! `cargo xtask test`: everything CI runs. Provides PostgreSQL and third-party clients to the tests, and makes sure
+//! that skipped tests are neither overlooked nor, in CI, accepted.
 
 use std::{collections::BTreeMap, fs, path::PathBuf, process::ExitCode};
 
@@ -13,10 +13,10 @@ use crate::{
     tools::{self, Tools},
 };
 
-/// Tests append a line to the file this names for each thing they skip: `skipped: <reason>`.
+/// Names a file to which tests append a line for each thing they skip: `skipped: <reason>`.
 const SKIPPED_FILE_VARIABLE: &str = "EMEND_SKIPPED_FILE";
 
-/// Lint and all tests, or, given arguments for `cargo test`, those tests alone.
+/// Runs lint and all tests, or only the tests selected by arguments for `cargo test`.
 pub(crate) fn test(workspace: &Workspace, may_install: bool, cargo_test: &[String]) -> ExitCode {
     let mut steps = Steps::default();
     if cargo_test.is_empty() {
@@ -36,8 +36,8 @@ pub(crate) fn test(workspace: &Workspace, may_install: bool, cargo_test: &[Strin
         .flatten();
     steps.run("libfaketime", || faketime::provide(may_install));
     steps.run("build", || {
-        // Tests of the binaries run what is built here: `cargo test` builds a binary only for tests of its own package.
-        // Together with the tests, because these ask for more features of some dependencies, which would be built twice.
+        // Tests run these binaries: `cargo test` builds a binary only for tests of its own package. Built together with
+        // the tests, which enable more features of some dependencies; otherwise these would be built twice.
         process::run(&mut workspace.cargo([
             "build",
             "--locked",
@@ -93,7 +93,7 @@ fn run_tests(
     Ok(Outcome::Done)
 }
 
-/// Makes way for this run's file.
+/// Removes the file of an earlier run.
 fn forget(skipped_file: &PathBuf) -> Result<()> {
     match fs::remove_file(skipped_file) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
@@ -101,7 +101,7 @@ fn forget(skipped_file: &PathBuf) -> Result<()> {
     }
 }
 
-/// Distinct lines and how often each was written.
+/// Each distinct line and how often it occurs.
 fn read_skipped(text: &str) -> BTreeMap<String, usize> {
     let mut lines = BTreeMap::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -110,10 +110,10 @@ fn read_skipped(text: &str) -> BTreeMap<String, usize> {
     lines
 }
 
-/// Names a data set that the project does not hold and can't fetch.
+/// Names a data set that is not part of the project and cannot be downloaded.
 const DATA_SET_VARIABLE: &str = "EMEND_BANKING77";
 
-/// In CI a skip is a failure, but for what needs Go where there is none, and for what needs a data set that is not there.
+/// In CI a skip is a failure, unless it needs Go and Go is missing, or needs the data set.
 fn verdict<'a>(skipped: impl Iterator<Item = &'a str>, has_go: bool, in_ci: bool) -> Result<Outcome> {
     let (excused, skipped): (Vec<&str>, Vec<&str>) = skipped
         .partition(|line| !in_ci || (!has_go && tools::needs_go(line)) || line.contains(DATA_SET_VARIABLE));

@@ -1,6 +1,6 @@
-//! Other people's tools, for the checks that Emend speaks with more than its own client (buf, Python's grpcio, grpcurl, Go,
-//! Prometheus), and what renders and checks the manifests. Kept under target/tools, in the versions named here; an environment
-//! variable may name another of each.
+//! Third-party tools: clients that check Emend against more than its own client (buf, Python's grpcio, grpcurl, Go,
+//! Prometheus), and the tools that render and check the manifests. Installed under target/tools in the versions pinned
+//! here; an environment variable can name another program for each.
 
 use std::{
     env, fs,
@@ -31,7 +31,7 @@ const PYTHON_PACKAGES: &[&str] = &[
 const COMPOSE_VERSION: &str = "2.16.2";
 const KUSTOMIZE_VERSION: &str = "5.5.0";
 
-/// What tests find the tools by; unset where there is none.
+/// The variable through which tests find the tool; unset if it is missing.
 pub(crate) const PYTHON_VARIABLE: &str = "EMEND_TEST_PYTHON";
 /// See [`PYTHON_VARIABLE`].
 pub(crate) const BUF_VARIABLE: &str = "EMEND_TEST_BUF";
@@ -41,17 +41,17 @@ pub(crate) const GRPCURL_VARIABLE: &str = "EMEND_TEST_GRPCURL";
 /// See [`PYTHON_VARIABLE`].
 pub(crate) const KUSTOMIZE_VARIABLE: &str = "EMEND_TEST_KUSTOMIZE";
 
-/// See [`PYTHON_VARIABLE`]. Go itself, for the example in its language.
+/// See [`PYTHON_VARIABLE`]. Go itself, for the Go example.
 pub(crate) const GO_VARIABLE: &str = "EMEND_TEST_GO";
 
-/// The tools that were found or installed: (variable, program).
+/// The tools found or installed: (variable, program).
 #[derive(Default)]
 pub(crate) struct Tools {
     pub(crate) programs: Vec<(&'static str, PathBuf)>,
 }
 
 impl Tools {
-    /// All of them. Not to find one is an error where installing was allowed; only Go, and what it builds, may be missing.
+    /// Provides all tools. If installing is allowed, a missing tool is an error, except Go and what Go builds.
     pub(crate) fn provide(workspace: &Workspace, may_install: bool) -> Result<(Self, Outcome)> {
         let mut tools = Self::default();
         let mut missing = Vec::new();
@@ -85,20 +85,20 @@ impl Tools {
     }
 }
 
-/// Whether what a variable names, or a line about it, is missing where Go is.
+/// Whether `told`, a variable or a line that mentions one, needs Go.
 pub(crate) fn needs_go(told: &str) -> bool {
     [GO_VARIABLE, GRPCURL_VARIABLE, KUSTOMIZE_VARIABLE]
         .iter()
         .any(|variable| told.contains(variable))
 }
 
-/// Go's command, which builds grpcurl and kustomize; never installed from here.
+/// The Go command, which builds grpcurl and kustomize; never installed from here.
 pub(crate) fn go() -> Option<PathBuf> {
     process::find_program("go")
         .or_else(|| Some(PathBuf::from("/usr/local/go/bin/go")).filter(|go| go.is_file()))
 }
 
-/// The protos' linter and a gRPC client.
+/// buf: lints the protos and is a gRPC client.
 pub(crate) fn buf(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
     let directory = workspace.target(format!("tools/buf-{BUF_VERSION}"));
     let program = directory.join("node_modules/.bin/buf");
@@ -124,7 +124,7 @@ pub(crate) fn buf(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
     })
 }
 
-/// A Python that has grpcio.
+/// A Python with grpcio.
 fn python(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
     match env::var_os(PYTHON_VARIABLE) {
         Some(named) => Ok(named.into()),
@@ -133,7 +133,7 @@ fn python(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
     }
 }
 
-/// The Python of an environment of its own under target/tools, with these packages in it.
+/// The Python of a virtual environment under target/tools with these packages.
 pub(crate) fn venv(
     workspace: &Workspace,
     name: &str,
@@ -142,7 +142,7 @@ pub(crate) fn venv(
 ) -> Result<PathBuf> {
     let directory = workspace.target("tools").join(name);
     let program = directory.join("bin/python");
-    // Written when all of it is there: pip may have been interrupted, and versions change.
+    // Written once installation is complete: pip may have been interrupted, or versions may change.
     let stamp = directory.join("emend-packages");
     let wanted = packages.join("\n");
     if program.is_file() && fs::read_to_string(&stamp).is_ok_and(|is| is == wanted) {
@@ -173,7 +173,8 @@ pub(crate) fn venv(
     Ok(program)
 }
 
-/// What renders the manifests: a kubectl whose kustomize knows components, else kustomize itself, which Go builds.
+/// The program that renders the manifests: a kubectl whose kustomize supports components, else kustomize itself, built
+/// with Go.
 pub(crate) fn kustomize(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
     if let Some(named) = env::var_os(KUSTOMIZE_VARIABLE) {
         return Ok(named.into());
@@ -201,10 +202,10 @@ pub(crate) fn kustomize(workspace: &Workspace, may_install: bool) -> Result<Path
     Ok(program)
 }
 
-/// The Compose Specification's own parser, which says whether a file conforms to it.
+/// The Compose Specification's own parser, which checks that a file conforms.
 pub(crate) fn compose_spec(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
     let directory = workspace.target(format!("tools/compose-go-{COMPOSE_VERSION}"));
-    // By the name of the directory that its `main` is in.
+    // Go names the program after the directory of its `main`.
     let program = directory.join("cmd");
     if program.is_file() {
         return Ok(program);
@@ -224,13 +225,13 @@ pub(crate) fn compose_spec(workspace: &Workspace, may_install: bool) -> Result<P
     Ok(program)
 }
 
-/// Debian's is of a time before them.
+/// Debian's kubectl predates components.
 fn knows_components(workspace: &Workspace, kubectl: &Path) -> bool {
     let version = process::output(workspace.command(kubectl).args(["version", "--client"]));
     version.is_ok_and(|told| told.contains("Kustomize Version: v5"))
 }
 
-/// The gRPC client most people know.
+/// The most widely known gRPC client.
 fn grpcurl(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
     let directory = workspace.target(format!("tools/grpcurl-{GRPCURL_VERSION}"));
     find(
@@ -253,7 +254,7 @@ fn grpcurl(workspace: &Workspace, may_install: bool) -> Result<PathBuf> {
     )
 }
 
-/// What `variable` names, else `program`, which `install` makes, else what is in `PATH` by this name.
+/// The program named by `variable`, else `program`, which `install` creates, else `name` in `PATH`.
 fn find(
     variable: &str,
     program: &Path,

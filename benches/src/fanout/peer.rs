@@ -1,5 +1,5 @@
-//! The peer: the same service as one would write it first. A broadcast feeds a task for each subscriber, which feeds the
-//! subscriber's queue; tonic encodes each message for each subscriber.
+//! The peer: the obvious implementation of the same service. A broadcast feeds a task per subscriber, which feeds the
+//! subscriber's queue; tonic encodes each message per subscriber.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -24,7 +24,7 @@ use tonic::{Request, Response, Status, transport::Server};
 
 use super::{process, put};
 
-/// How many messages wait for a subscriber.
+/// Maximum number of messages queued for a subscriber.
 const QUEUE: usize = 256;
 
 pub(super) async fn serve() -> Result<()> {
@@ -67,12 +67,12 @@ impl SubscriptionService for Peer {
         Ok(Response::new(Box::pin(ReceiverStream::new(queued))))
     }
 
-    /// Publishes one update, such as Emend's is.
+    /// Publishes one update like Emend's.
     async fn report_status(
         &self,
         _: Request<ReportStatusRequest>,
     ) -> Result<Response<ReportStatusResponse>, Status> {
-        // Without subscribers there is nobody to tell.
+        // Fails only if there are no subscribers.
         let _ = self.0.send(Arc::new(update()));
         Ok(Response::new(ReportStatusResponse {}))
     }

@@ -1,4 +1,4 @@
-//! Processes of this benchmark: starting them, talking to them by lines, and what they use.
+//! This benchmark's processes: starting them, exchanging lines with them, and measuring their usage.
 //!
 //! Usage is read from Linux's /proc. It must know nothing of what they do.
 
@@ -13,24 +13,24 @@ use tokio::{
 
 use super::Role;
 
-/// The unit of times in /proc, in microseconds: a hundredth of a second on every Linux that is about.
+/// The unit of times in /proc, in microseconds: a hundredth of a second on every current Linux.
 const TICK: f64 = 1e4;
-/// The unit of sizes there, in bytes.
+/// The unit of sizes in /proc, in bytes.
 const PAGE: u64 = 4_096;
 
-/// One of this program's own processes; it ends when this is dropped.
+/// A child process running this program; killed on drop.
 pub(super) struct Process {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
-/// What a process has used.
+/// The resources a process has used.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Usage {
-    /// Microseconds of all its threads, in user and system mode.
+    /// User and system CPU time of all its threads, in microseconds.
     pub(super) cpu: f64,
-    /// Resident, in bytes.
+    /// Resident memory in bytes.
     pub(super) memory: u64,
 }
 
@@ -51,7 +51,7 @@ impl Process {
         })
     }
 
-    /// The next line that it tells.
+    /// The next line it prints.
     pub(super) async fn line(&mut self) -> Result<String> {
         let mut line = String::new();
         self.output.read_line(&mut line).await?;
@@ -59,7 +59,7 @@ impl Process {
         Ok(line.trim().to_owned())
     }
 
-    /// What it tells when it is told this.
+    /// Its answer to a question.
     pub(super) async fn ask(&mut self, question: &str) -> Result<String> {
         self.input.write_all(format!("{question}\n").as_bytes()).await?;
         self.line().await
@@ -68,7 +68,7 @@ impl Process {
     pub(super) fn usage(&self) -> Result<Usage> {
         let id = self.child.id().context("the process has ended")?;
         let stat = fs::read_to_string(format!("/proc/{id}/stat"))?;
-        // The name, in parentheses, may hold anything; then come the state (field 3) and numbers.
+        // The name, in parentheses, may contain anything; after it come the state (field 3) and numbers.
         let (_, fields) = stat.rsplit_once(')').context("/proc/PID/stat")?;
         let field = |number: usize| -> Result<u32> {
             let text = fields.split_whitespace().nth(number - 3).context("a field")?;
@@ -83,14 +83,14 @@ impl Process {
     }
 }
 
-/// Tells whoever started this process.
+/// Sends a line to the parent process.
 pub(super) fn tell(line: &str) {
     println!("{line}");
-    // Nobody is left to be told where this fails.
+    // If this fails, the parent is gone.
     let _ = std::io::stdout().flush();
 }
 
-/// Waits until whoever started this process has ended, or ended this.
+/// Waits until the parent process has ended or closed this process's input.
 pub(super) async fn until_input_ends() {
     let _ = tokio::task::spawn_blocking(|| std::io::stdin().lines().count()).await;
 }

@@ -1,4 +1,4 @@
-//! All subscribers in one process, each with a connection of its own. They count what arrives.
+//! All subscribers in one process, each with its own connection. They count the updates they receive.
 
 use std::{
     net::SocketAddr,
@@ -44,7 +44,7 @@ pub(super) async fn run(server: SocketAddr, count: usize) -> Result<()> {
 
 type Client = SubscriptionServiceClient<Channel>;
 
-/// Subscribes and reads up to where it is current.
+/// Subscribes and reads until it is current.
 async fn subscribe(server: SocketAddr, number: usize) -> Result<(Streaming<SubscribeResponse>, Client)> {
     let channel = Channel::from_shared(format!("http://{server}"))?
         .connect()

@@ -1,4 +1,4 @@
-//! What is measured: a node's view, and what one would write first.
+//! The subjects of the measurement: a node's view, and the obvious alternatives.
 //!
 //! It must know nothing of how it is measured.
 
@@ -14,12 +14,13 @@ use emend_client::{
 };
 use emend_core::{Kind, Namespace, NormalizedKey, Revision};
 
-/// The one search application.
+/// The only search application.
 pub(super) const NAMESPACE: &str = "fund-admin";
 
-/// Something that can be asked and changed.
+/// A map that can be queried and updated.
 pub(super) trait Subject: Sync {
-    /// Asks, for one thread: the length of the answer and its revision, so that both are read; none: not learned.
+    /// A look-up function for one thread. Returns the length of the answer and its revision, so that both are read;
+    /// `None` if not learned.
     fn asker(&self) -> impl FnMut(&NormalizedKey) -> Option<(usize, i64)>;
     /// Applies one update.
     fn update(&self, changes: &[(String, String)], revision: i64);
@@ -36,10 +37,10 @@ pub(super) struct View {
     pub(super) publisher: Mutex<Publisher>,
 }
 
-/// Asks for each look-up anew what the state is.
+/// Loads the current state for each look-up.
 pub(super) struct ByView<'a>(pub(super) &'a View);
 
-/// Has a reader for each thread.
+/// Uses one reader per thread.
 pub(super) struct ByReader<'a>(pub(super) &'a View);
 
 impl View {
@@ -125,7 +126,7 @@ impl Subject for Persistent {
     }
 }
 
-/// A phrase means a verb.
+/// A fact that maps a phrase to a verb.
 pub(super) fn fact<'a>(phrase: &'a str, verb: &'a str, revision: i64) -> Fact<'a> {
     Fact {
         namespace: NAMESPACE,

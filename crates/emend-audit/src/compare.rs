@@ -1,6 +1,7 @@
-//! One feedback as feedback-svc stored it against what learning-svc took of it.
+//! Compares one feedback as feedback-svc stored it with what learning-svc applied of it.
 //!
-//! It must know nothing of databases, and of which moments the two are; only which way each comparison may look.
+//! It must know nothing of databases or of the moments at which the two were read, only which direction each comparison
+//! may check.
 
 use emend_core::{ContestId, Proposal, correction::scope_user};
 use emend_runtime::audit::Findings;
@@ -12,11 +13,11 @@ use crate::{
     RETRACTION_DIFFERS,
 };
 
-/// Numbers of events: the first tells that feedback was stored, the second that it was retracted.
+/// Event numbers: the first records that feedback was stored, the second that it was retracted.
 const RECORDED: i64 = 1;
 const RETRACTED: i64 = 2;
 
-/// What was delivered as of an earlier moment and is not there. `taken` is of a later one.
+/// Finds what was delivered at an earlier moment but is missing. `taken` is from a later moment.
 pub(crate) fn lost(stored: &Stored, taken: Option<&Taken>, findings: &mut Findings) {
     let id = format!("feedback {}", stored.id());
     let delivered = delivered(stored);
@@ -54,20 +55,21 @@ pub(crate) fn lost(stored: &Stored, taken: Option<&Taken>, findings: &mut Findin
     }
 }
 
-/// How many of its events are not in the outbox any more.
+/// How many of its events have left the outbox.
 fn delivered(stored: &Stored) -> i64 {
     let waiting = i64::try_from(stored.outbox().len()).unwrap_or(i64::MAX);
     stored.events().saturating_sub(waiting)
 }
 
-/// How many of its events were applied. Those in the outbox are left out: they may have been, the answer lost.
+/// How many of its events were applied. Events still in the outbox are not counted: they may have been applied and the
+/// answer lost.
 fn applied(stored: &Stored, taken: &Taken) -> i64 {
     let waits = |event| stored.outbox().iter().any(|entry| entry.event() == event);
     let applied = taken.events.iter().filter(|event| !waits(event.id)).count();
     i64::try_from(applied).unwrap_or(i64::MAX)
 }
 
-/// What is there and nobody asked for as of a later moment. `taken` is of an earlier one.
+/// Finds what was applied although nothing called for it, as of a later moment. `taken` is from an earlier moment.
 pub(crate) fn made_up(stored: Option<&Stored>, taken: &Taken, findings: &mut Findings) {
     let id = format!("feedback {}", taken.feedback);
     let Some(stored) = stored else {
@@ -107,7 +109,7 @@ pub(crate) fn made_up(stored: Option<&Stored>, taken: &Taken, findings: &mut Fin
     }
 }
 
-/// The first thing in which a ballot is not the one that the rules make of its feedback.
+/// The first property in which a ballot differs from the one that the rules derive from its feedback.
 fn difference(stored: &Stored, ballot: &CastBallot) -> Option<&'static str> {
     let proposal = match scope_user(stored.scope(), stored.reporter().id.as_ref()) {
         Ok(user) => stored.correction().proposal(stored.namespace(), user),

@@ -1,22 +1,22 @@
-//! The ledger audit: whether what both services stored agrees with itself and with each other. Acknowledged feedback is
-//! stored feedback, is what learning-svc took, is ballots, is candidates' figures; the log replayed from nothing is the
-//! resources.
+//! The ledger audit: whether the data of both services is consistent, within each service and between them. All
+//! acknowledged feedback must be stored, applied by learning-svc, counted as ballots and reflected in the candidates'
+//! figures, and replaying the log from scratch must give the resources.
 //!
-//! Each service reads its own database and says what is wrong within it ([`feedback_svc::audit`], [`learning_svc::audit`]);
-//! here the two are held against each other, feedback by feedback, both in the order of their ids, so that memory is
-//! bounded. Nothing is changed. It knows no table.
+//! Each service reads its own database and reports what is wrong within it ([`feedback_svc::audit`],
+//! [`learning_svc::audit`]). This crate compares the two, feedback by feedback in id order, so that memory is bounded.
+//! It changes nothing and knows no table.
 //!
 //! # While the services run
-//! Each reading is of one consistent state, but there is no one state of both databases. feedback-svc is read first and
-//! learning-svc second, both as of the moment when they are opened, one right after the other:
+//! Each database is read at one consistent snapshot, but no snapshot spans both. feedback-svc is opened first and
+//! learning-svc right after it, and each is read as of the moment it was opened:
 //!
-//! * What feedback-svc knew to be delivered at its moment is in the inbox at the later one, with its effect. If it is not,
-//!   it is lost.
-//! * What is in the inbox and was not asked for at feedback-svc's moment may have been stored in between. So feedback-svc
-//!   is asked again about just that, now: what learning-svc had before was stored before it. If nobody asked for it then
-//!   either, nobody ever did.
+//! * What feedback-svc knew to be delivered at its moment must be in the inbox at the later one, with its effect. If it
+//!   is not, it is lost.
+//! * What is in the inbox but was unknown to feedback-svc at its moment may have been stored in between. So
+//!   feedback-svc is asked again about just those items, now: whatever learning-svc had seen was stored before that. If
+//!   feedback-svc still does not know it, it never existed there.
 //!
-//! So nothing that is under way is taken for lost or for made up, however busy the services are.
+//! So nothing in flight is mistaken for lost or made up, however busy the services are.
 
 mod compare;
 
@@ -50,37 +50,37 @@ pub struct Databases {
     pub learning: DatabaseUrl,
 }
 
-/// What was found, and how much was looked at.
+/// The findings, and how much was examined.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// What is not as it has to be.
+    /// What is inconsistent.
     pub findings: Findings,
-    /// Feedbacks.
+    /// Number of feedback items.
     pub feedback: u64,
-    /// Of them those whose newest event is not delivered.
+    /// Those among them whose newest event has not been delivered.
     pub undelivered: u64,
-    /// Of those the ones that were refused for good.
+    /// Those undelivered ones that were refused permanently.
     pub dead: u64,
-    /// Of learning-svc.
+    /// learning-svc's figures.
     pub learning: Figures,
 }
 
-/// Why an audit can't be made.
+/// Why an audit cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
-    /// A database can't be opened.
+    /// A database cannot be opened.
     #[error("{service}'s database: {error}")]
     Open {
-        /// Whose.
+        /// The service whose database it is.
         service: &'static str,
         /// Why.
         #[source]
         error: OpenError,
     },
-    /// A database did not answer to the end.
+    /// A database failed while it was read.
     #[error("{service}'s database: {error}")]
     Read {
-        /// Whose.
+        /// The service whose database it is.
         service: &'static str,
         /// Why.
         #[source]
@@ -108,16 +108,16 @@ pub fn checks() -> impl Iterator<Item = Check> {
         .chain(CHECKS.iter().copied())
 }
 
-/// Work that is still to be done by itself.
+/// Background work that has yet to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waiting {
-    /// Events to be delivered, dead letters left out.
+    /// Events to be delivered, not counting dead letters.
     pub events: u64,
-    /// Contests to be evaluated by a newer policy.
+    /// Contests to be re-evaluated under a newer policy.
     pub contests: u64,
 }
 
-/// How much still waits.
+/// How much work is waiting.
 pub async fn waiting(databases: &Databases) -> Result<Waiting, AuditError> {
     let mut feedback = FeedbackAudit::open(&databases.feedback)
         .await
@@ -130,13 +130,13 @@ pub async fn waiting(databases: &Databases) -> Result<Waiting, AuditError> {
     Ok(Waiting { events, contests })
 }
 
-/// Audits both databases. `witness` is shown every stored feedback, in the order of their ids.
+/// Audits both databases. `witness` is called with every stored feedback, in id order.
 pub async fn audit(
     databases: &Databases,
     watch: &mut dyn Watch,
     witness: &mut (dyn FnMut(&Stored) + Send),
 ) -> Result<Report, AuditError> {
-    // In this order: see above.
+    // The order matters: see the module docs.
     let mut feedback = FeedbackAudit::open(&databases.feedback)
         .await
         .map_err(open_failed(FEEDBACK))?;
@@ -167,7 +167,7 @@ pub async fn audit(
     Ok(report)
 }
 
-/// One side's entries, in the order of their ids, with the next one at hand.
+/// One side's entries in id order, with the next one buffered.
 struct Side<'a, T> {
     service: &'static str,
     entries: BoxStream<'a, Result<T, StoreError>>,
@@ -183,7 +183,7 @@ impl<'a, T> Side<'a, T> {
         }
     }
 
-    /// Sees to it that the next one is at hand, if there is one. Those that can't be read are findings.
+    /// Buffers the next entry, if there is one. Unreadable entries become findings.
     async fn fill(&mut self, findings: &mut Findings) -> Result<(), AuditError> {
         while self.next.is_none() {
             let Some(entry) = self.entries.next().await else {
@@ -195,7 +195,7 @@ impl<'a, T> Side<'a, T> {
     }
 }
 
-/// Both sides, side by side.
+/// A merge join of both sides by id.
 struct Merge<'a> {
     feedback: Side<'a, Stored>,
     learning: Side<'a, Taken>,
@@ -232,7 +232,7 @@ impl Merge<'_> {
             }
             if let Some(taken) = taken {
                 taken.check(&mut report.findings);
-                // Looked at as if nothing had been stored since; what is in doubt then is asked about again.
+                // Compared first as if nothing had been stored since; doubtful entries are checked again later.
                 let mut doubts = Findings::default();
                 compare::made_up(stored.as_ref(), &taken, &mut doubts);
                 if !doubts.is_empty() {
@@ -257,7 +257,7 @@ impl Report {
     }
 }
 
-/// How many are asked about together.
+/// How many doubtful entries are checked at once.
 const ASKED_TOGETHER: usize = 200;
 
 /// Asks feedback-svc again, as of a moment after learning-svc's.
@@ -292,7 +292,7 @@ impl Again<'_> {
         let ids: Vec<FeedbackId> = doubtful.iter().map(|taken| taken.feedback).collect();
         let mut stored = Side::new(FEEDBACK, feedback.entries_of(&ids));
         stored.fill(findings).await?;
-        // Both by id.
+        // Both are ordered by id.
         for taken in doubtful {
             while stored
                 .next

@@ -1,4 +1,4 @@
-//! What every command is given: where the services are, which namespace is meant, how long to wait.
+//! The context of every command: where the services are, which namespace to use, how long to wait.
 //!
 //! It must know nothing of any one command.
 
@@ -27,17 +27,17 @@ use crate::{
     words,
 };
 
-/// Where feedback-svc is, or listens, unless said otherwise.
+/// The default address of feedback-svc, to connect to or to listen on.
 pub const FEEDBACK_ADDR: &str = "127.0.0.1:7401";
-/// Where learning-svc is, or listens, unless said otherwise.
+/// The default address of learning-svc, to connect to or to listen on.
 pub const LEARNING_ADDR: &str = "127.0.0.1:7402";
-/// Which namespace is meant unless said otherwise.
+/// The default namespace.
 pub const NAMESPACE: &str = "default";
 
-/// How long to wait for a connection.
+/// The timeout for connecting.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// What can be said before and after every command.
+/// Options accepted before and after every command.
 #[derive(Debug, Clone, Args)]
 pub struct Global {
     /// feedback-svc's address; for `up` the one to listen on [default: 127.0.0.1:7401]
@@ -113,26 +113,26 @@ pub struct Global {
         value_parser = words::duration, help_heading = "Common options"
     )]
     pub timeout: Duration,
-    /// How the log on standard error looks.
+    /// The log on standard error.
     #[command(flatten, next_help_heading = "Common options")]
     pub log: LogArgs,
 }
 
-/// What every command is given.
+/// The context of every command.
 #[derive(Debug, Clone)]
 pub struct Context {
-    /// What was said before or after the command.
+    /// The options given before or after the command.
     pub global: Global,
-    /// Where random ids come from.
+    /// The source of random ids.
     pub entropy: Entropy,
-    /// What time it is.
+    /// The clock.
     pub clock: SharedClock,
-    /// What can be seen of this process.
+    /// This process's telemetry.
     pub telemetry: Telemetry,
 }
 
 impl Context {
-    /// With the computer's clock and randomness.
+    /// A context with the system's clock and randomness.
     pub fn new(global: Global, telemetry: Telemetry) -> Self {
         Self {
             global,
@@ -142,7 +142,7 @@ impl Context {
         }
     }
 
-    /// The same, but with the services in this process, without TLS.
+    /// The same context, but with services running in this process, without TLS.
     #[must_use]
     pub fn at(&self, feedback: SocketAddr, learning: SocketAddr) -> Self {
         let mut there = self.clone();
@@ -152,12 +152,12 @@ impl Context {
         there
     }
 
-    /// The namespace that is meant.
+    /// The namespace to use.
     pub fn namespace(&self) -> String {
         self.global.namespace.clone().unwrap_or_else(|| NAMESPACE.into())
     }
 
-    /// What is said where a list is empty: of which namespace it is, because another one may be meant.
+    /// The text for an empty list. It names the namespace, because the user may have meant another one.
     pub fn none_of(&self, what: &str) -> String {
         format!("No {what} in the namespace {:?}.", self.namespace())
     }
@@ -172,12 +172,12 @@ impl Context {
         self.global.learning_addr.as_deref().unwrap_or(LEARNING_ADDR)
     }
 
-    /// A request id that nobody else draws, so that a call can be repeated safely.
+    /// A unique request id, so that a call can be retried safely.
     pub fn request_id(&self) -> String {
         self.entropy.uuid_v7(self.clock.now()).to_string()
     }
 
-    /// A request with the deadline that was asked for.
+    /// A request with the deadline from `--timeout` and the caller's token.
     pub fn request<T>(&self, message: T) -> Request<T> {
         let mut request = Request::new(message);
         request.set_timeout(self.global.timeout);
@@ -187,7 +187,7 @@ impl Context {
         request
     }
 
-    /// A subscriber set up to call with the caller's token.
+    /// A builder for a subscriber with the caller's token.
     pub fn subscriber(&self, node_id: impl Into<String>) -> Result<SubscriberBuilder> {
         let builder = Subscriber::builder(self.learning_remote()?, node_id);
         Ok(match &self.global.token_file {
@@ -196,7 +196,7 @@ impl Context {
         })
     }
 
-    /// A client for submitting that tries again, set up to call with the caller's token.
+    /// A submitting client that retries, with the caller's token.
     pub fn feedback_client(&self) -> Result<FeedbackClient> {
         let client = FeedbackClient::new(self.feedback_remote()?)
             .map_err(|error| Failure::usage(error.to_string()))?;
@@ -235,7 +235,7 @@ impl Context {
         self.learning().await.map(SubscriptionServiceClient::new)
     }
 
-    /// A token that was asked for must be there: a refusal by the service would say less.
+    /// Checks that the token file can be read: a refusal by the service would explain less.
     fn check_token(&self) -> Result {
         let Some(path) = &self.global.token_file else {
             return Ok(());
@@ -262,7 +262,7 @@ impl Context {
         self.remote(self.learning_addr(), "learning-addr")
     }
 
-    /// Where that is. What was said for TLS is never left out silently.
+    /// Where a service is. TLS options are never silently ignored.
     fn remote(&self, address: &str, flag: &str) -> Result<Remote> {
         let Global {
             ca,
@@ -315,7 +315,7 @@ async fn connect(
         })
 }
 
-/// What the network said, without what was wrapped around it.
+/// The network's own error, without what wraps it.
 fn innermost(error: &dyn std::error::Error) -> String {
     let mut innermost = error;
     while let Some(source) = innermost.source() {
@@ -324,7 +324,7 @@ fn innermost(error: &dyn std::error::Error) -> String {
     innermost.to_string()
 }
 
-/// Walks pages until `limit` items are there (0: all). Returns the items and whether there are more.
+/// Fetches pages until there are `limit` items (0: all). Returns the items and whether there are more.
 pub async fn pages<T, F, P>(limit: usize, max_page: i32, mut page: F) -> Result<(Vec<T>, bool)>
 where
     F: FnMut(i32, String) -> P,
@@ -376,7 +376,7 @@ mod tests {
         assert_eq!(walk(100).await, ((0..7).collect(), false));
     }
 
-    /// A context by these arguments.
+    /// A context from these arguments.
     fn said(arguments: &[&str]) -> Context {
         #[derive(clap::Parser)]
         struct Program {

@@ -1,4 +1,4 @@
-//! Why a command did not do what it was asked, how that is told, and the exit code that says it.
+//! Why a command failed, how the failure is reported, and its exit code.
 //!
 //! It must know nothing of any one command.
 
@@ -8,7 +8,7 @@ use emend_runtime::status::{Explained, code_name};
 use serde_json::{Value, json};
 use tonic::{Code, Status};
 
-/// What a command answers.
+/// The result of a command.
 pub type Result<T = (), E = Failure> = std::result::Result<T, E>;
 
 /// The exit codes, as `emend --help` documents them.
@@ -17,15 +17,15 @@ pub type Result<T = (), E = Failure> = std::result::Result<T, E>;
 pub enum Exit {
     /// Done.
     Ok = 0,
-    /// Failed for a reason that has no code of its own.
+    /// Failed for a reason without a code of its own.
     Failed = 1,
     /// The command line or an argument is not valid.
     Usage = 2,
-    /// There is no such thing.
+    /// Something named does not exist.
     NotFound = 3,
-    /// The state does not allow it: exists already, changed meanwhile, a precondition does not hold.
+    /// The state does not allow it: something exists already, changed meanwhile, or a precondition does not hold.
     Conflict = 4,
-    /// The service is away, overloaded or too slow; the same command may succeed later.
+    /// The service is unreachable, overloaded or too slow; the same command may succeed later.
     Unavailable = 5,
 }
 
@@ -44,35 +44,35 @@ pub enum Failure {
     /// A service can't be reached.
     #[error("can't reach {service} at {address}: {reason}\n  is `emend up` running, or is --{flag} another?")]
     Unreachable {
-        /// Which one.
+        /// The service's name.
         service: &'static str,
-        /// Where it was sought.
+        /// The address tried.
         address: String,
-        /// The flag that says where.
+        /// The flag that sets the address.
         flag: &'static str,
-        /// What the network said.
+        /// The network's error.
         reason: String,
     },
-    /// A service is there, and one side does not trust the other.
+    /// A service answers, but one side does not trust the other.
     #[error("no secure connection to {service} at {address}: {reason}")]
     Untrusted {
-        /// Which one.
+        /// The service's name.
         service: &'static str,
-        /// Where it was sought.
+        /// The address tried.
         address: String,
-        /// What one side has against the other.
+        /// Why one side does not trust the other.
         reason: String,
     },
-    /// A service said no.
+    /// A service refused the call.
     #[error("{0}")]
     Refused(Box<Explained>),
-    /// What is there already stands in the way.
+    /// Existing state is in the way.
     #[error("{0}")]
     Conflict(String),
-    /// A database is away.
+    /// A database is unreachable.
     #[error("{0}")]
     Away(String),
-    /// Whoever read the output has gone; nobody is left to be told.
+    /// The reader of the output has closed its end, so there is nobody to report to.
     #[error("the reader of the output has gone")]
     ReaderGone,
     /// Anything else.
@@ -86,7 +86,7 @@ impl Failure {
         Self::Failed(anyhow::anyhow!(message.into()))
     }
 
-    /// What is not valid in the command line.
+    /// An invalid command line; `message` says what is wrong.
     pub fn usage(message: impl Into<String>) -> Self {
         Self::Usage(message.into())
     }
@@ -119,7 +119,7 @@ impl Failure {
         json!({ "error": error })
     }
 
-    /// Tells it on standard error: for people, or as JSON.
+    /// Reports the failure on standard error, as text or as JSON.
     pub fn report(&self, json: bool) {
         match self {
             Self::ReaderGone => {}

@@ -1,3 +1,3 @@
-//! For the fuzz targets: what reads what others wrote and is private otherwise.
+//! Entry points for the fuzz targets into otherwise private code that parses untrusted input.
 
 pub use crate::commands::mcp::fuzzing::tool_call;

@@ -1,10 +1,11 @@
-//! The `emend` command: runs the pair, submits and reviews corrections, watches the stream, imports and exports, plays
-//! the demo and the replay.
+//! The `emend` command: runs the pair of services, submits and reviews corrections, watches the stream, imports and
+//! exports, and plays the demo and the replay.
 //!
-//! [`main`] is what the binary calls. [`run`] runs one command line against any writer, which is how tests call it. Each command is a module of [`commands`]; what they share is [`context`] (where the services are), [`output`] (text
-//! or JSON lines), [`view`] (messages as JSON), [`words`] (the names of enums on command lines), [`failure`] (exit codes).
-//! [`pair`] runs both services in this process; [`transfer`] is the file formats of import and export; [`demo`] and
-//! [`replay`] are the two shows.
+//! [`main`] is what the binary calls. [`run`] runs one command line and writes to any writer, which is how tests call
+//! it. Each command is a module of [`commands`]; they share [`context`] (where the services are), [`output`] (text or
+//! JSON lines), [`view`] (messages as JSON), [`words`] (the names of enums on command lines) and [`failure`] (exit
+//! codes). [`pair`] runs both services in this process; [`transfer`] holds the file formats of import and export;
+//! [`demo`] and [`replay`] are the two demonstrations.
 
 pub mod commands;
 pub mod context;
@@ -43,10 +44,10 @@ use crate::{
 #[derive(Debug, Parser)]
 #[command(name = "emend", version, after_help = AFTER_HELP, max_term_width = 100, propagate_version = true)]
 pub struct Cli {
-    /// What can be said before and after every command.
+    /// Options accepted before and after every command.
     #[command(flatten)]
     pub global: Global,
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -67,7 +68,7 @@ Exit codes:
   4  conflict: it exists already, it changed meanwhile, or a precondition does not hold
   5  the service is unavailable or too slow; the same command may succeed later";
 
-/// Runs this process's command line.
+/// Runs the command line of this process.
 pub fn main() -> ExitCode {
     let (cli, notes) = match config::begin::<Cli>(std::env::args_os()) {
         Ok(begun) => begun,
@@ -85,7 +86,7 @@ pub fn main() -> ExitCode {
             return Exit::Failed.into();
         }
     };
-    // What exports traces needs the runtime.
+    // The trace exporter needs the runtime.
     let _within = runtime.enter();
     let telemetry = match telemetry(&cli, level) {
         Ok(telemetry) => telemetry,
@@ -102,7 +103,7 @@ pub fn main() -> ExitCode {
     runtime.block_on(execute(cli, telemetry, output))
 }
 
-/// What can be seen of this process. Commands that end at once are of no interest in traces.
+/// Sets up this process's telemetry. Only long-running commands export traces.
 fn telemetry(cli: &Cli, level: &str) -> failure::Result<Telemetry> {
     let usage = |error: &dyn std::error::Error| Failure::usage(error.to_string());
     let telemetry = telemetry::init(&cli.global.log, level).map_err(|error| usage(&error))?;
@@ -113,7 +114,7 @@ fn telemetry(cli: &Cli, level: &str) -> failure::Result<Telemetry> {
     }
 }
 
-/// Runs one command line given as arguments, the program's name first, and writes results to `stdout`.
+/// Runs one command line, given as arguments with the program's name first, and writes results to `stdout`.
 pub async fn run<I>(args: I, stdout: &mut (dyn Write + Send)) -> ExitCode
 where
     I: IntoIterator,

@@ -1,8 +1,8 @@
-//! The `emend` command. All there is to it is in the library, where tests reach it.
+//! The `emend` command. Everything is in the library, where tests can reach it.
 
 use std::process::ExitCode;
 
-/// Keeps idle connections a little smaller than the system's.
+/// Makes idle connections take a little less memory than the system's allocator does.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

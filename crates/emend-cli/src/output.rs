@@ -1,6 +1,6 @@
-//! Where results go: standard output, as text for people or as JSON lines for programs.
+//! Writes results to standard output, as text for people or as JSON lines for programs.
 //!
-//! It must know nothing of any message; [`crate::view`] makes JSON of those.
+//! It must know nothing of any message; [`crate::view`] turns those into JSON.
 
 use std::io::{self, Write};
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::failure::Result;
 
-/// The widest line of a table that people read.
+/// The maximum line width of a table that people read.
 const WIDTH: usize = 100;
 
-/// Where results go, and in which form.
+/// The destination of results, and their format.
 pub struct Output<'a> {
     to: &'a mut (dyn Write + Send),
     json: bool,
@@ -19,7 +19,7 @@ pub struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    /// Writes to `to`: JSON lines, or text.
+    /// Writes JSON lines or text to `to`.
     pub fn new(to: &'a mut (dyn Write + Send), json: bool) -> Self {
         Self {
             to,
@@ -28,14 +28,14 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Shortens nothing: what goes on to a program or a file is searched there, not read at a glance.
+    /// Disables shortening: output to a program or a file is searched, not read at a glance.
     #[must_use]
     pub fn whole(mut self) -> Self {
         self.width = usize::MAX;
         self
     }
 
-    /// The widest line of a table.
+    /// The maximum line width of a table.
     pub fn width(&self) -> usize {
         self.width
     }
@@ -54,7 +54,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Several results: a line of JSON each, or one table; `nothing` is said where there are none.
+    /// Several results: a line of JSON each, or one table; in text, `nothing` if there are none.
     pub fn results<T>(
         &mut self,
         items: &[T],
@@ -73,7 +73,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// A line, written out at once: who watches a stream wants to see it now.
+    /// Writes a line and flushes it, so that it appears at once when watching a stream.
     pub fn line(&mut self, text: &str) -> Result {
         writeln!(self.to, "{}", text.trim_end_matches('\n'))?;
         self.to.flush()?;
@@ -99,14 +99,14 @@ impl std::fmt::Debug for Output<'_> {
     }
 }
 
-/// How a column is set.
+/// How a column is aligned and shortened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
-    /// To the left, never shortened: ids.
+    /// Left-aligned, never shortened: ids.
     Whole,
-    /// To the left, shortened where the table would be too wide: prose.
+    /// Left-aligned, shortened if the table would be too wide: prose.
     Prose,
-    /// To the right: figures.
+    /// Right-aligned: figures.
     Figure,
 }
 
@@ -118,7 +118,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// No rows yet.
+    /// An empty table.
     pub fn new<const N: usize>(columns: [(&str, Column); N]) -> Self {
         Self {
             columns: columns
@@ -129,13 +129,13 @@ impl Table {
         }
     }
 
-    /// Adds a row; cells beyond the columns are left out.
+    /// Adds a row; cells beyond the columns are not shown.
     pub fn row<const N: usize>(&mut self, cells: [String; N]) {
         self.rows
             .push(cells.into_iter().map(|cell| one_line(&cell)).collect());
     }
 
-    /// A table of a row per item.
+    /// Adds a row per item.
     #[must_use]
     pub fn of<T, const N: usize>(mut self, items: &[T], row: impl Fn(&T) -> [String; N]) -> Self {
         for item in items {
@@ -144,7 +144,7 @@ impl Table {
         self
     }
 
-    /// As text at most `width` characters wide, if its whole columns leave room for that.
+    /// Renders the table at most `width` characters wide, if the columns that are never shortened leave room for that.
     pub fn render(&self, width: usize) -> String {
         const GAP: usize = 2;
         let mut widths: Vec<usize> = self
@@ -160,7 +160,7 @@ impl Table {
                     .max(chars(heading))
             })
             .collect();
-        // The widest prose gives way first.
+        // Shrink the widest prose column first.
         let room = width.saturating_sub(GAP * self.columns.len().saturating_sub(1));
         while widths.iter().sum::<usize>() > room {
             let widest = (0..widths.len())
@@ -187,7 +187,7 @@ impl Table {
     }
 }
 
-/// Sets a cell in its column.
+/// Pads or shortens a cell to its column.
 fn set(cell: &str, column: Column, width: usize) -> String {
     let cell = shortened(cell, width);
     let padding = " ".repeat(width.saturating_sub(chars(&cell)));
@@ -197,7 +197,7 @@ fn set(cell: &str, column: Column, width: usize) -> String {
     }
 }
 
-/// At most `width` characters, the cut marked.
+/// Cuts a text to at most `width` characters, marking the cut.
 pub fn shortened(text: &str, width: usize) -> String {
     if chars(text) <= width {
         return text.to_owned();

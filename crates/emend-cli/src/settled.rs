@@ -1,7 +1,7 @@
-//! Waits until a correction has been evaluated, however long the service takes over it.
+//! Waits until a correction has been evaluated, beyond the time that a submission waits.
 //!
-//! A submission that asks for it is answered once it is evaluated, or after two seconds at most; on a busy computer that
-//! may be too short. It must know nothing of what is corrected.
+//! A submission that asks to wait is answered once it is evaluated, or after at most two seconds, which may be too
+//! short on a busy computer. It must know nothing of what is corrected.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use tokio::time::{Instant, sleep};
 
 use crate::failure::{Failure, Result};
 
-/// How long to wait before asking again.
+/// The interval between polls.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 
-/// The correction once its newest event has been evaluated, or refused for good.
+/// Returns the correction once its newest event has been evaluated or permanently refused.
 pub(crate) async fn settled(
     client: &FeedbackClient,
     namespace: &Namespace,

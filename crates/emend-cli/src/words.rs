@@ -1,4 +1,4 @@
-//! The words in which command lines and tables name the numbers of the wire contract.
+//! The names that command lines and tables use for the enum numbers of the wire contract.
 //!
 //! It must know nothing of any command.
 
@@ -18,7 +18,7 @@ pub enum Kind {
     /// A name people use and the entity it means
     #[value(name = "entity_alias", aliases = ["entity", "alias", "entity-alias"])]
     EntityAlias,
-    /// A choice never to be offered for a phrase
+    /// A choice that must never be offered for a phrase
     #[value(name = "prohibition", alias = "prohibit")]
     Prohibition,
 }
@@ -34,7 +34,7 @@ impl From<Kind> for ResourceKind {
 }
 
 impl Kind {
-    /// The kind of that number, if this version knows it.
+    /// The kind with this number, if this version knows it.
     pub fn from_number(number: i32) -> Option<Self> {
         match ResourceKind::try_from(number).ok()? {
             ResourceKind::Unspecified => None,
@@ -55,7 +55,7 @@ pub fn kind_numbers(kinds: &[Kind]) -> Vec<i32> {
     kinds.iter().map(|kind| kind.number()).collect()
 }
 
-/// Where a candidate stands.
+/// The status of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Status {
     /// Gathering votes
@@ -65,11 +65,11 @@ pub enum Status {
     AwaitingReview,
     /// Its value is what nodes answer with
     Applied,
-    /// A person turned it down
+    /// A person rejected it
     Rejected,
-    /// Another value took its place
+    /// Another value replaced it
     Superseded,
-    /// Its supporters went away, or its resource was deleted
+    /// It lost its supporters, or its resource was deleted
     Withdrawn,
 }
 
@@ -86,12 +86,12 @@ impl From<Status> for CandidateStatus {
     }
 }
 
-/// How much harm a wrong promotion does.
+/// How much harm a wrong promotion would do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Risk {
-    /// Applied with the first vote
+    /// The first vote applies it
     Low,
-    /// Applied at the threshold of net confirmations
+    /// The threshold of net confirmations applies it
     Medium,
     /// Only a person applies it
     High,
@@ -107,7 +107,7 @@ impl From<Risk> for RiskLevel {
     }
 }
 
-/// What a count is made of.
+/// What to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Count {
     /// Each voter counts once
@@ -129,7 +129,7 @@ impl From<Count> for Counting {
 /// What an import does with bad rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum BadRows {
-    /// One bad row and nothing is written
+    /// A single bad row, and nothing is written
     AllOrNothing,
     /// Good rows are written, bad ones reported
     SkipInvalid,
@@ -144,12 +144,12 @@ impl From<BadRows> for ImportMode {
     }
 }
 
-/// As what imported rows count.
+/// What imported rows count as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum CountAs {
     /// A person's decision: applied and pinned
     Decision,
-    /// One vote each, of the caller
+    /// One vote each, by the caller
     Votes,
 }
 
@@ -162,14 +162,14 @@ impl From<CountAs> for ImportAs {
     }
 }
 
-/// Where an event stands on the way to learning-svc.
+/// The state of an event's delivery to learning-svc.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Delivery {
     /// In the outbox
     Pending,
     /// Delivered and evaluated
     Delivered,
-    /// Refused for good
+    /// Permanently refused
     #[value(name = "dead_letter", aliases = ["dead-letter", "dead"])]
     DeadLetter,
 }
@@ -193,13 +193,13 @@ pub fn wait(evaluated: bool) -> Wait {
     }
 }
 
-/// For whom something is learned.
+/// The scope of what is learned: one user, or everybody.
 pub fn scope(user: bool) -> Scope {
     if user { Scope::User } else { Scope::Global }
 }
 
-/// What people call an enum's value: its name without the enum's prefix, in lower case. Numbers this version does not
-/// know are shown as numbers.
+/// The short name of an enum's value: in lower case and without the enum's prefix. Numbers unknown to this version are
+/// shown as numbers.
 pub fn short(name: Option<&str>, prefix: &str, number: i32) -> String {
     name.map_or_else(
         || number.to_string(),

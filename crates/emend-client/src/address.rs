@@ -1,28 +1,28 @@
-//! Where a service is.
+//! The address of a service.
 //!
-//! It must know nothing of which service that is.
+//! It must know nothing of which service it is.
 
 use emend_runtime::tls::{ClientTls, Remote};
 use tonic::transport::Endpoint;
 
 use crate::ConfigError;
 
-/// Where a service is: made of a URI such as `http://127.0.0.1:7402` or `https://learning.example:7402`, or of an
-/// [`Endpoint`] with TLS of its own and the like.
+/// The address of a service: a URI such as `http://127.0.0.1:7402` or `https://learning.example:7402`, or an
+/// [`Endpoint`] with its own TLS and other settings.
 ///
-/// Over `https` the server is verified by the system's CAs, unless [`ServerAddress::tls`] names others.
+/// Over `https` the server is verified against the system's CAs, unless [`ServerAddress::tls`] names others.
 #[derive(Debug, Clone)]
 pub struct ServerAddress(Result<Remote, String>);
 
 impl ServerAddress {
-    /// Verified by these files, which are read again for every connection. The URI must begin with `https://`.
+    /// Uses these files for TLS; they are read again for every connection. The URI must begin with `https://`.
     #[must_use]
     pub fn tls(self, tls: ClientTls) -> Self {
         let secured = |remote: Remote| remote.tls(tls).map_err(|error| error.to_string());
         Self(self.0.and_then(secured))
     }
 
-    /// Whether it is one turns out when it is used.
+    /// An invalid address is reported here, when it is first used.
     pub(crate) fn remote(&self) -> Result<Remote, ConfigError> {
         self.0.clone().map_err(ConfigError::Address)
     }

@@ -1,10 +1,10 @@
-//! For the fuzz targets: what reads what others wrote and is private otherwise. Each panics where something does not hold
-//! that must.
+//! Entry points for the fuzz targets into otherwise private code that parses untrusted input. Each panics if an
+//! invariant is violated.
 
 use crate::{ConfigError, ServerAddress};
 pub use crate::{cache::format::fuzzing::copy, subscriber::engine::fuzzing::stream};
 
-/// Takes a text for a server's address, or refuses it. Connects nowhere.
+/// Parses a text as a server's address. Does not connect.
 pub fn address(text: &str) -> Result<(), ConfigError> {
     ServerAddress::from(text).remote().map(drop)
 }

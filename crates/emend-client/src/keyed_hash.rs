@@ -1,9 +1,9 @@
 //! Hashes that nobody outside this process can predict.
 //!
-//! Tables of what people wrote are indexed by XXH3 under secrets drawn at start. Without a secret, anybody who may submit
-//! corrections could craft phrases that collide (XXH3 is no cryptographic hash) and so slow look-ups down or, where a
-//! 128-bit hash stands for the phrase itself, make one phrase answer for another. With 192 random bytes as its secret
-//! two phrases collide by chance only: at a million phrases with a probability of about 10^-27.
+//! Tables keyed by user text use XXH3 with secrets drawn at start. Without a secret, anybody who may submit corrections
+//! could craft colliding phrases (XXH3 is not a cryptographic hash) and so slow look-ups down or, where a 128-bit hash
+//! stands for the phrase itself, make one phrase answer for another. With a secret of 192 random bytes, phrases collide
+//! only by chance: among a million phrases with a probability of about 10^-27.
 //!
 //! It must know nothing of what is hashed.
 
@@ -16,7 +16,7 @@ const SECRET_BYTES: usize = 192;
 
 type Secret = SecretInput<[u8; SECRET_BYTES]>;
 
-/// A family of hash functions, one secret for each part of a key.
+/// A family of hash functions, with one secret for each part of a key.
 pub(crate) struct KeyedHash {
     namespace: Secret,
     user: Secret,
@@ -38,19 +38,20 @@ impl KeyedHash {
         }
     }
 
-    /// Of a phrase alone.
+    /// Hash of a phrase alone.
     #[inline]
     pub(crate) fn phrase(&self, phrase: &str) -> u128 {
         xxh3_128_with_secret_input(phrase.as_bytes(), &self.phrase)
     }
 
-    /// Of a namespace alone.
+    /// Hash of a namespace alone.
     #[inline]
     pub(crate) fn namespace(&self, namespace: &str) -> u128 {
         xxh3_128_with_secret_input(namespace.as_bytes(), &self.namespace)
     }
 
-    /// Of a user alone. Everybody (the empty user) is 0, so that looking up for everybody hashes nothing more.
+    /// Hash of a user alone. The empty user (everybody) hashes to 0, so that a look-up for everybody hashes nothing
+    /// more.
     #[inline]
     pub(crate) fn user(&self, user_id: &str) -> u128 {
         if user_id.is_empty() {
@@ -60,13 +61,14 @@ impl KeyedHash {
         }
     }
 
-    /// Of all three: their exclusive or. The parts have secrets of their own, so this collides no more often than one hash
-    /// would (tabulation hashing: Zobrist, "A New Hashing Method with Application for Game Playing", 1970).
+    /// Hash of all three: the exclusive or of their hashes. Each part has its own secret, so this collides no more
+    /// often than a single hash would (tabulation hashing: Zobrist, "A New Hashing Method with Application for Game
+    /// Playing", 1970).
     pub(crate) fn entry(&self, namespace: &str, user_id: &str, phrase: &str) -> u128 {
         self.namespace(namespace) ^ self.user(user_id) ^ self.phrase(phrase)
     }
 
-    /// Of any bytes, for tables that compare the bytes as well.
+    /// Hash of any bytes, for tables that also compare the bytes.
     pub(crate) fn bytes(&self, bytes: &[u8]) -> u64 {
         xxh3_64_with_secret_input(bytes, &self.phrase)
     }

@@ -1,8 +1,8 @@
 //! Emend for search nodes and backends.
 //!
-//! A **search node** embeds a [`Subscriber`]: it keeps a [`LearnedView`] of what was learned, in memory and current, which
-//! the node asks first for every query, before its own search. Looking up never waits, neither for the network nor for
-//! updates being applied. A **backend** submits corrections with a [`FeedbackClient`].
+//! A **search node** embeds a [`Subscriber`], which keeps a [`LearnedView`] of what was learned in memory and up to
+//! date. For every query the node asks the view first, before its own search. A look-up never waits for the network or
+//! for updates being applied. A **backend** submits corrections with a [`FeedbackClient`].
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -47,10 +47,9 @@
 //! # }
 //! ```
 //!
-//! * [`subscriber`]: connects, resumes, verifies, heals itself, reports, keeps a copy on disk.
-//! * [`replica`]: the protocol of the stream as a pure state machine.
-//! * [`view`]: what a node answers with. Where every nanosecond counts, normalise once and ask a thread's own
-//!   [`Reader`].
+//! * [`subscriber`]: connects, resumes, verifies, heals itself, reports, and keeps a copy on disk.
+//! * [`replica`]: the stream's protocol as a pure state machine.
+//! * [`view`]: what a node answers from. Where every nanosecond counts, normalise once and use a [`Reader`] per thread.
 //! * [`cache`]: the copy on disk.
 //! * [`feedback`]: submitting corrections.
 
@@ -78,7 +77,7 @@ pub use subscriber::{
 };
 pub use view::{LearnedView, Lookup, LookupKey, Origin, Reader, Reading, Resolution, Staleness};
 
-/// Holds the README's example to what there is.
+/// Compiles the README's example as a doctest.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

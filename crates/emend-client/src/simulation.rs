@@ -1,4 +1,4 @@
-//! The seam of the deterministic simulation: a server that is no connection. For tests only.
+//! The seam for the deterministic simulation: a server without a connection. For tests only.
 
 use std::{fmt, sync::Arc};
 
@@ -11,10 +11,10 @@ use tonic::Status;
 
 use crate::subscriber::SubscriberBuilder;
 
-/// Messages of a stream, or how it ended.
+/// The messages of a stream, or the error that ended it.
 pub type Messages = BoxStream<'static, Result<Frame, Status>>;
 
-/// What a subscriber talks to instead of a learning-svc behind an address.
+/// What a subscriber talks to in place of a learning-svc at an address.
 pub trait Server: Send + Sync + fmt::Debug + 'static {
     /// Opens a stream.
     fn subscribe(&self, request: SubscribeRequest) -> BoxFuture<'static, Result<Messages, Status>>;
@@ -23,7 +23,7 @@ pub trait Server: Send + Sync + fmt::Debug + 'static {
     fn report(&self, report: ReportStatusRequest) -> BoxFuture<'static, Result<(), Status>>;
 }
 
-/// Sets up the node `node_id` of `server`, like [`Subscriber::builder`](crate::Subscriber::builder).
+/// Sets up the node `node_id` subscribed to `server`, like [`Subscriber::builder`](crate::Subscriber::builder).
 pub fn builder(server: Arc<dyn Server>, node_id: &str) -> SubscriberBuilder {
     SubscriberBuilder::new("http://simulated.invalid".into(), node_id.to_owned()).server(server)
 }

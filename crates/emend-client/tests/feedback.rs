@@ -24,7 +24,7 @@ use tonic_types::{ErrorDetails, StatusExt as _};
 
 const ID: &str = "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10";
 
-/// Answers with what it is told to, then with success; notes what it was sent.
+/// Returns the scripted answers, then success, and records what it is sent.
 #[derive(Clone, Default)]
 struct Fake(Arc<Mutex<Script>>);
 
@@ -250,7 +250,7 @@ async fn a_correction_is_taken_back() {
     );
     client.retract(&namespace, id, "a mistake", true).await.unwrap();
     assert_eq!(fake.0.lock().unwrap().retracted, 1);
-    // An answer that makes no sense is an error, not a panic.
+    // A nonsensical answer is an error, not a panic.
     assert_eq!(
         client.get(&namespace, id).await.unwrap_err().code(),
         Code::Internal

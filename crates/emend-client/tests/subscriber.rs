@@ -105,7 +105,7 @@ async fn a_stream_that_breaks_is_resumed_where_it_broke() {
         .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
         .await;
     ledger.commit(["a", "b"].map(|phrase| (verb_key(phrase), Some(verb(phrase, "x")))));
-    // The last part never comes.
+    // The last part is never sent.
     stream.send(ledger.update(1, 2, 1).into_iter().take(1)).await;
     at(&node, 1).await;
     stream.fail(Status::unavailable("the server is going away")).await;
@@ -157,7 +157,7 @@ async fn a_node_that_differs_from_the_server_heals_itself_and_says_so() {
         .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
         .await;
     at(&node, 1).await;
-    // The server lost a revision and wrote others in its place.
+    // The server has lost a revision and written others in its place.
     let mut other = Ledger::new("epoch");
     other.commit([(verb_key("set up a csa"), Some(verb("Set up a CSA", "create_csa")))]);
     other.commit([(verb_key("another"), Some(verb("Another", "create_csa")))]);
@@ -316,7 +316,7 @@ async fn a_server_that_goes_on_breaking_the_protocol_is_asked_less_and_less_ofte
         let stream = server.stream().await;
         stream
             .send(match stream.request.cursor {
-                // Sound, each time.
+                // Each stream starts validly.
                 None => ledger.snapshot(1, SnapshotReason::NoCursor, 10),
                 Some(_) => vec![ledger.resumed(1)],
             })
@@ -329,7 +329,7 @@ async fn a_server_that_goes_on_breaking_the_protocol_is_asked_less_and_less_ofte
         });
         waits.push(wait.await);
     }
-    // Waits are drawn from zero on, nearly: that none of seven is long, by chance, happens once in 100,000 runs.
+    // Waits are drawn from nearly zero upwards. That none of seven is long happens by chance once in 100,000 runs.
     assert!(waits.iter().any(|wait| *wait > 4 * growing.initial), "{waits:?}");
     lifecycle.shutdown(GRACE).await;
 }
@@ -417,7 +417,7 @@ async fn a_node_starts_from_disk_while_the_server_is_away_and_then_resumes() {
         )
         .then_some(())
     };
-    // At the latest when the node ends.
+    // Written at the latest when the node ends.
     node.shutdown(GRACE).await;
     event("the copy", &mut events, saved).await;
     lifecycle.shutdown(GRACE).await;

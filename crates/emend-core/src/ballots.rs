@@ -1,9 +1,9 @@
-//! The ballots of a contest and what they come to: counted from nothing, or kept as ballots come and go.
+//! The ballots of a contest and their tally: counted from scratch, or maintained incrementally.
 //!
-//! A contest that many vote in is decided many times with one ballot more. [`Ballots`] keeps what its ballots come to, so
-//! that one more costs a few steps in ordered maps however many there are; [`Tally::count`] counts them all from nothing.
-//! Both give the same, which tests hold them to. Where votes decay nothing is kept: what each weighs depends on the time
-//! at which it is asked for, so all that count are weighed each time.
+//! A busy contest is decided again for every new ballot. [`Ballots`] maintains its tally, so that one more ballot costs
+//! a few steps in ordered maps, however many there are; [`Tally::count`] counts all ballots from scratch. Tests hold
+//! the two to equal results. With a half-life nothing is maintained: every weight depends on the current time, so all
+//! counted ballots are weighed on each call.
 
 mod kept;
 mod newest;
@@ -24,26 +24,26 @@ use crate::{
     policy::{Counting, Policy},
 };
 
-/// One correction that supports a candidate and was not retracted.
+/// One correction that supports a candidate and has not been retracted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ballot {
     /// The correction.
     pub feedback_id: FeedbackId,
     /// Decides which of a voter's ballots is newest.
     pub accept_order: AcceptOrder,
-    /// Who cast it.
+    /// The voter who cast it.
     pub voter: VoterKey,
-    /// The voter is known by id and counts by itself.
+    /// Whether the voter is known by id and counts by itself.
     pub identified: bool,
     /// The authenticated client that sent it.
     pub caller: Caller,
-    /// What it supports.
+    /// The candidate it supports.
     pub candidate: CandidateId,
-    /// When it was received; votes may decay from here.
+    /// When it was received; decay starts here.
     pub received_at: Timestamp,
 }
 
-/// Where a ballot stands among others: the newest first.
+/// Sort key of a ballot: newest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     order: Reverse<AcceptOrder>,
@@ -59,17 +59,17 @@ impl Place {
     }
 }
 
-/// The ballots of a contest: all, or the newest of them.
+/// The ballots of a contest: all of them, or only the newest.
 #[derive(Debug, Clone)]
 pub struct Ballots {
     held: Newest<Ballot>,
-    /// There are no others.
+    /// Whether all ballots of the contest are held.
     complete: bool,
     kept: Option<Kept>,
 }
 
 impl Ballots {
-    /// The newest ballots of a contest, in any order; `complete` says that there are no others.
+    /// The newest ballots of a contest, in any order. `complete` says that there are no others.
     pub fn new(newest: impl IntoIterator<Item = Ballot>, complete: bool) -> Self {
         let held = newest
             .into_iter()
@@ -82,33 +82,34 @@ impl Ballots {
         }
     }
 
-    /// How many are held.
+    /// Number of ballots held.
     pub fn len(&self) -> usize {
         self.held.len()
     }
 
-    /// None is held.
+    /// Whether no ballot is held.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Those that are held, newest first.
+    /// The ballots held, newest first.
     pub fn iter(&self) -> impl Iterator<Item = &Ballot> {
         self.held.iter()
     }
 
-    /// All ballots of the contest are held, or at least the newest `count`.
+    /// Whether all ballots of the contest are held, or at least the newest `count`.
     pub fn cover(&self, count: usize) -> bool {
         self.complete || self.len() >= count
     }
 
-    /// Forgets all but the newest `count`, or as many as count by the rules that were counted by last.
+    /// Drops all but the newest `count` ballots, but never one that counts under the policy last used by
+    /// [`Ballots::tally`].
     pub fn forget_beyond(&mut self, count: usize) {
         self.complete &= !self.held.forget_beyond(count);
     }
 
-    /// One more. Where not all are held, one that is older than all that are stays out: others that are not held may be
-    /// newer.
+    /// Adds a ballot. If not all ballots are held, one older than all held ballots is ignored: ballots that are not
+    /// held may be newer.
     pub fn insert(&mut self, ballot: Ballot) {
         let place = Place::of(&ballot);
         self.remove(&ballot);
@@ -119,7 +120,7 @@ impl Ballots {
         self.follow(moved.entered, moved.left);
     }
 
-    /// One less.
+    /// Removes a ballot.
     pub fn remove(&mut self, ballot: &Ballot) {
         let Some((removed, moved)) = self.held.remove(Place::of(ballot)) else {
             return;
@@ -130,7 +131,7 @@ impl Ballots {
         self.follow(moved.entered, None);
     }
 
-    /// What is kept follows which ballots count.
+    /// Updates the maintained tally when ballots start or stop counting.
     fn follow(&mut self, entered: Option<Place>, left: Option<Place>) {
         let Some(kept) = &mut self.kept else { return };
         if let Some(ballot) = left.and_then(|place| self.held.get(place)) {
@@ -141,7 +142,7 @@ impl Ballots {
         }
     }
 
-    /// What they come to: equal to what [`Tally::count`] gives of them.
+    /// The tally of these ballots, equal to what [`Tally::count`] computes from them.
     pub fn tally(&mut self, policy: &Policy, now: Timestamp) -> Tally {
         let rules = Rules::of(policy);
         if policy.half_life.is_some() {
@@ -160,14 +161,14 @@ impl Ballots {
 }
 
 impl Default for Ballots {
-    /// Of a contest that has none.
+    /// The ballots of a contest that has none.
     fn default() -> Self {
         Self::new([], true)
     }
 }
 
 impl PartialEq for Ballots {
-    /// Equal where they hold the same ballots, whatever was counted of them.
+    /// Compares the ballots held, not what was computed from them.
     fn eq(&self, other: &Self) -> bool {
         self.complete == other.complete && self.iter().eq(other.iter())
     }
@@ -175,13 +176,13 @@ impl PartialEq for Ballots {
 
 impl Eq for Ballots {}
 
-/// What of a policy decides which ballots count, and how.
+/// The parts of a policy that decide which ballots count, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Rules {
     counting: Counting,
-    /// Only the newest so many ballots.
+    /// How many of the newest ballots count.
     counted: usize,
-    /// Of one caller's derived voters only the newest so many.
+    /// How many of the newest voters derived from one caller count.
     derived: usize,
 }
 
@@ -195,7 +196,7 @@ impl Rules {
     }
 }
 
-/// How strong each candidate of a contest is.
+/// The support of each candidate in a contest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
     supporters: HashMap<CandidateId, Support>,
@@ -204,24 +205,25 @@ pub struct Tally {
 /// One candidate's support.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Support {
-    /// By what the policy counts, decayed and rounded half up to a whole number.
+    /// As the policy counts, decayed and rounded half up to a whole number.
     pub counted: u64,
-    /// By what the policy counts, not decayed.
+    /// As the policy counts, without decay.
     pub undecayed: u64,
-    /// Distinct voters.
+    /// Number of distinct voters.
     pub voters: u64,
 }
 
 impl Tally {
-    /// Counts ballots from nothing. The result depends on which ballots there are, never on the order in which they came.
+    /// Counts ballots from scratch. The result depends on the set of ballots, not on their order of arrival.
     ///
-    /// A voter's newest ballot (by accept order) is its one live vote. Of the voters derived from one caller only the
-    /// newest `max_derived_voters` count. With OCCURRENCES each ballot counts that is for what its voter supports now: who
-    /// changes his mind takes away all that he said before for another choice. A half-life weighs each by
-    /// 2^(−age / half-life); the sum is rounded half up, so that one vote alone counts until its half-life has passed.
+    /// A voter's newest ballot (by accept order) is its one live vote. Of the voters derived from one caller, only the
+    /// newest `max_derived_voters` count. With OCCURRENCES each ballot counts if it supports what its voter supports
+    /// now: a voter who switches to another choice withdraws all earlier support for the old one. A half-life gives
+    /// each ballot the weight 2^(−age / half-life); the sum is rounded half up, so that a single vote counts until its
+    /// half-life has passed.
     pub fn count(ballots: &[Ballot], policy: &Policy, now: Timestamp) -> Self {
         let mut newest_first: Vec<&Ballot> = ballots.iter().collect();
-        // Stable: ballots come in this order from a store, but for the newest; such a sort sees that.
+        // A stable sort is fast here: stores return ballots in this order, apart from the newest.
         newest_first.sort_by_key(|ballot| Place::of(ballot));
         count_newest_first(newest_first.into_iter(), policy, now)
     }
@@ -231,8 +233,8 @@ impl Tally {
         self.supporters.get(&candidate).copied().unwrap_or_default()
     }
 
-    /// Who has most behind him, so that each candidate's net confirmations are at hand. Rejected candidates are nobody's
-    /// rivals.
+    /// Finds the strongest candidate and the runner-up, from which each candidate's net confirmations follow. Rejected
+    /// candidates are not rivals.
     pub fn standings(&self, candidates: &[Candidate]) -> Standings<'_> {
         let mut standings = Standings {
             tally: self,
@@ -256,7 +258,7 @@ impl Tally {
     }
 }
 
-/// Who has most behind him, and how much the next has.
+/// The strongest candidate, and the support of the runner-up.
 #[derive(Debug, Clone, Copy)]
 pub struct Standings<'a> {
     tally: &'a Tally,

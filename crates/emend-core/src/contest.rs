@@ -1,4 +1,4 @@
-//! Everything proposed for one resource key: candidates, who votes, and what applies.
+//! Everything proposed for one resource key: candidates, their voters, and the value that applies.
 
 use crate::{
     ballots::Ballots,
@@ -8,7 +8,7 @@ use crate::{
     resource::{ResourceKey, ResourceValue},
 };
 
-/// Where a candidate stands.
+/// The status of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Status {
     /// Gathering votes.
@@ -17,11 +17,11 @@ pub enum Status {
     AwaitingReview,
     /// Its value is the resource.
     Applied,
-    /// A person turned it down.
+    /// A person rejected it.
     Rejected,
-    /// Another value of its contest took its place.
+    /// Another value of its contest replaced it.
     Superseded,
-    /// Its supporters went away, or its resource was deleted.
+    /// It lost its supporters, or its resource was deleted.
     Withdrawn,
 }
 
@@ -45,12 +45,12 @@ pub enum Hold {
     Reverted,
     /// Its resource was deleted by hand.
     Deleted,
-    /// Personal data was found in what everybody would see.
+    /// Personal data was found in a GLOBAL key or value.
     PersonalData,
 }
 
 impl Hold {
-    /// The reason that reporters and reviewers are given.
+    /// The reason shown to reporters and reviewers.
     pub fn reason(self) -> Reason {
         match self {
             Self::Reverted => Reason::Reverted,
@@ -63,13 +63,13 @@ impl Hold {
 /// One proposed value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
-    /// Derived from contest and value.
+    /// Derived from the contest and the value.
     pub id: CandidateId,
     /// The proposed value.
     pub value: ResourceValue,
-    /// Where it stands.
+    /// Its current status.
     pub status: Status,
-    /// Why it stands there, where the status alone does not say.
+    /// The reason for the status, if the status alone does not say.
     pub reason: Option<Reason>,
     /// Where it came from.
     pub origin: Origin,
@@ -77,11 +77,11 @@ pub struct Candidate {
     pub edited_from: Option<CandidateId>,
     /// Why votes alone cannot apply it.
     pub hold: Option<Hold>,
-    /// The reason a reviewer gave last; a rejection always has one.
+    /// The reviewer's last reason; a rejection always has one.
     pub decision_reason: Option<String>,
-    /// How often it was proposed, retracted feedback not counted.
+    /// How often it was proposed, not counting retracted feedback.
     pub occurrences: u64,
-    /// Distinct voters that support it.
+    /// Number of distinct voters that support it.
     pub reporters: u64,
     /// Its supporters minus those of its strongest rival.
     pub net: i64,
@@ -89,31 +89,31 @@ pub struct Candidate {
     pub risk: RiskLevel,
     /// The threshold when last evaluated.
     pub threshold: u32,
-    /// The version of the policy by which it was last evaluated.
+    /// The version of the policy that last evaluated it.
     pub policy_version: i64,
-    /// The threshold by which it was applied; none where a person applied it.
+    /// The threshold at which votes applied it; `None` if a person applied it.
     pub applied_threshold: Option<u32>,
-    /// The revision that applied it last.
+    /// The last revision that applied it.
     pub applied_revision: Revision,
 }
 
-/// Who casts a vote.
+/// Identifies a voter.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Voter {
-    /// A reporter known by id: counts by itself.
+    /// A reporter known by id; counts by itself.
     Reporter(ReporterId),
-    /// Derived from a session of a caller, or from the caller alone: a caller's derived voters count together at most
-    /// as many as the policy says.
+    /// Derived from a caller's session, or from the caller alone. The policy caps how many derived voters of one caller
+    /// count.
     Derived {
         /// The authenticated client.
         caller: Caller,
-        /// The session, if one was named.
+        /// The session, if one was given.
         session: Option<String>,
     },
 }
 
 impl Voter {
-    /// `reporter`, else (caller, session), else the caller.
+    /// The reporter if known, else (caller, session), else the caller.
     pub fn new(reporter: Option<ReporterId>, caller: Caller, session: Option<String>) -> Self {
         match reporter {
             Some(reporter) => Self::Reporter(reporter),
@@ -121,22 +121,22 @@ impl Voter {
         }
     }
 
-    /// Counts by itself.
+    /// Whether the voter counts by itself.
     pub fn is_identified(&self) -> bool {
         matches!(self, Self::Reporter(_))
     }
 }
 
-/// A pseudonym of a voter in one namespace: what is stored with ballots, so that erasing a reporter's name leaves counts as
-/// they are. The same voter has another one in another namespace, so that nobody is followed from one to the next.
+/// A voter's pseudonym in one namespace. Ballots store it, so that erasing a reporter's name leaves the counts as they
+/// are. It differs between namespaces, so that nobody can be tracked across them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct VoterKey(pub uuid::Uuid);
 
-/// The name space of voter keys (RFC 9562, version 5).
+/// The UUID namespace of voter keys (RFC 9562, version 5).
 const VOTERS: uuid::Uuid = uuid::Uuid::from_u128(0x3f0f_4ab1_5c1e_4c43_9a55_7d2b_9b1c_0e02);
 
 impl Voter {
-    /// The pseudonym under which this voter's ballots are kept in a namespace.
+    /// The pseudonym under which this voter's ballots are stored in `namespace`.
     pub fn key(&self, namespace: &Namespace) -> VoterKey {
         let namespace = namespace.as_str().as_bytes();
         let bytes = match self {
@@ -161,7 +161,7 @@ impl Voter {
     }
 }
 
-/// What is the resource now.
+/// The resource as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CurrentResource {
     /// The revision that gave it this value.
@@ -170,17 +170,18 @@ pub struct CurrentResource {
     pub value: ResourceValue,
 }
 
-/// Votes propose no more values than these in one contest: whoever decides upon it reads all of its candidates. People may.
+/// Maximum number of candidates that votes can create in one contest, because every decision reads all candidates of
+/// its contest. People may create more.
 pub const MAX_CANDIDATES: usize = 1_000;
 
-/// A contest as stored: what `decide` decides upon.
+/// A contest as stored: the input to `decide`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContestState {
     /// The contest's resource key.
     pub key: ResourceKey,
-    /// A person set what applies: votes do not replace it.
+    /// A person set the applied value, and votes do not replace it.
     pub pinned: bool,
-    /// What is the resource now.
+    /// The resource as it is now.
     pub resource: Option<CurrentResource>,
     /// The highest accept order seen; kept when the contest is cleared.
     pub highest_accept_order: AcceptOrder,
@@ -188,12 +189,12 @@ pub struct ContestState {
     pub candidates: Vec<Candidate>,
     /// At least the newest `max_counted_feedback` ballots.
     pub ballots: Ballots,
-    /// The namespace holds as many resources of the kind as the policy allows.
+    /// No new resource fits: the policy's limit or [`MAX_SCOPES`](crate::policy::MAX_SCOPES) is reached.
     pub full: bool,
 }
 
 impl ContestState {
-    /// A contest in which nothing was proposed yet.
+    /// A contest without candidates.
     pub fn new(key: ResourceKey) -> Self {
         Self {
             key,
@@ -211,7 +212,7 @@ impl ContestState {
         self.key.contest_id()
     }
 
-    /// The candidate of that id.
+    /// The candidate with this id.
     pub fn candidate(&self, id: CandidateId) -> Option<&Candidate> {
         self.candidates.iter().find(|candidate| candidate.id == id)
     }

@@ -1,4 +1,4 @@
-//! What people say is wrong, and what it proposes to learn.
+//! What people say is wrong, and what they propose to learn.
 
 use crate::{
     ids::{Namespace, UserId},
@@ -9,7 +9,7 @@ use crate::{
     violation::{Invalid, Violations},
 };
 
-/// For whom something is to be learned.
+/// Who a correction is learned for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Scope {
     /// Everybody in the namespace.
@@ -19,21 +19,21 @@ pub enum Scope {
     User,
 }
 
-/// Which form of correction was sent. Forms of one kind vote in the same contests.
+/// The form of a correction. Forms that teach the same kind vote in the same contests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Form {
     /// The wrong verb was chosen.
     Verb,
-    /// A phrase means a verb.
+    /// A phrase means this verb.
     PhraseMapping,
     /// The wrong entity was chosen.
     Entity,
-    /// A choice is never to be offered.
+    /// A choice must never be offered.
     Prohibition,
 }
 
 impl Form {
-    /// The kind of resource that it teaches.
+    /// The kind of resource it teaches.
     pub fn kind(self) -> Kind {
         match self {
             Self::Verb | Self::PhraseMapping => Kind::InvocationPhrase,
@@ -42,7 +42,7 @@ impl Form {
         }
     }
 
-    /// The names of the input and of the right choice in the wire contract, for violations.
+    /// The wire contract's field names for the input and the right choice, used in violations.
     fn fields(self) -> (&'static str, &'static str) {
         match self {
             Self::Verb | Self::Entity => ("original_input", "correct_choice"),
@@ -55,11 +55,11 @@ impl Form {
 /// A valid correction.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Correction {
-    /// Which form it has.
+    /// The form it has.
     pub form: Form,
     /// What the user said, as written: the key before normalisation.
     pub input: String,
-    /// `input` in its one form.
+    /// `input` in normal form.
     pub key: NormalizedKey,
     /// What the system chose, if known.
     pub system_choice: Option<String>,
@@ -76,12 +76,12 @@ pub struct Proposal {
     pub value: ResourceValue,
     /// What the system chose, shown with the candidate.
     pub system_choice: Option<String>,
-    /// Personal data was found in what would be everybody's key or value.
+    /// Personal data was found in the key or value, and the scope is GLOBAL.
     pub personal_data: bool,
 }
 
 impl Correction {
-    /// Parses the fields of a correction; an empty `system_choice` is none.
+    /// Parses the fields of a correction. An empty `system_choice` means none.
     pub fn parse(form: Form, input: &str, system_choice: &str, choice: &str) -> Result<Self, Violations> {
         let mut violations = Violations::new();
         let (input_field, choice_field) = form.fields();
@@ -118,7 +118,7 @@ impl Correction {
         violations.finish(parsed)
     }
 
-    /// What it proposes in `namespace`: for everybody, or for one user.
+    /// What it proposes in `namespace`, for everybody or for one user.
     pub fn proposal(&self, namespace: &Namespace, user: Option<UserId>) -> Proposal {
         let kind = self.form.kind();
         let for_everybody = user.is_none();
@@ -142,7 +142,7 @@ impl Correction {
     }
 }
 
-/// The user for whom a correction of that scope is learned. USER scope without a reporter id is invalid.
+/// The user a correction with that scope is learned for. USER scope without a reporter id is invalid.
 pub fn scope_user(
     scope: Scope,
     reporter: Option<&crate::ids::ReporterId>,

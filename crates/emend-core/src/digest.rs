@@ -1,9 +1,9 @@
 //! Whether two parties hold the same resources: an order-free, incremental hash of sets.
 //!
-//! The hash of a group is the sum modulo 2^128 of one XXH3-128 per resource, so that adding and removing a resource are
-//! one addition and one subtraction, in any order. (Additive multiset hashing: Clarke et al., "Incremental Multiset Hash
-//! Functions and Their Application to Memory Integrity Checking", 2003. XXH3 is not collision-resistant against an
-//! adversary; digests guard against faults, not against forgery.)
+//! The hash of a group is the sum modulo 2^128 of one XXH3-128 per resource, so adding or removing a resource is one
+//! addition or subtraction, in any order. (Additive multiset hashing: Clarke et al., "Incremental Multiset Hash
+//! Functions and Their Application to Memory Integrity Checking", 2003. XXH3 does not resist deliberate collisions;
+//! digests guard against faults, not against forgery.)
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
@@ -14,7 +14,7 @@ pub fn value_checksum(bytes: &[u8]) -> u64 {
     xxh3_64(bytes)
 }
 
-/// What of a resource goes into its group's digest. The kind is a number, so that unknown kinds take part.
+/// The fields of a resource that enter its group's digest. The kind is a number, so that unknown kinds are included.
 #[derive(Debug, Clone, Copy)]
 pub struct Item<'a> {
     /// The search application.
@@ -50,26 +50,26 @@ impl Item<'_> {
 /// The digest of one group: (namespace, kind, user-scoped or not).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Digest {
-    /// How many resources.
+    /// Number of resources.
     pub count: i64,
     /// The sum of their hashes.
     pub sum: u128,
 }
 
 impl Digest {
-    /// Takes a resource in.
+    /// Adds a resource.
     pub fn add(&mut self, item: &Item<'_>) {
         self.count += 1;
         self.sum = self.sum.wrapping_add(item.hash());
     }
 
-    /// Takes a resource out again.
+    /// Removes a resource.
     pub fn remove(&mut self, item: &Item<'_>) {
         self.count -= 1;
         self.sum = self.sum.wrapping_sub(item.hash());
     }
 
-    /// The sum as it is on the wire: 16 bytes, big-endian.
+    /// The sum in its wire form: 16 bytes, big-endian.
     pub fn bytes(&self) -> [u8; 16] {
         self.sum.to_be_bytes()
     }

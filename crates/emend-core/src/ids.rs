@@ -1,4 +1,4 @@
-//! Ids as types: built only by parsing, so that whoever holds one holds a valid one.
+//! Ids as types, built only by parsing: every id that exists is valid.
 
 use std::{fmt, sync::Arc};
 
@@ -14,7 +14,7 @@ macro_rules! text_id {
         pub struct $name(Arc<str>);
 
         impl $name {
-            /// Parses it; the error names the bound.
+            /// Parses it. The error names the bound.
             pub fn parse(raw: &str) -> Result<Self, Invalid> {
                 let parse: fn(&str) -> Result<String, Invalid> = $parse;
                 parse(raw).map(|text| Self(text.into()))
@@ -74,7 +74,7 @@ text_id!(
 );
 
 text_id!(
-    /// What makes a submission safe to repeat: a UUID or 1 to 64 characters of `[A-Za-z0-9._-]`.
+    /// Makes a submission idempotent: a UUID or 1 to 64 characters of `[A-Za-z0-9._-]`.
     RequestId,
     |raw| {
         if (1..=64).contains(&raw.len()) && raw.bytes().all(is_token) {
@@ -102,7 +102,7 @@ fn is_token(c: u8) -> bool {
 }
 
 impl Caller {
-    /// The caller where authentication is off.
+    /// The caller when authentication is off.
     pub fn anonymous() -> Self {
         Self("anonymous".into())
     }
@@ -150,23 +150,23 @@ uuid_id!(
     FeedbackId
 );
 uuid_id!(
-    /// Something that happened to a feedback.
+    /// Something that happened to a feedback item.
     EventId
 );
 uuid_id!(
-    /// A contest: derived from its resource key, so that every replica names it alike.
+    /// A contest. Derived from its resource key, so that all replicas agree on it.
     ContestId
 );
 uuid_id!(
-    /// A candidate: derived from its contest and value, so that every replica names it alike.
+    /// A candidate. Derived from its contest and value, so that all replicas agree on it.
     CandidateId
 );
 uuid_id!(
-    /// Several revisions of one import or bulk action.
+    /// Groups the revisions of one import or bulk action.
     OperationId
 );
 uuid_id!(
-    /// One life of the revision log.
+    /// An epoch of the revision log.
     Epoch
 );
 
@@ -180,7 +180,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// Decides which of two corrections is newer. Given by the feedback database, never by a process clock.
+/// Decides which of two corrections is newer. Assigned by the feedback database, never by a process clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct AcceptOrder(pub i64);
 

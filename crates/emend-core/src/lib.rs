@@ -1,17 +1,17 @@
-//! Emend's rules, pure: ids, normalisation, corrections, policies and deciding.
+//! Emend's rules as pure code: ids, normalisation, corrections, policies and decisions.
 //!
-//! Nothing here does IO, waits, reads a clock or draws a random number, and nothing here knows gRPC, protobuf or SQL:
-//! whoever calls passes in what is so and gets back what follows. That is why every rule can be tested in a line.
+//! Nothing here does IO, waits, reads a clock or draws a random number, and nothing here knows gRPC, protobuf or SQL.
+//! Callers pass in the facts and get back what follows from them, so every rule can be tested in a line.
 //!
-//! * [`ids`] and [`violation`]: values that exist only if they are valid, and what was wrong where they are not.
-//! * [`mod@normalize`]: one form for every way of writing a phrase.
+//! * [`ids`] and [`violation`]: values that exist only if they are valid, and descriptions of what is invalid.
+//! * [`mod@normalize`]: one normal form for all spellings of a phrase.
 //! * [`kinds`] and [`resource`]: what can be learned.
-//! * [`correction`] and [`reporter`]: what people say is wrong, what it proposes, and who they are.
-//! * [`policy`], [`contest`], [`mod@decide`]: how much it takes to learn something.
+//! * [`correction`] and [`reporter`]: what people say is wrong, what they propose instead, and who they are.
+//! * [`policy`], [`contest`], [`mod@decide`]: what it takes to learn something.
 //! * [`outcome`]: what a reporter is told.
 //! * [`lookup`]: what a node answers.
-//! * [`digest`]: whether two parties hold the same.
-//! * [`personal_data`]: what must not be stored or learned unseen.
+//! * [`digest`]: whether two parties hold the same resources.
+//! * [`personal_data`]: what must not be stored or learned without review.
 
 pub mod ballots;
 pub mod contest;

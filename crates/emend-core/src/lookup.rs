@@ -1,8 +1,8 @@
-//! What a node answers for a phrase. `Resolve` on the server and the node's learned view follow the same two functions.
+//! What a node answers for a phrase. `Resolve` on the server and the node's learned view share these two functions.
 
 use crate::{correction::Scope, ids::Revision};
 
-/// A backend whose best candidate scores below this should ask its user.
+/// If a backend's best candidate scores below this, it should ask its user.
 pub const CONFIDENT_SCORE: f64 = 0.9;
 
 /// A learned answer; its score is always 1.0.
@@ -10,22 +10,22 @@ pub const CONFIDENT_SCORE: f64 = 0.9;
 pub struct Match<'a> {
     /// The verb or entity id.
     pub value: &'a str,
-    /// The revision that taught it.
+    /// The revision that applied it.
     pub revision: Revision,
-    /// The user's own or everybody's.
+    /// Whether it is the user's own or everybody's.
     pub scope: Scope,
 }
 
-/// What was found for a phrase.
+/// The result of a look-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Resolved<'a> {
     /// The learned answer, never a prohibited one.
     pub found: Option<Match<'a>>,
-    /// Something was learned but is prohibited.
+    /// An answer was learned but is prohibited.
     pub found_prohibited: bool,
 }
 
-/// The user's own answer first, then everybody's; never one that `is_prohibited`.
+/// Prefers the user's own answer to everybody's. Never returns one that `is_prohibited`.
 pub fn resolve<'a>(
     own: Option<Match<'a>>,
     everybodys: Option<Match<'a>>,
@@ -43,8 +43,8 @@ pub fn resolve<'a>(
     resolved
 }
 
-/// Whether the backend should ask its user: nothing was learned, it has more than one candidate that is not prohibited, and
-/// the best of them scores below [`CONFIDENT_SCORE`].
+/// Whether the backend should ask its user: nothing was learned, and of its candidates that are not prohibited there is
+/// more than one and the best scores below [`CONFIDENT_SCORE`].
 pub fn feedback_hint<'c>(
     resolved: &Resolved<'_>,
     backend: impl IntoIterator<Item = (&'c str, f64)>,

@@ -1,9 +1,9 @@
-//! Normalisation version 1: one form for every way of writing a phrase.
+//! Normalisation version 1: one normal form for all spellings of a phrase.
 //!
 //! NFKC case-folding (Unicode Standard, section 3.13, `NFKC_Casefold`), then white space folded to single spaces and
-//! trimmed; the result is in NFC. The same function runs in the services and in the client, so that a look-up key equals
-//! the learned key byte for byte. The Unicode tables come with the pinned `icu_normalizer` and `icu_casemap` crates; the
-//! vectors in the tests hold them still. A change of results needs a new version number.
+//! trimmed; the result is in NFC. The services and the client run the same function, so that a look-up key equals the
+//! learned key byte for byte. The Unicode tables come with the pinned `icu_normalizer` and `icu_casemap` crates; the
+//! test vectors guard against changes. A change in results requires a new version number.
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
@@ -15,16 +15,16 @@ use crate::violation::{Invalid, bounded_prose};
 /// The version of [`normalize`], stored with every key.
 pub const NORMALIZATION_VERSION: u32 = 1;
 
-/// Most characters of a phrase, before and after normalisation.
+/// Maximum length of a phrase in characters, before and after normalisation.
 pub const MAX_KEY_CHARS: usize = 512;
 
-/// A phrase in its one form. Exists only normalised; not empty, at most [`MAX_KEY_CHARS`] characters.
+/// A phrase in normal form: never empty, at most [`MAX_KEY_CHARS`] characters.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NormalizedKey(Arc<str>);
 
 impl NormalizedKey {
-    /// Normalises a phrase. Empty, longer than 512 characters before or after, or with control characters other than
-    /// white space: invalid.
+    /// Normalises a phrase. Invalid if it is empty or longer than 512 characters before or after normalisation, or
+    /// contains control characters other than white space.
     pub fn parse(raw: &str) -> Result<Self, Invalid> {
         let text = bounded_prose(raw, 1, MAX_KEY_CHARS)?;
         let key = normalize(&text);
@@ -58,7 +58,7 @@ impl fmt::Debug for NormalizedKey {
     }
 }
 
-/// The one form of a phrase. Idempotent.
+/// The normal form of a phrase. Idempotent.
 pub fn normalize(raw: &str) -> String {
     if raw.is_ascii() {
         return fold_white_space(&raw.to_ascii_lowercase());
@@ -66,8 +66,8 @@ pub fn normalize(raw: &str) -> String {
     let nfkc = ComposingNormalizer::new_nfkc();
     let case = CaseMapper::new();
     let mut text: Cow<'_, str> = Cow::Borrowed(raw);
-    // Folding can leave NFKC and taking out ignorable characters can bring characters together that compose, so this is
-    // done until nothing changes; two rounds do for all but made-up text.
+    // Folding can leave NFKC, and removing ignorable characters can bring together characters that compose, so repeat
+    // until nothing changes. Two rounds suffice for all but contrived text.
     for _ in 0..8 {
         let kept: String = text.chars().filter(|&c| !is_default_ignorable(c)).collect();
         let composed = nfkc.normalize(&kept);
@@ -92,7 +92,7 @@ fn fold_white_space(text: &str) -> String {
     folded
 }
 
-/// `Default_Ignorable_Code_Point` (Unicode `DerivedCoreProperties`): invisible, so two phrases must not differ by it.
+/// `Default_Ignorable_Code_Point` (Unicode `DerivedCoreProperties`): invisible, so it must not distinguish two phrases.
 fn is_default_ignorable(c: char) -> bool {
     matches!(c,
         '\u{AD}' | '\u{34F}' | '\u{61C}' | '\u{115F}'..='\u{1160}' | '\u{17B4}'..='\u{17B5}'
@@ -140,7 +140,7 @@ mod tests {
     fn the_bound_holds_before_and_after() {
         assert!(NormalizedKey::parse(&"x".repeat(512)).is_ok());
         assert!(NormalizedKey::parse(&"x".repeat(513)).is_err());
-        // One character that becomes eighteen.
+        // One character that normalises to eighteen.
         assert!(NormalizedKey::parse(&"\u{FDFA}".repeat(40)).is_err());
     }
 
@@ -158,7 +158,7 @@ mod tests {
 
         #[test]
         fn the_ascii_shortcut_equals_the_long_way(raw in "[ -~]{0,40}") {
-            // A full-width digit sends the text the long way.
+            // A full-width digit forces the general path.
             let long = normalize(&format!("{raw} １"));
             let short = normalize(&format!("{raw} 1"));
             prop_assert_eq!(long, short);

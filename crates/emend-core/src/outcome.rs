@@ -1,4 +1,4 @@
-//! What a reporter is told of a correction.
+//! What a reporter is told about a correction.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::{
     violation::Invalid,
 };
 
-/// Where a correction stands after it was evaluated.
+/// The state of a correction after evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OutcomeState {
     /// Below the threshold.
@@ -23,32 +23,33 @@ pub enum OutcomeState {
     AwaitingReview,
     /// A person rejected this value before.
     Rejected,
-    /// Evaluated and changed nothing.
+    /// Evaluated but changed nothing.
     NoEffect,
     /// Cannot be learned.
     Refused,
 }
 
-/// Why a candidate or correction stands where it stands; stable names for machines.
+/// The reason for the state of a candidate or correction, with a stable machine-readable name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// Too few supporters.
     BelowThreshold,
     /// Enough supporters, but a rival has too many.
     Rivals,
-    /// A person set what applies.
+    /// A person set the applied value.
     Pinned,
-    /// Only a person applies what is of HIGH risk.
+    /// The risk is HIGH: only a person can apply it.
     HighRisk,
     /// A revision that applied it was reverted.
     Reverted,
     /// Its resource was deleted by hand.
     Deleted,
-    /// Personal data was found in what everybody would see.
+    /// Personal data was found in a GLOBAL key or value.
     PersonalData,
-    /// The feedback was taken back.
+    /// The feedback was retracted.
     Retracted,
-    /// A limit is reached: one of the policy, or [`MAX_CANDIDATES`](crate::contest::MAX_CANDIDATES).
+    /// A limit is reached: one of the policy's, [`MAX_SCOPES`](crate::policy::MAX_SCOPES) or
+    /// [`MAX_CANDIDATES`](crate::contest::MAX_CANDIDATES).
     ResourceLimit,
 }
 
@@ -81,7 +82,7 @@ impl Reason {
         }
     }
 
-    /// The reason of that name.
+    /// The reason with this name.
     pub fn parse(name: &str) -> Result<Self, Invalid> {
         Self::ALL
             .into_iter()
@@ -110,44 +111,44 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What became of one correction.
+/// The result of evaluating one correction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
-    /// Where it stands.
+    /// The state of the correction.
     pub state: OutcomeState,
-    /// Why, where the state alone does not say.
+    /// The reason, if the state alone does not say.
     pub reason: Option<Reason>,
     /// The candidate it supports.
     pub candidate_id: CandidateId,
-    /// What was, or would be, learned.
+    /// What was learned, or would be.
     pub learned: Learned,
-    /// What people say, as they wrote it.
+    /// What the user says, as the reporter wrote it.
     pub input: String,
     /// The risk level that applied.
     pub risk: RiskLevel,
     /// How often this value was proposed.
     pub occurrences: u64,
-    /// Distinct voters that support it.
+    /// Number of distinct voters that support it.
     pub reporters: u64,
-    /// Net confirmations still missing; 0 when none are.
+    /// Net confirmations still missing; 0 if none.
     pub confirmations_needed: u32,
     /// The threshold that applied.
     pub threshold: u32,
-    /// It created the candidate.
+    /// Whether it created the candidate.
     pub was_new: bool,
-    /// It caused the promotion.
+    /// Whether it caused the promotion.
     pub auto_applied: bool,
     /// One sentence for the reporter.
     pub message: String,
     /// When it was evaluated.
     pub evaluated_at: Timestamp,
-    /// The revision it wrote; else the one whose value applies; 0 when none does.
+    /// The revision that this evaluation wrote; else that of the contest's current resource; 0 if there is none.
     pub revision: Revision,
 }
 
 impl Outcome {
-    /// What a correction that supports `candidate` is told, after it was evaluated. The revision is yet to be filled in
-    /// where one was written.
+    /// The outcome of a correction that supports `candidate`, after evaluation. If a revision is written, it is filled
+    /// in later.
     pub(crate) fn of(candidate: &Candidate, was_new: bool, auto_applied: bool, now: Timestamp) -> Self {
         let missing = (i64::from(candidate.threshold) - candidate.net).max(1);
         let (state, reason, confirmations_needed) = match candidate.status {
@@ -182,7 +183,7 @@ impl Outcome {
         outcome
     }
 
-    /// The same figures, told to somebody who took a correction back.
+    /// The same figures, for a reporter who retracted a correction.
     pub(crate) fn of_a_retraction(mut self) -> Self {
         self.state = OutcomeState::NoEffect;
         self.reason = Some(Reason::Retracted);

@@ -1,20 +1,21 @@
 //! Finds and masks personal data in free text: e-mail addresses, phone numbers, card numbers (by the Luhn checksum, ISO/IEC
 //! 7812-1) and IP addresses.
 //!
-//! It errs on the side of masking: what looks like a phone number is masked. Names and addresses are beyond it.
+//! It errs on the side of masking: anything that looks like a phone number is masked. It does not find names or postal
+//! addresses.
 
 use std::{borrow::Cow, net::IpAddr, ops::Range};
 
-/// How often a text is looked through at most. One more time than it takes to find nothing is enough for nearly all.
+/// Maximum passes over a text. Nearly all texts need one pass that masks and one that finds nothing.
 const ROUNDS: usize = 8;
 
-/// Replaces what was found by `[email]`, `[phone]`, `[card]` or `[ip]`, until nothing more is found: what stands beside a
-/// find can be one itself once that is gone. A text in which there is still something after that is `[masked]` as a whole.
-/// Takes time in proportion to the length of the text.
+/// Replaces each find with `[email]`, `[phone]`, `[card]` or `[ip]` until there are no more: masking one find can turn
+/// the text beside it into another. If finds remain after that, the whole text becomes `[masked]`. Takes time linear in
+/// the length of the text.
 pub fn mask(text: &str) -> Cow<'_, str> {
     let mut masked = Cow::Borrowed(text);
     for _ in 0..ROUNDS {
-        // No mask has in it what is looked for.
+        // A mask itself never matches.
         let found = find(&masked);
         if found.is_empty() {
             return masked;
@@ -39,15 +40,15 @@ fn replaced(text: &str, found: Vec<(Range<usize>, &'static str)>) -> String {
     masked
 }
 
-/// Whether the text has personal data in it.
+/// Whether the text contains personal data.
 pub fn found_in(text: &str) -> bool {
     !find(text).is_empty()
 }
 
-/// What stands at some place of a text, and why.
+/// The range of a find in the text, and its mask.
 type Find = (Range<usize>, &'static str);
 
-/// All finds, in order, none overlapping.
+/// All finds, in order, not overlapping.
 fn find(text: &str) -> Vec<Find> {
     let mut scan = Scan {
         text,
@@ -59,7 +60,7 @@ fn find(text: &str) -> Vec<Find> {
     let mut found: Vec<Find> = Vec::new();
     let mut position = 0;
     while position < text.len() {
-        // Instead of what was found there will be a mask.
+        // The find before this position will be replaced by a mask.
         let behind_a_find = found.last().is_some_and(|(range, _)| range.end == position);
         let hit = scan
             .email(position)
@@ -75,21 +76,23 @@ fn find(text: &str) -> Vec<Find> {
     found
 }
 
-/// Looks for what begins at one place after the other. What it has seen of the text ahead it does not look for again, so
-/// that no text takes longer than others of its length.
+/// Looks for a find at one position after another. It remembers what it has scanned ahead, so that every text takes
+/// linear time.
 struct Scan<'a> {
     text: &'a str,
-    /// Where the token that is looked at ends.
+    /// End of the current token.
     token: usize,
-    /// The next `@`, or the end of the token in which there is none, unless it is passed; and whether it is of an address.
+    /// Position of the next `@`, or the end of the token if there is none, and whether that `@` may belong to an
+    /// address. Stale once the scan has passed it.
     at: Option<(usize, bool)>,
-    /// The next character that an IP address may have, or the end of the token in which there is none, unless it is passed.
+    /// Position of the next character that an IP address may contain, or the end of the token if there is none. Stale
+    /// once the scan has passed it.
     part: Option<usize>,
-    /// Before this no number begins.
+    /// No number begins before this position.
     barren: usize,
 }
 
-/// How far to the next place where a find could begin: behind a run of letters or digits, or one character on.
+/// Distance to the next position where a find could begin: after a run of letters or digits, else one character.
 fn next_boundary(rest: &str) -> usize {
     let run = rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
     if run > 0 {
@@ -99,11 +102,11 @@ fn next_boundary(rest: &str) -> usize {
     }
 }
 
-/// No text of an IP address with a port is longer.
+/// Upper bound on the length of an IP address with a port.
 const LONGEST_IP: usize = 64;
 
 impl Scan<'_> {
-    /// The rest of the token from here on; empty at white space.
+    /// The rest of the token from `position`; empty at white space.
     fn word(&mut self, position: usize) -> &str {
         if self.token <= position {
             let rest = &self.text[position..];
@@ -112,7 +115,7 @@ impl Scan<'_> {
         &self.text[position..self.token]
     }
 
-    /// An e-mail address within the token: local part, `@`, a domain with a dot.
+    /// An e-mail address within the token: local part, `@`, and a domain with a dot.
     fn email(&mut self, position: usize) -> Option<Find> {
         if self.at.is_none_or(|(at, _)| at < position) {
             let word = self.word(position);
@@ -136,12 +139,12 @@ impl Scan<'_> {
         if position + start < at && dotted {
             return Some((position + start..at + 1 + domain.len(), "[email]"));
         }
-        // Nor is it one from any later place on.
+        // Nor can it be one when scanned from any later position.
         self.at = Some((at, false));
         None
     }
 
-    /// An IP address that begins with the next character of the token that one may have, with or without brackets, port or
+    /// An IP address that begins at the token's next possible character, with or without brackets, a port or
     /// punctuation around it.
     fn ip(&mut self, position: usize) -> Option<Find> {
         let is_part = |c: char| c.is_ascii_hexdigit() || matches!(c, '.' | ':');
@@ -169,8 +172,9 @@ impl Scan<'_> {
         Some((start..start + length, "[ip]"))
     }
 
-    /// A card or phone number that begins here: digits in groups, joined by single spaces, dots, hyphens, slashes or brackets.
-    /// Groups with more digits than one number has are several, which nobody can tell apart: they are masked together.
+    /// A card or phone number that begins here: groups of digits separated by up to two spaces, dots, hyphens, slashes
+    /// or brackets. Groups with more digits than one number has are several numbers that cannot be told apart; they are
+    /// masked together.
     fn number(&mut self, position: usize, behind_a_find: bool) -> Option<Find> {
         let text = self.text;
         let rest = &text[position..];
@@ -202,7 +206,7 @@ impl Scan<'_> {
             }
         }
         if text[position + end..].starts_with(char::is_alphanumeric) {
-            // Whatever begins within it ends there, too.
+            // Any number that begins inside this run would end here, too.
             self.barren = position + end;
             return None;
         }
@@ -219,7 +223,7 @@ impl Scan<'_> {
     }
 }
 
-/// The Luhn checksum holds.
+/// Whether the Luhn checksum holds.
 fn luhn(digits: &str) -> bool {
     let sum: u32 = digits
         .bytes()
@@ -256,7 +260,7 @@ mod tests {
             ("from 192.168.0.17:8080", "from [ip]:8080"),
             ("[2001:db8::1]", "[[ip]]"),
             ("(030)901820,a@b.cd", "[phone],[email]"),
-            // Groups that are too many for one number are several.
+            // Too many groups for one number are several numbers.
             ("0151 234567 0151 234567 1", "[phone]"),
             ("1234 5678 9012 3456", "[phone]"),
         ] {
@@ -284,7 +288,8 @@ mod tests {
         }
     }
 
-    /// Of each of these every part was looked at again from each place before it, and again for each find.
+    /// Texts on which a naive scan is quadratic: every part is rescanned from each position before it, and after each
+    /// find.
     #[test]
     fn long_texts_take_no_longer_than_others() {
         for piece in [

@@ -1,4 +1,4 @@
-//! Who says that something is wrong.
+//! The person or agent behind a correction.
 
 use crate::{
     contest::Voter,
@@ -11,7 +11,7 @@ use crate::{
 pub struct Reporter {
     /// Stable id, unique per namespace.
     pub id: Option<ReporterId>,
-    /// The session in which it was said, 1 to 128 characters.
+    /// The session in which the correction was made, 1 to 128 characters.
     pub session: Option<String>,
     /// The client software; empty or at most 128 characters.
     pub client: String,
@@ -20,7 +20,8 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// Parses the fields; empty ones are none. All violations come back at once, by their names in the wire contract.
+    /// Parses the fields; an empty field is absent. Returns all violations at once, with the field names of the wire
+    /// contract.
     pub fn parse(id: &str, session_id: &str, client: &str, client_key: &str) -> Result<Self, Violations> {
         let mut violations = Violations::new();
         let id = match id {
@@ -43,7 +44,7 @@ impl Reporter {
         violations.finish(parsed)
     }
 
-    /// The voter that this reporter is, as sent by `caller`.
+    /// This reporter as a voter, when the correction was sent by `caller`.
     pub fn voter(&self, caller: &Caller) -> Voter {
         Voter::new(self.id.clone(), caller.clone(), self.session.clone())
     }

@@ -1,4 +1,4 @@
-//! What nodes consume: a key and the value that was learned for it.
+//! What nodes consume: a key and the value learned for it.
 
 use uuid::Uuid;
 
@@ -9,26 +9,27 @@ use crate::{
     violation::{Invalid, Violations, bounded_prose},
 };
 
-/// The name space of contest ids (RFC 9562, version 5), so that every replica derives the same ones.
+/// The UUID namespace of contest ids (RFC 9562, version 5), so that all replicas derive the same ids.
 const CONTESTS: Uuid = Uuid::from_u128(0x3f0f_4ab1_5c1e_4c43_9a55_7d2b_9b1c_0e01);
 
-/// Identifies one resource, and with it one contest.
+/// Identifies one resource, and its contest.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceKey {
     /// The search application.
     pub namespace: Namespace,
-    /// What it is about.
+    /// What the resource is about.
     pub kind: Kind,
-    /// What it is looked up by.
+    /// The look-up key.
     pub key: NormalizedKey,
-    /// Tells resources of one key apart where the kind has more than one; else empty.
+    /// Distinguishes resources with the same key if the kind allows several; empty otherwise.
     pub qualifier: String,
-    /// Whose own preference it is; none: everybody's (scope GLOBAL).
+    /// The user whose own preference it is; `None` for everybody's (scope GLOBAL).
     pub user: Option<UserId>,
 }
 
 impl ResourceKey {
-    /// Parses the parts of a key; `key` in any form, the qualifier where the kind has one.
+    /// Parses the parts of a key. `key` may be in any form; the qualifier is required if the kind has one and must be
+    /// empty otherwise.
     pub fn parse(
         namespace: &str,
         kind: Option<Kind>,
@@ -70,7 +71,7 @@ impl ResourceKey {
         violations.finish(parsed)
     }
 
-    /// The user's id, or empty for everybody's.
+    /// The user's id; empty for everybody's.
     pub fn user_id(&self) -> &str {
         self.user.as_ref().map_or("", UserId::as_str)
     }
@@ -89,7 +90,7 @@ impl ResourceKey {
     }
 }
 
-/// Joins fields so that no two lists of fields give the same bytes: each with its length (u32 little-endian) before it.
+/// Joins fields unambiguously: each is preceded by its length (u32 little-endian).
 pub(crate) fn length_prefixed(parts: &[&[u8]]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(parts.iter().map(|part| part.len() + 4).sum());
     for part in parts {
@@ -107,7 +108,7 @@ pub enum Learned {
     Verb(String),
     /// The entity that the alias means.
     Entity(String),
-    /// The choice that is never to be offered.
+    /// The choice that must never be offered.
     Forbidden(String),
 }
 
@@ -128,7 +129,7 @@ impl Learned {
         }
     }
 
-    /// What `choice` is to that kind.
+    /// The meaning of `choice` for that kind.
     pub fn of(kind: Kind, choice: String) -> Self {
         match kind {
             Kind::InvocationPhrase => Self::Verb(choice),
@@ -143,14 +144,14 @@ impl Learned {
 pub struct ResourceValue {
     /// The key as people write it, before normalisation: 1 to 512 characters.
     pub display: String,
-    /// The version of the normalisation that made the key.
+    /// The version of the normalisation that produced the key.
     pub normalization_version: u32,
     /// What the key maps to.
     pub learned: Learned,
 }
 
 impl ResourceValue {
-    /// A value of the current normalisation version.
+    /// A value with the current normalisation version.
     pub fn new(display: impl Into<String>, learned: Learned) -> Self {
         Self {
             display: display.into(),
@@ -164,7 +165,7 @@ impl ResourceValue {
         bounded_prose(raw, 1, MAX_KEY_CHARS)
     }
 
-    /// The candidate that proposes this in a contest. The display text does not tell candidates apart.
+    /// The candidate that proposes this value in a contest. The display text does not distinguish candidates.
     pub fn candidate_id(&self, contest: ContestId) -> CandidateId {
         let kind = self.learned.kind().number().to_le_bytes();
         let bytes = length_prefixed(&[&kind, self.learned.maps_to().as_bytes()]);

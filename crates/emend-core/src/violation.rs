@@ -1,14 +1,14 @@
-//! What was wrong with an input: every violated field at once, never only the first.
+//! What is wrong with an input: every violated field at once, not only the first.
 
 use std::fmt;
 
-/// Why a single value is not valid, with the bound it broke; for example "must be 1 to 63 characters, has 70".
+/// Why a single value is invalid, with the bound it broke, for example "must be 1 to 63 characters, has 70".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Invalid(pub String);
 
 impl Invalid {
-    /// Says what is wrong.
+    /// Describes what is wrong.
     pub fn new(description: impl Into<String>) -> Self {
         Self(description.into())
     }
@@ -19,7 +19,7 @@ impl Invalid {
 pub struct FieldViolation {
     /// The path of the field in the request, for example `correction.verb.original_input`.
     pub field: String,
-    /// What is wrong with it, with the bound.
+    /// What is wrong with it, including the bound.
     pub description: String,
 }
 
@@ -31,18 +31,18 @@ impl fmt::Display for FieldViolation {
 
 /// Collects the violations of one request while it is parsed.
 ///
-/// Parsers take `&mut Violations` and answer `Option<T>`; a `None` always comes with a violation, so that
-/// [`Violations::finish`] can turn the whole into a result.
+/// Parsers take `&mut Violations` and return `Option<T>`. `None` always comes with a violation, so that
+/// [`Violations::finish`] can turn the result into a `Result`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Violations(Vec<FieldViolation>);
 
 impl Violations {
-    /// No violation so far.
+    /// No violations.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Notes that `field` is wrong.
+    /// Records that `field` is wrong.
     pub fn add(&mut self, field: impl Into<String>, description: impl Into<String>) {
         self.0.push(FieldViolation {
             field: field.into(),
@@ -50,7 +50,7 @@ impl Violations {
         });
     }
 
-    /// The value if it is valid; else notes why not.
+    /// Returns the value if it is valid; otherwise records why not.
     pub fn check<T>(&mut self, field: &str, result: Result<T, Invalid>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
@@ -61,8 +61,8 @@ impl Violations {
         }
     }
 
-    /// Takes over what was found in a part of the request, under the part's path; an empty path is the request itself. A
-    /// violation without a field is one of the part as a whole.
+    /// Adds the violations of a part of the request, under the part's path. An empty path is the request itself; a
+    /// violation without a field concerns the part as a whole.
     pub fn nest(&mut self, path: &str, part: Violations) {
         for FieldViolation { field, description } in part.0 {
             let field = match (path, field.as_str()) {
@@ -74,22 +74,22 @@ impl Violations {
         }
     }
 
-    /// The parsed part of the request; else takes over what was wrong with it, under the part's path.
+    /// Returns the parsed part of the request; otherwise adds its violations, under the part's path.
     pub fn part<T>(&mut self, path: &str, parsed: Result<T, Violations>) -> Option<T> {
         parsed.map_err(|part| self.nest(path, part)).ok()
     }
 
-    /// Whether nothing is wrong so far.
+    /// Whether there are no violations.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All that is wrong, in the order in which it was found.
+    /// All violations, in the order in which they were found.
     pub fn into_vec(self) -> Vec<FieldViolation> {
         self.0
     }
 
-    /// The parsed value, or all that was wrong.
+    /// The parsed value, or all violations.
     pub fn finish<T>(self, value: Option<T>) -> Result<T, Violations> {
         match value {
             Some(value) if self.0.is_empty() => Ok(value),
@@ -112,7 +112,8 @@ impl fmt::Display for Violations {
 
 impl std::error::Error for Violations {}
 
-/// A trimmed text of `min..=max` characters (Unicode scalar values, not bytes) without control characters.
+/// Trims the text and checks that it has `min..=max` characters (Unicode scalar values, not bytes) and no control
+/// characters.
 pub fn bounded_text(raw: &str, min: usize, max: usize) -> Result<String, Invalid> {
     let text = raw.trim();
     let length = text.chars().count();
@@ -133,14 +134,14 @@ pub fn bounded_text(raw: &str, min: usize, max: usize) -> Result<String, Invalid
     Ok(text.to_owned())
 }
 
-/// Like [`bounded_text`], but tabs and line breaks are allowed: for what people write.
+/// Like [`bounded_text`], but allows tabs and line breaks, for prose.
 pub fn bounded_prose(raw: &str, min: usize, max: usize) -> Result<String, Invalid> {
     let text = raw.trim();
     let without_breaks: String = text
         .chars()
         .map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { c })
         .collect();
-    // Counted with the breaks as spaces, so that a text of breaks alone is empty.
+    // Counted with breaks as spaces, so that a text of only breaks is empty.
     bounded_text(&without_breaks, min, max).map(|_| text.to_owned())
 }
 

@@ -1,8 +1,8 @@
-//! The protobuf codec of all methods, with a bound of what decoding one request may hold.
+//! The protobuf codec of all methods, with a bound on what decoding one request may allocate.
 //!
-//! An element of a repeated message takes two bytes on the wire and its whole struct in memory: a request within its 4 MiB
-//! could hold hundreds of times as much before anybody counted its elements. So elements are counted before they are decoded, also those
-//! within others. Wire-equal to tonic's own codec.
+//! An element of a repeated message takes as little as two bytes on the wire but its whole struct in memory, so a
+//! request within its 4 MiB could take hundreds of times that before its elements are validated. Elements, nested ones
+//! included, are therefore counted before decoding. Wire-equal to tonic's own codec.
 
 use std::marker::PhantomData;
 
@@ -15,11 +15,11 @@ use tonic::{
 
 use crate::shape;
 
-/// How many elements of repeated fields, and entries of maps, a request may have, those within others included. The largest
-/// that is of any use, 256 events with all the context that a correction may have, has 8,448.
+/// Maximum number of repeated-field elements and map entries in a request, nested ones included. The largest useful
+/// request, 256 events with the full context a correction may have, has 8,448.
 pub const MAX_ELEMENTS: usize = 10_000;
 
-/// Passes messages as protobuf; a request of more than [`MAX_ELEMENTS`] is `INVALID_ARGUMENT`.
+/// Encodes messages as protobuf. A request of more than [`MAX_ELEMENTS`] is `INVALID_ARGUMENT`.
 #[derive(Debug)]
 pub struct BoundedCodec<E, D>(PhantomData<(E, D)>);
 
@@ -75,10 +75,10 @@ impl<D: Message + Name + Default> Decoder for BoundedDecoder<D> {
     }
 }
 
-/// Decodes one whole message; `INVALID_ARGUMENT` where it is a request that is no protobuf of its kind or has more than
-/// [`MAX_ELEMENTS`], `INTERNAL`, as tonic has it, where it is an answer that can't be read.
+/// Decodes one whole message. A request that is malformed or has more than [`MAX_ELEMENTS`] is `INVALID_ARGUMENT`; an
+/// unreadable response is `INTERNAL`, as in tonic.
 pub fn decode<D: Message + Name + Default>(bytes: Bytes) -> Result<D, Status> {
-    // Each takes a byte at least.
+    // Each element takes at least one byte.
     let may_have_more = bytes.len() > MAX_ELEMENTS;
     if may_have_more && shape::elements(&D::full_name(), &bytes, MAX_ELEMENTS) > MAX_ELEMENTS {
         return Err(Status::invalid_argument(format!(
@@ -110,12 +110,12 @@ mod tests {
         },
     };
 
-    /// So many empty elements of the list that a message has at field 1.
+    /// This many empty elements of the repeated field 1.
     fn empty(elements: usize) -> Vec<u8> {
         [0x0a, 0x00].repeat(elements)
     }
 
-    /// A message within another, at that field.
+    /// A message nested in another, at this field.
     fn within(field: u8, message: &[u8]) -> Vec<u8> {
         let mut bytes = vec![field << 3 | 2];
         prost::encode_length_delimiter(message.len(), &mut bytes).unwrap();
@@ -182,9 +182,9 @@ mod tests {
 
     #[test]
     fn elements_within_others_count() {
-        // The rows of an import are in a message of their own.
+        // The rows of an import are in a nested message.
         refused::<ImportResourcesRequest>(within(2, &empty(MAX_ELEMENTS + 1)));
-        // Twice the same field is one message with the elements of both.
+        // The same field twice is one message with the elements of both.
         let half = within(2, &empty(MAX_ELEMENTS / 2 + 1));
         refused::<ImportResourcesRequest>([half.clone(), half].concat());
         // A map is a list of its entries.

@@ -1,7 +1,7 @@
 //! A message of the update stream as encoded bytes, and the codec that passes them through.
 //!
-//! The server encodes a batch once and hands the same [`Frame`] to every stream; the client gets the bytes and decodes
-//! them as [`wire::SubscribeResponse`](crate::wire::SubscribeResponse).
+//! The server encodes a batch once and hands the same [`Frame`] to every stream; the client receives the bytes and
+//! decodes them as [`wire::SubscribeResponse`](crate::wire::SubscribeResponse).
 
 use std::marker::PhantomData;
 
@@ -14,17 +14,17 @@ use tonic::{
 
 use crate::{codec, learning::v1::SubscribeRequest};
 
-/// How many bytes a stream's buffer begins with. Frames reserve what they need; a stream that waits, as most do most of
-/// the time, holds nothing.
+/// Initial size of a stream's buffer. Frames reserve what they need; an idle stream, as most streams are most of the
+/// time, holds nothing.
 const INITIAL_BUFFER: usize = 0;
-/// How many encoded bytes are gathered before they are sent; tonic's own default.
+/// How many encoded bytes are buffered before they are sent; tonic's own default.
 const YIELD_THRESHOLD: usize = 32 * 1024;
 
 /// One encoded `SubscribeResponse`. Cloning shares the bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame(pub Bytes);
 
-/// What [`FrameCodec`] can put on the wire and take from it.
+/// A message that [`FrameCodec`] can write to the wire and read from it.
 pub trait Wire: Sized + Send + 'static {
     /// Appends the encoded message.
     fn put(self, buffer: &mut EncodeBuf<'_>);
@@ -53,7 +53,7 @@ impl Wire for SubscribeRequest {
     }
 }
 
-/// Passes `Subscribe`'s messages: requests as protobuf, responses as [`Frame`]s. Wire-equal to the protobuf codec.
+/// Encodes `Subscribe`'s messages: requests as protobuf, responses as [`Frame`]s. Wire-equal to the protobuf codec.
 #[derive(Debug)]
 pub struct FrameCodec<E, D>(PhantomData<(E, D)>);
 

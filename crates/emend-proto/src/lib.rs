@@ -1,10 +1,10 @@
-//! Emend's wire contract: the code generated from `proto/`, the descriptor set for reflection, and the stream's messages
-//! with values left encoded ([`wire`], [`frame`]), so that a server encodes a batch once and a node keeps every value's
-//! bytes exactly as they were stored, also of kinds it does not know.
+//! Emend's wire contract: the code generated from `proto/`, the descriptor set for reflection, and the stream's
+//! messages with values left encoded ([`wire`], [`frame`]), so that a server encodes each batch once and a node keeps
+//! every value's bytes exactly as stored, even of kinds it does not know.
 //!
 //! It must know nothing of what the messages mean.
 
-/// What the services share: resources and corrections.
+/// Shared by the services: resources and corrections.
 pub mod common {
     /// Version 1.
     #[expect(clippy::pedantic, reason = "generated from documented protos")]
@@ -40,7 +40,7 @@ pub mod learning {
     pub mod v1 {
         tonic::include_proto!("emend.learning.v1");
     }
-    /// The subscription service of version 1 with a stream of encoded [frames](crate::frame::Frame).
+    /// Version 1 of the subscription service, streaming encoded [frames](crate::frame::Frame).
     #[expect(
         clippy::pedantic,
         clippy::allow_attributes,

@@ -1,5 +1,5 @@
-//! What of a request there can be many: the repeated fields of messages and of all that is within them, read from the
-//! descriptor set. It must know nothing of what the messages mean.
+//! Counts the repeated elements of a request: the repeated fields of messages and of those nested in them, read from
+//! the descriptor set. It must know nothing of what the messages mean.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,7 +17,7 @@ use prost_types::{
 
 use crate::DESCRIPTOR_SET;
 
-/// prost goes no deeper.
+/// prost's own recursion limit.
 const DEPTH: usize = 100;
 
 static SHAPES: LazyLock<Shapes> = LazyLock::new(|| {
@@ -26,21 +26,21 @@ static SHAPES: LazyLock<Shapes> = LazyLock::new(|| {
     Shapes::of(&set)
 });
 
-/// Of all messages.
+/// The shapes of all messages.
 struct Shapes {
     messages: HashMap<String, Shape>,
-    /// The messages with which methods are called.
+    /// The input messages of all methods.
     requests: HashSet<String>,
 }
 
-/// Of one message: its fields of which there can be many, and those that are messages.
+/// The fields of a message that are repeated or are messages.
 type Shape = HashMap<u32, Field>;
 
 struct Field {
     many: bool,
-    /// A number of variable length, so that of many all may come in one field.
+    /// A varint type, so that one packed field may hold many.
     varint: bool,
-    /// The message that it is.
+    /// The name of its message type.
     message: Option<String>,
 }
 
@@ -100,19 +100,20 @@ fn field(field: &FieldDescriptorProto) -> Option<(u32, Field)> {
     Some((number, field))
 }
 
-/// Descriptors write names with a dot before them.
+/// Names in descriptors have a leading dot.
 fn full_name(name: &str) -> String {
     name.trim_start_matches('.').to_owned()
 }
 
-/// Whether methods are called with messages of that name, by which it can be told alone: so whoever sends what is no
-/// protobuf does not have all descriptors decoded for it.
+/// Whether methods take messages with this name. The name alone decides, so that malformed input does not cause the
+/// descriptors to be decoded.
 pub(crate) fn is_request(name: &str) -> bool {
     name.ends_with("Request")
 }
 
-/// How many elements repeated fields and maps have in an encoded request of that name, those within others included, counted
-/// up to one beyond `limit`; of what is no request, none. What is no protobuf is counted as far as it can be read.
+/// Counts the repeated-field elements and map entries of an encoded request with this name, nested ones included. Stops
+/// once the count exceeds `limit`; 0 if the message is not a request. Malformed input is counted as far as it can be
+/// read.
 pub(crate) fn elements(name: &str, bytes: &[u8], limit: usize) -> usize {
     let mut counting = Counting {
         shapes: &SHAPES,
@@ -132,7 +133,7 @@ struct Counting<'a> {
 }
 
 impl Counting<'_> {
-    /// None where it is not whole, or there are too many.
+    /// `None` if the message is incomplete or has too many elements.
     fn message(&mut self, name: &str, mut bytes: &[u8], depth: usize) -> Option<()> {
         let shapes = self.shapes;
         let shape = shapes.messages.get(name)?;
@@ -154,7 +155,7 @@ impl Counting<'_> {
                 continue;
             };
             if field.many && field.varint && kind == WireType::LengthDelimited {
-                // The last byte of each is the one without this bit.
+                // The last byte of each varint is the one without this bit.
                 self.add(content.iter().filter(|byte| **byte < 0x80).count())?;
             } else if field.many {
                 self.add(1)?;

@@ -1,7 +1,7 @@
 //! The stream's messages with each resource's value left as encoded bytes.
 //!
-//! Wire-equal to the generated messages of the same names (a test holds them together). A value's checksum covers exactly
-//! these bytes, so a node that re-encoded values could not verify one of a kind it does not know.
+//! Wire-equal to the generated messages of the same names (a test keeps them so). A value's checksum covers exactly
+//! these bytes: a node that re-encoded values could not verify those of a kind it does not know.
 
 use bytes::Bytes;
 use prost_types::Timestamp;
@@ -37,15 +37,15 @@ pub struct Resource {
 /// `emend.learning.v1.SubscribeResponse` with encoded values.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct SubscribeResponse {
-    /// None for a message this client does not know.
+    /// `None` for a message this client does not know.
     #[prost(oneof = "Message", tags = "1, 2, 3, 4, 5, 6, 7")]
     pub message: Option<Message>,
 }
 
-/// The one message that a [`SubscribeResponse`] carries.
+/// The message carried by a [`SubscribeResponse`].
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum Message {
-    /// Goes on from the cursor that was sent.
+    /// Resumes from the cursor that was sent.
     #[prost(message, tag = "1")]
     Resumed(Resumed),
     /// A snapshot begins.
@@ -54,16 +54,16 @@ pub enum Message {
     /// Part of a snapshot.
     #[prost(message, tag = "3")]
     SnapshotChunk(SnapshotChunk),
-    /// The snapshot is whole.
+    /// The snapshot is complete.
     #[prost(message, tag = "4")]
     SnapshotEnd(SnapshotEnd),
     /// What changed.
     #[prost(message, tag = "5")]
     Update(Update),
-    /// Nothing more at or below this revision.
+    /// Nothing more follows at or below this revision.
     #[prost(message, tag = "6")]
     Bookmark(Bookmark),
-    /// The server ends this stream.
+    /// The server is ending this stream.
     #[prost(message, tag = "7")]
     Drain(Drain),
 }
@@ -79,16 +79,16 @@ pub struct SnapshotChunk {
 /// `emend.learning.v1.Update` with encoded values.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Update {
-    /// The revision before it.
+    /// The revision before the update.
     #[prost(int64, tag = "1")]
     pub from_revision: i64,
-    /// The revision after it.
+    /// The revision after the update.
     #[prost(int64, tag = "2")]
     pub to_revision: i64,
     /// Ordered by revision, then by key.
     #[prost(message, repeated, tag = "3")]
     pub changes: Vec<Change>,
-    /// Apply all parts now.
+    /// The last part: apply all parts now.
     #[prost(bool, tag = "4")]
     pub last: bool,
     /// On the last part only.
@@ -102,10 +102,10 @@ pub struct Update {
 /// `emend.learning.v1.Change` with an encoded value.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Change {
-    /// The revision that changed it last.
+    /// The last revision that changed it.
     #[prost(int64, tag = "1")]
     pub revision: i64,
-    /// Put or deleted; none for something this client does not know.
+    /// Put or deleted; `None` for a change this client does not know.
     #[prost(oneof = "ChangeKind", tags = "2, 3")]
     pub change: Option<ChangeKind>,
     /// A `Cause`.
@@ -117,7 +117,7 @@ pub struct Change {
     /// When the feedback that caused it was received.
     #[prost(message, optional, tag = "6")]
     pub feedback_received_at: Option<Timestamp>,
-    /// W3C trace context of that feedback.
+    /// W3C trace context of the evaluation, in the trace of that feedback.
     #[prost(string, tag = "7")]
     pub traceparent: String,
 }
@@ -125,10 +125,10 @@ pub struct Change {
 /// The newest state of one key.
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum ChangeKind {
-    /// It has this value.
+    /// The key has this value.
     #[prost(message, tag = "2")]
     Put(Resource),
-    /// It is gone.
+    /// The key was deleted.
     #[prost(message, tag = "3")]
     Deleted(ResourceKey),
 }

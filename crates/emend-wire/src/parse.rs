@@ -1,5 +1,5 @@
-//! Messages → domain values. Paths in violations are relative to the parsed message; [`Violations::nest`] puts the caller's
-//! path before them.
+//! Messages → domain values. Paths in violations are relative to the parsed message; [`Violations::nest`] prefixes the
+//! caller's path.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,7 +10,7 @@ use emend_core::{
 use emend_proto::common::v1::{self as pb, correction, resource_value};
 use jiff::{SignedDuration, Timestamp};
 
-/// The kind of that number.
+/// The kind with this number.
 pub fn kind(number: i32) -> Result<Kind, Invalid> {
     match (Kind::from_number(number), number) {
         (Some(kind), _) => Ok(kind),
@@ -19,7 +19,7 @@ pub fn kind(number: i32) -> Result<Kind, Invalid> {
     }
 }
 
-/// The kind of that number; UNSPECIFIED is none (any).
+/// The kind with this number; `None` (any) for UNSPECIFIED.
 pub fn optional_kind(number: i32) -> Result<Option<Kind>, Invalid> {
     if number == 0 {
         Ok(None)
@@ -28,7 +28,7 @@ pub fn optional_kind(number: i32) -> Result<Option<Kind>, Invalid> {
     }
 }
 
-/// Kinds of a filter. An element that is unspecified or unknown is a violation of `field[index]`.
+/// The kinds of a filter. An unspecified or unknown element is a violation of `field[index]`.
 pub fn kinds(field: &str, numbers: &[i32], violations: &mut Violations) -> Vec<Kind> {
     let parsed = numbers.iter().enumerate();
     parsed
@@ -36,7 +36,7 @@ pub fn kinds(field: &str, numbers: &[i32], violations: &mut Violations) -> Vec<K
         .collect()
 }
 
-/// The scope of that number; UNSPECIFIED is GLOBAL.
+/// The scope with this number; UNSPECIFIED is GLOBAL.
 pub fn scope(number: i32) -> Result<Scope, Invalid> {
     match pb::Scope::try_from(number) {
         Ok(pb::Scope::Unspecified | pb::Scope::Global) => Ok(Scope::Global),
@@ -45,7 +45,7 @@ pub fn scope(number: i32) -> Result<Scope, Invalid> {
     }
 }
 
-/// The risk level of that number; UNSPECIFIED is none.
+/// The risk level with this number; `None` for UNSPECIFIED.
 pub fn risk_level(number: i32) -> Result<Option<RiskLevel>, Invalid> {
     match pb::RiskLevel::try_from(number) {
         Ok(pb::RiskLevel::Unspecified) => Ok(None),
@@ -56,7 +56,7 @@ pub fn risk_level(number: i32) -> Result<Option<RiskLevel>, Invalid> {
     }
 }
 
-/// A reporter; an absent one is nobody.
+/// A reporter; the default (anonymous) one if absent.
 pub fn reporter(message: Option<&pb::Reporter>) -> Result<Reporter, Violations> {
     match message {
         None => Ok(Reporter::default()),
@@ -69,7 +69,7 @@ pub fn reporter(message: Option<&pb::Reporter>) -> Result<Reporter, Violations> 
     }
 }
 
-/// A correction. Absent or with an empty oneof: a violation without a path, to be nested under the field's own.
+/// A correction. If it is absent or its oneof is empty, the violation has no path; the caller nests it under its field.
 pub fn correction(message: Option<&pb::Correction>) -> Result<Correction, Violations> {
     use correction::Correction as Oneof;
     let nested = |path: &str, parsed: Result<Correction, Violations>| {
@@ -118,7 +118,7 @@ pub fn correction(message: Option<&pb::Correction>) -> Result<Correction, Violat
     }
 }
 
-/// A resource key; an absent one violates all its required parts.
+/// A resource key. If it is absent, every required part is a violation.
 pub fn resource_key(message: Option<&pb::ResourceKey>) -> Result<ResourceKey, Violations> {
     let absent = pb::ResourceKey::default();
     let message = message.unwrap_or(&absent);
@@ -130,7 +130,7 @@ pub fn resource_key(message: Option<&pb::ResourceKey>) -> Result<ResourceKey, Vi
         &message.user_id,
     );
     let Err(violations) = parsed else { return parsed };
-    // Says of the kind what is really wrong with it: absent or unknown.
+    // Distinguishes an absent kind from an unknown one.
     let mut better = Violations::new();
     for FieldViolation { field, description } in violations.into_vec() {
         match kind(message.kind) {
@@ -141,8 +141,8 @@ pub fn resource_key(message: Option<&pb::ResourceKey>) -> Result<ResourceKey, Vi
     Err(better)
 }
 
-/// A value of the key's kind. An empty display is `key_as_sent`; a prohibition's choice must be the key's qualifier. Without
-/// a key, because it is not valid, all else that is wrong with the value is named.
+/// A value of the key's kind. `key_as_sent` replaces an empty display; a prohibition's choice must equal the key's
+/// qualifier. Without a (valid) key, only the other violations of the value are reported.
 pub fn resource_value(
     message: Option<&pb::ResourceValue>,
     key: Option<&ResourceKey>,
@@ -156,7 +156,7 @@ pub fn resource_value(
     } else {
         display
     };
-    // Where there is no text at all, the key is what is missing.
+    // With no text at all, the violation is the missing key.
     let display = match (display.trim(), key) {
         ("", None) => None,
         _ => violations.check("display", ResourceValue::parse_display(display)),
@@ -201,14 +201,14 @@ pub fn resource_value(
     violations.finish(parsed)
 }
 
-/// Most characters of a reason.
+/// Maximum length of a reason in characters.
 pub const MAX_REASON_CHARS: usize = 2_000;
 
-/// Most bytes of a value of a context.
+/// Maximum size of a context value in bytes.
 pub const MAX_CONTEXT_VALUE_BYTES: usize = 1_024;
 
-/// The context of a correction: at most 32 entries, keys 1 to 64 characters, values at most 1 KiB, no control characters but
-/// tabs and line breaks in values.
+/// The context of a correction: at most 32 entries, keys of 1 to 64 characters, values of at most 1 KiB; no control
+/// characters except tabs and line breaks in values.
 pub fn context(map: &HashMap<String, String>) -> Result<BTreeMap<String, String>, Violations> {
     let mut violations = Violations::new();
     if map.len() > 32 {
@@ -237,7 +237,7 @@ pub fn context(map: &HashMap<String, String>) -> Result<BTreeMap<String, String>
                 bounded_prose(value, 0, MAX_CONTEXT_VALUE_BYTES),
             ),
         ) {
-            // Keys that differ only in the space around them.
+            // Two keys may differ only in surrounding white space.
             if parsed.insert(name, value).is_some() {
                 violations.add(format!("context[{shown:?}]"), "stands there twice");
             }
@@ -250,12 +250,12 @@ fn in_key(key: &str) -> impl Fn(Invalid) -> Invalid {
     move |Invalid(why)| Invalid(format!("key {key:?} {why}"))
 }
 
-/// Free text of at most `max` characters; empty is none.
+/// Free text of at most `max` characters; `None` if empty.
 pub fn free_text(raw: &str, max: usize) -> Result<Option<String>, Invalid> {
     bounded_prose(raw, 0, max).map(|text| (!text.is_empty()).then_some(text))
 }
 
-/// A point in time that the calendar knows.
+/// A point in time within the calendar's range.
 pub fn timestamp(message: &prost_types::Timestamp) -> Result<Timestamp, Invalid> {
     const NANOS: std::ops::Range<i32> = 0..1_000_000_000;
     if !NANOS.contains(&message.nanos) {
@@ -265,7 +265,7 @@ pub fn timestamp(message: &prost_types::Timestamp) -> Result<Timestamp, Invalid>
         .map_err(|_| Invalid::new("must be from year 1 to 9999 in seconds since 1970-01-01T00:00:00Z"))
 }
 
-/// A duration within the given bounds.
+/// A duration between `min` and `max`.
 pub fn duration(
     message: &prost_types::Duration,
     min: SignedDuration,
@@ -285,7 +285,7 @@ pub fn duration(
     }
 }
 
-/// A page size: 0 is the default; negative or above the maximum is a violation.
+/// A page size. 0 means the default; a negative size or one above the maximum is a violation.
 pub fn page_size(raw: i32, default: u32, max: u32) -> Result<u32, Invalid> {
     match u32::try_from(raw) {
         Ok(0) => Ok(default),

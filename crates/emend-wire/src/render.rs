@@ -138,14 +138,14 @@ pub fn outcome(outcome: &Outcome) -> pb::Outcome {
     }
 }
 
-/// A count, at most what the wire can carry.
+/// A count, capped at the wire's maximum.
 pub fn saturated(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 /// A point in time.
 pub fn timestamp(at: Timestamp) -> prost_types::Timestamp {
-    // The wire wants nanoseconds that count forward also before 1970.
+    // On the wire, nanoseconds count forward even before 1970.
     let (seconds, nanos) = (at.as_second(), at.subsec_nanosecond());
     if nanos < 0 {
         prost_types::Timestamp {
@@ -157,7 +157,7 @@ pub fn timestamp(at: Timestamp) -> prost_types::Timestamp {
     }
 }
 
-/// A point in time given in microseconds since 1970, as databases keep it.
+/// A point in time given in microseconds since 1970, as stored in databases.
 pub fn timestamp_from_micros(micros: i64) -> prost_types::Timestamp {
     let nanos = i32::try_from(micros.rem_euclid(1_000_000) * 1_000).unwrap_or(0);
     prost_types::Timestamp {

@@ -1,4 +1,4 @@
-//! The stored form of what was learned: the encoded `ResourceValue`. Checksums cover exactly these bytes.
+//! The stored form of learned values: the encoded `ResourceValue`. Checksums cover exactly these bytes.
 
 use bytes::Bytes;
 use emend_core::{Invalid, Kind, ResourceValue};
@@ -7,12 +7,12 @@ use prost::Message as _;
 
 use crate::render;
 
-/// Encodes a value. Deterministic: fields in the order of their numbers, no maps.
+/// Encodes a value. Deterministic: fields in numeric order, no maps.
 pub fn encode(value: &ResourceValue) -> Bytes {
     render::resource_value(value).encode_to_vec().into()
 }
 
-/// Decodes a value; what this version cannot use is invalid.
+/// Decodes a value. A value that this version cannot use is invalid.
 pub fn decode(bytes: &[u8]) -> Result<ResourceValue, Invalid> {
     let message =
         pb::ResourceValue::decode(bytes).map_err(|error| Invalid::new(format!("is not a value: {error}")))?;

@@ -1,9 +1,9 @@
-//! The node's own search, which learning helps: which verb is meant, by the words that its description shares with the
-//! query. It must know nothing of what was learned.
+//! The node's own search, which learning complements: finds the verb whose description shares the most words with the
+//! query. It must know nothing of learned resources.
 
 use std::collections::{BTreeSet, HashMap};
 
-/// The verbs of the application and how they are described.
+/// The application's verbs and their descriptions.
 const VERBS: [(&str, &str); 4] = [
     ("create_csa", "set up create credit support annex csa"),
     ("create_isda", "create isda master agreement"),
@@ -11,7 +11,7 @@ const VERBS: [(&str, &str); 4] = [
     ("open_nav_report", "open show nav report fund value"),
 ];
 
-/// Descriptions by their words, rare words weighing more.
+/// Descriptions indexed by word; rare words weigh more.
 #[derive(Debug)]
 pub(crate) struct Index {
     weights: HashMap<&'static str, f64>,
@@ -19,7 +19,7 @@ pub(crate) struct Index {
 }
 
 impl Index {
-    /// Of all verbs there are.
+    /// Indexes all verbs.
     pub(crate) fn new() -> Self {
         let verbs: Vec<_> = VERBS.map(|(verb, text)| (verb, text.split(' ').collect())).into();
         let mut weights = HashMap::new();
@@ -32,11 +32,12 @@ impl Index {
         Self { weights, verbs }
     }
 
-    /// Verbs that share a word with the phrase, best first, with the share of the phrase that they explain: 0.0 to 1.0.
+    /// Verbs that share a word with the phrase, best first, scored by the weighted share of the phrase they explain:
+    /// 0.0 to 1.0.
     pub(crate) fn search(&self, phrase: &str) -> Vec<(&'static str, f64)> {
         let phrase = phrase.to_lowercase();
         let words: BTreeSet<&str> = phrase.split_whitespace().collect();
-        // A word that no description has weighs most: it is what the index does not understand.
+        // A word that occurs in no description has the highest weight: the index does not understand it.
         let weight = |word: &str| self.weights.get(word).copied().unwrap_or(1.0);
         let all: f64 = words.iter().map(|word| weight(word)).sum();
         let mut found: Vec<(&str, f64)> = self

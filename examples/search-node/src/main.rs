@@ -1,4 +1,4 @@
-//! A search node: answers from what was learned first, then by its own search, and hands on what users correct.
+//! A search node: answers with learned answers first, then from its own search, and submits users' corrections.
 //!
 //! It reads commands from standard input and answers each with one line of JSON:
 //!
@@ -25,7 +25,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, stdin, stdo
 
 use node::SearchNode;
 
-/// A search node that knows what was learned.
+/// A search node that uses learned answers.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Where feedback-svc is
@@ -56,7 +56,7 @@ async fn main() -> anyhow::Result<()> {
     // [start]
     let feedback = FeedbackClient::new(format!("http://{}", arguments.feedback))?;
     let node = SearchNode::start(&arguments, namespace, feedback, &lifecycle).await?;
-    // A node that is up to date answers best; one that is not still answers.
+    // A node that is up to date answers best, but one that is not still answers.
     let _ = tokio::time::timeout(Duration::from_secs(10), node.current()).await;
     // [/start]
 
@@ -68,7 +68,7 @@ async fn main() -> anyhow::Result<()> {
         stdout().flush().await?;
     }
     // [end]
-    // Writes the copy, closes the stream.
+    // Writes the copy to disk and closes the stream.
     lifecycle.shutdown(Duration::from_secs(5)).await;
     // [/end]
     Ok(())

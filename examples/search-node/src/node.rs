@@ -1,4 +1,4 @@
-//! What connects the search to the loop: it asks what was learned first, and hands on what users correct.
+//! Connects the search to Emend: asks for learned answers first, and submits users' corrections.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{Arguments, index::Index};
 
-/// A search backend with what was learned beside its own index.
+/// A search backend that combines learned answers with its own index.
 pub(crate) struct SearchNode {
     namespace: Namespace,
     index: Index,
@@ -18,17 +18,17 @@ pub(crate) struct SearchNode {
     feedback: FeedbackClient,
 }
 
-/// What a search found.
+/// The result of a search.
 pub(crate) struct Found {
     verb: Option<String>,
-    /// The revision that taught it, where it was learned.
+    /// The revision that taught it, if it was learned.
     revision: Option<i64>,
     prohibited: Vec<String>,
     ask_user: bool,
 }
 
 impl SearchNode {
-    /// Answers from the copy on disk, if there is one, when this returns; the stream is opened meanwhile.
+    /// When this returns, the node answers from its copy on disk, if there is one, while the stream is being opened.
     // [subscribe]
     pub(crate) async fn start(
         arguments: &Arguments,
@@ -52,12 +52,12 @@ impl SearchNode {
     }
     // [/subscribe]
 
-    /// Returns when the stream has confirmed what the node holds.
+    /// Returns once the stream has confirmed what the node holds.
     // [current]
     pub(crate) async fn current(&self) {
         let mut events = self.learned.events();
         while self.learned.view().staleness().origin != Origin::Stream {
-            // Only a wake-up: what counts is what the view says. None: the node has ended.
+            // An event is only a wake-up; the view has the state. `None`: the node has stopped.
             if events.next().await.is_none() {
                 return;
             }
@@ -65,7 +65,7 @@ impl SearchNode {
     }
     // [/current]
 
-    /// What was learned comes first; a prohibited choice never comes.
+    /// Learned answers come first; a prohibited choice is never returned.
     // [search]
     pub(crate) fn search(&self, phrase: &str) -> Result<Found> {
         let own = self.index.search(phrase);
@@ -87,7 +87,7 @@ impl SearchNode {
     }
     // [/search]
 
-    /// Stores what a user says, and waits until the node answers with it where it applies at once.
+    /// Submits a user's correction and, if it applies at once, waits until the node answers with it.
     // [correct]
     pub(crate) async fn correct(&self, reporter: &str, phrase: &str, right: &str) -> Result<Value> {
         let chosen = self.search(phrase)?.verb.filter(|chosen| chosen != right);
@@ -98,7 +98,7 @@ impl SearchNode {
         if let Some(chosen) = chosen {
             said = said.system_choice(chosen);
         }
-        // Repeated while the server is away or overloaded, and stored once: it has a request id.
+        // Retried while the server is away or overloaded, yet stored once, thanks to its request id.
         let recorded = self.feedback.submit(said).await?;
         if let Some(revision) = recorded.applied_revision() {
             let seen = self.learned.view().wait_for_revision(revision);
@@ -112,7 +112,7 @@ impl SearchNode {
     }
     // [/correct]
 
-    /// How far it is, and how stale it may be.
+    /// The node's revision, and how stale it may be.
     // [status]
     pub(crate) fn status(&self) -> Value {
         let staleness = self.learned.view().staleness();
@@ -127,7 +127,7 @@ impl SearchNode {
 }
 
 impl Found {
-    /// For whoever asked.
+    /// The answer as JSON.
     pub(crate) fn json(self) -> Value {
         match self.revision {
             Some(revision) => json!({"verb": self.verb, "learned": true, "revision": revision}),

@@ -1,5 +1,5 @@
-//! libFuzzer with the target that `EMEND_FUZZ_TARGET` names: guided by which code an input reaches. `cargo xtask fuzz`
-//! builds it with what that takes and runs it; mutations are libFuzzer's own and ours, turn and turn about.
+//! libFuzzer on the target named by `EMEND_FUZZ_TARGET`, guided by code coverage. `cargo xtask fuzz` builds it with the
+//! required flags and runs it. Half of the mutations are libFuzzer's, half are ours.
 #![no_main]
 
 use std::sync::LazyLock;

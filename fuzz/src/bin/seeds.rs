@@ -1,4 +1,4 @@
-//! Writes the seeds of every target's corpus anew: `cargo run -p emend-fuzz --bin seeds`. Findings stay as they are.
+//! Rewrites the seeds of every target's corpus: `cargo run -p emend-fuzz --bin seeds`. Other inputs stay as they are.
 
 use std::fs;
 

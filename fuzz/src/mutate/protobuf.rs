@@ -1,11 +1,11 @@
-//! Changing protobuf messages by their fields, with every length put right again, so that a change deep within a message
-//! reaches what parses it. Knows the encoding, and of no message what its fields mean.
+//! Mutates protobuf messages by field and corrects every length, so that a change deep within a message reaches the
+//! code that parses it. It knows the encoding, but not what any field means.
 
 use rand::{RngExt as _, rngs::StdRng};
 
 use super::{change_text, number};
 
-/// Deeper messages are left as they are: prost reads a hundred.
+/// Deeper messages are left alone; prost's own limit is a hundred.
 const DEPTH: usize = 110;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -22,7 +22,7 @@ struct Field {
     value: Value,
 }
 
-/// The message with one change; what is no message is changed as bytes.
+/// The message with one change. Input that is not a message is changed as bytes.
 pub(super) fn changed(rng: &mut StdRng, message: &[u8], other: &[u8]) -> Vec<u8> {
     changed_within(rng, message, other, 0)
 }
@@ -55,7 +55,7 @@ fn changed_within(rng: &mut StdRng, message: &[u8], other: &[u8], depth: usize) 
         }
         3 => fields[at].number = rng.random_range(1..=20),
         4 => {
-            // The message within itself, over and over.
+            // Nest the message in itself repeatedly.
             let number = fields[at].number;
             let mut nested = message.to_vec();
             for _ in 0..rng.random_range(1..DEPTH) {
@@ -89,7 +89,7 @@ fn changed_within(rng: &mut StdRng, message: &[u8], other: &[u8], depth: usize) 
     encode(&fields)
 }
 
-/// A field of the other message, or one of any number and value.
+/// A field of the other message, or one with a random number and value.
 fn new_field(rng: &mut StdRng, other: &[u8]) -> Field {
     let others = parse(other).unwrap_or_default();
     if !others.is_empty() && rng.random_ratio(2, 3) {

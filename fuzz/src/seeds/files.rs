@@ -1,4 +1,4 @@
-//! Files to import, copies on a disk, what assistants send.
+//! Files to import, disk copies, and tool calls.
 
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -47,7 +47,7 @@ pub(super) fn tool_calls() -> Vec<Vec<u8>> {
     ])
 }
 
-/// Without a checksum, which the target adds, and whole.
+/// Copies without a checksum, which the target adds, and complete copies.
 pub(super) fn disk_copies() -> Vec<Vec<u8>> {
     let copies = [0, 1, 3].map(disk_copy);
     let mut all = copies.to_vec();

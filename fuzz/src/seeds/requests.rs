@@ -17,7 +17,7 @@ use super::stream::{key, value};
 
 const ID: &str = "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10";
 
-/// A message behind the byte that selects its method.
+/// A message after the byte that selects its method.
 fn of(which: u8, message: &impl Message) -> Vec<u8> {
     [vec![which], message.encode_to_vec()].concat()
 }
@@ -156,7 +156,7 @@ pub(super) fn feedback() -> Vec<Vec<u8>> {
 
 pub(super) fn events() -> Vec<Vec<u8>> {
     let mut events: Vec<_> = submissions().iter().map(Message::encode_to_vec).collect();
-    // A mask is longer than the shortest address.
+    // A mask may be longer than the address it replaces.
     let mut long = submissions().remove(0);
     long.reason = "a@b.cd ".repeat(280);
     events.push(long.encode_to_vec());
@@ -452,7 +452,7 @@ pub(super) fn imports() -> Vec<Vec<u8>> {
     (1..=2)
         .map(|mode| {
             let messages = corrections().into_iter().map(rows);
-            // As a field 1 each, which is how the target takes the messages of a stream.
+            // The target takes the messages of a stream as one field 1 each.
             let sent = std::iter::once(header(mode)).chain(messages).map(|message| {
                 learning::ImportResourcesRequest {
                     message: Some(message),

@@ -1,4 +1,4 @@
-//! Values, the messages of a stream, and whole streams.
+//! Values, stream messages, and whole streams.
 
 use emend_core::digest::{Digest, Item, value_checksum};
 use emend_proto::{
@@ -130,7 +130,7 @@ fn change(revision: i64, change: change::Change) -> Change {
     }
 }
 
-/// Two parts: one deletes, one puts.
+/// An update in two parts: one deletes, one puts.
 fn update(from: i64, held: &[Resource]) -> Vec<Oneof> {
     let to = from + 2;
     let part = |changes, last| Update {
@@ -186,14 +186,14 @@ pub(super) fn messages() -> Vec<Vec<u8>> {
 
 pub(super) fn streams() -> Vec<Vec<u8>> {
     let whole = dialogue();
-    // The stream breaks within an update, and the next one resumes.
+    // The stream breaks off within an update, and the next one resumes.
     let mut broken: Vec<_> = whole.iter().take(5).cloned().map(encoded).collect();
     broken.push(vec![0xff]);
     broken.push(encoded(Oneof::Resumed(pb::Resumed {
         cursor: Some(cursor(3)),
     })));
     broken.extend(whole.iter().skip(4).cloned().map(encoded));
-    // A snapshot amid an update.
+    // A snapshot in the middle of an update.
     let mut amid: Vec<_> = whole.iter().take(5).cloned().collect();
     amid.extend(snapshot(9, &[resource("z", 9)]));
     amid.extend(update(9, &[resource("d", 11)]));
@@ -207,7 +207,7 @@ pub(super) fn streams() -> Vec<Vec<u8>> {
     .to_vec()
 }
 
-/// Messages one after the other, each as a field 1.
+/// Consecutive messages, each as a field 1.
 pub(super) fn sent(messages: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for message in messages {

@@ -1,4 +1,4 @@
-//! What comes beside messages: headers, error details; and what operators type: addresses.
+//! Inputs beside messages: headers, error details, and the addresses that operators type.
 
 use emend_proto::common::v1::ResourceKey;
 use emend_runtime::{
@@ -26,7 +26,7 @@ pub(super) fn headers(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// Addresses of databases and services. A password is never shown.
+/// Addresses of databases and services. A password must never be shown.
 pub(super) fn addresses(bytes: &[u8]) -> usize {
     const PASSWORD: &str = "s3cretpassw0rd";
     let text = lossy(bytes);
@@ -58,7 +58,7 @@ pub(super) fn statuses(bytes: &[u8]) -> usize {
     let explained = Explained::from(&status);
     let shown = explained.to_string();
     assert!(!shown.is_empty());
-    // Details of another message than google.rpc.Status.
+    // The details are not a google.rpc.Status.
     let other = ResourceKey {
         key: lossy(bytes),
         ..Default::default()

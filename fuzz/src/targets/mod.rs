@@ -1,5 +1,5 @@
-//! What is fuzzed. To add a target: a function over bytes here or in a crate's `fuzzing` module, a row in [`TARGETS`], seeds
-//! in [`seeds`](crate::seeds).
+//! The fuzz targets. To add one: a function over bytes here or in a crate's `fuzzing` module, a row in [`TARGETS`], and
+//! seeds in [`seeds`](crate::seeds).
 
 mod headers;
 mod requests;
@@ -10,47 +10,47 @@ mod transfer;
 
 use crate::mutate::Shape;
 
-/// Something that reads what others wrote.
+/// A parser of untrusted input.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// Its name, which is that of its directory in the corpus.
+    /// Its name, which is also its directory in the corpus.
     pub name: &'static str,
-    /// Reads one input; panics where something does not hold that must. Answers with how many bytes it made of the input
-    /// and handed on, where that is more than the input.
+    /// Reads one input; panics if a property is violated. Returns how many bytes it produced from the input and passed
+    /// on, if that is more than the input.
     pub read: fn(&[u8]) -> usize,
-    /// Of what form its inputs are.
+    /// The form of its inputs.
     pub shape: Shape,
     /// How much memory it may hold at once.
     pub memory: Memory,
-    /// Longer inputs are not made.
+    /// Maximum length of generated inputs.
     pub max_bytes: usize,
 }
 
-/// How much memory reading may take: so much for every byte of the input, and so much in any case.
+/// How much memory reading may take: an amount per byte of input, plus a fixed amount.
 #[derive(Debug, Clone, Copy)]
 pub struct Memory {
-    /// Bytes for every byte of the input.
+    /// Bytes per byte of input.
     pub per_byte: u64,
-    /// Bytes in any case.
+    /// Bytes regardless of the input.
     pub base: u64,
 }
 
 impl Memory {
-    /// For an input of so many bytes.
+    /// The limit for an input of `bytes` bytes.
     pub fn allowed(self, bytes: usize) -> u64 {
         self.base + self.per_byte * bytes as u64
     }
 }
 
 const KIB: u64 = 1024;
-/// A protobuf message behind a byte that says of which method it is.
+/// A protobuf message after a byte that selects its method.
 const REQUEST: Shape = Shape::Protobuf { selectors: 1 };
 const MESSAGE: Shape = Shape::Protobuf { selectors: 0 };
 
 /// All targets.
 pub const TARGETS: &[Target] = &[
-    // An element of a repeated field takes two bytes on the wire and its whole struct in memory, twice while their list
-    // grows: what is decoded before anything is counted may be hundreds of times the message.
+    // An element of a repeated field takes two bytes on the wire and its whole struct in memory, twice while the list
+    // grows, so decoding may take hundreds of times the size of the message.
     target("feedback_requests", requests::feedback, REQUEST, 800, 64 * KIB),
     target("learning_requests", requests::learning, REQUEST, 800, 64 * KIB),
     target("events", requests::events, MESSAGE, 60, 64 * KIB),
@@ -60,12 +60,12 @@ pub const TARGETS: &[Target] = &[
     target("learning_rows", stored::learning_rows, Shape::Bytes, 60, 64 * KIB),
     target("values", stored::values, MESSAGE, 60, 16 * KIB),
     target("disk_copy", stored::disk_copy, Shape::Bytes, 60, 256 * KIB),
-    // Two of each message: as generated, and its twin.
+    // Decodes each message twice: as the generated type and as its twin.
     target("stream_messages", stream::messages, MESSAGE, 1_000, 64 * KIB),
     target("stream", stream::stream, MESSAGE, 400, 512 * KIB),
     target("normalisation", text::normalisation, Shape::Text, 120, 16 * KIB),
     Target {
-        // What is looked through is 2,000 characters at most, and every place of a word looks at the rest of it.
+        // The services mask texts of at most 2,000 characters.
         max_bytes: 2 * 1024,
         ..target("personal_data", text::personal_data, Shape::Text, 60, 16 * KIB)
     },
@@ -94,12 +94,12 @@ const fn target(
     }
 }
 
-/// The target of that name.
+/// The target with this name.
 pub fn named(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.name == name)
 }
 
-/// The input as text, whatever is no text replaced.
+/// The input as text, with invalid UTF-8 replaced.
 fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

@@ -15,9 +15,10 @@ pub(super) fn learning(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// What feedback-svc stores and sends, learning-svc takes: an event that it refuses would be a dead letter.
+/// Whatever feedback-svc stores and sends, learning-svc must accept: an event that it refuses would become a dead
+/// letter.
 pub(super) fn events(bytes: &[u8]) -> usize {
-    // As it comes from anybody.
+    // First as untrusted input.
     let _ = learning_svc::fuzzing::event(bytes);
     match feedback_svc::fuzzing::event(bytes) {
         None => bytes.len(),
@@ -35,13 +36,13 @@ pub(super) fn import_stream(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// Any text as a token, and any position in one.
+/// Any text as a token, and any bytes as a position.
 pub(super) fn page_tokens(bytes: &[u8]) -> usize {
     let query = QueryHash::of("List", &ResourceKey::default());
     let text = lossy(bytes);
     let _ = page::number_position(query, &text);
     if let Ok(Some(position)) = page::position(query, &text) {
-        // There may be another text for a position, but it leads to the same place.
+        // Another text may encode the same position.
         assert_eq!(
             page::position(query, &page::token(query, &position)),
             Ok(Some(position))

@@ -1,4 +1,4 @@
-//! What databases and disks give back.
+//! What databases and disks return.
 
 use emend_wire::value;
 
@@ -12,7 +12,7 @@ pub(super) fn learning_rows(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// A value that can be used has one stored form, and that is read as the same value.
+/// A usable value has one stored form, which decodes to the same value.
 pub(super) fn values(bytes: &[u8]) -> usize {
     if let Ok(value) = value::decode(bytes) {
         let stored = value::encode(&value);

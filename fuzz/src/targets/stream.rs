@@ -7,7 +7,7 @@ use emend_proto::{
 };
 use prost::Message as _;
 
-/// The generated messages and their twins with values left encoded mean the same.
+/// The generated messages and their twins with encoded values are equivalent.
 pub(super) fn messages(bytes: &[u8]) -> usize {
     let twin = wire::SubscribeResponse::decode(bytes);
     let Ok(mut message) = pb::SubscribeResponse::decode(bytes) else {
@@ -15,7 +15,7 @@ pub(super) fn messages(bytes: &[u8]) -> usize {
     };
     let twin = twin.expect("the twin reads all that the generated message does");
     assert_eq!(message.message.is_some(), twin.message.is_some());
-    // In the one encoding that a server sends: a value that is there, and empty, is none.
+    // Restrict to what a server sends: an empty value is encoded as none.
     for resource in resources(&mut message) {
         resource.value = resource.value.take().filter(|value| value.encoded_len() > 0);
     }

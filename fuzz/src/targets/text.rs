@@ -1,4 +1,4 @@
-//! What people write.
+//! Text that people write.
 
 use emend_core::{
     NormalizedKey,
@@ -9,10 +9,10 @@ use icu_normalizer::ComposingNormalizer;
 
 use super::lossy;
 
-/// U+FDFA, the longest of Unicode's compatibility decompositions: 3 bytes become 33.
+/// U+FDFA has the longest compatibility decomposition in Unicode: 3 bytes become 33.
 const MOST_GROWTH: usize = 11;
 
-/// One form: normalising it again changes nothing, it is in NFC, and it grows no more than Unicode makes it.
+/// Normalisation is idempotent, yields NFC, and grows text no more than Unicode allows.
 pub(super) fn normalisation(bytes: &[u8]) -> usize {
     let text = lossy(bytes);
     let once = normalize(&text);
@@ -31,7 +31,7 @@ pub(super) fn normalisation(bytes: &[u8]) -> usize {
     text.len()
 }
 
-/// What is masked stays masked.
+/// Masking is idempotent.
 pub(super) fn personal_data(bytes: &[u8]) -> usize {
     let text = lossy(bytes);
     let masked = personal_data::mask(&text).into_owned();

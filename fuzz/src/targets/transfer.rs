@@ -1,4 +1,4 @@
-//! Files to import, and what assistants send.
+//! Files to import, and tool calls.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -23,13 +23,13 @@ pub(super) fn tool_calls(bytes: &[u8]) -> usize {
 
 type Rows = Vec<(u64, Result<Record, RowError>)>;
 
-/// Rows are the same however the file comes, lines never go back, reading ends where it is asked to, and good rows come
-/// back as they were when they are written in the same format.
+/// The rows do not depend on how the file is chunked, line numbers never decrease, reading stops when asked to, and
+/// good rows survive a round trip in the same format.
 fn import(format: Format, bytes: &[u8]) -> usize {
     let rows = read(format, bytes, usize::MAX);
     assert!(rows.iter().all(|(line, _)| *line >= 1));
     assert!(rows.is_sorted_by_key(|(line, _)| *line), "{rows:?}");
-    // What was handed over lies in memory here, three times; a command only counts it or sends it on.
+    // This target holds the rows in memory three times; a command only counts them or sends them on.
     let handed: usize = rows.iter().map(|(_, row)| size(row)).sum();
     let bit_by_bit = read(format, BufReader::with_capacity(1, OneByOne(bytes)), usize::MAX);
     assert_eq!(bit_by_bit, rows);
@@ -70,7 +70,7 @@ fn size(row: &Result<Record, RowError>) -> usize {
     size_of::<(u64, Result<Record, RowError>)>() + texts
 }
 
-/// The first rows, at most so many, and whatever else is handed over.
+/// Reads rows until `most` have been read.
 fn read(format: Format, from: impl BufRead, most: usize) -> Rows {
     let mut rows = Rows::new();
     format.read(from, &mut |line, row| {
@@ -80,7 +80,7 @@ fn read(format: Format, from: impl BufRead, most: usize) -> Rows {
     rows
 }
 
-/// A file that comes a byte at a time.
+/// A reader that yields one byte at a time.
 struct OneByOne<'b>(&'b [u8]);
 
 impl Read for OneByOne<'_> {

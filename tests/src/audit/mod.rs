@@ -1,6 +1,6 @@
-//! Auditors: they are shown what happened in a run and what the databases hold after it, and say which promise was broken.
+//! Auditors: given what happened in a run and what the databases hold after it, they say which promise was broken.
 //!
-//! They are pure but for reading: whoever wrote the run, and whatever broke in it, is judged alike.
+//! Apart from reading they are pure: every run is judged alike, whoever wrote it and whatever broke in it.
 
 pub mod ledger;
 pub mod stream;

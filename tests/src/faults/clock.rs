@@ -1,5 +1,5 @@
-//! A clock of one process's own, which a test sets while the process runs. Only the wall clock: the monotonic one goes on as
-//! ever, as it does on a computer whose time is put right.
+//! A clock for a single process, which a test sets while the process runs. It affects the wall clock only: the
+//! monotonic clock continues undisturbed, as it does on a computer whose time is corrected.
 
 use std::{collections::BTreeSet, ffi::OsString, fs, path::PathBuf};
 
@@ -8,10 +8,10 @@ use tempfile::TempDir;
 
 use super::fleet::Member;
 
-/// Where Debian's package `libfaketime` puts it, below a directory for each architecture.
+/// Where Debian's package `libfaketime` puts its libraries, in a directory for each architecture.
 const LIBRARIES: &str = "/usr/lib";
 const LIBRARY: &str = "faketime/libfaketime.so.1";
-/// Where the library keeps what a process shares with its children.
+/// Where the library keeps the state that a process shares with its children.
 const SHARED: &str = "/dev/shm";
 
 /// The clock of one process.
@@ -24,7 +24,7 @@ pub struct OwnClock {
 }
 
 impl OwnClock {
-    /// A clock that is right; `None` where the library is missing, after the one line that says so.
+    /// A clock that is right; `None` if the library is missing, after one line of output that says so.
     ///
     /// # Panics
     /// If it can't be set.
@@ -43,16 +43,16 @@ impl OwnClock {
         Some(clock)
     }
 
-    /// Starts a member by this clock.
+    /// Starts a member with this clock.
     ///
     /// # Panics
-    /// If it runs, or does not become ready.
+    /// If it is already running, or does not become ready.
     pub async fn starts(&mut self, member: &mut Member) {
         let shown = self.directory.path().join("shown");
         let variables: [(&str, OsString); 4] = [
             ("LD_PRELOAD", self.library.clone().into()),
             ("FAKETIME_TIMESTAMP_FILE", shown.into()),
-            // Each look at the clock is a look at the file.
+            // Makes each reading of the clock read the file.
             ("FAKETIME_NO_CACHE", "1".into()),
             ("FAKETIME_DONT_FAKE_MONOTONIC", "1".into()),
         ];
@@ -62,7 +62,7 @@ impl OwnClock {
         self.processes.insert(member.process().id());
     }
 
-    /// Steps to so many seconds ahead of the right time; behind it, where negative.
+    /// Steps to this many seconds ahead of the right time; if negative, behind it.
     ///
     /// # Panics
     /// If the clock can't be set.
@@ -71,7 +71,7 @@ impl OwnClock {
         self.write();
     }
 
-    /// In one go: nobody sees half a number.
+    /// Writes the file atomically, so that no reader sees half a number.
     fn write(&self) {
         let (next, shown) = (
             self.directory.path().join("next"),
@@ -83,7 +83,7 @@ impl OwnClock {
 }
 
 impl Drop for OwnClock {
-    /// A process that was killed leaves what it shared.
+    /// Removes shared memory, which a killed process leaves behind.
     fn drop(&mut self) {
         for process in &self.processes {
             for shared in ["faketime_shm", "sem.faketime_sem"] {

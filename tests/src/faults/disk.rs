@@ -1,7 +1,7 @@
-//! A full disk for one process, which a test fills and frees while the process runs: a small file system in memory that only
-//! the process sees, where the system lets one be mounted; or, anywhere, a bound on the size of the files that the process
-//! writes. The first says that there is no room (ENOSPC), the second that the file gets too large (EFBIG), which SQLite
-//! takes for a disk that does not work.
+//! A full disk for one process, which a test fills and frees while the process runs: either a small file system in
+//! memory that only the process sees, if the system allows one to be mounted; or, anywhere, a limit on the size of
+//! files that the process writes. The first reports that no space is left (ENOSPC), the second that the file is too
+//! large (EFBIG), which SQLite takes for a disk that does not work.
 
 use std::{
     ffi::OsString,
@@ -15,32 +15,33 @@ use tokio::process::Command;
 use super::fleet::Member;
 use crate::harness::process::run;
 
-/// Room for the write-ahead log and more.
+/// Enough for the write-ahead log and more.
 const SIZE: &str = "96m";
-/// Bytes that a test takes of a file system.
+/// The file with which a test uses up the space.
 const BALLAST: &str = "ballast";
-/// No longer may files get, in bytes, when they may get no longer: as long as a page, so that nothing can be written.
+/// The file size limit of a full disk, in bytes: one page, so that nothing can be written.
 const FULL: &str = "4096";
 
 /// A disk that can be full.
 #[derive(Debug)]
 pub enum Disk {
-    /// A file system at that directory, made by this `unshare`.
+    /// A file system mounted at `directory` with these arguments of `unshare`.
     Mounted {
-        /// As everybody sees it; only the process sees what is in it.
+        /// The mount point, which everybody sees; only the process sees the contents.
         directory: PathBuf,
-        /// The arguments by which the system lets this user mount something.
+        /// The arguments with which the system allows this user to mount.
         unshare: &'static [&'static str],
     },
-    /// Files may get no longer.
+    /// A limit on file size.
     SizeLimit,
 }
 
 impl Disk {
-    /// A file system of its own at that directory for whoever is started with it; `None` where the system lets this user
-    /// mount none, as in most containers.
+    /// A file system of its own at `directory` for members started with it; `None` if the system does not allow this
+    /// user to mount one, as in most containers.
     pub async fn mounted(directory: &Path) -> Option<Self> {
-        // Root makes a mount namespace; others, where the system lets them, within a user namespace of their own.
+        // Root needs only a mount namespace; other users, if allowed at all, need it within a user namespace of their
+        // own.
         for unshare in [
             ["--mount"].as_slice(),
             ["--user", "--map-root-user", "--mount"].as_slice(),
@@ -57,7 +58,8 @@ impl Disk {
         None
     }
 
-    /// The directory's own disk, with a bound on files; `None` without util-linux, after the one line that says so.
+    /// The directory's own disk, with a limit on file size; `None` without util-linux, after one line of output that
+    /// says so.
     pub async fn size_limit() -> Option<Self> {
         let mut command = Command::new("prlimit");
         command.arg("--version");
@@ -68,24 +70,24 @@ impl Disk {
         Some(Self::SizeLimit)
     }
 
-    /// Starts a member with this disk from its next start on. A mounted one is new and empty with each start.
+    /// Starts a member on this disk from its next start on. A mounted one is new and empty at each start.
     pub fn hold(&self, member: &mut Member) {
         member.within = match self {
             Self::Mounted { directory, unshare } => {
                 let unsharing = mounting(directory, unshare, SIZE);
                 std::iter::once("unshare".into()).chain(unsharing).collect()
             }
-            // Whoever writes beyond the bound is killed, unless he does not heed the signal.
+            // Unless it ignores SIGXFSZ, a process that writes beyond the limit is killed.
             Self::SizeLimit => ["sh", "-c", r#"trap "" XFSZ && exec "$@""#, "sh"]
                 .map(Into::into)
                 .into(),
         };
     }
 
-    /// Nothing can be written any more.
+    /// Fills the disk: nothing can be written any more.
     ///
     /// # Panics
-    /// If the process does not run.
+    /// If the process is not running.
     pub async fn fill(&self, member: &mut Member) {
         match self {
             Self::Mounted { directory, .. } => {
@@ -102,10 +104,10 @@ impl Disk {
         }
     }
 
-    /// There is room again.
+    /// Makes room again.
     ///
     /// # Panics
-    /// If the process does not run, or there was room.
+    /// If the process is not running, or the disk was not full.
     pub async fn free(&self, member: &mut Member) {
         match self {
             Self::Mounted { directory, .. } => {
@@ -127,7 +129,7 @@ fn mounting(directory: &Path, unshare: &[&str], size: &str) -> Vec<OsString> {
     arguments
 }
 
-/// Sets the soft bound of a running process.
+/// Sets the soft limit of a running process.
 async fn limit_files(member: &mut Member, bound: &str) {
     let mut command = Command::new("prlimit");
     command

@@ -1,5 +1,5 @@
-//! Replicas of both services as processes on one database, each behind an address that stays however often the process is
-//! killed and started again.
+//! Replicas of both services as processes on one database, each behind an address that survives any number of kills and
+//! restarts.
 
 use std::{
     ffi::OsString,
@@ -22,10 +22,10 @@ use crate::{
     },
 };
 
-/// Many replicas of many tests share one PostgreSQL server.
+/// Low, because many replicas of many tests share one PostgreSQL server.
 const CONNECTIONS: &str = "5";
 
-/// Where a fleet keeps what it knows.
+/// Where a fleet stores its data.
 #[derive(Debug)]
 pub enum Storage {
     /// A directory for each service, which locks it.
@@ -37,7 +37,7 @@ pub enum Storage {
     },
     /// A database on the server that all tests share.
     Shared(Database),
-    /// A database on a server of the test's own.
+    /// A database on the test's own server.
     Own(String),
 }
 
@@ -45,7 +45,7 @@ impl Storage {
     /// New directories.
     ///
     /// # Panics
-    /// If there can be none.
+    /// If none can be made.
     pub fn sqlite() -> Self {
         let directory = || tempfile::tempdir().expect("a directory");
         Self::Sqlite {
@@ -54,12 +54,12 @@ impl Storage {
         }
     }
 
-    /// A new database on the shared server; `None` where there is none, after the one line that says so.
+    /// A new database on the shared server; `None` without one, after one line of output that says so.
     pub async fn postgres() -> Option<Self> {
         Database::postgres().await.map(Self::Shared)
     }
 
-    /// As `--database-url` takes it.
+    /// The URL, as `--database-url` takes it.
     pub fn url(&self, service: Service) -> String {
         match self {
             Self::Sqlite { feedback, learning } => {
@@ -99,11 +99,11 @@ impl Storage {
 /// Replicas of both services on one database.
 #[derive(Debug)]
 pub struct Fleet {
-    /// feedback-svc. The relay of number i delivers to learning-svc number i, modulo how many there are.
+    /// Replicas of feedback-svc. Replica i's relay delivers to learning-svc i, modulo the number of those.
     pub feedback: Vec<Member>,
-    /// learning-svc.
+    /// Replicas of learning-svc.
     pub learning: Vec<Member>,
-    /// Dropped last: the services use it.
+    /// Last, because it must be dropped after the services that use it.
     pub storage: Storage,
 }
 
@@ -112,9 +112,9 @@ pub struct Fleet {
 pub struct Member {
     /// Where clients reach it.
     pub front: Gateway,
-    /// Set before the program from its next start on.
+    /// Environment variables for the program, from its next start on.
     pub environment: Vec<(OsString, OsString)>,
-    /// A command that runs the program that is given to it, from its next start on; empty: none.
+    /// A command that runs the program it is given, from its next start on; empty for none.
     pub within: Vec<OsString>,
     program: &'static str,
     service: &'static str,
@@ -128,19 +128,19 @@ impl Fleet {
         Self::start(Storage::sqlite(), 1, 1).await
     }
 
-    /// So many of each on a database of the shared server; `None` where there is none.
+    /// The given numbers of replicas on a database of the shared server; `None` without one.
     pub async fn postgres(feedback: usize, learning: usize) -> Option<Self> {
         Some(Self::start(Storage::postgres().await?, feedback, learning).await)
     }
 
-    /// So many of each.
+    /// Starts the given numbers of replicas.
     pub async fn start(storage: Storage, feedback: usize, learning: usize) -> Self {
         let mut fleet = Self::stopped(storage, feedback, learning).await;
         fleet.start_all().await;
         fleet
     }
 
-    /// So many of each, none of which is started.
+    /// The given numbers of replicas, none of them started.
     pub async fn stopped(storage: Storage, feedback: usize, learning: usize) -> Self {
         let mut fleet = Self {
             feedback: Vec::new(),
@@ -164,12 +164,12 @@ impl Fleet {
         fleet
     }
 
-    /// All of them.
+    /// All replicas.
     pub fn members(&mut self) -> impl Iterator<Item = &mut Member> {
         self.learning.iter_mut().chain(&mut self.feedback)
     }
 
-    /// Starts those that do not run.
+    /// Starts those that are not running.
     pub async fn start_all(&mut self) {
         for member in self.members() {
             if member.process.is_none() {
@@ -178,7 +178,7 @@ impl Fleet {
         }
     }
 
-    /// Asks all to end, and waits until they have.
+    /// Asks all to end, and waits until they have ended.
     pub async fn stop_all(&mut self) {
         for member in self.members() {
             if member.process.is_some() {
@@ -187,7 +187,7 @@ impl Fleet {
         }
     }
 
-    /// Clients of each feedback-svc.
+    /// A client of each feedback-svc.
     pub fn feedback_clients(&self) -> Vec<Feedback> {
         let address = |member: &Member| Feedback::at(member.front.address());
         self.feedback.iter().map(address).collect()
@@ -211,7 +211,7 @@ impl Audited for Fleet {
 }
 
 impl Drop for Member {
-    /// A run that fails shows what each service had to say.
+    /// A failed run shows each service's complaints.
     #[expect(clippy::print_stderr, reason = "shown where the run fails")]
     fn drop(&mut self) {
         if std::thread::panicking()
@@ -256,16 +256,17 @@ impl Member {
         process.ready(address, self.service).await;
     }
 
-    /// Starts it so that it dies when it passes that point for the `count`th time. Answers once it serves, or is dead.
+    /// Starts it so that it dies when it passes a fail point for the `count`th time. Returns once it serves or has
+    /// died.
     pub async fn start_to_die_at(&mut self, point: FailPoint, count: usize) {
         self.spawn(Some(format!("{}:{count}", point.name()))).await;
     }
 
-    /// Replaces it as a rolling upgrade does: another process is ready and new connections go there before this one is asked
-    /// to end; waits until it has, in good order.
+    /// Replaces it as a rolling upgrade does: a new process is ready and receives new connections before the old one is
+    /// asked to end; waits until that one has ended gracefully.
     ///
     /// # Panics
-    /// If it does not run or does not end so, or the other is not ready.
+    /// If it is not running, does not end gracefully, or the new one does not become ready.
     pub async fn roll(&mut self) {
         let mut old = self.process.take().expect("it runs");
         let address = self.launch(None).await;
@@ -285,14 +286,14 @@ impl Member {
         );
     }
 
-    /// Starts it and leads its address there; answers with where it listens, unless it ends before.
+    /// Starts it and points its front address there; answers with its listen address, unless it ends first.
     async fn spawn(&mut self, armed: Option<String>) -> Option<SocketAddr> {
         let address = self.launch(armed).await?;
         self.front.lead_to(address);
         Some(address)
     }
 
-    /// Starts it; answers with where it listens, unless it ends before.
+    /// Starts it; answers with its listen address, unless it ends first.
     async fn launch(&mut self, armed: Option<String>) -> Option<SocketAddr> {
         assert!(self.process.is_none(), "{} runs", self.program);
         let program = binary(self.program).await;
@@ -326,10 +327,10 @@ impl Member {
         address
     }
 
-    /// Waits until it says that it is ready, as a running process that nobody helps.
+    /// Waits until it reports that it is ready, without a restart.
     ///
     /// # Panics
-    /// If it does not, or does not run.
+    /// If it does not, or is not running.
     pub async fn is_ready(&mut self) {
         let (address, service) = (self.front.address(), self.service);
         self.process().ready(address, service).await;
@@ -343,17 +344,17 @@ impl Member {
     /// Kills it without warning.
     ///
     /// # Panics
-    /// If it does not run, or ended by itself.
+    /// If it is not running, or ended by itself.
     pub async fn kill(&mut self) {
         let mut process = self.process.take().expect("it runs");
         process.kill().await;
         self.front.close();
     }
 
-    /// Asks it to end, and waits until it has, in good order.
+    /// Asks it to end, and waits until it has ended gracefully.
     ///
     /// # Panics
-    /// If it does not end so.
+    /// If it does not.
     pub async fn stop(&mut self) {
         let mut process = self.process.take().expect("it runs");
         process.terminate().await;
@@ -370,7 +371,7 @@ impl Member {
     /// Waits until it has died at a fail point.
     ///
     /// # Panics
-    /// If it does not, or ends otherwise.
+    /// If it does not, or ends in another way.
     pub async fn dies(&mut self, point: FailPoint) {
         const SIGABRT: i32 = 6;
         let mut process = self.process.take().expect("it runs");
@@ -397,7 +398,7 @@ impl Member {
     /// The process, while it runs.
     ///
     /// # Panics
-    /// If it does not.
+    /// If it is not running.
     pub fn process(&mut self) -> &mut Process {
         self.process.as_mut().expect("it runs")
     }
@@ -413,7 +414,7 @@ impl Member {
     }
 }
 
-/// `… address=HOST:PORT …` in the line that says that it serves.
+/// Finds `… address=HOST:PORT …` in the line that announces that it serves.
 fn listens_at(line: &str) -> Option<SocketAddr> {
     let said = line.split_once("address=")?.1;
     said.split_whitespace().next()?.parse().ok()

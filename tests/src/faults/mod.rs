@@ -1,10 +1,10 @@
-//! Fault runs: services as processes under load, something that breaks, and the same questions at the end of each run. Did
-//! everybody come back without help? Is what was acknowledged stored and learned exactly once? Does every node hold what
-//! the database holds?
+//! Fault runs: services as processes under load, something that breaks, and the same questions at the end of each run.
+//! Did everything recover without help? Is what was acknowledged stored and learned exactly once? Does every node hold
+//! what the database holds?
 //!
-//! A run is: [`Fleet`] (which programs on which database), [`Run`] (load, nodes, seed, rounds, and the questions). A fault
-//! is what a test does between two calls of [`Run::goes_on`]. Runs are short; `EMEND_TEST_LONG=1` makes them long,
-//! `EMEND_TEST_SEED` repeats one of which the seed was printed.
+//! A run consists of a [`Fleet`] (which programs on which database) and a [`Run`] (load, nodes, seed, rounds, and the
+//! questions). A fault is whatever a test does between two calls of [`Run::goes_on`]. Runs are short;
+//! `EMEND_TEST_LONG=1` makes them long, and `EMEND_TEST_SEED` repeats a run from its printed seed.
 
 pub mod clock;
 pub mod disk;

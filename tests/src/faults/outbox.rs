@@ -1,5 +1,5 @@
-//! feedback-svc's outbox, read past the service: who holds which event until when. The only place of the fault runs that
-//! knows a table.
+//! feedback-svc's outbox, read directly: which replica holds which event, and until when. Of the fault runs, only this
+//! module knows a table.
 
 use std::{collections::BTreeMap, str::FromStr as _};
 
@@ -14,19 +14,19 @@ const SCHEMA: &str = "emend_feedback";
 
 type Row = (Vec<u8>, Vec<u8>, i64, i64);
 
-/// One replica's hold on an event.
+/// A replica's lease on an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
-    /// Unlike that of every other lease but those that were taken with it.
+    /// Unique to this lease and those taken together with it.
     pub token: Vec<u8>,
-    /// Its end, in microseconds since 1970 by the database's clock.
+    /// Its expiry, in microseconds since 1970 by the database's clock.
     pub until_us: i64,
-    /// When it was read, likewise; where the database's clock is its process's: by the clock of who read it.
+    /// When it was read, likewise. Where the database uses its process's clock (SQLite), that is the reader's clock.
     pub read_at_us: i64,
 }
 
 impl Fleet {
-    /// Every event that somebody holds, by its id.
+    /// Every leased event, by its id.
     ///
     /// # Panics
     /// If the database can't be read.

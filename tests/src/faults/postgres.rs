@@ -1,5 +1,5 @@
-//! A PostgreSQL server of a test's own, which it may stop, kill, back up, restore and fail over. It is reached at one
-//! address, wherever the server behind it is.
+//! A PostgreSQL server of a test's own, which it may stop, kill, back up, restore and fail over. Its address stays the
+//! same, wherever the server behind it is.
 
 use std::{
     fs,
@@ -25,10 +25,10 @@ use crate::harness::{
 
 const SUPERUSER: &str = "emend";
 const DATABASE: &str = "postgres";
-/// Between two looks whether it answers.
+/// Pause between two checks whether it answers.
 const POLL: Duration = Duration::from_millis(50);
 
-/// A server, running or not. It goes with its value.
+/// A server, running or not. Dropping it removes it.
 #[derive(Debug)]
 pub struct Server {
     installed: Installed,
@@ -40,30 +40,31 @@ pub struct Server {
     child: Option<Child>,
 }
 
-/// PostgreSQL's programs, and the account that they run under: they refuse root's.
+/// PostgreSQL's programs, and the account that they run under: they refuse to run as root.
 #[derive(Debug, Clone)]
 struct Installed {
     programs: PathBuf,
     account: Option<(u32, u32)>,
 }
 
-/// A directory of that account's; removed with its value.
+/// A directory owned by that account; removed when dropped.
 #[derive(Debug)]
 struct Directory(PathBuf);
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // What a killed server's children still write is lost with the machine that ran the test, at the latest.
+        // Children of a killed server may still write here; what they leave goes with the test machine at the latest.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// A copy of a server's files as they were at some moment.
+/// A copy of a server's files at one moment.
 #[derive(Debug)]
 pub struct Backup(Directory);
 
 impl Server {
-    /// A new server with an empty database; `None` where PostgreSQL's programs are not, after the one line that says so.
+    /// A new server with an empty database; `None` if PostgreSQL's programs are missing, after one line of output that
+    /// says so.
     ///
     /// # Panics
     /// If it does not start.
@@ -85,7 +86,7 @@ impl Server {
             .args([
                 "--username",
                 SUPERUSER,
-                // On the loopback only, so the cheapest check will do.
+                // On the loopback only, so the cheapest method will do.
                 "--auth=password",
                 "--encoding=UTF8",
                 "--locale=C.UTF-8",
@@ -104,7 +105,7 @@ impl Server {
         Some(server)
     }
 
-    /// Its database, as `--database-url` takes it.
+    /// Its database's URL, as `--database-url` takes it.
     pub fn url(&self) -> String {
         format!(
             "postgres://{SUPERUSER}:{}@{}/{DATABASE}",
@@ -113,7 +114,7 @@ impl Server {
         )
     }
 
-    /// Starts it after it was stopped or killed, and waits until it answers.
+    /// Starts it after a stop or a kill, and waits until it answers.
     ///
     /// # Panics
     /// If it does not.
@@ -143,7 +144,7 @@ impl Server {
                 self.road.lead_to(address);
                 return;
             }
-            // Another process was faster at the port, or children of a killed server are not gone yet.
+            // Another process took the port first, or children of a killed server are still running.
             assert!(
                 tokio::time::Instant::now() < deadline,
                 "postgres does not start: {}",
@@ -152,7 +153,7 @@ impl Server {
         }
     }
 
-    /// Waits until it takes connections; false where it ends before.
+    /// Waits until it accepts connections; false if it ends first.
     async fn answers(&self, child: &mut Child, address: SocketAddr) -> bool {
         loop {
             if let Ok(connection) = self.options(address).connect().await {
@@ -170,7 +171,7 @@ impl Server {
         }
     }
 
-    /// Stops it as an operator does who does not wait for clients: transactions are rolled back, connections end.
+    /// Stops it like an operator who does not wait for clients: transactions are rolled back, connections end.
     pub async fn stop(&mut self) {
         let mut child = self.child.take().expect("it runs");
         let mut stop = self.installed.command("pg_ctl");
@@ -188,20 +189,20 @@ impl Server {
         self.road.close();
     }
 
-    /// Nobody can reach it any more, but it runs: as after a network's partition.
+    /// Makes it unreachable while it runs, as a network partition does.
     pub fn cut_off(&self) {
         self.road.close();
     }
 
-    /// By which everybody reaches it.
+    /// The gateway through which everything reaches it.
     pub fn road(&self) -> &Gateway {
         &self.road
     }
 
-    /// A connection past the road.
+    /// A connection that bypasses the gateway.
     ///
     /// # Panics
-    /// If there can be none.
+    /// If it can't be made.
     pub async fn connect(&self) -> PgConnection {
         let address = self.address.expect("it was started");
         self.options(address).connect().await.expect("the server answers")
@@ -216,7 +217,7 @@ impl Server {
             .database(DATABASE)
     }
 
-    /// Copies its files while it runs.
+    /// Copies its files while it is running.
     ///
     /// # Panics
     /// If they can't be copied.
@@ -227,10 +228,10 @@ impl Server {
         Backup(directory)
     }
 
-    /// Puts a backup in the place of its files. It does not run.
+    /// Replaces its files with a backup. It must be stopped.
     ///
     /// # Panics
-    /// If it runs, or the files can't be copied.
+    /// If it is running, or the files can't be copied.
     pub async fn restore(&mut self, backup: &Backup) {
         assert!(self.child.is_none(), "it runs");
         fs::remove_dir_all(self.directory.data()).expect("old files can be removed");
@@ -239,7 +240,7 @@ impl Server {
         run("cp", copy).await.expect("files can be copied");
     }
 
-    /// A standby that follows this server, by that road.
+    /// A standby that follows this server through `road`.
     pub async fn standby(&self, road: &Gateway) -> Self {
         road.lead_to(self.address.expect("it runs"));
         let directory = self.installed.directory().await;
@@ -257,10 +258,10 @@ impl Server {
         standby
     }
 
-    /// Waits until `standby` has all that is committed here now.
+    /// Waits until `standby` has everything that is committed here now.
     ///
     /// # Panics
-    /// If it does not get it.
+    /// If that does not happen.
     pub async fn is_followed_by(&self, standby: &Self) {
         let mut here = self.connect().await;
         let written: String = sqlx::query_scalar("SELECT pg_current_wal_flush_lsn()::text")
@@ -279,7 +280,7 @@ impl Server {
         .await;
     }
 
-    /// Makes a standby the server that is reached at `self`'s address; `self` ends for good.
+    /// Makes a standby the server behind `self`'s address; `self` ends for good.
     ///
     /// # Panics
     /// If it does not take over.
@@ -330,7 +331,7 @@ impl Directory {
 }
 
 impl Installed {
-    /// The newest that there is.
+    /// The newest version installed.
     fn find() -> Option<Self> {
         let mut versions: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
             .into_iter()
@@ -356,7 +357,7 @@ impl Installed {
                     .iter()
                     .all(|program| path.join(program).is_file())
             })?;
-        // Files that this process makes show whose it is.
+        // The owner of a file that this process creates shows its user.
         let is_root = tempfile::tempfile()
             .and_then(|file| file.metadata())
             .is_ok_and(|file| file.uid() == 0);
@@ -392,7 +393,7 @@ impl Installed {
     }
 }
 
-/// An account that is there for servers, by passwd(5).
+/// The user and group of an account that exists for servers, from passwd(5).
 fn account() -> Option<(u32, u32)> {
     let accounts = fs::read_to_string("/etc/passwd").ok()?;
     ["postgres", "nobody"].iter().find_map(|name| {

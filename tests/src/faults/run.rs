@@ -1,4 +1,4 @@
-//! One fault run: load and nodes that go on whatever happens, and the questions that every run ends with.
+//! One fault run: load and nodes that continue whatever happens, and the questions that end every run.
 
 use std::{collections::BTreeMap, future::Future, time::Duration};
 
@@ -26,32 +26,32 @@ use crate::{
 /// How long a run may take.
 const SHORT: Duration = Duration::from_mins(4);
 const LONG: Duration = Duration::from_hours(1);
-/// Between two faults, calls that are acknowledged: at most so many.
+/// The most acknowledged calls between two faults.
 const BETWEEN: usize = 80;
 
-/// A run under way.
+/// A run in progress.
 #[derive(Debug)]
 pub struct Run {
-    /// What the faults are chosen by.
+    /// The dice that choose the faults.
     pub dice: Dice,
-    /// What is under load.
+    /// The services under load.
     pub fleet: Fleet,
-    /// The load; none while it is stopped.
+    /// The load; `None` while it is stopped.
     pub load: Option<Load>,
-    /// One at each learning-svc, from the beginning on.
+    /// One node per learning-svc, from the start.
     pub nodes: Vec<Node>,
-    /// Subscribers whose every message is held against the log in the end.
+    /// Subscribers whose every message is checked against the log in the end.
     recorders: Vec<Recorder>,
-    /// The log lost revisions that nodes have seen.
+    /// Whether the log lost revisions that nodes have seen.
     lost_its_tail: bool,
-    /// What loads that were stopped had acknowledged.
+    /// What the loads stopped so far had acknowledged.
     pub record: Record,
     seed: u64,
     loads: usize,
     plan: Plan,
 }
 
-/// Gives a run a bound.
+/// Bounds a run's duration.
 ///
 /// # Panics
 /// If it takes longer.
@@ -61,7 +61,7 @@ pub async fn bounded<T>(run: impl Future<Output = T>) -> T {
     ended.unwrap_or_else(|_| panic!("the run is not over within {limit:?}"))
 }
 
-/// How many rounds: few, or many where runs are to be long.
+/// The number of rounds: few, or many for long runs.
 pub fn rounds(short: usize, long: usize) -> usize {
     runs::short_or_long(short, long)
 }
@@ -72,7 +72,7 @@ impl Run {
         Self::begin_with(name, fleet, Plan::default()).await
     }
 
-    /// Begins with that load.
+    /// Begins with this load.
     pub async fn begin_with(name: &str, fleet: Fleet, plan: Plan) -> Self {
         let seed = runs::seed(name, runs::number_of(name) % 1_000_000);
         let mut nodes = Vec::new();
@@ -103,10 +103,10 @@ impl Run {
         run
     }
 
-    /// Starts the load, for the first time or again: its requests are new ones.
+    /// Starts the load, for the first time or again, with new requests.
     ///
     /// # Panics
-    /// If it runs.
+    /// If it is running.
     pub fn start_load(&mut self) {
         assert!(self.load.is_none(), "the load is on");
         self.loads += 1;
@@ -119,7 +119,7 @@ impl Run {
         ));
     }
 
-    /// Stops the load once what it is about is acknowledged.
+    /// Stops the load once the calls in progress are acknowledged.
     pub async fn stop_load(&mut self) {
         if let Some(load) = self.load.take() {
             self.record.add(load.stop().await);
@@ -129,37 +129,37 @@ impl Run {
     /// The load.
     ///
     /// # Panics
-    /// If it is stopped.
+    /// If the load is stopped.
     pub fn load(&self) -> &Load {
         self.load.as_ref().expect("the load is on")
     }
 
-    /// The database no longer has revisions that nodes have seen, and of what was acknowledged only `kept`. What subscribers
-    /// were sent is no longer in the log to be held against; and nodes may need a while to find out.
+    /// The database has lost revisions that nodes have seen, and only `kept` of what was acknowledged. What subscribers
+    /// were sent can no longer be checked against the log, and nodes may need a while to find out.
     pub fn lost_its_tail(&mut self, kept: Record) {
         self.record = kept;
         self.recorders.clear();
         self.lost_its_tail = true;
     }
 
-    /// Waits until some more calls are acknowledged; how many is by chance.
+    /// Waits until a random number of further calls is acknowledged.
     pub async fn goes_on(&self) {
         self.load().goes_on_by(1 + self.dice.below(BETWEEN)).await;
     }
 
-    /// Everything came back by itself; what was acknowledged is stored and learned once; every node holds what the
-    /// database holds, and was never sent what it should not have been.
+    /// Asserts that everything recovered by itself; that what was acknowledged is stored and learned once; that every
+    /// node holds what the database holds, and was never sent what it should not have been.
     ///
     /// # Panics
-    /// If it is not so.
+    /// If any of this is not so.
     pub async fn ends_well(mut self) {
-        // Everybody takes part again.
+        // The load makes progress again.
         self.load().goes_on_by(1).await;
         self.stop_load().await;
         self.questions().await;
     }
 
-    /// The questions alone, of a run whose load is stopped.
+    /// Only asks the questions, of a run whose load is stopped.
     pub async fn questions(self) {
         let Self {
             fleet,
@@ -184,7 +184,7 @@ impl Run {
         let asked = Some(&record.asked);
         let holders: Vec<_> = nodes.iter().map(Into::into).collect();
         if lost_its_tail {
-            // A node that is ahead of the log, or on another way, learns of it with the next digests.
+            // A node that is ahead of the log, or has diverged from it, learns so from the next digests.
             eventually("the nodes find out", || async {
                 let found = ledger::check(&fleet, asked, &holders).await;
                 holds(found.is_empty(), || format!("{found:?}"))
@@ -200,7 +200,7 @@ impl Run {
     }
 }
 
-/// What operators were told is in the log.
+/// Asserts that the log has everything that operators were told.
 async fn assert_acts(record: &Record, learning: &Learning) {
     let log: BTreeMap<i64, Revision> = learning
         .revisions()
@@ -240,7 +240,7 @@ async fn assert_acts(record: &Record, learning: &Learning) {
     }
 }
 
-/// What importers were told is in the log, row by row.
+/// Asserts that the log has everything that importers were told, row by row.
 fn assert_imports(record: &Record, log: &StoredLog) {
     type OfKey<'a> = (&'a str, &'a str);
     let mut given: BTreeMap<OfKey<'_>, Vec<(i64, String)>> = BTreeMap::new();
@@ -276,7 +276,7 @@ fn assert_imports(record: &Record, log: &StoredLog) {
             given.is_some_and(|given| given.iter().any(is_of_it))
         });
         let rows = rows.count();
-        // Or more: another try of it, which got no answer, may have been under way all the while.
+        // Possibly more: another attempt that got no answer may have been in progress meanwhile.
         assert!(
             i64::try_from(rows).is_ok_and(|rows| rows >= *applied),
             "import {first} to {last} changed {applied} rows, the log gave {value} to {rows} of them"

@@ -1,4 +1,4 @@
-//! How long runs with faults are, and what they throw their dice with.
+//! The length and the seed of fault runs.
 
 use std::{env, process};
 
@@ -6,7 +6,7 @@ use tokio::process::Command;
 
 use crate::harness::process::run;
 
-/// So many sockets and more are open at once in runs with thousands of streams, here and in the services.
+/// Runs with thousands of streams have about this many sockets open at once, here and in the services.
 const OPEN_FILES: &str = "20000";
 
 /// Whether runs are to be long.
@@ -14,12 +14,13 @@ pub fn is_long() -> bool {
     env::var_os("EMEND_TEST_LONG").is_some_and(|value| value == "1")
 }
 
-/// One length for every build, another for long runs.
+/// One length for normal runs, another for long ones, in every build.
 pub fn short_or_long<T>(short: T, long: T) -> T {
     if is_long() { long } else { short }
 }
 
-/// Lets this process, and those that it starts from now on, have as many open files as runs with thousands of streams need.
+/// Allows this process, and those that it starts from now on, as many open files as runs with thousands of streams
+/// need.
 ///
 /// # Panics
 /// If the system does not allow it.
@@ -30,11 +31,11 @@ pub async fn allow_many_open_files() {
     run("prlimit", raise).await.expect("more open files");
 }
 
-/// The seed of a run: that of `EMEND_TEST_SEED`, or else this. It is printed, so that a run that failed says how it can be
-/// had again.
+/// A run's seed: that of `EMEND_TEST_SEED`, or else `otherwise`. It is printed, so that a failed run says how to repeat
+/// it.
 ///
 /// # Panics
-/// If the variable is no number.
+/// If the variable is not a number.
 #[expect(clippy::print_stderr, reason = "shown where a test fails")]
 pub fn seed(of: &str, otherwise: u64) -> u64 {
     let seed = match env::var("EMEND_TEST_SEED") {
@@ -45,7 +46,7 @@ pub fn seed(of: &str, otherwise: u64) -> u64 {
     seed
 }
 
-/// A number that differs where the texts do (FNV-1a).
+/// A hash of a text (FNV-1a).
 pub fn number_of(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

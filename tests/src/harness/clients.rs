@@ -1,4 +1,4 @@
-//! Typed clients with what tests ask for most, in one line each. Each refusal that a test did not ask for fails it.
+//! Typed clients that make the tests' commonest calls in one line each. An unexpected refusal fails the test.
 
 use emend_proto::{
     common::v1::{Resource, ResourceKey, ResourceKind, ResourceValue},
@@ -35,7 +35,7 @@ pub struct Feedback {
 }
 
 impl Feedback {
-    /// Of the service at that address.
+    /// A client of the service at `address`.
     pub fn at(address: impl std::fmt::Display) -> Self {
         let channel = channel(address);
         Self {
@@ -51,13 +51,13 @@ impl Feedback {
             .expect("an answer has the feedback")
     }
 
-    /// Submits and waits for as long as it takes until it is evaluated.
+    /// Submits and waits, however long it takes, until the feedback is evaluated.
     pub async fn learn(&self, request: SubmitFeedbackRequest) -> emend_proto::feedback::v1::Feedback {
         let stored = self.submit(request).await;
         self.delivered(&stored.namespace, &stored.feedback_id).await
     }
 
-    /// One after the other, each evaluated before the next; answers with the last.
+    /// Submits one after the other, each evaluated before the next; answers with the last.
     pub async fn learn_all(
         &self,
         requests: impl IntoIterator<Item = SubmitFeedbackRequest>,
@@ -69,7 +69,7 @@ impl Feedback {
         last.expect("at least one request")
     }
 
-    /// Waits until its newest event is delivered, and so evaluated.
+    /// Waits until the feedback's newest event is delivered, and so evaluated.
     pub async fn delivered(&self, namespace: &str, feedback_id: &str) -> emend_proto::feedback::v1::Feedback {
         eventually("the feedback is delivered", || async {
             let feedback = self.get(namespace, feedback_id).await;
@@ -80,8 +80,8 @@ impl Feedback {
         .await
     }
 
-    /// Waits until of everything in a namespace the newest event is delivered; answers with all of it, newest first. Where a
-    /// retraction overtook its feedback, that one's event may still wait.
+    /// Waits until the newest event of each piece of feedback in a namespace is delivered; answers with all of it,
+    /// newest first. Where a retraction overtook its feedback, the feedback's own event may still be waiting.
     pub async fn all_delivered(&self, namespace: &str) -> Vec<emend_proto::feedback::v1::Feedback> {
         eventually("all feedback is delivered", || async {
             let waiting = ListFeedbackRequest {
@@ -95,7 +95,7 @@ impl Feedback {
         self.list(self.list_request(namespace)).await
     }
 
-    /// Asks for pages as large as they get.
+    /// Lists a whole namespace, in pages of the maximum size.
     pub fn list_request(&self, namespace: &str) -> ListFeedbackRequest {
         ListFeedbackRequest {
             namespace: namespace.into(),
@@ -128,7 +128,7 @@ impl Feedback {
         }
     }
 
-    /// Takes it back and waits until that is evaluated.
+    /// Retracts feedback and waits until the retraction is evaluated.
     pub async fn retract(
         &self,
         feedback: &emend_proto::feedback::v1::Feedback,
@@ -162,7 +162,7 @@ pub struct Learning {
 }
 
 impl Learning {
-    /// Of the service at that address.
+    /// Clients of the service at `address`.
     pub fn at(address: impl std::fmt::Display) -> Self {
         let channel = channel(address);
         Self {
@@ -181,7 +181,7 @@ impl Learning {
         answered(self.subscriptions.clone().list_nodes(request).await).head_revision
     }
 
-    /// All candidates of the tests' namespace that match.
+    /// All candidates that match, across pages.
     pub async fn list_candidates(&self, mut request: ListCandidatesRequest) -> Vec<Candidate> {
         let mut all = Vec::new();
         loop {
@@ -204,7 +204,7 @@ impl Learning {
         .await
     }
 
-    /// The one candidate for a key that maps to this.
+    /// The only candidate for a key with this value.
     pub async fn candidate_for(&self, key: &str, maps_to: &str) -> Candidate {
         let candidates = self.candidates_for(key).await;
         let mut matching: Vec<Candidate> = candidates
@@ -220,7 +220,7 @@ impl Learning {
         matching.remove(0)
     }
 
-    /// One candidate with all that a reviewer sees.
+    /// One candidate with everything that a reviewer sees.
     pub async fn candidate(&self, candidate_id: &str) -> GetCandidateResponse {
         let request = GetCandidateRequest {
             namespace: NAMESPACE.into(),
@@ -229,7 +229,7 @@ impl Learning {
         answered(self.candidates.clone().get_candidate(request).await)
     }
 
-    /// Approves as it is.
+    /// Approves a candidate unedited.
     pub async fn approve(&self, candidate: &Candidate) -> Result<(Candidate, i64), Status> {
         let request = ApproveCandidateRequest {
             namespace: NAMESPACE.into(),
@@ -247,7 +247,7 @@ impl Learning {
         Ok((candidate, answer.revision))
     }
 
-    /// Rejects for that reason.
+    /// Rejects a candidate, with a reason.
     pub async fn reject(&self, candidate: &Candidate, reason: &str) -> Result<(Candidate, i64), Status> {
         let request = RejectCandidateRequest {
             namespace: NAMESPACE.into(),
@@ -277,7 +277,7 @@ impl Learning {
         answered(self.resources.clone().put_resource(request).await)
     }
 
-    /// Takes a value away as an operator; answers with the revision.
+    /// Deletes a value as an operator; answers with the revision.
     pub async fn delete(&self, key: ResourceKey) -> Result<i64, Status> {
         let request = DeleteResourceRequest {
             key: Some(key),
@@ -288,7 +288,7 @@ impl Learning {
         Ok(answer.into_inner().revision)
     }
 
-    /// Takes a revision back; answers with the new one.
+    /// Reverts a revision; answers with the new one.
     pub async fn revert(&self, revision: i64) -> Result<i64, Status> {
         let request = RevertRevisionRequest {
             namespace: NAMESPACE.into(),
@@ -300,7 +300,7 @@ impl Learning {
         Ok(answer.into_inner().revision)
     }
 
-    /// All pages, of a state at least as new as the database was when called.
+    /// All pages, from a state at least as new as the database was at the time of the call.
     pub async fn list_resources(&self, request: ListResourcesRequest) -> Vec<Resource> {
         let mut request = ListResourcesRequest {
             min_revision: self.head().await,
@@ -317,7 +317,7 @@ impl Learning {
         }
     }
 
-    /// All that everybody gets in a namespace.
+    /// All resources in a namespace that apply to everybody.
     pub async fn resources_in(&self, namespace: &str) -> Vec<Resource> {
         self.list_resources(ListResourcesRequest {
             namespace: namespace.into(),
@@ -345,7 +345,8 @@ impl Learning {
         }
     }
 
-    /// What a node answers for a phrase or a name, by a state at least as new as the database was when called.
+    /// What a node answers for a phrase or a name, from a state at least as new as the database was at the time of the
+    /// call.
     pub async fn resolve(&self, kind: ResourceKind, phrase: &str, user_id: &str) -> ResolveResponse {
         let request = ResolveRequest {
             namespace: NAMESPACE.into(),
@@ -358,13 +359,13 @@ impl Learning {
         answered(self.resources.clone().resolve(request).await)
     }
 
-    /// What everybody gets for a phrase; empty where nothing was learned.
+    /// What everybody gets for a phrase; empty if nothing was learned.
     pub async fn verb_for(&self, phrase: &str) -> String {
         let resolved = self.resolve(ResourceKind::InvocationPhrase, phrase, "").await;
         resolved.r#match.map_or_else(String::new, |found| found.value)
     }
 
-    /// What everybody gets for a name; empty where nothing was learned.
+    /// What everybody gets for a name; empty if nothing was learned.
     pub async fn entity_for(&self, alias: &str) -> String {
         let resolved = self.resolve(ResourceKind::EntityAlias, alias, "").await;
         resolved.r#match.map_or_else(String::new, |found| found.value)

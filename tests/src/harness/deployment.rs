@@ -1,4 +1,4 @@
-//! Both services as the programs that are installed, each behind an address that stays when it is killed and started again.
+//! Both services as the installed programs, each behind an address that survives a kill and a restart.
 
 use std::{net::SocketAddr, path::Path};
 
@@ -17,7 +17,7 @@ use super::{
 /// feedback-svc and learning-svc as processes.
 #[derive(Debug)]
 pub struct Deployment {
-    /// Storage of feedback-svc; on SQLite each process has a directory of its own, which it locks.
+    /// feedback-svc's storage, then learning-svc's. On SQLite each process has a directory of its own, which it locks.
     databases: [Database; 2],
     /// feedback-svc.
     pub feedback: Program,
@@ -26,7 +26,7 @@ pub struct Deployment {
     arguments: Arguments,
 }
 
-/// What the programs are started with, beside where they listen and what they connect to.
+/// Arguments of the programs, besides their listen addresses and what they connect to.
 #[derive(Debug, Clone, Default)]
 pub struct Arguments {
     /// feedback-svc.
@@ -40,7 +40,7 @@ pub struct Arguments {
 pub struct Program {
     /// Where clients reach it.
     pub front: Gateway,
-    /// Its process, while it is started.
+    /// Its process, while it runs.
     pub process: Option<Process>,
 }
 
@@ -55,7 +55,7 @@ impl Program {
     /// Kills it without warning.
     ///
     /// # Panics
-    /// If it does not run.
+    /// If it is not running.
     pub async fn kill(&mut self) {
         let mut process = self.process.take().expect("the program runs");
         process.kill().await;
@@ -85,7 +85,7 @@ impl Deployment {
         Self::start([Database::sqlite(), Database::sqlite()], arguments).await
     }
 
-    /// On PostgreSQL; `None` where there is no server, after the one line that says so.
+    /// On PostgreSQL; `None` without a server, after one line of output that says so.
     pub async fn postgres() -> Option<Self> {
         let databases = [Database::postgres().await?, Database::postgres().await?];
         Some(Self::start(databases, Arguments::default()).await)
@@ -103,7 +103,7 @@ impl Deployment {
         deployment
     }
 
-    /// Starts feedback-svc, for the first time or again; answers with where its process listens.
+    /// Starts feedback-svc, for the first time or again; answers with the process's listen address.
     pub async fn start_feedback(&mut self) -> SocketAddr {
         let mut arguments = vec![
             "--database-url".to_owned(),
@@ -116,7 +116,7 @@ impl Deployment {
         self.feedback.start("feedback-svc", service, &arguments).await
     }
 
-    /// Starts learning-svc, for the first time or again; answers with where its process listens.
+    /// Starts learning-svc, for the first time or again; answers with the process's listen address.
     pub async fn start_learning(&mut self) -> SocketAddr {
         let mut arguments = vec![
             "--database-url".to_owned(),
@@ -137,7 +137,7 @@ impl Deployment {
         Learning::at(self.learning.front.address())
     }
 
-    /// The database of feedback-svc, as it takes it.
+    /// feedback-svc's database URL, as the service takes it.
     pub fn feedback_url(&self) -> String {
         self.databases[0].url(Service::Feedback, None)
     }
@@ -156,7 +156,7 @@ impl Deployment {
     }
 }
 
-/// `emend up` with its data in a directory of its own.
+/// `emend up`, with its data in a directory of its own.
 #[derive(Debug)]
 pub struct Up {
     /// The process.
@@ -169,26 +169,26 @@ pub struct Up {
 }
 
 impl Up {
-    /// Starts it on free ports and waits for the line that says that it is ready.
+    /// Starts it on free ports and waits for the line that announces that it is ready.
     ///
     /// # Panics
-    /// If there can be no directory, or the line is another.
+    /// If no directory can be made, or `emend` ends before that line.
     pub async fn start() -> Self {
         Self::start_with(&[]).await
     }
 
-    /// The same with more arguments.
+    /// The same with these arguments. If there are any, they replace `--data-dir`.
     ///
     /// # Panics
-    /// If there can be no directory, or the line is another.
+    /// If no directory can be made, or `emend` ends before that line.
     pub async fn start_with(arguments: &[&str]) -> Self {
         Self::start_under(&[], arguments).await
     }
 
-    /// The same under these environment variables.
+    /// The same with these environment variables set.
     ///
     /// # Panics
-    /// If there can be no directory, or the line is another.
+    /// If no directory can be made, or `emend` ends before that line.
     pub async fn start_under(variables: &[(&str, &str)], arguments: &[&str]) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let data = directory.path().to_string_lossy().into_owned();

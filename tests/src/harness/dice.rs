@@ -1,4 +1,4 @@
-//! Choices that are the same for the same seed.
+//! Choices that repeat for the same seed.
 
 use emend_runtime::Entropy;
 
@@ -7,7 +7,7 @@ use emend_runtime::Entropy;
 pub struct Dice(Entropy);
 
 impl Dice {
-    /// Throws the same for the same seed.
+    /// Gives the same sequence for the same seed.
     pub fn seeded(seed: u64) -> Self {
         Self(Entropy::seeded(seed))
     }
@@ -23,12 +23,12 @@ impl Dice {
         ((self.0.fraction() * bound as f64) as usize).min(bound.saturating_sub(1))
     }
 
-    /// One of several.
+    /// Picks one of several.
     pub fn one_of<'a, T>(&self, choices: &'a [T]) -> &'a T {
         &choices[self.below(choices.len())]
     }
 
-    /// True so often.
+    /// True with the given probability.
     pub fn chance(&self, probability: f64) -> bool {
         self.0.fraction() < probability
     }

@@ -1,11 +1,11 @@
-//! What somebody holds of the resources, and its digests.
+//! The resources that a party holds, and their digests.
 
 use std::{collections::BTreeMap, fmt};
 
 use emend_core::digest::{Digest as Sum, Item, value_checksum};
 use emend_proto::{common::v1::ResourceKey, learning::v1::Digest};
 
-/// A resource key that can be kept in maps, in the stream's order.
+/// A resource key that can be kept in maps, ordered as in the stream.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// The search application.
@@ -45,7 +45,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What of a resource has to be the same wherever it is held.
+/// The part of a resource that must be the same wherever it is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
     /// The revision that gave it its value.
@@ -57,7 +57,7 @@ pub struct Held {
 /// The groups that digests are made of: namespace, kind, user-scoped or not.
 pub type Group = (String, i32, bool);
 
-/// The digests of what somebody holds.
+/// The digests of a set of held resources.
 pub fn sums_of(held: &BTreeMap<Key, Held>) -> BTreeMap<Group, Sum> {
     let mut sums: BTreeMap<Group, Sum> = BTreeMap::new();
     for (key, held) in held {
@@ -79,10 +79,10 @@ pub fn group(key: &Key) -> Group {
     (key.namespace.clone(), key.kind, !key.user_id.is_empty())
 }
 
-/// A digest as it came.
+/// A digest as received.
 ///
 /// # Panics
-/// If its hash has not 16 bytes.
+/// If its hash is not 16 bytes long.
 pub fn sum(digest: &Digest) -> (Group, Sum) {
     let bytes: [u8; 16] = digest.hash[..].try_into().expect("16 bytes");
     (

@@ -1,4 +1,4 @@
-//! HTTP/1.1 as a scraper or an operator speaks it, and what is to be read in metrics.
+//! HTTP/1.1 as a scraper or an operator speaks it, and reading of metrics.
 
 use std::net::SocketAddr;
 
@@ -20,7 +20,7 @@ pub struct Answer {
     pub body: String,
 }
 
-/// Asks on a connection of its own.
+/// Sends a request on a connection of its own.
 ///
 /// # Panics
 /// If there is no answer.
@@ -47,7 +47,7 @@ pub async fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> A
     }
 }
 
-/// The metrics of a process, as they were when they were scraped.
+/// The metrics of a process at the time of the scrape.
 #[derive(Debug, Clone)]
 pub struct Scraped(pub String);
 
@@ -55,17 +55,18 @@ impl Scraped {
     /// Scrapes them.
     ///
     /// # Panics
-    /// If they are not to be had.
+    /// If they can't be scraped.
     pub async fn from(address: SocketAddr) -> Self {
         let answer = ask(address, "GET", "/metrics", "").await;
         assert_eq!(answer.status, 200, "{answer:?}");
         Self(answer.body)
     }
 
-    /// The value of a series, by its name with its labels in any order, such as `name{a="b"}`; none if it is not there.
+    /// The value of a series, given by its name with its labels in any order, such as `name{a="b"}`; `None` if it is
+    /// absent.
     ///
     /// # Panics
-    /// If the value is no number.
+    /// If the value is not a number.
     pub fn value(&self, series: &str) -> Option<f64> {
         let (name, labels) = split(series);
         let lines = self.0.lines().filter(|line| !line.starts_with('#'));
@@ -78,10 +79,10 @@ impl Scraped {
         found.next().map(|value| value.parse().expect("a number"))
     }
 
-    /// The sum of all series of that name.
+    /// The sum of all series of this name.
     ///
     /// # Panics
-    /// If a value is no number.
+    /// If a value is not a number.
     pub fn sum(&self, name: &str) -> f64 {
         let lines = self.0.lines().filter(|line| !line.starts_with('#'));
         let samples = lines.filter_map(|line| line.split(" # ").next()?.rsplit_once(' '));
@@ -92,7 +93,7 @@ impl Scraped {
     }
 }
 
-/// The name, and the labels in one order. Values with commas are not met in these tests.
+/// The name, and the labels in sorted order. Label values with commas do not occur in these tests.
 fn split(series: &str) -> (&str, Vec<&str>) {
     let Some((name, labels)) = series.split_once('{') else {
         return (series, Vec::new());
@@ -102,7 +103,7 @@ fn split(series: &str) -> (&str, Vec<&str>) {
     (name, labels)
 }
 
-/// Waits until a series has a value that `is_right` takes.
+/// Waits until a series has a value that satisfies `is_right`.
 pub async fn until_shown(address: SocketAddr, series: &str, is_right: impl Fn(f64) -> bool) {
     eventually(&format!("{series} is shown as it should be"), || async {
         let scraped = Scraped::from(address).await;
@@ -112,7 +113,7 @@ pub async fn until_shown(address: SocketAddr, series: &str, is_right: impl Fn(f6
     .await;
 }
 
-/// Waits until a series shows that whole number.
+/// Waits until a series shows this whole number.
 pub async fn until_counted(address: SocketAddr, series: &str, expected: u32) {
     until_shown(address, series, |found| {
         (found - f64::from(expected)).abs() < 1e-9

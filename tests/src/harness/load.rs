@@ -1,4 +1,4 @@
-//! Load that does not give up: writers that repeat each submission until it is acknowledged, until they are told to stop.
+//! Load that does not give up: writers that repeat each submission until it is acknowledged, until they are stopped.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -23,14 +23,14 @@ use super::{
     wait::{PATIENCE, eventually, holds},
 };
 
-/// About how many phrases.
+/// The number of different phrases.
 const PHRASES: usize = 20;
-/// After which a call is made anew.
+/// The timeout after which a call is repeated.
 const CALL: Duration = Duration::from_secs(5);
-/// Between two calls of a writer: what has to be counted in the end stays small.
+/// Pause between a writer's calls. It keeps small what has to be counted in the end.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Writers at work.
+/// Running writers.
 #[derive(Debug)]
 pub struct Load {
     stop: CancellationToken,
@@ -46,7 +46,7 @@ struct Acknowledged {
 }
 
 impl Load {
-    /// As many writers as there are clients, each a reporter of its own with each submission.
+    /// One writer per client. Every submission comes from a reporter of its own.
     pub fn start(clients: impl IntoIterator<Item = Feedback>) -> Self {
         let stop = CancellationToken::new();
         let acknowledged = Arc::new(AtomicUsize::new(0));
@@ -74,7 +74,7 @@ impl Load {
         }
     }
 
-    /// Waits until so many more are acknowledged.
+    /// Waits until `count` more submissions are acknowledged.
     pub async fn goes_on_by(&self, count: usize) {
         let goal = self.acknowledged.load(Ordering::SeqCst) + count;
         eventually("the load goes on", || async {
@@ -84,7 +84,7 @@ impl Load {
         .await;
     }
 
-    /// Stops the writers, and sees to it that what was acknowledged is stored, counted and learned exactly once. Answers
+    /// Stops the writers and asserts that everything acknowledged is stored, counted and learned exactly once. Answers
     /// with the head.
     ///
     /// # Panics

@@ -1,4 +1,5 @@
-//! What the tests stand on: services and the sockets before them, typed clients, subscribers, and waiting for conditions.
+//! What the tests stand on: services and the sockets in front of them, typed clients, subscribers, and waiting for
+//! conditions.
 
 pub mod clients;
 pub mod deployment;
@@ -34,8 +35,8 @@ pub use system::{Database, System};
 pub use valve::{Flow, Valve};
 pub use wait::{eventually, within};
 
-/// Stamps each test on both databases, with a system of one replica of each service. On PostgreSQL it is skipped, with one
-/// line, where there is no server. After the test the system has to shut down in good order.
+/// Stamps each test on both databases, with a system of one replica of each service. Without a PostgreSQL server, that
+/// half is skipped with one line of output. After the test the system must shut down gracefully.
 #[macro_export]
 macro_rules! both_databases {
     ($( $(#[$meta:meta])* async fn $name:ident($system:ident) $body:block )+) => { $(
@@ -63,7 +64,8 @@ macro_rules! both_databases {
     )+ };
 }
 
-/// Like [`both_databases!`], on PostgreSQL alone, with so many replicas of feedback-svc and of learning-svc.
+/// Like [`both_databases!`], on PostgreSQL only, with the given numbers of replicas of feedback-svc and of
+/// learning-svc.
 #[macro_export]
 macro_rules! replicated {
     ($( $(#[$meta:meta])* async fn $name:ident($system:ident: $feedback:literal x $learning:literal) $body:block )+) => { $(

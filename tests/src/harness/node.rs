@@ -1,5 +1,5 @@
-//! A search node as an application embeds it: emend-client's subscriber and its view, compared with the database by what
-//! they hold and by what they answer.
+//! A search node as an application embeds it: emend-client's subscriber and its view, compared with the database by
+//! what they hold and by what they answer.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,7 +25,7 @@ use super::{
     wary,
 };
 
-/// A node at work. It goes when it is dropped.
+/// A running node. Dropping it stops it.
 #[derive(Debug)]
 pub struct Node {
     handle: NodeHandle,
@@ -41,12 +41,12 @@ impl Drop for Node {
 }
 
 impl Node {
-    /// A node of everything at that address.
+    /// A node that subscribes to everything at `address`.
     pub async fn start(address: impl fmt::Display, id: &str) -> Self {
         Self::start_from(address, id, None).await
     }
 
-    /// The same, which keeps a copy on disk, if there is to be one, and starts from it.
+    /// The same, optionally with a copy on disk that it starts from and keeps up to date.
     ///
     /// # Panics
     /// If its settings are refused.
@@ -58,7 +58,7 @@ impl Node {
         Self::spawn(builder).await
     }
 
-    /// One that soon finds out that the other side has gone without a word, for networks on which that happens.
+    /// One that soon notices that its peer has silently gone, for networks on which that happens.
     ///
     /// # Panics
     /// If its settings are refused.
@@ -91,7 +91,7 @@ impl Node {
         }
     }
 
-    /// What it answers with.
+    /// The view that it answers from.
     pub fn view(&self) -> &LearnedView {
         self.handle.view()
     }
@@ -105,7 +105,7 @@ impl Node {
         .await;
     }
 
-    /// Waits until the digests last compared were the server's.
+    /// Waits until the last comparison of digests matched the server's.
     pub async fn until_certain(&self) {
         eventually("the node is certain of what it holds", || async {
             let staleness = self.view().staleness();
@@ -114,15 +114,15 @@ impl Node {
         .await;
     }
 
-    /// All that happens to it from now on.
+    /// All its events from now on.
     pub fn watch(&self) -> Events {
         self.handle.events()
     }
 
-    /// Waits for an event.
+    /// Waits for an event that `found` accepts.
     ///
     /// # Panics
-    /// If the node ends before.
+    /// If the node ends first.
     pub async fn until_event<T>(&mut self, what: &str, found: impl Fn(&SubscriberEvent) -> Option<T>) -> T {
         within(what, async {
             loop {
@@ -140,10 +140,10 @@ impl Node {
         .await
     }
 
-    /// The events so far that nobody waited for.
+    /// The events so far that no wait has consumed.
     pub async fn events_so_far(&mut self) -> Vec<Arc<SubscriberEvent>> {
         let mut events = Vec::new();
-        // Whatever is there is there at once.
+        // Events that have already happened are ready at once.
         while let Ok(Some(observed)) = tokio::time::timeout(Duration::ZERO, self.events.next()).await {
             if let Observed::Event(event) = observed {
                 events.push(event);
@@ -152,7 +152,7 @@ impl Node {
         events
     }
 
-    /// Ends it in good order, with its copy up to date.
+    /// Shuts it down gracefully, with its copy up to date.
     ///
     /// # Panics
     /// If it does not end by itself.
@@ -161,7 +161,7 @@ impl Node {
         assert_eq!(ended, Shutdown::Graceful);
     }
 
-    /// What it answers for a phrase as somebody wrote it: the value, and the prohibited choices.
+    /// What it answers for a phrase as a user typed it: the value, and the prohibited choices.
     ///
     /// # Panics
     /// If the phrase is not valid.
@@ -176,7 +176,7 @@ impl Node {
         }
     }
 
-    /// Of what state of the log it is, and what it holds: every resource as it came, with its digests.
+    /// The revision of the log it has reached, and what it holds: every resource as received, with its digests.
     pub fn holds(&self) -> Holds {
         let Holding {
             position,
@@ -200,8 +200,8 @@ impl Node {
         }
     }
 
-    /// That it holds exactly what is stored, with the digests of that, and answers by it for every key there is, for
-    /// everybody and for every user there is. `others` are phrases for which something was learned once.
+    /// Asserts that it holds exactly what is stored, with matching digests, and answers accordingly for every key, for
+    /// everybody and for every user. `others` are phrases for which something was learned once.
     ///
     /// # Panics
     /// If it does not.
@@ -225,9 +225,9 @@ impl Node {
         assert!(!self.view().staleness().in_doubt, "its digests are the server's");
     }
 
-    /// For which keys it does not answer by what is stored, and how. Asked for is every phrase of every namespace there is
-    /// or was, for everybody and every user there is or was: `once` are all keys for which something was proposed or
-    /// learned once.
+    /// The keys for which it does not answer by what is stored, and how it differs. It is asked for every phrase of
+    /// every namespace, for everybody and for every user, past and present: `once` are all keys for which something was
+    /// ever proposed or learned.
     ///
     /// # Panics
     /// If a stored key or value is not valid.
@@ -274,16 +274,16 @@ pub struct Answer {
 /// What a node holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holds {
-    /// Of what state of the log; none: nothing came yet.
+    /// The revision of the log; `None` before anything arrived.
     pub revision: Option<i64>,
     /// Every resource.
     pub resources: BTreeMap<Key, Held>,
-    /// Its digests, of all groups that are not empty.
+    /// Its digests of all non-empty groups.
     pub digests: BTreeMap<Group, Digest>,
 }
 
-/// The rule, spelled out over what is stored for a phrase: what is prohibited for everybody or the user is out; then the user's own
-/// value, then everybody's.
+/// The rule, applied to what is stored for a phrase: a value prohibited for everybody or for the user is out; then the
+/// user's own value wins, then everybody's.
 fn expected(stored: &[(&Key, &Held)], kind: Kind, user: &str) -> Answer {
     let of_kind = |kind: Kind| stored.iter().filter(move |(key, _)| key.kind == kind.number());
     let concerns = |of: &str| of.is_empty() || of == user;

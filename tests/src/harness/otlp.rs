@@ -1,4 +1,4 @@
-//! A receiver of traces, as a collector is one: OpenTelemetry's `TraceService` over gRPC.
+//! A receiver of traces that stands in for a collector: OpenTelemetry's `TraceService` over gRPC.
 
 use std::{
     fmt::Write as _,
@@ -30,7 +30,7 @@ pub struct Receiver {
 #[derive(Debug, Clone, Default)]
 struct Received(Arc<Mutex<Vec<ExportTraceServiceRequest>>>);
 
-/// A span and whose it is.
+/// A span and the service that made it.
 #[derive(Debug, Clone)]
 pub struct Seen {
     /// The name of the service that made it.
@@ -43,7 +43,7 @@ impl Receiver {
     /// Starts it on a free port.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no free port.
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
@@ -60,7 +60,7 @@ impl Receiver {
         }
     }
 
-    /// Where it listens, as `OTEL_EXPORTER_OTLP_ENDPOINT` has it.
+    /// Its address, in the form of `OTEL_EXPORTER_OTLP_ENDPOINT`.
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -92,7 +92,7 @@ impl Receiver {
         spans
     }
 
-    /// All that was received, for who looks for what must not be in it.
+    /// Everything received, as text, to search for what must not be in it.
     pub fn everything(&self) -> String {
         let received = self.received.0.lock().unwrap_or_else(PoisonError::into_inner);
         format!("{received:?}")
@@ -115,17 +115,17 @@ impl Seen {
         hex(&self.span.span_id)
     }
 
-    /// The id of the span above it, in hexadecimal.
+    /// The parent span's id, in hexadecimal.
     pub fn parent(&self) -> String {
         hex(&self.span.parent_span_id)
     }
 
-    /// The traces to which it is linked, by their ids in hexadecimal.
+    /// The ids of the traces it links to, in hexadecimal.
     pub fn links(&self) -> Vec<String> {
         self.span.links.iter().map(|link| hex(&link.trace_id)).collect()
     }
 
-    /// Whether it says that it failed.
+    /// Whether its status is an error.
     pub fn failed(&self) -> bool {
         let status = self.span.status.as_ref();
         status.is_some_and(|status| status.code() == StatusCode::Error)

@@ -24,7 +24,7 @@ use super::{
     wait::{PATIENCE, eventually, holds, within},
 };
 
-/// The packages whose programs are run here, and this one, so that they are built with the features that it asks for.
+/// The packages whose programs are run here, and this one, so that they are built with the features that it enables.
 const PACKAGES: [&str; 5] = [
     "emend-cli",
     "emend-tests",
@@ -33,7 +33,7 @@ const PACKAGES: [&str; 5] = [
     "search-node",
 ];
 
-/// A running program. It is killed with its value.
+/// A running program. Dropping this kills it.
 #[derive(Debug)]
 pub struct Process {
     name: String,
@@ -55,7 +55,7 @@ enum Stream {
 impl fmt::Display for Output {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // The end tells why; logs may be long.
+        // The end says why; logs may be long.
         for (_, line) in lines.iter().skip(lines.len().saturating_sub(60)) {
             writeln!(f, "  | {line}")?;
         }
@@ -80,7 +80,7 @@ impl Process {
     /// If it can't be started.
     pub fn spawn(name: &str, mut command: Command) -> Self {
         forget_settings(&mut command);
-        // What a program says of an error is looked at; where in the code it came from would push it out of what is kept.
+        // Error texts are checked; a backtrace would push them out of the lines that are kept.
         command.env("RUST_LIB_BACKTRACE", "0");
         let mut child = command
             .stdin(Stdio::null())
@@ -103,7 +103,7 @@ impl Process {
         }
     }
 
-    /// Waits for a line on standard output that `found` takes.
+    /// Waits for a line on standard output that `found` accepts.
     pub async fn says<T>(&mut self, what: &str, found: impl Fn(&str) -> Option<T>) -> T {
         let Self {
             name, child, output, ..
@@ -129,7 +129,7 @@ impl Process {
         .await
     }
 
-    /// What a line in its log says so far, if there is one that `found` takes.
+    /// What `found` makes of the first log line so far that it accepts.
     pub fn logged<T>(&self, found: impl Fn(&str) -> Option<T>) -> Option<T> {
         let lines = self.output.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut log = lines.iter().filter(|(stream, _)| *stream == Stream::Err);
@@ -144,7 +144,7 @@ impl Process {
         lines.join("\n")
     }
 
-    /// What in its log is no mere information, the last of it.
+    /// The last 20 lines of its output that are not mere information.
     pub fn complaints(&self) -> String {
         let lines = self.output.0.lock().unwrap_or_else(PoisonError::into_inner);
         let complaints = lines
@@ -155,15 +155,15 @@ impl Process {
         complaints[complaints.len().saturating_sub(20)..].join("\n")
     }
 
-    /// How it ended, if it has.
+    /// Its exit status, if it has ended.
     ///
     /// # Panics
-    /// If the system does not say.
+    /// If the system can't tell.
     pub fn has_ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("the system knows its processes")
     }
 
-    /// Waits until it is ready, by its health service.
+    /// Waits until its health service says that it is ready.
     pub async fn ready(&mut self, address: impl fmt::Display, service: &str) {
         let health = HealthClient::new(channel(&address));
         let Self {
@@ -188,7 +188,7 @@ impl Process {
     /// Kills it without warning.
     ///
     /// # Panics
-    /// If it ended before.
+    /// If it has already ended.
     pub async fn kill(&mut self) {
         let ended = self.child.try_wait();
         assert!(
@@ -200,7 +200,7 @@ impl Process {
         self.child.kill().await.expect("a running process can be killed");
     }
 
-    /// Its resident memory, in bytes, as Linux counts it.
+    /// Its resident memory, in bytes, as Linux reports it.
     ///
     /// # Panics
     /// If it has ended.
@@ -216,7 +216,7 @@ impl Process {
         kibibytes.expect("Linux tells it") * 1024
     }
 
-    /// How many files and sockets it has open, as Linux counts them.
+    /// Its number of open files and sockets, as Linux reports it.
     ///
     /// # Panics
     /// If it has ended.
@@ -230,7 +230,7 @@ impl Process {
         Path::new("/proc").join(id.to_string()).join(what)
     }
 
-    /// Asks it to end, as a supervisor does.
+    /// Asks it to end (SIGTERM), as a supervisor does.
     ///
     /// # Panics
     /// If it has ended.
@@ -238,13 +238,13 @@ impl Process {
         self.signal("TERM").await;
     }
 
-    /// Sends it a signal, by the name that the shell's `kill` knows.
+    /// Sends it a signal, by its name for the shell's `kill`.
     ///
     /// # Panics
     /// If it has ended.
     pub async fn signal(&self, name: &str) {
         let id = self.child.id().expect("the process runs");
-        // The shell's own: kill(1) is not everywhere.
+        // The shell's builtin: not every system has kill(1).
         let sent = Command::new("sh")
             .args(["-c", &format!("kill -{name} {id}")])
             .status()
@@ -252,7 +252,7 @@ impl Process {
         assert!(sent.is_ok_and(|status| status.success()), "the signal is sent");
     }
 
-    /// Waits until it has ended, and all that it wrote is read.
+    /// Waits until it has ended and all its output is read.
     ///
     /// # Panics
     /// If it does not.
@@ -268,7 +268,7 @@ impl Process {
         status.expect("an exit status")
     }
 
-    /// Its number in the system.
+    /// Its process id.
     ///
     /// # Panics
     /// If it has ended.
@@ -276,12 +276,12 @@ impl Process {
         self.child.id().expect("the process runs")
     }
 
-    /// All it wrote so far, for failures.
+    /// The last of its output so far, for failure messages.
     pub fn output(&self) -> String {
         self.output.to_string()
     }
 
-    /// All it wrote on standard output so far.
+    /// All its standard output so far.
     pub fn standard_output(&self) -> String {
         let lines = self.output.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::new();
@@ -303,7 +303,7 @@ fn read(from: impl AsyncRead + Send + Unpin + 'static, stream: Stream, to: Outpu
     }))
 }
 
-/// What a health service says; `None` where it does not answer.
+/// The serving status from a health service; `None` if it does not answer.
 pub async fn serving(
     health: &HealthClient<tonic::transport::Channel>,
     service: &str,
@@ -315,10 +315,10 @@ pub async fn serving(
     ServingStatus::try_from(answer.into_inner().status).ok()
 }
 
-/// A port on the loopback that was free just now.
+/// A port on the loopback that was free a moment ago.
 ///
 /// # Panics
-/// If there is none.
+/// If there is no free port.
 pub async fn free_port() -> u16 {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
         .await
@@ -329,7 +329,7 @@ pub async fn free_port() -> u16 {
         .port()
 }
 
-/// A program of this workspace: built with these tests, or built now if it is not there.
+/// A program of this workspace: built together with these tests, or now if it is missing.
 pub async fn binary(name: &str) -> PathBuf {
     static BUILT: OnceCell<()> = OnceCell::const_new();
     let this = env::current_exe().expect("this test has a file");
@@ -360,8 +360,9 @@ async fn build(directory: &Path) {
     assert!(built.success(), "the programs do not build");
 }
 
-/// Keeps Emend's variables of the environment from a program: those that tests and their tools have are no settings of a program
-/// under test, which would take them for some or warn of them. What is set for this command stays.
+/// Removes inherited `EMEND_` variables from a program's environment. Those of the tests and their tools are not
+/// settings of the program under test, which would take them as such or warn about them. What is set for this command
+/// stays.
 pub fn forget_settings(command: &mut Command) {
     forget(command, env::vars_os().map(|(name, _)| name));
 }
@@ -375,7 +376,7 @@ fn forget(command: &mut Command, inherited: impl Iterator<Item = OsString>) {
     }
 }
 
-/// Runs a command to its end and answers with its standard output, or with both streams where it failed.
+/// Runs a command to its end and answers with its standard output, or with both streams if it failed.
 pub async fn run(name: &str, mut command: Command) -> Result<String, String> {
     forget_settings(&mut command);
     let child = command.stdin(Stdio::null()).kill_on_drop(true).output();
@@ -391,7 +392,7 @@ pub async fn run(name: &str, mut command: Command) -> Result<String, String> {
     }
 }
 
-/// What a command did that ran to its end.
+/// The result of a command that ran to its end.
 #[derive(Debug)]
 pub struct Ran {
     /// Its exit code.
@@ -406,7 +407,7 @@ impl Ran {
     /// Its one JSON document.
     ///
     /// # Panics
-    /// If it wrote another thing.
+    /// If it wrote anything else.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
     }

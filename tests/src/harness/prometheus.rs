@@ -1,4 +1,4 @@
-//! A real Prometheus beside a pair: it scrapes the pair every second, and evaluates rules.
+//! A real Prometheus beside a pair: it scrapes the pair every second and evaluates rules.
 
 use std::{collections::BTreeSet, ffi::OsStr, fmt::Write as _, net::SocketAddr};
 
@@ -15,7 +15,7 @@ use super::{
     wait::{eventually, holds, within},
 };
 
-/// A running Prometheus. It is killed with its value.
+/// A running Prometheus. Dropping this kills it.
 #[derive(Debug)]
 pub struct Prometheus {
     process: Process,
@@ -24,7 +24,7 @@ pub struct Prometheus {
 }
 
 impl Prometheus {
-    /// Starts `program` with the text of a file of rules, and waits until it has scraped every target.
+    /// Starts `program` with the text of a rules file, and waits until it has scraped every target.
     ///
     /// # Panics
     /// If it can't be started.
@@ -62,10 +62,10 @@ impl Prometheus {
         prometheus
     }
 
-    /// What a query answers: labels and values. Nothing while it does not listen yet.
+    /// A query's result: labels and values. Empty while Prometheus is not listening yet.
     ///
     /// # Panics
-    /// If Prometheus does not understand it.
+    /// If Prometheus rejects the query.
     pub async fn query(&self, query: &str) -> Vec<(Value, String)> {
         let Some(answer) = self.get(&format!("/api/v1/query?query={}", encoded(query))).await else {
             return Vec::new();
@@ -82,7 +82,7 @@ impl Prometheus {
     /// The alerts that fire: name and severity.
     ///
     /// # Panics
-    /// If it does not say.
+    /// If Prometheus can't tell.
     pub async fn firing(&self) -> BTreeSet<(String, String)> {
         let answer = self.get("/api/v1/alerts").await.expect("Prometheus answers");
         let alerts = answer["data"]["alerts"].as_array().expect("alerts");
@@ -101,7 +101,7 @@ impl Prometheus {
     /// The names of all series that it knows.
     ///
     /// # Panics
-    /// If it does not say.
+    /// If Prometheus can't tell.
     pub async fn names(&self) -> BTreeSet<String> {
         let answer = self
             .get("/api/v1/label/__name__/values")
@@ -115,11 +115,11 @@ impl Prometheus {
             .collect()
     }
 
-    /// An answer of its API; none while it does not listen yet.
+    /// A response of its API; `None` while it is not listening yet.
     async fn get(&self, path: &str) -> Option<Value> {
         let asking = async {
             let mut connection = TcpStream::connect(self.address).await?;
-            // 1.0: the body is whole, not in chunks.
+            // HTTP/1.0, so that the body comes whole, not in chunks.
             let request = format!("GET {path} HTTP/1.0\r\nHost: prometheus\r\n\r\n");
             connection.write_all(request.as_bytes()).await?;
             let mut answer = String::new();
@@ -132,7 +132,7 @@ impl Prometheus {
     }
 }
 
-/// As a part of a URL.
+/// Percent-encoded for a URL.
 fn encoded(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {

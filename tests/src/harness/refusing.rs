@@ -1,4 +1,5 @@
-//! A learning-svc that refuses every event for good, as an older version would one of a kind that it does not know.
+//! A learning-svc that permanently refuses every event, as an older version refuses events of a kind that it does not
+//! know.
 
 use std::net::SocketAddr;
 
@@ -15,7 +16,7 @@ use tokio_stream::wrappers::TcpListenerStream;
 use tokio_util::task::AbortOnDropHandle;
 use tonic::{Code, Request, Response, Status, Streaming, transport::Server};
 
-/// What it says.
+/// The refusal's message.
 pub const REFUSAL: &str = "no such kind of event";
 
 /// Serves until it is dropped.
@@ -29,7 +30,7 @@ impl Refusing {
     /// Starts it on a free port.
     ///
     /// # Panics
-    /// If there is none.
+    /// If there is no free port.
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("a bound socket has an address");

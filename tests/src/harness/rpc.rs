@@ -1,4 +1,4 @@
-//! Answers and refusals: a test that expects one gets it, or fails with all that the other says.
+//! Answers and refusals: a test gets the one that it expects, or fails with the full text of the other.
 
 use std::{
     fmt::Debug,
@@ -28,10 +28,10 @@ use tonic::{
 
 use super::wait::within;
 
-/// A channel that connects when it is used, and again when it has to.
+/// A channel that connects on first use and reconnects when necessary.
 ///
 /// # Panics
-/// If `address` is none.
+/// If `address` is not an address.
 pub fn channel(address: impl std::fmt::Display) -> Channel {
     Endpoint::from_shared(format!("http://{address}"))
         .expect("an address")
@@ -40,10 +40,10 @@ pub fn channel(address: impl std::fmt::Display) -> Channel {
         .connect_lazy()
 }
 
-/// The answer.
+/// The response.
 ///
 /// # Panics
-/// If it was refused.
+/// If the call was refused.
 #[track_caller]
 pub fn answered<T>(result: Result<Response<T>, Status>) -> T {
     match result {
@@ -52,10 +52,10 @@ pub fn answered<T>(result: Result<Response<T>, Status>) -> T {
     }
 }
 
-/// The refusal, taken apart.
+/// The refusal, parsed.
 ///
 /// # Panics
-/// If it was answered.
+/// If the call succeeded.
 #[track_caller]
 pub fn refused<T: Debug>(result: Result<T, Status>) -> Explained {
     match result {
@@ -64,7 +64,7 @@ pub fn refused<T: Debug>(result: Result<T, Status>) -> Explained {
     }
 }
 
-/// Why an item of a batch was refused; `None` where it is fine.
+/// Why an item of a batch was refused; `None` if it was not.
 pub fn item_refusal(status: Option<&ItemStatus>) -> Option<Explained> {
     status.and_then(from_item_status).map(Explained::from)
 }
@@ -80,8 +80,8 @@ pub fn fields(refusal: &Explained) -> Vec<&str> {
     fields
 }
 
-/// Calls any RPC by its path with any number of encoded messages, and answers with the first message, if there is one.
-/// Unary and streaming RPCs are the same on the wire.
+/// Calls any RPC by its path with any number of encoded messages, and answers with the first response message, if any.
+/// Unary and streaming RPCs look the same on the wire.
 pub async fn call(channel: &Channel, path: &str, messages: Vec<Bytes>) -> Result<Option<Bytes>, Status> {
     let mut grpc = Grpc::new(channel.clone());
     grpc.ready()
@@ -94,7 +94,7 @@ pub async fn call(channel: &Channel, path: &str, messages: Vec<Bytes>) -> Result
     Ok(answers.message().await?.map(|Frame(bytes)| bytes))
 }
 
-/// Begins an RPC by its path and never sends a message; answers with how that ended.
+/// Begins an RPC by its path and never sends a message; answers with how the call ended.
 pub async fn begin_and_never_send(channel: Channel, path: &'static str) -> Result<(), Status> {
     let mut grpc = Grpc::new(channel);
     grpc.ready()
@@ -109,7 +109,7 @@ pub async fn begin_and_never_send(channel: Channel, path: &'static str) -> Resul
     Ok(())
 }
 
-/// Calls an RPC by its path and reads nothing of the answer, which is longer than the window that it opens for it.
+/// Calls an RPC by its path and never reads the response, which is larger than the stream window it is given.
 ///
 /// # Panics
 /// If it can't connect.
@@ -134,7 +134,8 @@ pub async fn ask_and_never_read(
     within("an answer begins", answer).await.map(Response::into_inner)
 }
 
-/// Begins an RPC by its path and sends so many bytes of a message of 4 MiB, and never the rest; answers with how that ended.
+/// Begins an RPC by its path and sends the first `bytes` of a 4 MiB message, never the rest; answers with how the call
+/// ended.
 pub async fn send_part_of_a_message(
     mut channel: Channel,
     path: &'static str,
@@ -159,7 +160,7 @@ pub async fn send_part_of_a_message(
     }
 }
 
-/// A message that is never whole.
+/// A message that is never complete.
 struct Torn {
     left: usize,
     begun: bool,

@@ -1,4 +1,4 @@
-//! The requests of these tests, in one line each: fund administration, as in "set up a CSA" when an ISDA was meant.
+//! One-line requests for these tests. The setting is fund administration, as in "set up a CSA" when an ISDA was meant.
 
 use emend_proto::{
     common::v1::{
@@ -9,10 +9,10 @@ use emend_proto::{
     feedback::v1::{SubmitFeedbackRequest, Wait},
 };
 
-/// Where most tests live.
+/// The namespace of most tests.
 pub const NAMESPACE: &str = "fund-admin";
 
-/// A phrase means a verb, said after the system had chosen another.
+/// A phrase means a verb, as a correction of the system's choice.
 pub fn verb(input: &str, choice: &str) -> Correction {
     form(Form::Verb(VerbCorrection {
         original_input: input.into(),
@@ -38,7 +38,7 @@ pub fn alias(alias: &str, entity: &str) -> Correction {
     }))
 }
 
-/// A choice is never to be offered for a phrase.
+/// A choice must never be offered for a phrase.
 pub fn prohibit(phrase: &str, choice: &str) -> Correction {
     form(Form::Prohibition(Prohibition {
         phrase: phrase.into(),
@@ -52,7 +52,7 @@ fn form(form: Form) -> Correction {
     }
 }
 
-/// `reporter` says so, to everybody, and wants to know what became of it.
+/// A submission by `reporter` that applies to everybody and waits until it is evaluated.
 pub fn says(reporter: &str, correction: Correction) -> SubmitFeedbackRequest {
     SubmitFeedbackRequest {
         namespace: NAMESPACE.into(),
@@ -121,7 +121,7 @@ fn value(value: Value) -> ResourceValue {
     }
 }
 
-/// What a value says, whatever its kind; empty where it says nothing.
+/// What a value maps to, whatever its kind; empty if it has none.
 pub fn maps_to(value: Option<&ResourceValue>) -> &str {
     match value.and_then(|value| value.value.as_ref()) {
         None => "",

@@ -1,4 +1,4 @@
-//! How the services are started within this process. The only place that knows.
+//! How the services are started within this process. No other module knows this.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -14,33 +14,33 @@ use tokio::net::TcpListener;
 
 use super::wait::within;
 
-/// Many replicas of many tests share one PostgreSQL server.
+/// Low, because many replicas of many tests share one PostgreSQL server.
 const CONNECTIONS: u32 = 5;
-/// For how long events whose delivery was cut off belong to their replica: less than by default, so that tests need not wait.
+/// How long a replica owns events whose delivery was cut off: less than the default, so that tests need not wait.
 const LEASE: Duration = Duration::from_secs(5);
-/// How long learning-svc may take for a batch; well below the lease.
+/// How long learning-svc may take to answer a batch; well below the lease.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
-/// More than any good shut-down takes.
+/// More than any graceful shutdown takes.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// What the services are started with, where tests differ from their defaults.
+/// Settings of the services, where tests differ from their defaults.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// How many deletions are remembered.
+    /// How many deletions are remembered (tombstones).
     pub max_tombstones: Option<i64>,
-    /// How often what is too old is forgotten.
+    /// How often data past its retention is deleted.
     pub retention_interval: Option<Duration>,
-    /// How long a stream lives.
+    /// The maximum age of a stream.
     pub max_stream_age: Option<Duration>,
-    /// How much each service takes on at once, and how long it waits for those at the other side.
+    /// Each service's admission limits, and how long it waits for its peers.
     pub bounds: Bounds,
-    /// How feedback-svc finds out that learning-svc has gone without a word.
+    /// How feedback-svc detects that learning-svc has silently gone.
     pub relay_keep_alive: Option<KeepAlive>,
-    /// Who knows who calls.
+    /// How callers are authenticated.
     pub authenticator: Option<Arc<Authenticator>>,
-    /// What feedback-svc is known by at learning-svc.
+    /// The token with which feedback-svc authenticates itself to learning-svc.
     pub learning_token: Option<TokenFile>,
-    /// Where learning-svc counts its calls.
+    /// Where learning-svc records its metrics.
     pub learning_metrics: Option<Metrics>,
 }
 
@@ -69,7 +69,7 @@ impl Running {
     /// Stops it.
     ///
     /// # Panics
-    /// If it does not stop by itself, or something in it had failed.
+    /// If it does not stop by itself, or a part of it had failed.
     pub async fn stop(self) {
         let ended = match &self.service {
             Service::Feedback(handle) => handle.shutdown(GRACE).await,
@@ -84,7 +84,7 @@ async fn listener() -> TcpListener {
     TcpListener::bind("127.0.0.1:0").await.expect("a free port")
 }
 
-/// A feedback-svc on that database that delivers there.
+/// A feedback-svc on this database that delivers to `learning`.
 ///
 /// # Panics
 /// If it does not start.
@@ -114,7 +114,7 @@ pub async fn feedback(database_url: &str, learning: SocketAddr, settings: &Setti
     }
 }
 
-/// A learning-svc on that database.
+/// A learning-svc on this database.
 ///
 /// # Panics
 /// If it does not start.

@@ -1,5 +1,5 @@
-//! What learning-svc's database holds, read past the service: the truth to which every node has to be equal. The only
-//! place of these tests that knows a table.
+//! The contents of learning-svc's database, read directly: the truth that every node must match. Of these tests, only
+//! this module knows tables.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -33,22 +33,22 @@ type ChangeRow = (i64, String, i32, String, String, String, Option<Vec<u8>>);
 /// The revision log as it is stored.
 #[derive(Debug, Clone)]
 pub struct StoredLog {
-    /// The life that it is in.
+    /// The log's epoch.
     pub epoch: String,
     /// The newest revision.
     pub head: i64,
     /// Deletions at or below this revision may have been forgotten.
     pub horizon: i64,
-    /// What each revision changed, in order: the revision, the key, and its value or none where it was deleted.
+    /// What each revision changed, in order: the revision, the key, and the value, or `None` for a deletion.
     pub changes: Vec<(i64, Key, Option<Vec<u8>>)>,
 }
 
-/// Where learning-svc keeps what it knows.
+/// learning-svc's storage.
 #[derive(Debug, Clone)]
 pub enum Stored {
-    /// In that file.
+    /// A SQLite file.
     Sqlite(PathBuf),
-    /// In the database of that URL.
+    /// The PostgreSQL database at this URL.
     Postgres(String),
 }
 
@@ -73,7 +73,7 @@ impl Stored {
             .collect()
     }
 
-    /// Every key for which something was ever proposed, or is in the log.
+    /// Every key for which something was ever proposed, or that is in the log.
     ///
     /// # Panics
     /// If the database can't be read.
@@ -99,7 +99,7 @@ impl Stored {
         head
     }
 
-    /// The whole log, up to the head as it is now.
+    /// The whole log, up to the current head.
     ///
     /// # Panics
     /// If the database can't be read, or the log has a gap.
@@ -129,7 +129,7 @@ impl Stored {
         }
     }
 
-    /// The one row that a statement finds.
+    /// The only row that a statement returns.
     async fn row<R>(&self, sql: &'static str, bound: &[i64]) -> R
     where
         R: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin,
@@ -139,7 +139,7 @@ impl Stored {
         rows.remove(0)
     }
 
-    /// All rows that a statement finds, by a connection of its own.
+    /// All rows that a statement returns, on a connection of its own.
     async fn rows<R>(&self, sql: &'static str, bound: &[i64]) -> Vec<R>
     where
         R: for<'r> FromRow<'r, SqliteRow> + for<'r> FromRow<'r, PgRow> + Send + Unpin,

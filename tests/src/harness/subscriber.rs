@@ -1,5 +1,5 @@
-//! A subscriber that believes nothing: it keeps what the stream tells it and holds the stream to every guarantee that one
-//! subscriber can see. Any breach fails the test.
+//! A subscriber that trusts nothing: it keeps what the stream sends and checks every guarantee that a single subscriber
+//! can observe. Any breach fails the test.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,68 +21,68 @@ use super::{
     wait::within,
 };
 
-/// One thing that the stream told, whole.
+/// One complete event of the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
-    /// The cursor was good.
+    /// The cursor was accepted.
     Resumed,
-    /// All that is held was replaced.
+    /// Everything held was replaced.
     Snapshot {
         /// Why.
         reason: SnapshotReason,
-        /// What it shows.
+        /// The revision that it shows.
         revision: i64,
     },
-    /// Some keys have a newer state.
+    /// Some keys changed.
     Update {
         /// The revision before it.
         from: i64,
         /// The revision after it.
         to: i64,
-        /// Each key with the revision that changed it last and whether it was put (or deleted).
+        /// Each key, with the revision that last changed it and whether it was put (true) or deleted.
         changes: Vec<(i64, Key, bool)>,
     },
-    /// Nothing more at or below this revision.
+    /// No change at or below this revision is still to come.
     Bookmark(i64),
-    /// The server ends the stream, for that reason.
+    /// The server ends the stream, for this reason.
     Drain(String),
     /// The stream ended without an error.
     End,
 }
 
-/// A subscriber of one filter. It keeps what it holds between connections.
+/// A subscriber with one filter. It keeps its state between connections.
 #[derive(Debug)]
 pub struct Subscriber {
     request: SubscribeRequest,
     held: BTreeMap<Key, Held>,
     cursor: Option<Cursor>,
     stream: Option<Streaming<Frame>>,
-    /// All that was heard, over all connections.
+    /// Everything heard, over all connections.
     pub heard: Vec<Heard>,
 }
 
 impl Subscriber {
-    /// Of everything but what is users' own.
+    /// Subscribes to everything that is not user-scoped.
     pub fn new(node_id: &str) -> Self {
         Self::of(SubscribeRequest {
             node: Some(NodeInfo {
                 id: node_id.into(),
                 ..NodeInfo::default()
             }),
-            // As often as the contract allows: where nothing matches the filter, only a bookmark moves the cursor on.
+            // As often as the contract allows: if nothing matches the filter, only a bookmark advances the cursor.
             bookmark_interval: Some(prost_types::Duration { seconds: 1, nanos: 0 }),
             ..SubscribeRequest::default()
         })
     }
 
-    /// Of everything, also what is users' own.
+    /// Subscribes to everything, user-scoped resources included.
     pub fn of_everything(node_id: &str) -> Self {
         let mut subscriber = Self::new(node_id);
         subscriber.request.include_user_scoped = true;
         subscriber
     }
 
-    /// Of what the request asks for; its cursor is ignored.
+    /// Subscribes as the request says, except for its cursor, which is ignored.
     pub fn of(request: SubscribeRequest) -> Self {
         Self {
             request,
@@ -98,7 +98,7 @@ impl Subscriber {
         &self.request
     }
 
-    /// Takes a cursor over from another, without what that one holds.
+    /// Takes over another subscriber's cursor, without what that one holds.
     pub fn resume_from(&mut self, cursor: Cursor) {
         self.cursor = Some(cursor);
     }
@@ -111,22 +111,22 @@ impl Subscriber {
     /// How far it has applied.
     ///
     /// # Panics
-    /// If it never was told.
+    /// If the stream has never sent a cursor.
     pub fn cursor(&self) -> &Cursor {
         self.cursor.as_ref().expect("the stream gave a cursor")
     }
 
-    /// Pretends to have applied up to there.
+    /// Alters its cursor, to claim a position that it has not reached.
     pub fn forge_cursor(&mut self, change: impl FnOnce(&mut Cursor)) {
         change(self.cursor.as_mut().expect("the stream gave a cursor"));
     }
 
-    /// Changes what it asks for at the next connection.
+    /// Changes the request for its next connection.
     pub fn ask(&mut self, change: impl FnOnce(&mut SubscribeRequest)) {
         change(&mut self.request);
     }
 
-    /// Connects from its cursor. The server may answer with nothing until it is caught up.
+    /// Connects from its cursor. The server may send nothing until it has caught up with the cursor.
     pub async fn connect(&mut self, channel: &Channel) -> Result<(), Status> {
         let request = SubscribeRequest {
             cursor: self.cursor.clone(),
@@ -138,12 +138,12 @@ impl Subscriber {
         Ok(())
     }
 
-    /// Goes away without a word.
+    /// Disconnects without notice.
     pub fn disconnect(&mut self) {
         self.stream = None;
     }
 
-    /// Connects and hears how the stream begins.
+    /// Connects and answers with the first event.
     ///
     /// # Panics
     /// If the stream is refused.
@@ -155,7 +155,7 @@ impl Subscriber {
     /// Listens until it has applied `revision`.
     ///
     /// # Panics
-    /// If the stream ends before.
+    /// If the stream ends first.
     pub async fn until(&mut self, revision: i64) {
         while self
             .cursor
@@ -167,10 +167,10 @@ impl Subscriber {
         }
     }
 
-    /// Listens until `found` answers.
+    /// Listens until `found` returns something.
     ///
     /// # Panics
-    /// If the stream ends before.
+    /// If the stream ends first.
     pub async fn until_heard<T>(&mut self, found: impl Fn(&Heard) -> Option<T>) -> T {
         loop {
             let heard = self.next().await;
@@ -185,7 +185,7 @@ impl Subscriber {
         }
     }
 
-    /// The next thing the stream tells, whole and applied.
+    /// The next event of the stream, complete and applied.
     ///
     /// # Panics
     /// If a guarantee is broken, or the stream ends with an error.
@@ -272,7 +272,7 @@ impl Subscriber {
         Ok(heard)
     }
 
-    /// The next message, skipping what this client does not know.
+    /// The next message, skipping those of kinds that this client does not know.
     async fn message(&mut self) -> Result<Option<Message>, Status> {
         let stream = self.stream.as_mut().expect("connected");
         loop {
@@ -286,7 +286,7 @@ impl Subscriber {
         }
     }
 
-    /// An update with all its parts.
+    /// Collects all parts of an update.
     async fn whole(&mut self, mut update: Update) -> Result<Option<Update>, Status> {
         while !update.last {
             assert!(
@@ -437,7 +437,7 @@ fn checked(resource: Resource) -> (Key, Held) {
     (key, held)
 }
 
-/// Kinds as the filter takes them.
+/// Kinds as the filter encodes them.
 pub fn kinds(kinds: &[ResourceKind]) -> Vec<i32> {
     kinds.iter().map(|&kind| kind.into()).collect()
 }

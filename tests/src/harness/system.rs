@@ -1,4 +1,4 @@
-//! A whole Emend: replicas of both services on one database, each behind an address that stays when it is restarted.
+//! A whole Emend: replicas of both services on one database, each behind an address that survives restarts.
 
 use std::net::SocketAddr;
 
@@ -15,7 +15,7 @@ use super::{
 
 pub use super::start::Settings;
 
-/// Where a system keeps what it knows.
+/// Where a system stores its data.
 #[derive(Debug)]
 pub enum Database {
     /// Two files in a directory of their own.
@@ -37,12 +37,12 @@ impl Database {
     /// A new directory.
     ///
     /// # Panics
-    /// If there can be none.
+    /// If none can be made.
     pub fn sqlite() -> Self {
         Self::Sqlite(tempfile::tempdir().expect("a directory"))
     }
 
-    /// A new database; `None` where there is no server, after the one line that says so.
+    /// A new database; `None` without a server, after one line of output that says so.
     ///
     /// # Panics
     /// If the server can't be used.
@@ -65,7 +65,8 @@ impl Database {
         }))
     }
 
-    /// A road to the database for one replica alone; `None` where there is none but the file system.
+    /// A gateway to the database for one replica alone; `None` on SQLite, which is reached through the file system
+    /// only.
     pub async fn road(&self) -> Option<Gateway> {
         let Self::Postgres(database) = self else {
             return None;
@@ -75,14 +76,14 @@ impl Database {
         Some(road)
     }
 
-    /// Opens a road that was closed.
+    /// Reopens a closed gateway.
     pub fn reopen(&self, road: &Gateway) {
         if let Self::Postgres(database) = self {
             road.lead_to(database.address);
         }
     }
 
-    /// The database of one service, as `--database-url` takes it, by that road.
+    /// One service's database URL, as `--database-url` takes it, through `road` if given.
     pub fn url(&self, service: Service, road: Option<&Gateway>) -> String {
         match self {
             Self::Sqlite(directory) => {
@@ -115,7 +116,7 @@ impl Database {
 }
 
 impl PostgresDatabase {
-    /// The server, for those who make and drop databases.
+    /// The server's URL, for creating and dropping databases.
     pub fn server_url(&self) -> String {
         self.server.clone()
     }
@@ -125,12 +126,12 @@ impl PostgresDatabase {
         &self.name
     }
 
-    /// The URL of another database of the server.
+    /// The URL of another database on this server.
     pub fn url_of(&self, name: &str) -> String {
         self.url_to(self.address, name)
     }
 
-    /// The server's URL with another address and this database.
+    /// The URL of this database, with another address for the server.
     fn url(&self, address: SocketAddr) -> String {
         self.url_to(address, &self.name)
     }
@@ -167,14 +168,14 @@ impl Service {
     }
 }
 
-/// One process' worth of a service.
+/// One process's worth of a service.
 #[derive(Debug)]
 pub struct Replica {
     /// Where clients reach it.
     pub front: Gateway,
-    /// Where it reaches its database, on PostgreSQL.
+    /// Through which it reaches its database, on PostgreSQL.
     pub road: Option<Gateway>,
-    /// Where the relay of a feedback-svc reaches its learning-svc.
+    /// Through which the relay of a feedback-svc reaches its learning-svc.
     pub onward: Gateway,
     running: Option<Running>,
 }
@@ -189,10 +190,10 @@ impl Replica {
         }
     }
 
-    /// Where it listens itself: past what is between it and its clients.
+    /// Its own listen address, bypassing its gateway.
     ///
     /// # Panics
-    /// If it does not run.
+    /// If it is not running.
     pub fn address(&self) -> SocketAddr {
         self.running.as_ref().expect("it runs").address()
     }
@@ -201,7 +202,7 @@ impl Replica {
         if let Some(running) = self.running.take() {
             running.stop().await;
         }
-        // Not before: how connections end is the service's to say.
+        // Only after the service has stopped: how its connections end is up to the service.
         self.front.close();
     }
 }
@@ -209,13 +210,13 @@ impl Replica {
 /// Replicas of both services on one database.
 #[derive(Debug)]
 pub struct System {
-    /// Replicas of feedback-svc. The relay of number i delivers to learning-svc number i, modulo how many there are.
+    /// Replicas of feedback-svc. Replica i's relay delivers to learning-svc i, modulo the number of those.
     pub feedback: Vec<Replica>,
     /// Replicas of learning-svc.
     pub learning: Vec<Replica>,
-    /// What the services are started with from now on.
+    /// Settings for services started from now on.
     pub settings: Settings,
-    /// Dropped last: the services use it.
+    /// Last, because it must be dropped after the services that use it.
     pub database: Database,
 }
 
@@ -225,7 +226,8 @@ impl System {
         Self::start(Database::sqlite(), 1, 1, Settings::default()).await
     }
 
-    /// So many replicas on one PostgreSQL; `None` where there is no server, after the one line that says so.
+    /// The given numbers of replicas on one PostgreSQL database; `None` without a server, after one line of output that
+    /// says so.
     pub async fn postgres(feedback: usize, learning: usize) -> Option<Self> {
         Some(
             Self::start(
@@ -238,7 +240,7 @@ impl System {
         )
     }
 
-    /// So many replicas on that database; on SQLite one of each.
+    /// The given numbers of replicas on this database; on SQLite, one of each.
     pub async fn start(database: Database, feedback: usize, learning: usize, settings: Settings) -> Self {
         let mut system = Self {
             feedback: Vec::new(),
@@ -262,7 +264,7 @@ impl System {
         self.feedback_at(0)
     }
 
-    /// A client of one of them.
+    /// A client of one feedback-svc.
     pub fn feedback_at(&self, index: usize) -> Feedback {
         Feedback::at(self.feedback[index].front.address())
     }
@@ -272,7 +274,7 @@ impl System {
         self.learning_at(0)
     }
 
-    /// Clients of one of them.
+    /// Clients of one learning-svc.
     pub fn learning_at(&self, index: usize) -> Learning {
         Learning::at(self.learning[index].front.address())
     }
@@ -292,17 +294,17 @@ impl System {
         self.start_learning_at(0).await;
     }
 
-    /// Stops the first feedback-svc, in good order.
+    /// Stops the first feedback-svc gracefully.
     pub async fn stop_feedback(&mut self) {
         self.feedback[0].stop().await;
     }
 
-    /// Stops the first learning-svc, in good order.
+    /// Stops the first learning-svc gracefully.
     pub async fn stop_learning(&mut self) {
         self.stop_learning_at(0).await;
     }
 
-    /// Stops one learning-svc, in good order.
+    /// Stops one learning-svc gracefully.
     pub async fn stop_learning_at(&mut self, index: usize) {
         self.learning[index].stop().await;
     }
@@ -326,12 +328,12 @@ impl System {
         replica.running = Some(running);
     }
 
-    /// Stops all, in good order.
+    /// Stops everything gracefully.
     pub async fn stop(self) {
         self.into_database().await;
     }
 
-    /// Stops all, in good order, and leaves what they stored.
+    /// Stops everything gracefully and keeps the stored data.
     pub async fn into_database(mut self) -> Database {
         for replica in self.feedback.iter_mut().chain(&mut self.learning) {
             replica.stop().await;

@@ -1,4 +1,5 @@
-//! What a pair stored, frozen, and copies of it that are changed past the services: for auditors, which have to notice.
+//! A frozen copy of what a pair stored, and copies of it altered behind the services' backs, which auditors must
+//! notice.
 
 use std::{path::Path, str::FromStr as _, time::Duration};
 
@@ -15,13 +16,13 @@ use super::{
     system::{Database, Service, System},
 };
 
-/// What a pair stored that has ended.
+/// What a stopped pair stored.
 #[derive(Debug)]
 pub struct Frozen {
     database: Database,
 }
 
-/// A copy of it. It goes with its value; on PostgreSQL call [`Copy::close`].
+/// A copy of the stored data. Dropping it deletes its files; on PostgreSQL call [`Copy::close`].
 #[derive(Debug)]
 pub struct Copy {
     databases: Databases,
@@ -39,14 +40,14 @@ enum Place {
 }
 
 impl Frozen {
-    /// Ends a pair in good order and keeps what it stored.
+    /// Stops a pair gracefully and keeps what it stored.
     pub async fn of(system: System) -> Self {
         Self {
             database: system.into_database().await,
         }
     }
 
-    /// A copy.
+    /// Makes a copy.
     ///
     /// # Panics
     /// If it can't be made.
@@ -87,7 +88,7 @@ impl Frozen {
     }
 }
 
-/// With the write-ahead log, which stays where a reader was the last to close the file.
+/// Copies the write-ahead log too: it remains if a reader was the last to close the file.
 fn copy_file(from: &Path, to: &Path, file: &str) {
     std::fs::copy(from.join(file), to.join(file)).expect("a copy");
     let log = format!("{file}-wal");
@@ -105,7 +106,7 @@ async fn connect(url: &str) -> PgConnection {
 }
 
 impl Copy {
-    /// Where it is.
+    /// The copy's databases.
     pub fn databases(&self) -> &Databases {
         &self.databases
     }
@@ -118,7 +119,7 @@ impl Copy {
         }
     }
 
-    /// The directory in which its files are; none on PostgreSQL.
+    /// The directory of its files; `None` on PostgreSQL.
     pub fn directory(&self) -> Option<&Path> {
         match &self.place {
             Place::Sqlite(directory) => Some(directory.path()),
@@ -126,7 +127,7 @@ impl Copy {
         }
     }
 
-    /// Its URL on PostgreSQL.
+    /// Its URL on PostgreSQL; `None` on SQLite.
     pub fn postgres_url(&self) -> Option<&str> {
         match &self.place {
             Place::Sqlite(_) => None,
@@ -134,8 +135,8 @@ impl Copy {
         }
     }
 
-    /// Runs statements on one service's tables, whatever constraints and triggers say: first what is for this kind of
-    /// database alone. In `sql`, `{new_id}` is a text id that nobody has, `{touched:COLUMN}` the column with its last byte
+    /// Runs statements on one service's tables with constraints and triggers disabled, as this database requires. In
+    /// `sql`, `{new_id}` is a text id that nothing else uses, and `{touched:COLUMN}` the column with its last byte
     /// changed.
     ///
     /// # Panics
@@ -170,7 +171,7 @@ impl Copy {
                     format!("set_byte({column}, length({column}) - 1, 126)")
                 });
                 let mut connection = connect(url).await;
-                // Neither triggers nor foreign keys look on.
+                // Disables triggers and foreign keys.
                 let prelude = format!(
                     "SET search_path = {}; SET session_replication_role = replica;",
                     match service {
@@ -205,7 +206,7 @@ impl Copy {
     }
 }
 
-/// Replaces each `{touched:COLUMN}`.
+/// Expands each `{touched:COLUMN}`.
 fn touched(sql: &str, by: impl Fn(&str) -> String) -> String {
     let mut parts = sql.split("{touched:");
     let mut replaced = parts.next().unwrap_or_default().to_owned();
@@ -217,11 +218,11 @@ fn touched(sql: &str, by: impl Fn(&str) -> String) -> String {
     replaced
 }
 
-/// Makes what waits in the outbox of a feedback-svc older, as if nobody had taken it for so long. `url`: its database, as
-/// the service takes it.
+/// Makes the entries in a feedback-svc's outbox older, as if nothing had taken them for that long. `url`: its database,
+/// as the service takes it.
 ///
 /// # Panics
-/// If its database can't be written.
+/// If the database can't be written.
 pub async fn age_outbox(url: &str, by: Duration) {
     const AGE: &str = "UPDATE outbox SET occurred_at_us = occurred_at_us - $1";
     let by = i64::try_from(by.as_micros()).expect("less than an eternity");

@@ -1,5 +1,5 @@
-//! A road on which what comes back can be held up: how a client is seen by a server whose socket it reads slowly or not at
-//! all, whatever its libraries read ahead.
+//! A TCP forwarder that can hold back what the server sends: to the server it looks like a client that reads its socket
+//! slowly or not at all, however much its libraries would read ahead.
 
 use std::{io, net::SocketAddr, time::Duration};
 
@@ -15,18 +15,18 @@ use tokio::{
 };
 use tokio_util::task::AbortOnDropHandle;
 
-/// How what the server sends is read.
+/// How the server's output is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
-    /// As it comes.
+    /// As it arrives.
     Free,
-    /// A byte, and then nothing for so long.
+    /// One byte, then a pause of this length.
     Trickle(Duration),
     /// Not at all.
     Shut,
 }
 
-/// Forwards TCP connections to one address. Closes with its value.
+/// Forwards TCP connections to one address. Dropping it closes them.
 #[derive(Debug)]
 pub struct Valve {
     address: SocketAddr,
@@ -35,10 +35,10 @@ pub struct Valve {
 }
 
 impl Valve {
-    /// A new address on the loopback that leads there.
+    /// Opens a new address on the loopback that forwards to `target`.
     ///
     /// # Panics
-    /// If the system has no port.
+    /// If the system has no free port.
     pub async fn to(target: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
@@ -55,7 +55,7 @@ impl Valve {
         self.address
     }
 
-    /// From now on all connections are read like this.
+    /// From now on all connections are read this way.
     pub fn turn(&self, flow: Flow) {
         self.flow.send_replace(flow);
     }

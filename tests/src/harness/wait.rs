@@ -1,17 +1,17 @@
-//! Waiting for conditions, within a bound. Nothing in these tests sleeps for a time and hopes.
+//! Waiting for conditions, with a bound. Nothing in these tests sleeps for a fixed time and hopes.
 
 use std::{future::Future, time::Duration};
 
 use tokio::time::{Instant, sleep, timeout};
 
-/// The bound of every wait. Generous, and longer than the lease on events of a feedback-svc that was killed: it is reached
-/// only where something is broken, on whatever machine.
+/// The bound of every wait. Generous, and longer than the lease on events of a killed feedback-svc: on any machine it
+/// is reached only if something is broken.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Tries until the condition holds and answers with what it found.
+/// Polls until the condition holds and answers with what it found.
 ///
 /// # Panics
-/// If it does not hold within [`PATIENCE`], with what was still wrong.
+/// If it does not hold within [`PATIENCE`]; the message says what was still wrong.
 pub async fn eventually<T, F, Fut>(what: &str, mut condition: F) -> T
 where
     F: FnMut() -> Fut,
@@ -34,12 +34,12 @@ where
     panic!("not within {PATIENCE:?}: {what}: {wrong}");
 }
 
-/// The condition as [`eventually`] takes it.
+/// A condition in the form that [`eventually`] takes.
 pub fn holds(condition: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
     if condition { Ok(()) } else { Err(otherwise()) }
 }
 
-/// What `future` answers.
+/// Awaits `future`, with a bound.
 ///
 /// # Panics
 /// If it takes longer than [`PATIENCE`].

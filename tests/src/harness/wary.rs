@@ -1,5 +1,5 @@
-//! How parties are set up that have to find out soon that the other side has gone without a word. Only how soon differs from
-//! production; on a busy machine a connection may be given up that was fine, and nothing may come of that either.
+//! Settings of clients and services that must soon notice that their peer has silently gone. They differ from
+//! production only in how soon. On a busy machine they may give up a healthy connection, which must do no harm either.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use tonic::transport::{Channel, Endpoint};
 
 use super::start::Settings;
 
-/// How often a silent connection is asked whether the other side still lives.
+/// How often a silent connection is probed (keep-alive).
 pub const INTERVAL: Duration = Duration::from_millis(500);
-/// How long the other side has for its answer.
+/// How long the peer may take to answer a probe.
 pub const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The same for the services.
+/// The same for services.
 pub fn settings() -> Settings {
     let keep_alive = KeepAlive {
         interval: INTERVAL,
@@ -36,7 +36,7 @@ pub fn settings() -> Settings {
 /// Like [`rpc::channel`](super::rpc::channel).
 ///
 /// # Panics
-/// If `address` is none.
+/// If `address` is not an address.
 pub fn channel(address: impl std::fmt::Display) -> Channel {
     Endpoint::from_shared(format!("http://{address}"))
         .expect("an address")
@@ -48,10 +48,10 @@ pub fn channel(address: impl std::fmt::Display) -> Channel {
         .connect_lazy()
 }
 
-/// A backend's client of the feedback-svc there.
+/// A backend's client of the feedback-svc at `address`.
 ///
 /// # Panics
-/// If `address` is none.
+/// If `address` is not an address.
 pub fn backend(address: impl std::fmt::Display) -> FeedbackClient {
     FeedbackClient::new(format!("http://{address}"))
         .expect("an address")

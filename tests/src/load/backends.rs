@@ -1,5 +1,5 @@
-//! Backends and an operator on a bad network: they submit, take back and set through the clients that users have, repeat
-//! each until it is acknowledged, and know in the end what must have become of all of it.
+//! Backends and an operator on a bad network. They submit, retract and put through the clients that users have, repeat
+//! each call until it is acknowledged, and know in the end what must have become of it all.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -35,17 +35,17 @@ use crate::{
     },
 };
 
-/// About how many phrases.
+/// The number of different phrases.
 const PHRASES: usize = 12;
 const CHOICE: &str = "create_csa";
-/// How many supporters a choice needs.
+/// The number of supporters that a choice needs.
 const THRESHOLD: i64 = 3;
-/// A call is made anew after so long.
+/// The timeout after which a call is repeated.
 const CALL: Duration = Duration::from_secs(4);
-/// Between two calls: what has to be counted in the end stays small.
+/// Pause between two calls. It keeps small what has to be counted in the end.
 const PAUSE: Duration = Duration::from_millis(15);
 
-/// Backends and an operator at work.
+/// Running backends and operator.
 #[derive(Debug)]
 pub struct Backends {
     stop: CancellationToken,
@@ -63,7 +63,7 @@ struct Said {
 }
 
 impl Backends {
-    /// So many backends at the feedback-svc there and an operator at the learning-svc there.
+    /// Starts `count` backends at the feedback-svc and an operator at the learning-svc at these addresses.
     pub fn start(
         count: usize,
         feedback: impl std::fmt::Display,
@@ -95,7 +95,7 @@ impl Backends {
         }
     }
 
-    /// Waits until so many more calls are acknowledged.
+    /// Waits until `count` more calls are acknowledged.
     pub async fn go_on_by(&self, count: usize) {
         let goal = self.acknowledged.load(Ordering::SeqCst) + count;
         eventually("the load goes on", || async {
@@ -105,8 +105,8 @@ impl Backends {
         .await;
     }
 
-    /// Stops them, and sees to it that all that was acknowledged has exactly one effect. Answers with the head, and with
-    /// what was asked, for the ledger audit.
+    /// Stops them and asserts that everything acknowledged has exactly one effect. Answers with the head, and with what
+    /// was asked, for the ledger audit.
     ///
     /// # Panics
     /// If it has not.
@@ -218,14 +218,14 @@ impl Backend {
         (said, self.asked)
     }
 
-    /// Each by a reporter of its own; safe to repeat because of the request id.
+    /// Submits, each time from a new reporter; safe to repeat because of the request id.
     async fn submit(&mut self, number: usize, of: usize) -> FeedbackId {
         let who = format!("{}-{number}", self.number);
         let reporter = format!("reporter-{who}");
         let submission = Submission::phrase_mapping(NAMESPACE, name(of), CHOICE)
             .reporter(&reporter)
             .request_id(&RequestId::parse(&who).expect("a request id"));
-        // The same, spelled out.
+        // The same submission as a request, for the audit.
         let request = SubmitFeedbackRequest {
             request_id: who,
             ..says(&reporter, phrase(&name(of), CHOICE))
@@ -262,8 +262,8 @@ impl Backend {
     }
 }
 
-/// Sets one name after the other. Each has one value: an attempt that was given up may still be under way and arrive after
-/// those that follow.
+/// Sets one name after another. Each name gets a single value: an attempt that was given up may still be in flight and
+/// arrive after later ones.
 async fn operate(
     client: ResourceServiceClient<Channel>,
     stop: CancellationToken,

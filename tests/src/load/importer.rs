@@ -1,5 +1,5 @@
-//! A writer that imports the same glossary again and again, with other values, in more rows than one revision takes: by
-//! turns all or nothing, and skipping a row that is bad.
+//! A writer that imports the same glossary repeatedly, with changing values, in more rows than fit in one revision:
+//! alternately all-or-nothing and skipping one bad row.
 
 use emend_proto::learning::v1::{ImportAs, ImportHeader, ImportMode, ImportResourcesResponse, ImportRow};
 
@@ -10,16 +10,16 @@ use super::{
 };
 use crate::harness::{Learning, alias};
 
-/// Where imports go.
+/// The namespace of imports.
 const NAMESPACE: &str = "glossary";
-/// An import of so many rows takes a while on a busy machine.
+/// The timeout of an import: this many rows take a while on a busy machine.
 pub(super) const CALL: std::time::Duration = std::time::Duration::from_secs(30);
-/// How many values each term takes in turn.
+/// The number of values that each term rotates through.
 const VALUES: i64 = 4;
-/// A revision takes 1,000.
+/// More than fit in one revision, which takes 1,000.
 const ROWS: i64 = 1_100;
 
-/// Works until it is told to stop.
+/// Imports until it is stopped.
 pub(super) async fn work(mut writer: Writer, mut clients: Clients<Learning>) -> Record {
     let mut n = 0;
     while writer.goes_on().await {
@@ -53,7 +53,7 @@ fn term(writer: &Writer, line: i64) -> String {
     format!("{} term {line}", writer.name)
 }
 
-/// In turn: a contest in which something new was proposed each time would take longer from time to time.
+/// Values rotate: a contest that got a new candidate each time would grow slower with time.
 fn value(n: i64) -> String {
     format!("entity-{}", n % VALUES)
 }

@@ -1,13 +1,13 @@
-//! How much memory a process takes while something is done to it. Read from Linux's /proc; elsewhere nothing is known.
+//! How much memory a process uses while something is done to it. Read from Linux's /proc; not known elsewhere.
 
 use std::{fs, future::Future, time::Duration};
 
 use tokio::time::interval;
 
-/// How often it is looked at.
+/// The sampling interval.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Resident, in bytes; nothing where that can't be read.
+/// Resident memory, in bytes; 0 if it can't be read.
 pub fn resident(process: u32) -> u64 {
     let Ok(status) = fs::read_to_string(format!("/proc/{process}/status")) else {
         return 0;
@@ -19,7 +19,7 @@ pub fn resident(process: u32) -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-/// What `doing` answers, and the most that the process held while it was done.
+/// The output of `doing`, and the process's peak resident memory meanwhile.
 pub async fn peak_during<F: Future>(process: u32, doing: F) -> (F::Output, u64) {
     let mut doing = std::pin::pin!(doing);
     let mut peak = resident(process);

@@ -1,8 +1,8 @@
-//! Load as clients make it that do not give up: writers that submit, take back, decide and import, each call repeated
-//! until it is acknowledged. What was acknowledged is written down, to be held against what is stored in the end.
+//! Load from clients that do not give up: writers that submit, retract, decide and import, and repeat each call until
+//! it is acknowledged. What was acknowledged is recorded, to be checked against what is stored in the end.
 //!
-//! Everything a writer asks for follows from the load's seed, but for what it learns from answers. It must know nothing
-//! of what is done to the services meanwhile.
+//! All that a writer asks for follows from the load's seed and from the answers it got. The load must know nothing of
+//! what happens to the services meanwhile.
 
 pub mod backends;
 mod importer;
@@ -30,17 +30,17 @@ use retry::Clients;
 
 use crate::harness::{Dice, Feedback, Learning, eventually, wait::holds};
 
-/// Who writes.
+/// The writers of a load.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
-    /// Writers that submit corrections and take some of them back.
+    /// Writers that submit corrections and retract some of them.
     pub reporters: usize,
     /// Writers that put, delete and revert.
     pub operators: usize,
-    /// Writers that import more rows than one revision takes, by turns all or nothing and skipping bad ones.
+    /// Writers that import more rows than fit in one revision, alternately all-or-nothing and skipping bad rows.
     pub importers: usize,
-    /// Between two calls of a reporter; others pause longer. What has to be counted in the end stays small, and a machine
-    /// that does other things as well keeps up.
+    /// Pause between a reporter's calls; other writers pause longer. It keeps small what has to be counted in the end,
+    /// and lets a machine that is busy with other things keep up.
     pub pause: Duration,
 }
 
@@ -55,7 +55,7 @@ impl Default for Plan {
     }
 }
 
-/// Writers at work.
+/// Running writers.
 #[derive(Debug)]
 pub struct Load {
     stop: CancellationToken,
@@ -63,7 +63,7 @@ pub struct Load {
     writers: Vec<JoinHandle<Record>>,
 }
 
-/// What writers share to tell how far they are.
+/// Counters through which writers report their progress.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Progress {
     acknowledged: Arc<AtomicUsize>,
@@ -73,7 +73,7 @@ pub(crate) struct Progress {
 /// What every writer has.
 #[derive(Debug)]
 pub(crate) struct Writer {
-    /// Unlike that of every other writer of every load of one run.
+    /// Unique among the writers of all loads of one run.
     name: String,
     dice: Dice,
     pause: Duration,
@@ -83,7 +83,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Whether to go on, after a pause.
+    /// Pauses, then tells whether to go on.
     async fn goes_on(&self) -> bool {
         tokio::select! {
             () = self.stop.cancelled() => false,
@@ -91,14 +91,14 @@ impl Writer {
         }
     }
 
-    /// Something was acknowledged.
+    /// Counts an acknowledgement.
     fn acknowledged(&self) {
         self.progress.acknowledged.fetch_add(1, Ordering::SeqCst);
     }
 }
 
 impl Load {
-    /// Starts the writers, spread over the clients. `name` tells apart the loads of one run.
+    /// Starts the writers, spread over the clients. `name` tells the loads of one run apart.
     pub fn start(name: &str, seed: u64, plan: Plan, feedback: &[Feedback], learning: &[Learning]) -> Self {
         let stop = CancellationToken::new();
         let progress = Progress::default();
@@ -130,12 +130,12 @@ impl Load {
         }
     }
 
-    /// How much is acknowledged so far.
+    /// The number of acknowledged calls so far.
     pub fn acknowledged(&self) -> usize {
         self.progress.acknowledged.load(Ordering::SeqCst)
     }
 
-    /// Waits until so many more calls are acknowledged.
+    /// Waits until `count` more calls are acknowledged.
     pub async fn goes_on_by(&self, count: usize) {
         let goal = self.acknowledged() + count;
         self.until("the load goes on", |load| {
@@ -145,7 +145,7 @@ impl Load {
         .await;
     }
 
-    /// Waits until so many more calls were refused or broken off.
+    /// Waits until `count` more calls are refused or broken off.
     pub async fn is_refused_by(&self, count: usize) {
         let goal = self.progress.refused.load(Ordering::SeqCst) + count;
         self.until("the load is refused", |load| {
@@ -157,7 +157,7 @@ impl Load {
 
     async fn until(&self, what: &str, condition: impl Fn(&Self) -> Result<(), String>) {
         eventually(what, || async {
-            // A writer that ended has failed, and says why.
+            // A writer that has ended has failed, and says why.
             assert!(
                 self.writers.iter().all(|writer| !writer.is_finished()),
                 "a writer ended"
@@ -167,10 +167,11 @@ impl Load {
         .await;
     }
 
-    /// Stops the writers once what each is about is acknowledged, and answers with what was.
+    /// Stops the writers once their calls in progress are acknowledged, and answers with everything that was
+    /// acknowledged.
     ///
     /// # Panics
-    /// If a writer met an answer that it should not have got.
+    /// If a writer got an answer that it should not have got.
     pub async fn stop(self) -> Record {
         self.stop.cancel();
         let mut all = Record::default();

@@ -1,4 +1,4 @@
-//! A writer that decides by itself: it puts values, takes them away and reverts what it did.
+//! A writer that decides by itself: it puts values, deletes them and reverts what it did.
 
 use emend_proto::learning::v1::{DeleteResourceRequest, PutResourceRequest, RevertRevisionRequest};
 use tonic::Code;
@@ -13,11 +13,11 @@ use crate::harness::{
     says::{phrase_key, verb_value},
 };
 
-/// How many phrases are decided upon, some of them those that reporters fight over.
+/// The number of phrases that it decides; on some of them reporters disagree.
 const PHRASES: usize = 16;
 const VERBS: [&str; 3] = ["close_trade", "book_trade", "amend_trade"];
 
-/// Works until it is told to stop.
+/// Decides until it is stopped.
 pub(super) async fn work(mut writer: Writer, mut clients: Clients<Learning>) -> Record {
     let mut last_put = None;
     while writer.goes_on().await {
@@ -65,7 +65,7 @@ async fn put(writer: &mut Writer, clients: &mut Clients<Learning>, key: &str) ->
         async move { client.resources.clone().put_resource(request).await }
     };
     match clients.until_answered(writer, "a put", call).await {
-        // It had this value already, or an earlier try gave it.
+        // Revision 0: it already had this value, perhaps from an earlier attempt.
         Ended::Acknowledged(answer, _) => told(answer.into_inner().revision, key, Some(verb)),
         Ended::Refused(refusal) => panic!("{}: a put was refused: {refusal}", writer.name),
     }
@@ -83,7 +83,7 @@ async fn delete(writer: &mut Writer, clients: &mut Clients<Learning>, key: &str)
     };
     match clients.until_answered(writer, "a deletion", call).await {
         Ended::Acknowledged(answer, _) => told(answer.into_inner().revision, key, None),
-        // Nothing was there, or an earlier try took it away.
+        // Nothing was there, or an earlier attempt deleted it.
         Ended::Refused(refusal) if refusal.code == Code::NotFound => None,
         Ended::Refused(refusal) => panic!("{}: a deletion was refused: {refusal}", writer.name),
     }
@@ -113,7 +113,7 @@ async fn revert(writer: &mut Writer, clients: &mut Clients<Learning>, of: i64) -
             let revision = answer.into_inner().revision;
             (revision > 0).then_some(Revert { of, revision })
         }
-        // Somebody was there since, perhaps an earlier try.
+        // The key has changed since, perhaps by an earlier attempt.
         Ended::Refused(refusal) if refusal.code == Code::FailedPrecondition => None,
         Ended::Refused(refusal) => panic!("{}: a revert was refused: {refusal}", writer.name),
     }

@@ -1,5 +1,5 @@
-//! More calls than a service can take: first what it can take is found out, in the same run, by callers that wait for each
-//! answer; then calls begin at a multiple of that, whether or not earlier ones were answered.
+//! More calls than a service can take. First its capacity is measured, in the same run, by callers that wait for each
+//! answer; then calls begin at a multiple of that rate, whether or not earlier ones were answered.
 
 use std::{
     future::Future,
@@ -18,19 +18,19 @@ use tokio::{
 };
 use tonic::{Code, Status};
 
-/// How often calls begin; so many as are due by then.
+/// The interval at which calls that are due begin.
 const TICK: Duration = Duration::from_millis(5);
 
-/// What became of one call.
+/// The outcome of one call.
 #[derive(Debug)]
 pub struct Called {
-    /// From when it was made until it was answered.
+    /// From the call to its answer.
     pub took: Duration,
-    /// Why it was refused.
+    /// Why it was refused; `None` if it was not.
     pub refusal: Option<Explained>,
 }
 
-/// What became of all calls.
+/// The outcomes of all calls.
 #[derive(Debug, Default)]
 pub struct Answers(Vec<Called>);
 
@@ -43,8 +43,8 @@ async fn called(call: impl Future<Output = Result<(), Status>>) -> Called {
     }
 }
 
-/// How many calls a second are answered where so many callers each wait for their answer before they call again. `call` is
-/// given the number of the call.
+/// The number of calls answered per second when `callers` callers each wait for an answer before they call again.
+/// `call` is given the number of the call.
 ///
 /// # Panics
 /// If a call is refused.
@@ -74,7 +74,7 @@ where
     calls / begun.elapsed().as_secs_f64()
 }
 
-/// Calls so many times a second, for so long, and waits for all answers.
+/// Makes `per_second` calls a second for `lasting`, and waits for all answers.
 ///
 /// # Panics
 /// If a call panics.
@@ -97,7 +97,7 @@ where
             reason = "positive and small"
         )]
         let due = (begun.elapsed().min(lasting).as_secs_f64() * per_second) as usize;
-        // All that is due, however late this generator is: those who call do not slow down for it.
+        // Starts everything that is due, however late this generator is: callers do not slow down for it.
         for number in made..due {
             let call = Arc::clone(&call);
             calls.spawn(async move { called(call(number)).await });
@@ -108,12 +108,12 @@ where
 }
 
 impl Answers {
-    /// Of several generators.
+    /// Merges the answers of several generators.
     pub fn of(all: impl IntoIterator<Item = Self>) -> Self {
         Self(all.into_iter().flat_map(|answers| answers.0).collect())
     }
 
-    /// How many calls were made.
+    /// The number of calls made.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -123,17 +123,17 @@ impl Answers {
         self.0.is_empty()
     }
 
-    /// How many were accepted.
+    /// The number of calls accepted.
     pub fn accepted(&self) -> usize {
         self.0.iter().filter(|called| called.refusal.is_none()).count()
     }
 
-    /// How many were refused.
+    /// The number of calls refused.
     pub fn refused(&self) -> usize {
         self.len() - self.accepted()
     }
 
-    /// Of a hundred accepted calls ninety-nine took at most this; nothing where none was accepted.
+    /// The 99th percentile of the duration of accepted calls; zero if none was accepted.
     pub fn p99_of_accepted(&self) -> Duration {
         let mut took: Vec<Duration> = self
             .0
@@ -146,10 +146,10 @@ impl Answers {
         took.get(index).copied().unwrap_or_default()
     }
 
-    /// That every refusal is that of a service that has too much to do, and says when to try again.
+    /// Asserts that every refusal is one of an overloaded service, and says when to retry.
     ///
     /// # Panics
-    /// If one is not.
+    /// If one is otherwise.
     pub fn assert_refused_properly(&self) {
         for refusal in self.0.iter().filter_map(|called| called.refusal.as_ref()) {
             assert!(

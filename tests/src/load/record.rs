@@ -1,4 +1,4 @@
-//! What a load was told: what was acknowledged, and what it was refused with.
+//! What a load was told: what was acknowledged and what was refused.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,22 +8,22 @@ use tonic::Code;
 
 use crate::audit::ledger::Asked;
 
-/// All that was acknowledged to some writers.
+/// Everything that was acknowledged to some writers.
 #[derive(Debug, Clone, Default)]
 pub struct Record {
-    /// What was asked of feedback-svc, word for word, and what of it was acknowledged.
+    /// What was asked of feedback-svc, verbatim, and which of it was acknowledged.
     pub asked: Asked,
     /// Feedback by id, with its request id.
     pub stored: BTreeMap<String, String>,
-    /// Feedback that was taken back, by id.
+    /// Retracted feedback, by id.
     pub retracted: BTreeSet<String>,
-    /// What operators did, by the revision that they were told.
+    /// What operators did, with the revisions that they were told.
     pub acts: Vec<Act>,
-    /// What operators took back.
+    /// What operators reverted.
     pub reverts: Vec<Revert>,
     /// Imports that changed something.
     pub imports: Vec<Import>,
-    /// What was refused, and came through later.
+    /// Refusals of calls that were repeated and got through later.
     pub refusals: Refusals,
 }
 
@@ -34,48 +34,48 @@ pub struct Act {
     pub revision: i64,
     /// The normalised key.
     pub key: String,
-    /// The value that was set; none: taken away.
+    /// The value that was put; `None` for a deletion.
     pub value: Option<String>,
 }
 
-/// A revision that an operator took back.
+/// A revision that an operator reverted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Revert {
-    /// The revision that was taken back.
+    /// The reverted revision.
     pub of: i64,
-    /// The revision that did it.
+    /// The revision that reverted it.
     pub revision: i64,
 }
 
-/// Rows that were imported as a person's decision: of the same glossary, all with one value.
+/// Rows imported as a person's decision: from one glossary, all with one value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Import {
-    /// Whose keys they are.
+    /// The namespace of the keys.
     pub namespace: String,
     /// The normalised keys.
     pub keys: Vec<String>,
     /// The value that each was given.
     pub value: String,
-    /// The first revision that did it.
+    /// The first revision of the import.
     pub first: i64,
     /// The last one.
     pub last: i64,
-    /// How many rows changed something by this call: all, unless an earlier try of it took effect without an answer.
+    /// How many rows this call changed: all, unless an earlier attempt took effect without an answer.
     pub applied: i64,
 }
 
-/// How often which refusal came, by code and reason; no reason: the connection broke.
+/// Counts of refusals by code and reason; an empty reason means that the connection broke.
 #[derive(Debug, Clone, Default)]
 pub struct Refusals(BTreeMap<(i32, String), usize>);
 
 impl Refusals {
-    /// Counts one.
+    /// Counts a refusal.
     pub fn add(&mut self, refusal: &Explained) {
         let reason = refusal.reason.clone().unwrap_or_default();
         *self.0.entry((refusal.code.into(), reason)).or_default() += 1;
     }
 
-    /// How often a service refused so.
+    /// How often a service refused with this code and reason.
     pub fn of(&self, code: Code, reason: &str) -> usize {
         let key = (code.into(), reason.to_owned());
         self.0.get(&key).copied().unwrap_or_default()
@@ -83,7 +83,7 @@ impl Refusals {
 }
 
 impl Record {
-    /// A submission was answered OK. Answers with the id of the feedback.
+    /// Notes that a submission was answered OK. Answers with the feedback's id.
     pub fn acknowledge(&mut self, request: &SubmitFeedbackRequest, stored: StoredFeedback) -> String {
         let StoredFeedback {
             feedback_id,
@@ -95,13 +95,13 @@ impl Record {
         feedback_id
     }
 
-    /// It was answered OK that a feedback is taken back.
+    /// Notes that a retraction was answered OK.
     pub fn acknowledge_retraction(&mut self, feedback_id: String) {
         self.asked.acknowledge_retraction(&feedback_id);
         self.retracted.insert(feedback_id);
     }
 
-    /// Together with what others were told.
+    /// Adds what other writers were told.
     pub fn add(&mut self, other: Self) {
         let Self {
             asked,
@@ -123,8 +123,8 @@ impl Record {
         }
     }
 
-    /// What was acknowledged and is not stored; what is stored, and by whom nobody knows; what was taken back and still
-    /// counts. In words, none where all is well.
+    /// What was acknowledged but is not stored; what is stored twice, or was never acknowledged; what is retracted
+    /// without an acknowledgement, or the reverse. In words; empty if all is well.
     pub fn differences(&self, stored: &[StoredFeedback]) -> Vec<String> {
         let mut found = Vec::new();
         let mut ids: BTreeMap<&str, &StoredFeedback> = BTreeMap::new();

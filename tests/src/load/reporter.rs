@@ -1,4 +1,4 @@
-//! A writer that submits corrections, one by one and in batches, and takes some of them back.
+//! A writer that submits corrections, one by one and in batches, and retracts some of them.
 
 use emend_proto::{
     common::v1::Scope,
@@ -16,13 +16,13 @@ use super::{
 };
 use crate::harness::{Feedback, NAMESPACE, alias, prohibit, says, verb};
 
-/// About how many phrases are fought over.
+/// The number of disputed phrases.
 const PHRASES: usize = 12;
 const CHOICES: [&str; 4] = ["create_csa", "create_csa", "create_isda", "create_gmra"];
-/// Reporters that speak again and again, so that votes move.
+/// Reporters that speak repeatedly, so that votes move.
 const REGULARS: usize = 8;
 
-/// Works until it is told to stop.
+/// Submits and retracts until it is stopped.
 pub(super) async fn work(mut writer: Writer, mut clients: Clients<Feedback>) -> Record {
     let mut own: Vec<String> = Vec::new();
     let mut n = 0;
@@ -105,7 +105,7 @@ async fn submit(
     }
 }
 
-/// In one batch, and what of it could not be stored then, one by one.
+/// Submits in one batch; whatever the batch could not store is then submitted one by one.
 async fn submit_all(
     writer: &mut Writer,
     clients: &mut Clients<Feedback>,

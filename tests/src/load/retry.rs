@@ -1,4 +1,4 @@
-//! A call repeated until it is acknowledged, as a client does that must not lose it.
+//! A call repeated until it is acknowledged, as by a client that must not lose it.
 
 use std::{future::Future, sync::atomic::Ordering, time::Duration};
 
@@ -9,9 +9,9 @@ use tonic::{Code, Status};
 use super::Writer;
 use crate::harness::wait::PATIENCE;
 
-/// After which a call is made anew, unless it is one that takes long.
+/// The timeout after which a call is repeated, except for calls that take long.
 const CALL: Duration = Duration::from_secs(6);
-/// Between two tries. Less than refusals ask for: a load that waits tests nothing.
+/// Pause between two attempts. Shorter than refusals ask for: a load that waits tests nothing.
 const PAUSE: Duration = Duration::from_millis(25);
 
 /// Clients of the replicas of one service.
@@ -22,26 +22,26 @@ pub(super) struct Clients<C> {
     call: Duration,
 }
 
-/// How a call ended that is not worth repeating as it is.
+/// The outcome of a call that is not to be repeated.
 #[derive(Debug)]
 pub(super) enum Ended<T> {
-    /// It was answered. Whether it is certain that no earlier try of it took effect.
+    /// It was answered; with whether an earlier attempt may have taken effect.
     Acknowledged(T, Tries),
-    /// Refused for good.
+    /// Permanently refused.
     Refused(Explained),
 }
 
-/// How many tries a call took.
+/// How many attempts a call took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tries {
     /// One.
     One,
-    /// Several: those before may have taken effect without an answer.
+    /// Several: earlier ones may have taken effect without an answer.
     Several,
 }
 
 impl<C: Clone> Clients<C> {
-    /// Begins with that one.
+    /// Begins with the client at index `at`, modulo their number.
     pub(super) fn new(all: &[C], at: usize) -> Self {
         assert!(!all.is_empty(), "a load has somebody to talk to");
         Self {
@@ -51,12 +51,12 @@ impl<C: Clone> Clients<C> {
         }
     }
 
-    /// Calls may take so long.
+    /// Sets the timeout of a call.
     pub(super) fn patient(self, call: Duration) -> Self {
         Self { call, ..self }
     }
 
-    /// Makes the call until it is answered, by another replica after each failure.
+    /// Repeats the call until it is answered, at the next replica after each failure.
     pub(super) async fn until_answered<T, F: Future<Output = Result<T, Status>>>(
         &mut self,
         writer: &mut Writer,
@@ -88,11 +88,11 @@ impl<C: Clone> Clients<C> {
     }
 }
 
-/// What may go away by itself: a refusal of the service that says so, or a connection that broke.
+/// Failures that may pass by themselves: refusals that say so, and broken connections.
 fn is_worth_another_try(failed: &Explained) -> bool {
     match (&failed.reason, failed.code) {
         (_, Code::Unavailable | Code::ResourceExhausted) => {
-            // Whoever is sent away is told when to come back; a broken connection tells nothing.
+            // A caller that is turned away is told when to come back; a broken connection says nothing.
             assert!(
                 failed.reason.is_none() || failed.retry_after.is_some(),
                 "a refusal says when to come back: {failed}"
@@ -100,7 +100,7 @@ fn is_worth_another_try(failed: &Explained) -> bool {
             true
         }
         (Some(_), code) => matches!(code, Code::Aborted | Code::DeadlineExceeded | Code::Cancelled),
-        // What a connection's end looks like to a client.
+        // How a broken connection looks to a client.
         (None, code) => matches!(
             code,
             Code::Cancelled | Code::DeadlineExceeded | Code::Unknown | Code::Internal

@@ -1,6 +1,6 @@
 """A client that knows Emend by reflection alone: no generated code, no protos.
 
-Usage: client.py FEEDBACK_ADDRESS LEARNING_ADDRESS. Ends with 0 where everything was as it should be.
+Usage: client.py FEEDBACK_ADDRESS LEARNING_ADDRESS. Exits with 0 if everything was as expected.
 """
 
 import sys
@@ -18,7 +18,7 @@ TIMEOUT = 20
 
 
 class Server:
-    """One address and what it says of itself."""
+    """A server at one address, known by its own description."""
 
     def __init__(self, address):
         self.channel = grpc.insecure_channel(address)

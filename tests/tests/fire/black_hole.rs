@@ -1,5 +1,5 @@
-//! Networks that swallow everything without a word: who is on the other side finds out by HTTP/2's keep-alive, answers as
-//! well as it can meanwhile, and comes back by itself. A minute each in long runs.
+//! Networks that silently swallow everything: each side detects it by HTTP/2's keep-alive, answers meanwhile as well as
+//! it can, and recovers by itself. In long runs each black hole lasts a minute.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ use emend_tests::{
 };
 use tokio::time::sleep;
 
-/// Longer than it takes to find out, and a minute in long runs.
+/// Longer than detection takes; a minute in long runs.
 fn a_while() -> Duration {
     short_or_long(2 * (wary::INTERVAL + wary::TIMEOUT), Duration::from_mins(1))
 }
@@ -105,7 +105,7 @@ async fn learning_svc_in_a_black_hole_makes_outcomes_pending_and_loses_nothing()
             request_id: format!("of-{reporter}"),
             ..says(reporter, alias("jd", "person-1"))
         });
-        // Waiting for the outcome is to end well before the caller's own patience.
+        // The wait for the outcome must end well before the caller's own deadline.
         request.set_timeout(Duration::from_secs(10));
         let answer = answered(feedback.service.clone().submit_feedback(request).await);
         let stored = answer.feedback.unwrap();

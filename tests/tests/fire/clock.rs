@@ -1,5 +1,5 @@
-//! Clocks that lie: a process's clock that steps back an hour and forward again, and two replicas whose clocks differ. What
-//! was said later counts all the same, and nothing waits until a clock has caught up.
+//! Clocks that lie: a process's clock that steps back an hour and forward again, and two replicas whose clocks differ.
+//! The later statement counts all the same, and nothing waits until a clock has caught up.
 
 use std::{collections::BTreeMap, sync::Mutex};
 
@@ -14,22 +14,22 @@ use emend_tests::{
 };
 use uuid::Uuid;
 
-/// In seconds, as all of these.
+/// In seconds, like all of these.
 const HOUR: i64 = 3_600;
-/// How far one of two replicas is ahead of the other.
+/// How far one of two replicas' clocks is ahead of the other's.
 const FAST: i64 = 5;
-/// No lease of an event is as long as this, nor any wait for its next attempt.
+/// Longer than any lease of an event and any wait for its next attempt.
 const LONGEST_WAIT: i64 = 5 * 60;
 const PHRASE: &str = "what jane wants";
 const CHOICES: [&str; 3] = ["create_csa", "create_isda", "create_gmra"];
 
-/// The right time, in milliseconds since 1970.
+/// The true time, in milliseconds since 1970.
 fn now() -> i64 {
     SystemClock::shared().now().as_millisecond()
 }
 
-/// Somebody who says another thing each time, one after the other, for themselves alone: what they said last is what they
-/// get.
+/// A reporter who says something different each time, one after the other, with user scope: what they said last is what
+/// they get.
 #[derive(Debug, Default)]
 struct Waverer {
     said: usize,
@@ -37,13 +37,13 @@ struct Waverer {
 }
 
 impl Waverer {
-    /// The last that was acknowledged.
+    /// The last acknowledged choice.
     fn choice(&self) -> &'static str {
         CHOICES[self.said % CHOICES.len()]
     }
 
-    /// Says another thing. It is newer than what was said before, whatever the clocks say. Answers with the time by the clock
-    /// of the process that took it, in milliseconds.
+    /// Makes another choice, which is newer than the last whatever the clocks say. Answers with the time by the clock
+    /// of the process that accepted it, in milliseconds.
     async fn changes_their_mind(&mut self, run: &mut Run, feedback: &Feedback) -> i64 {
         self.said += 1;
         let request = SubmitFeedbackRequest {
@@ -67,8 +67,8 @@ impl Waverer {
         i64::try_from(seconds).unwrap() * 1_000 + i64::from(nanos / 1_000_000)
     }
 
-    /// All that was said is stored and evaluated, and what was said last is what counts. Answers with when that was decided,
-    /// by learning-svc's clock, in milliseconds.
+    /// Checks that every statement is stored and evaluated, and that the last one counts. Answers with when that was
+    /// decided, by learning-svc's clock, in milliseconds.
     async fn has_their_way(&self, run: &Run, feedback: &Feedback) -> i64 {
         let learning = run.fleet.learning_clients().remove(0);
         let stored = feedback.list(feedback.list_request(NAMESPACE)).await;
@@ -104,13 +104,13 @@ fn request_id(number: usize) -> String {
     format!("jane-{number}")
 }
 
-/// What a process did between two moments, it did between them by its own clock.
+/// Checks that an act between two moments is timed between them by the process's own clock.
 fn assert_between(began: i64, at: i64, ahead: i64) {
     let by_its_clock = (began + ahead * 1_000)..=(now() + ahead * 1_000);
     assert!(by_its_clock.contains(&at), "{at} is not in {by_its_clock:?}");
 }
 
-/// Either process's clock steps back an hour and later forward again, while events wait under leases of the time before.
+/// Each process's clock in turn steps back an hour and later forward again, while events wait under leases from before.
 async fn either_clock_steps(name: &str, storage: Storage) {
     let Some(mut feedback_clock) = OwnClock::right() else {
         return;
@@ -190,7 +190,7 @@ async fn a_clock_that_steps_loses_doubles_and_delays_nothing_on_postgresql() {
     .await;
 }
 
-/// Every lease that there is now comes to its end, and none is taken over before.
+/// Every current lease runs to its end, and none is taken over before.
 async fn leases_last_until_their_end(fleet: &Fleet) {
     let first = fleet.leases().await;
     assert!(!first.is_empty(), "events wait under leases");

@@ -1,5 +1,5 @@
-//! A full disk: what cannot be stored is refused and said so, what was acknowledged stays, and with room again all goes on,
-//! without a restart.
+//! A full disk: what cannot be stored is refused with that reason, what was acknowledged stays, and once there is space
+//! everything works again, without a restart.
 
 use std::{fs, path::Path};
 
@@ -11,9 +11,9 @@ use emend_tests::{
 use tempfile::TempDir;
 use tonic::Code;
 
-/// The databases' files on disks that only their processes see, copied to where an audit can read them, once nothing waits
-/// to be delivered: a copy delivers nothing any more, and a feedback that was taken back counts as delivered once that is,
-/// even if its own event still waits.
+/// Copies the databases' files from disks that only their processes see to where an audit can read them, once no
+/// delivery is pending: from a copy nothing is delivered any more, and retracted feedback counts as delivered once its
+/// retraction is, even if its own event is still waiting.
 async fn copies(fleet: &mut Fleet, directories: [&Path; 2]) -> Storage {
     let seen = [
         fleet.feedback[0].sees(directories[0]),
@@ -35,11 +35,11 @@ async fn copies(fleet: &mut Fleet, directories: [&Path; 2]) -> Storage {
     .await
 }
 
-/// A copy of a directory, unless its database was folded together with its log meanwhile.
+/// A copy of a directory, unless its database was checkpointed meanwhile.
 fn copied(directory: &Path) -> Result<TempDir, String> {
     let files = || -> Vec<_> {
         let files = fs::read_dir(directory).unwrap().map(|file| file.unwrap().path());
-        // The shared index is made anew from the log.
+        // The shared index is rebuilt from the log.
         files
             .filter(|file| file.extension() != Some("db-shm".as_ref()))
             .collect()
@@ -74,7 +74,7 @@ fn directories(storage: &Storage) -> [&Path; 2] {
     [feedback.path(), learning.path()]
 }
 
-/// Fills the services' disks in turn. Who is refused is told so: by this code, for this reason.
+/// Fills the services' disks in turn. Refused callers are told so, with this code and reason.
 async fn is_said_so(name: &str, storage: Storage, disks: [Disk; 2], refusal: (Code, &str)) {
     let directories = directories(&storage).map(Path::to_owned);
     let mut fleet = Fleet::stopped(storage, 1, 1).await;
@@ -89,7 +89,7 @@ async fn is_said_so(name: &str, storage: Storage, disks: [Disk; 2], refusal: (Co
         run.load().is_refused_by(10).await;
         disks[0].free(&mut run.fleet.feedback[0]).await;
         run.goes_on().await;
-        // feedback-svc takes submissions all the while: only operators are refused.
+        // feedback-svc keeps accepting submissions: only operators are refused.
         disks[1].fill(&mut run.fleet.learning[0]).await;
         run.load().is_refused_by(5).await;
         disks[1].free(&mut run.fleet.learning[0]).await;
@@ -101,7 +101,7 @@ async fn is_said_so(name: &str, storage: Storage, disks: [Disk; 2], refusal: (Co
     assert!(refusals.of(code, reason) > 0, "{refusals:?}");
     let [feedback, learning] = &directories;
     let copies = copies(&mut run.fleet, [feedback, learning]).await;
-    // Not dropped before the end: without the directory the process would lose the disk that it sees there.
+    // Kept until the end: without the directory the process would lose the disk mounted there.
     let _mounted = std::mem::replace(&mut run.fleet.storage, copies);
     run.questions().await;
 }
@@ -111,7 +111,7 @@ async fn a_full_disk_is_said_so_and_with_room_again_all_goes_on() {
     bounded(async {
         let storage = Storage::sqlite();
         let [feedback, learning] = directories(&storage);
-        // Where nothing can be mounted, the other test is there all the same.
+        // If nothing can be mounted, the other test still runs.
         if let (Some(feedback), Some(learning)) =
             (Disk::mounted(feedback).await, Disk::mounted(learning).await)
         {

@@ -19,7 +19,7 @@ use emend_tests::{
 };
 use tonic::transport::Channel;
 
-/// Which service is to die.
+/// The service that is to die.
 #[derive(Debug, Clone, Copy)]
 enum Victim {
     Feedback,
@@ -35,7 +35,7 @@ impl Victim {
     }
 }
 
-/// Walks the points; the process that comes up after a death is the one that dies at the next.
+/// Walks through the points; the process that starts after a death is the one that dies at the next point.
 async fn dies_at_each(name: &str, fleet: Fleet, victim: Victim, points: Vec<FailPoint>) {
     let plan = Plan {
         importers: usize::from(matches!(victim, Victim::Learning)),
@@ -64,7 +64,7 @@ async fn dies_at_each(name: &str, fleet: Fleet, victim: Victim, points: Vec<Fail
             member.start_to_die_at(*point, passing).await;
             run.fleet.start_all().await;
             let policies = run.fleet.learning_clients().remove(0).policies;
-            // It fails where a point is never passed.
+            // Fails if a point is never passed.
             let dies = victim.of(&mut run).dies(*point);
             if learning_svc::fail_points::AFTER_A_CHANGE_OF_POLICY.contains(point) {
                 tokio::select! {
@@ -81,18 +81,18 @@ async fn dies_at_each(name: &str, fleet: Fleet, victim: Victim, points: Vec<Fail
     run.ends_well().await;
 }
 
-/// Points that a process passes once soon after it has started, and then not for minutes.
+/// Points that a process passes once soon after its start, and then not for minutes.
 const ONCE_AFTER_A_START: [FailPoint; 2] = [
     feedback_svc::fail_points::REQUEST_IDS_FORGOTTEN,
     learning_svc::fail_points::HORIZON_RAISED,
 ];
 
-/// Points, by the beginning of their names, that a process passes every few seconds: while nodes report, and where imports
-/// take their time.
+/// Points, by the beginning of their names, that a process passes every few seconds: when nodes report and during
+/// imports.
 const EVERY_FEW_SECONDS: [&str; 2] = ["nodes.", "import."];
 
-/// Gives the policy of phrases a new threshold again and again, so that all that waits is evaluated anew and some of it
-/// is promoted. The audit in the end evaluates once more: what was lost on the way still stands there.
+/// Repeatedly changes the threshold of the phrases' policy, so that everything waiting is re-evaluated and some of it
+/// is promoted. The audit in the end evaluates once more: whatever a death lost is still open then.
 async fn keep_changing_a_policy(mut policies: PolicyServiceClient<Channel>) {
     loop {
         let of = GetPolicyRequest {
@@ -104,7 +104,7 @@ async fn keep_changing_a_policy(mut policies: PolicyServiceClient<Channel>) {
         {
             let threshold = if policy.threshold == 2 { 5 } else { 2 };
             let policy = Policy { threshold, ..policy };
-            // Whoever dies answers nothing.
+            // A process that dies sends no answer.
             let _ = policies
                 .update_policy(UpdatePolicyRequest {
                     policy: Some(policy),
@@ -117,7 +117,8 @@ async fn keep_changing_a_policy(mut policies: PolicyServiceClient<Channel>) {
     }
 }
 
-/// Sees to it that feedback-svc finds events to claim when it starts: nothing is claimed that a replica itself took on.
+/// Makes sure that feedback-svc finds events to claim when it starts: a replica does not claim events that it accepted
+/// itself.
 async fn leave_events_in_the_outbox(run: &mut Run) {
     run.fleet.start_all().await;
     run.fleet.learning[0].kill().await;

@@ -1,5 +1,5 @@
-//! The loop under fire: what it promises, held against what was received and stored, while things break. Seeded, bounded in
-//! time, short by default and long with `EMEND_TEST_LONG=1`. One test binary, so that it is linked once.
+//! The loop under fire: its promises, checked against what was received and stored while things break. Seeded, bounded
+//! in time, short by default and long with `EMEND_TEST_LONG=1`. It is one test binary, so that it is linked once.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 #![expect(clippy::large_futures, reason = "a run is one future, of which there is one")]
 

@@ -1,7 +1,7 @@
 //! Networks that cut, half-close, delay, throttle, swallow, lose answers, repeat and reorder, between a backend and
-//! feedback-svc, feedback-svc and learning-svc, learning-svc and its nodes, with submissions, retractions and operators'
-//! writes under way. Once a network is good again all comes back by itself: what was acknowledged has exactly one effect, no
-//! guarantee of the stream is broken, and every node is equal to the database.
+//! feedback-svc, feedback-svc and learning-svc, and learning-svc and its nodes, during submissions, retractions and
+//! operators' writes. Once a network is good again everything recovers by itself: what was acknowledged has exactly one
+//! effect, no guarantee of the stream is broken, and every node is equal to the database.
 
 use std::time::Duration;
 
@@ -25,12 +25,12 @@ use tokio::time::sleep;
 
 const BACKENDS: usize = 4;
 
-/// Services that soon find out who has gone without a word.
+/// Services that soon notice that a peer has silently gone.
 async fn wary_system(database: Database, feedback: usize, learning: usize) -> System {
     System::start(database, feedback, learning, wary::settings()).await
 }
 
-/// Everything that listens, each on the same bad road to learning-svc.
+/// All listeners, each on the same bad network to learning-svc.
 struct Fleet {
     node: Node,
     recorder: Recorder,
@@ -47,7 +47,7 @@ impl Fleet {
         }
     }
 
-    /// No stream broke a guarantee, all is equal to the database, and so is who comes only now.
+    /// No stream broke a guarantee, and every listener is equal to the database, even one that connects only now.
     async fn ends_equal(mut self, system: &System, head: i64, asked: &Asked) {
         assert_eq!(system.stored().head().await, head);
         let log = RevisionLog::read(&system.stored()).await;
@@ -68,7 +68,7 @@ impl Fleet {
 }
 
 async fn ends_well(load: Backends, fleet: Fleet, system: System) {
-    // Past every bad road.
+    // Bypassing every bad network.
     let feedback = Feedback::at(system.feedback[0].address());
     let learning = Learning::at(system.learning[0].address());
     let (head, asked) = load.end_with_one_effect_each(&feedback, &learning).await;
@@ -76,10 +76,10 @@ async fn ends_well(load: Backends, fleet: Fleet, system: System) {
     system.stop().await;
 }
 
-/// How many kinds of rounds there are.
+/// The number of kinds of rounds.
 const KINDS: usize = 6;
 
-/// What is done to a road in one round, and whether anything gets through meanwhile.
+/// The faults of one round, and whether anything gets through meanwhile.
 fn faults(kind: usize) -> (Vec<Fault>, bool) {
     let delay = Fault::Delay(Duration::from_millis(30));
     match kind {
@@ -92,7 +92,7 @@ fn faults(kind: usize) -> (Vec<Fault>, bool) {
     }
 }
 
-/// Each kind once, in any order.
+/// Each kind once, in random order.
 fn kinds(dice: &Dice) -> [usize; KINDS] {
     let mut kinds = std::array::from_fn(|kind| kind);
     for last in (1..KINDS).rev() {
@@ -101,7 +101,7 @@ fn kinds(dice: &Dice) -> [usize; KINDS] {
     kinds
 }
 
-/// One road after the other goes bad, for a while each.
+/// One connection after another goes bad, for a while each.
 async fn bad_roads(database: Database, seed: u64) {
     let dice = Dice::seeded(seed);
     let system = wary_system(database, 1, 1).await;
@@ -127,7 +127,7 @@ async fn bad_roads(database: Database, seed: u64) {
         if passes {
             load.go_on_by(15).await;
         } else {
-            // Longer than it takes to find out, so that what follows meets it too.
+            // Longer than detection takes, so that the next fault meets its consequences too.
             sleep(wary::INTERVAL + wary::TIMEOUT).await;
         }
         road.heal();
@@ -153,7 +153,7 @@ async fn one_road_after_the_other_goes_bad_on_postgresql() {
     }
 }
 
-/// Events arrive in any order, again and again, over several connections, and answers to what was applied are lost.
+/// Events arrive in any order, repeatedly, over several connections, and answers to applied events are lost.
 async fn scrambled(database: Database, seed: u64) {
     let system = wary_system(database, 1, 1).await;
     let learning = system.learning[0].address();
@@ -185,7 +185,7 @@ async fn events_arrive_in_any_order_and_again_on_postgresql() {
     }
 }
 
-/// Replicas answer late, each as late as it happens, and nodes are moved from one to the other.
+/// Replicas answer with random delays, and nodes are moved from one to the other.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_move_between_replicas_that_answer_late() {
     let Some(database) = Database::postgres().await else {
@@ -200,7 +200,7 @@ async fn nodes_move_between_replicas_that_answer_late() {
     ];
     for (number, road) in roads.iter().enumerate() {
         road.suffer([Fault::Delay(Duration::from_millis(60))], seed + number as u64);
-        // What a replica hears of its database is late too, and so it lags.
+        // Traffic from its database is delayed too, and so the replica lags.
         let database = system.learning[number].road.as_ref().unwrap();
         database.suffer([Fault::Delay(Duration::from_millis(10))], seed + number as u64);
     }

@@ -19,7 +19,7 @@ async fn a_database_that_is_restarted_or_killed_loses_nothing() {
         let run = Run::begin("postgres", fleet).await;
         for round in 0..rounds(4, 50) {
             run.goes_on().await;
-            // Each in short runs, too.
+            // Both, in short runs too.
             if round % 2 == 0 {
                 server.stop().await;
             } else {
@@ -34,7 +34,8 @@ async fn a_database_that_is_restarted_or_killed_loses_nothing() {
     .await;
 }
 
-/// The host goes without a word, and another is in its place: what was connected is never answered again and never ends.
+/// The host silently disappears and another takes its place: existing connections are never answered again and never
+/// end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_that_falls_silent_is_left_by_every_replica_by_itself() {
     bounded(async {
@@ -45,7 +46,7 @@ async fn a_database_that_falls_silent_is_left_by_every_replica_by_itself() {
         let mut run = Run::begin("silent", fleet).await;
         for round in 0..rounds(1, 20) {
             run.goes_on().await;
-            // Until everybody waits for an answer, and callers have left those who do.
+            // Until everything waits for an answer, and callers have given up on those waits.
             server.road().hold();
             run.load().is_refused_by(20 + run.dice.below(20)).await;
             server.road().forsake();
@@ -116,7 +117,7 @@ async fn a_standby_that_takes_over_without_the_last_seconds_is_found_out() {
             server.kill().await;
             server.promote(standby).await;
 
-            // It holds what it had been sent, all of that, and the nodes find out that it is less than they have seen.
+            // The standby has everything it was sent, and the nodes notice that this is less than they have seen.
             let stored = run.fleet.storage.stored();
             let now = stored.head().await;
             assert!(now < head, "revisions {now} to {head} are lost");
@@ -162,7 +163,7 @@ async fn what_a_failover_lost_is_not_delivered_from_memory() {
             let kept = run.record.clone();
             replication.close();
 
-            // All this waits in feedback-svc, and is known to nobody else when the primary is gone.
+            // All of this waits in feedback-svc and exists nowhere else when the primary is gone.
             run.fleet.learning[0].kill().await;
             for number in 0..30 {
                 let reporter = format!("lost-{round}-{number}");
@@ -194,7 +195,7 @@ async fn what_a_failover_lost_is_not_delivered_from_memory() {
             run.start_load();
         }
         run.goes_on().await;
-        // Nobody knows feedback that nobody has.
+        // No trace is left of feedback that is lost.
         run.ends_well().await;
     })
     .await;

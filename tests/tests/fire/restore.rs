@@ -1,5 +1,5 @@
-//! Both services' database back from yesterday's backup: with a new epoch or without, restarted or not, nodes end equal to
-//! what it holds.
+//! Both services' database restored from yesterday's backup: with a new epoch or without, restarted or not, nodes end
+//! equal to what it holds.
 
 use emend_tests::{
     faults::{Fleet, Run, Server, Storage, bounded},
@@ -10,14 +10,14 @@ use emend_tests::{
 };
 use tokio::process::Command;
 
-/// What else the operator does about it.
+/// What else the operator does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Care {
     /// `emend admin new-epoch` before the services start again, as the manual says.
     NewEpoch,
-    /// Nothing: the services are stopped and started.
+    /// Nothing more: the services are stopped and started.
     Restarts,
-    /// Nothing at all: the services run all the while.
+    /// Nothing at all: the services keep running.
     None,
 }
 
@@ -57,7 +57,7 @@ async fn yesterday_comes_back(name: &str, care: Care) {
         run_to_its_end("emend admin new-epoch", new_epoch).await.unwrap();
     }
     run.fleet.start_all().await;
-    // Today is gone, and nobody can bring it back. What counts is yesterday and what comes now.
+    // Today is gone and can't be recovered. What counts is yesterday and what comes now.
     run.lost_its_tail(yesterday);
     run.start_load();
     run.goes_on().await;

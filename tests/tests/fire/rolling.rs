@@ -1,4 +1,4 @@
-//! Rolling restarts of everything, with load. That they cost no subscriber a snapshot is what the stream's audit sees to.
+//! Rolling restarts of everything, under load. The stream audit checks that they cost no subscriber a snapshot.
 
 use std::time::Duration;
 
@@ -36,16 +36,16 @@ async fn a_rolling_restart_of_everything_loses_nothing_and_costs_no_snapshot() {
     .await;
 }
 
-/// What happened to a node.
+/// What a node has seen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Seen {
     snapshots: usize,
     drained: usize,
-    /// Streams that ended otherwise, and events that nobody looked at in time.
+    /// Streams that ended in another way, and events missed by a late reader.
     otherwise: Vec<String>,
 }
 
-/// Writes down what happens to a node.
+/// Records what happens to a node.
 #[derive(Debug)]
 struct Witness {
     seen: watch::Receiver<Seen>,
@@ -84,7 +84,7 @@ impl Witness {
     }
 }
 
-/// The schema of a service.
+/// A connection to a service's schema, and its name.
 async fn schema_of(fleet: &Fleet, service: Service) -> (PgConnection, &'static str) {
     let mut connection = PgConnection::connect(&fleet.storage.url(service)).await.unwrap();
     let schema = match service {
@@ -96,7 +96,7 @@ async fn schema_of(fleet: &Fleet, service: Service) -> (PgConnection, &'static s
     (connection, schema)
 }
 
-/// What the first replica of a next release would do: a column more in every table, and the note of it.
+/// What the first replica of the next release would do: add a column to every table, and the record of that migration.
 async fn migrate_as_the_next_release(fleet: &Fleet, service: Service) {
     let (mut connection, schema) = schema_of(fleet, service).await;
     let tables: Vec<String> = sqlx::query_scalar(
@@ -116,7 +116,7 @@ async fn migrate_as_the_next_release(fleet: &Fleet, service: Service) {
     connection.execute(noted).await.unwrap();
 }
 
-/// As if that release had never been, but for the columns: an audit looks at its own schema only.
+/// Removes all trace of that release except the columns: an audit accepts only its own schema version.
 async fn forget_the_next_release(fleet: &Fleet, service: Service) {
     let (mut connection, _) = schema_of(fleet, service).await;
     connection
@@ -125,8 +125,8 @@ async fn forget_the_next_release(fleet: &Fleet, service: Service) {
         .unwrap();
 }
 
-/// In the order of deploy/k8s: both Deployments at once, of each one replica after the other; a new one is ready, and new
-/// connections come to it, before an old one is asked to end.
+/// In the order of deploy/k8s: both Deployments at once, one replica of each after the other; a new one is ready, and
+/// receives new connections, before an old one is asked to end.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rolling_upgrade_moves_each_stream_by_drain_and_loses_nothing() {
     bounded(async {

@@ -1,5 +1,5 @@
-//! Shutting down with much under way: a thousand streams, submissions by the hundred, calls that are never finished, readers
-//! that do not read, and somebody who loses patience.
+//! Shutting down with much in progress: a thousand streams, submissions by the hundred, calls that are never finished,
+//! readers that do not read, and an operator who loses patience.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -44,19 +44,19 @@ use tokio::{io::AsyncWriteExt as _, net::TcpStream, task::JoinHandle};
 use tonic::{Code, Status, Streaming, transport::Channel};
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
-/// What every program here ends with when it is signalled a second time.
+/// The exit code of every program here when it is signalled a second time.
 const AT_ONCE: i32 = 130;
 const STREAMS: usize = 1_000;
-/// Connections that the streams share: no more files are open than systems commonly allow.
+/// The connections that the streams share, so that no more files are open than systems commonly allow.
 const CONNECTIONS: usize = 200;
 
-/// Asks it to end and waits until it has.
+/// Asks it to end and waits until it has ended.
 async fn ends(process: &mut Process) -> ExitStatus {
     process.terminate().await;
     process.ended().await
 }
 
-/// Within its grace: what is not done by then is stopped hard, which it says.
+/// Checks that it ended within its grace: anything unfinished by then is stopped hard, which it logs.
 fn assert_good(status: ExitStatus, process: &Process) {
     let output = process.output();
     assert!(
@@ -65,7 +65,7 @@ fn assert_good(status: ExitStatus, process: &Process) {
     );
 }
 
-/// Waits until it has taken note of the first signal.
+/// Waits until it has acted on the first signal.
 async fn is_ending(address: SocketAddr) {
     eventually("it stops accepting", || async {
         let connected = TcpStream::connect(address).await;
@@ -74,7 +74,7 @@ async fn is_ending(address: SocketAddr) {
     .await;
 }
 
-/// All that a stream tells, to its end.
+/// Everything that a stream sends, to its end.
 async fn listen(channel: Channel, request: SubscribeRequest, begun: Arc<AtomicUsize>) -> Recording {
     let mut connection = Connection {
         request: request.clone(),
@@ -111,7 +111,7 @@ async fn listen(channel: Channel, request: SubscribeRequest, begun: Arc<AtomicUs
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_of_a_thousand_streams_gets_a_bookmark_and_a_farewell() {
     let mut deployment = Deployment::sqlite().await;
-    // Past the gateway, which would hide how connections end.
+    // Without the gateway, which would hide how connections end.
     deployment.learning.kill().await;
     let address = deployment.start_learning().await;
     let learning = Learning::at(address);
@@ -142,7 +142,7 @@ async fn each_of_a_thousand_streams_gets_a_bookmark_and_a_farewell() {
         holds(begun == STREAMS, || format!("{begun} of {STREAMS}"))
     })
     .await;
-    // Somebody writes until it is too late.
+    // A writer writes until it is too late.
     let writing = tokio::spawn(async move {
         for n in 0.. {
             let request = PutResourceRequest {
@@ -187,13 +187,13 @@ async fn each_of_a_thousand_streams_gets_a_bookmark_and_a_farewell() {
         let summary = validate(&recording, &log).unwrap();
         assert!(summary.checked(Guarantee::Reliable) > 0);
     }
-    // Spread, so that a thousand do not come back at once: of a thousand even throws over five seconds, in tenths of a
-    // second, it is beyond chance that one of ten parts gets none.
+    // Spread, so that a thousand do not reconnect at once: with a thousand uniform delays over five seconds, it is
+    // beyond chance that one of ten intervals gets none.
     let parts: BTreeSet<u128> = delays.iter().map(|delay| delay.as_millis() / 500).collect();
     assert_eq!(parts, (0..10).collect(), "{delays:?}");
 }
 
-/// Submits until refused, and says what was acknowledged and how the end was told.
+/// Submits until refused; answers with what was acknowledged and with how the end was announced.
 async fn submit_until_refused(
     feedback: Feedback,
     writer: usize,
@@ -204,7 +204,7 @@ async fn submit_until_refused(
         let reporter = format!("reporter-{writer}-{n}");
         let request = SubmitFeedbackRequest {
             request_id: format!("{writer}-{n}"),
-            // Some wait for more than being stored.
+            // Some wait for more than storage.
             wait: if writer.is_multiple_of(2) {
                 Wait::Recorded
             } else {
@@ -225,8 +225,8 @@ async fn submit_until_refused(
     unreachable!("it is ended")
 }
 
-/// The client's own transport says that the call never left it, or that the server said goodbye before it came: the
-/// server's last GOAWAY names the calls that it took.
+/// Whether the client's own transport says that the call never left, or that the server had sent GOAWAY before it
+/// arrived: the server's last GOAWAY names the calls that it accepted.
 fn was_not_taken(refusal: &Status) -> bool {
     let why = refusal.source().map(|why| format!("{why:?}")).unwrap_or_default();
     match refusal.code() {
@@ -240,7 +240,7 @@ async fn submissions_are_stored_or_refused(mut deployment: Deployment) {
     deployment.feedback.kill().await;
     let address = deployment.start_feedback().await;
     let acknowledged = Arc::new(AtomicUsize::new(0));
-    // Ten to a connection, so that much is under way on each.
+    // Ten writers per connection, so that each has much in flight.
     let connections: Vec<Feedback> = (0..10).map(|_| Feedback::at(address)).collect();
     let writers: Vec<_> = (0..100)
         .map(|writer| {
@@ -298,13 +298,13 @@ async fn submissions_under_way_are_stored_or_refused_and_none_hangs_on_postgresq
     }
 }
 
-/// A call that is under way, and whose request never comes.
+/// A call in progress whose request never arrives.
 async fn half_sent(address: SocketAddr, path: &'static str) -> JoinHandle<Result<(), Status>> {
     let channel = channel(address);
     let mut call = Box::pin(begin_and_never_send(channel.clone(), path));
     assert!(poll!(&mut call).is_pending(), "nobody is connected yet");
     let call = tokio::spawn(call);
-    // What is asked after it on the same connection comes after it, so the server knows of it.
+    // A later request on the same connection arrives later, so by its answer the server knows of the call.
     answered(
         HealthClient::new(channel)
             .check(HealthCheckRequest::default())
@@ -313,12 +313,12 @@ async fn half_sent(address: SocketAddr, path: &'static str) -> JoinHandle<Result
     call
 }
 
-/// Connections that never say anything, begin to and do not go on, or say all that HTTP/2 begins with and no more.
+/// Connections that never send anything, that start to and stop, or that send HTTP/2's preface and nothing more.
 async fn half_open(address: SocketAddr) -> Vec<TcpStream> {
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
     let settings = b"\0\0\0\x04\0\0\0\0\0";
     let whole = [&preface[..], settings].concat();
-    // HEADERS of which the rest, in CONTINUATION frames, never comes.
+    // HEADERS whose rest, in CONTINUATION frames, never comes.
     let headers = [&whole[..], b"\0\0\x01\x01\0\0\0\0\x01\x83"].concat();
     let mut connections = Vec::new();
     for said in [
@@ -357,7 +357,7 @@ async fn connections_and_calls_that_are_never_finished_do_not_hold_it() {
     assert_good(status, &up.process);
     let output = up.process.output();
     assert!(!output.contains("stopping hard"), "in good order:\n{output}");
-    // Nothing was asked: there is nothing to refuse.
+    // Nothing was sent, so there is nothing to refuse.
     within("ingesting ends", ingest).await.unwrap().unwrap();
     for call in calls {
         let refusal = within("no call hangs", call).await.unwrap().unwrap_err();
@@ -365,13 +365,13 @@ async fn connections_and_calls_that_are_never_finished_do_not_hold_it() {
     }
 }
 
-/// A subscriber that reads nothing of what is sent to it, so that it can't be told farewell.
+/// A subscriber that reads nothing of what it is sent, so that a Drain can't reach it.
 async fn deaf(address: SocketAddr) -> Recorder {
     let learning = Learning::at(address);
     let recorder = Recorder::start(&Run::new(), address, everything("deaf"));
     recorder.reaches(0).await;
     recorder.stall();
-    // More than its window takes.
+    // More than its window.
     let rows = (1..=200).map(|line| ImportRow {
         line,
         correction: Some(alias(&format!("{line} {}", "x".repeat(450)), "person-1")),
@@ -389,13 +389,14 @@ async fn deaf(address: SocketAddr) -> Recorder {
 async fn who_does_not_read_holds_it_no_longer_than_its_deadline() {
     let mut up = Up::start().await;
     let deaf = deaf(up.learning).await;
-    // Its deadline is ten seconds; the harness waits longer, so that it ends by itself or is told of here.
+    // Its deadline is ten seconds. The harness waits longer, so that the process either ends by itself or is reported
+    // here.
     let status = ends(&mut up.process).await;
     assert!(status.success(), "{status}:\n{}", up.process.output());
     drop(deaf);
 }
 
-/// An answer that is longer than the window of who asked for it, who does not read.
+/// A response larger than the window of a client that does not read.
 async fn unread(address: SocketAddr) -> Streaming<Frame> {
     let feedback = Feedback::at(address);
     feedback
@@ -406,7 +407,7 @@ async fn unread(address: SocketAddr) -> Streaming<Frame> {
     ask_and_never_read(address, path, message).await.unwrap()
 }
 
-/// One signal asks it to end; something holds it; another ends it at once.
+/// One signal asks it to end; something holds it up; a second signal ends it immediately.
 async fn is_ended_by_a_second(signal: &str, process: &mut Process, address: SocketAddr) {
     process.signal(signal).await;
     is_ending(address).await;

@@ -1,4 +1,4 @@
-//! One of three learning-svc replicas killed, with many streams spread over them: all go on at the others.
+//! One of three learning-svc replicas is killed, with many streams spread over them: all continue at the others.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ async fn the_streams_of_a_killed_replica_go_on_at_the_others() {
         run.load().goes_on_by(20).await;
         let victim = run.dice.below(3);
         run.fleet.learning[victim].kill().await;
-        // As a balancer does that has noticed.
+        // What a load balancer does once it notices.
         let other = run.fleet.learning[(victim + 1) % 3].front.address();
         run.fleet.learning[victim].front.lead_to(other);
         run.load().goes_on_by(20).await;

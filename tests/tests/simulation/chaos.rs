@@ -1,5 +1,5 @@
-//! What goes wrong beside single calls and messages: processes die, networks part, databases go away, clocks are stepped,
-//! a database is restored from a copy.
+//! Faults beyond single calls and messages: processes die, networks partition, databases go down, clocks are stepped, a
+//! database is restored from a copy.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::{
     world::{World, lock},
 };
 
-/// Lasts some seconds; whatever was begun has ended when it returns, and everything runs.
+/// Causes faults for some seconds. When it returns, all of them have ended and everything is running.
 pub(crate) async fn rage(world: &Arc<World>, nodes: &[Arc<Node>]) {
     let until = Instant::now() + Duration::from_secs(1) + world.some_millis(7_000);
     let mut under_way = JoinSet::new();
@@ -119,7 +119,7 @@ fn step_a_clock(world: &World, feedback: usize, learning: usize) {
     match dice.below(4) {
         0 => world.feedback[feedback].clock.step(seconds * 1_000_000),
         1 => world.learning[learning].clock.step(seconds * 1_000_000),
-        // A lease lasts as much longer as its database's clock goes back.
+        // A small step, because a lease lasts longer by as much as its database's clock goes back.
         2 => world
             .feedback_database
             .step_clock(SignedDuration::from_secs(seconds / 600)),
@@ -132,7 +132,7 @@ fn step_a_clock(world: &World, feedback: usize, learning: usize) {
         .note(format_args!("a clock is stepped by about {seconds} s"));
 }
 
-/// The learning database becomes what it was some seconds before.
+/// Restores the learning database to its state of some seconds before.
 async fn lose_tail(world: Arc<World>) {
     sleep(world.some_millis(3_000)).await;
     let database = world.learning_database.connect(Arc::new(Undisturbed));
@@ -144,7 +144,7 @@ async fn lose_tail(world: Arc<World>) {
     world.note_lost_tail();
     lock(&world.history).restore(&backup);
     if world.dice.chance(0.4) {
-        // Nobody who saw the tail is left, but for nodes.
+        // No replica that saw the tail is left; nodes may be.
         for number in 0..world.learning.len() {
             world.kill_learning(number);
         }

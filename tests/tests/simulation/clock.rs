@@ -1,4 +1,4 @@
-//! Clocks that show virtual time, each with an error of its own that can be stepped.
+//! Clocks that show virtual time, each with its own error, which can be stepped.
 
 use std::sync::{
     Arc,
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 #[derive(Debug, Clone)]
 pub(crate) struct SimClock {
     started: Instant,
-    /// By how much it is wrong, in microseconds.
+    /// Its error, in microseconds.
     error: Arc<AtomicI64>,
 }
 
@@ -26,7 +26,7 @@ impl SimClock {
         }
     }
 
-    /// Makes it wrong by so many microseconds more.
+    /// Increases its error by this many microseconds.
     pub(crate) fn step(&self, micros: i64) {
         self.error.fetch_add(micros, Ordering::SeqCst);
     }

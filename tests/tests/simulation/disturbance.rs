@@ -1,4 +1,4 @@
-//! What befalls the calls of one process to its database.
+//! Faults of one process's calls to its database.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{weather::Place, world::World};
 
-/// Of one process.
+/// The disturbance of one process.
 #[derive(Debug)]
 pub(crate) struct Disturbance {
     pub(crate) world: Arc<World>,
     pub(crate) place: Place,
-    /// The process is dead: its calls never come to anything.
+    /// Cancelled when the process is dead: its calls never complete.
     pub(crate) killed: CancellationToken,
 }
 
 impl Disturbance {
     async fn take_time(&self, call: &'static str) {
-        // Late notes of what became of events and late commits are where leases and locks are needed most.
+        // Leases and locks matter most when settling events and committing are late.
         let critical = matches!(call, "settle" | "commit");
         let delay = self.world.weather.delay(&self.world.dice, critical);
         if !delay.is_zero() {
@@ -34,7 +34,7 @@ impl Disturbance {
         }
     }
 
-    /// Conflicts are for whole use cases to begin anew; feedback-svc's store does so itself.
+    /// Conflicts make whole use cases retry; feedback-svc's store retries by itself.
     fn conflicts(&self) -> bool {
         matches!(self.place, Place::Learning(_))
             && self.world.dice.chance(self.world.weather.rates().conflict)
@@ -65,7 +65,7 @@ impl Interference for Disturbance {
 
     fn after<'a>(&'a self, call: &'static str) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
-            // As NOTIFY does: whoever waits for the answer.
+            // Like NOTIFY: sent even if the caller never gets the answer.
             if call == "commit" && matches!(self.place, Place::Learning(_)) {
                 self.world.notify(self.place);
             }

@@ -1,4 +1,4 @@
-//! The log as it was committed, every revision of it, also those that a failover lost: what streams and nodes are held to.
+//! The log as it was committed, including revisions lost in a failover: what streams and nodes are checked against.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,15 +10,15 @@ use learning_svc::store::{
 
 /// Namespace, kind, key, qualifier, user.
 pub(crate) type Key = (String, i32, String, String, String);
-/// The revision and the value's bytes; no bytes: it is deleted.
+/// The revision and the value's bytes; `None` if it is deleted.
 pub(crate) type Held = BTreeMap<Key, (i64, Option<Vec<u8>>)>;
 
 /// What a stream is to show.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filter {
-    /// None: all.
+    /// Empty for all.
     pub(crate) namespaces: Vec<String>,
-    /// None: all.
+    /// Empty for all.
     pub(crate) kinds: Vec<i32>,
     pub(crate) user_scoped: bool,
 }
@@ -51,7 +51,7 @@ pub(crate) fn key_of(key: &ResourceKey) -> Key {
 
 type Log = Vec<Arc<LoggedRevision>>;
 
-/// The log, and the logs that were lost.
+/// The log, and the lost logs.
 #[derive(Debug)]
 pub(crate) struct History {
     store: MemoryStore,
@@ -73,7 +73,7 @@ impl History {
         self.current.extend(self.store.logged_after(known));
     }
 
-    /// The database is from now on as it was.
+    /// Restores the database from a backup; the log so far becomes a lost one.
     pub(crate) fn restore(&mut self, backup: &Backup) {
         self.refresh();
         self.store.restore(backup);
@@ -81,7 +81,7 @@ impl History {
         self.refresh();
     }
 
-    /// The newest change of every key in (from, to], of a log that has all of it.
+    /// The newest change of every key in (from, to]; `None` if the log does not cover it.
     fn newest(log: &Log, filter: &Filter, from: i64, to: i64) -> Option<Held> {
         if from < 0 || to < from || log.last().map_or(0, |last| last.revision) < to {
             return None;
@@ -106,7 +106,7 @@ impl History {
         Some(newest)
     }
 
-    /// Whether this is the newest change of every key in (from, to].
+    /// Checks that these are the newest changes of all keys in (from, to].
     pub(crate) fn explains(
         &mut self,
         filter: &Filter,
@@ -123,7 +123,7 @@ impl History {
         Err(format!("({from}, {to}] is {changes:?}, should be {expected:?}"))
     }
 
-    /// What a subscriber holds that has applied all up to a revision; none where the log does not go as far.
+    /// What a subscriber holds once it has applied everything up to a revision; `None` if the log does not reach it.
     pub(crate) fn held_at(&mut self, filter: &Filter, revision: i64) -> Option<Held> {
         self.refresh();
         let mut held = Self::newest(&self.current, filter, 0, revision)?;
@@ -131,7 +131,7 @@ impl History {
         Some(held)
     }
 
-    /// Whether this is all there was at a revision.
+    /// Checks that this is everything that existed at a revision.
     pub(crate) fn explains_all(&mut self, filter: &Filter, revision: i64, held: &Held) -> Result<(), String> {
         self.refresh();
         let mut logs = std::iter::once(&self.current).chain(&self.lost);

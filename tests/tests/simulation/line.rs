@@ -1,4 +1,4 @@
-//! The way of a node to learning-svc: a connection to any replica, with room for a few messages, on which a witness listens.
+//! A node's link to learning-svc: a connection to any replica, with room for a few messages, watched by a witness.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -22,7 +22,7 @@ use crate::{
     world::{Running, World},
 };
 
-/// A node's way to learning-svc: each stream to any replica.
+/// A node's link to learning-svc: each stream goes to any replica.
 #[derive(Debug)]
 pub(crate) struct Uplink(pub(crate) Arc<Node>);
 
@@ -92,7 +92,7 @@ impl Line {
                     _ => vec![frame],
                 },
                 Err(status) => {
-                    // The node may be gone.
+                    // The node may have ended.
                     let _ = self.sender.send(Err(status)).await;
                     return;
                 }
@@ -109,11 +109,11 @@ impl Line {
                 }
             }
         }
-        // A connection whose other end is gone may be silent for a while.
+        // A connection whose peer is gone may stay silent for a while.
         sleep(world.some_millis(100)).await;
     }
 
-    /// What arrives of a message: nearly always the message.
+    /// What arrives of a message: nearly always the message itself.
     fn tampered(&self, frame: Frame) -> Vec<Frame> {
         let world = &self.node.world;
         if !world.dice.chance(world.weather.rates().tamper) {

@@ -1,18 +1,18 @@
-//! Deterministic simulation: the whole loop on one thread and in virtual time, thousands of schedules of it.
+//! Deterministic simulation: the whole loop on one thread and in virtual time, in thousands of schedules.
 //!
 //! A schedule is played from a seed. It runs one to three replicas of each service on in-memory stores that keep the
-//! databases' contract, search nodes, backends and operators, all of it the code that runs in production but for sockets
-//! and SQL. A network delays, loses, repeats and reorders what they say; databases fail, conflict, and lose answers;
-//! processes are killed and stopped, networks part, clocks are stepped, a database loses its tail. Every one of these
-//! choices is thrown with the seed's dice, so that a seed always plays the same schedule.
+//! databases' contract, with search nodes, backends and operators: all of it production code except sockets and SQL.
+//! The network delays, loses, repeats and reorders messages; databases fail, conflict, and lose answers; processes are
+//! killed and stopped, networks partition, clocks are stepped, a database loses its tail. Every one of these choices
+//! comes from the seed's dice, so that a seed always plays the same schedule.
 //!
-//! * [`schedule`] plays one, or many. [`world`] is what is in it; [`weather`], [`disturbance`], [`network`] and [`chaos`]
-//!   are what goes wrong; [`people`] and [`node`] are who uses it.
-//! * [`witness`] reads every stream ([`line`] carries them), [`picture`] is what a node shows, [`history`] is what they are held to;
-//!   [`checks`] looks at the rest when the sky is clear again.
+//! * [`schedule`] plays one schedule, or many. [`world`] is what a schedule contains; [`weather`], [`disturbance`],
+//!   [`network`] and [`chaos`] are what goes wrong; [`people`] and [`node`] are its users.
+//! * [`witness`] reads every stream ([`line`] carries them), [`picture`] is what a node shows, [`history`] is what both
+//!   are checked against; [`checks`] looks at the rest once the faults have stopped.
 //! * [`sabotage`] breaks things on purpose: the simulation is worth what it notices.
 //!
-//! `EMEND_TEST_SEED=n` plays that seed alone, with its trace; `EMEND_TEST_LONG=1` plays many more.
+//! `EMEND_TEST_SEED=n` plays only that seed, with its trace; `EMEND_TEST_LONG=1` plays many more.
 
 mod chaos;
 mod checks;
@@ -42,11 +42,11 @@ use crate::{
     schedule::{Played, Season, play, play_many},
 };
 
-/// How many schedules are played where nothing else is asked for.
+/// The number of schedules by default.
 const SHORT: u64 = 2_000;
-/// And with `EMEND_TEST_LONG=1`.
+/// The number with `EMEND_TEST_LONG=1`.
 const LONG: u64 = 100_000;
-/// How many lines of a trace are worth showing.
+/// The number of trace lines worth showing.
 const TAIL: usize = 120;
 
 fn show(played: &Played) -> String {
@@ -94,7 +94,7 @@ fn a_seed_always_plays_the_same_schedule() {
     }
 }
 
-/// Breaks one thing on purpose and sees it noticed within the schedules that CI plays.
+/// Breaks one thing on purpose and checks that it is noticed within the number of schedules that CI plays.
 #[expect(clippy::print_stderr, reason = "how long it took to notice")]
 fn is_noticed(sabotage: Sabotage) {
     let Season { played, failed, .. } = play_many(0, SHORT, Some(sabotage));

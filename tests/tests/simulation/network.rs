@@ -1,4 +1,5 @@
-//! The network: messages take time, are lost with their connection, come twice, or overtake each other on another one.
+//! The network: messages take time, are lost with their connection, arrive twice, or overtake each other on another
+//! connection.
 
 use std::{
     sync::{Arc, Mutex, Weak},
@@ -23,14 +24,14 @@ use crate::{
 pub(crate) struct Lost;
 
 impl World {
-    /// A message goes from here to there.
+    /// Delivers a message from one place to another.
     pub(crate) async fn travel(&self, from: Place, to: Place) -> Result<(), Lost> {
         sleep(self.weather.delay(&self.dice, false)).await;
         let lost = self.dice.chance(self.weather.rates().lose);
         if lost || self.weather.is_cut(from, to) {
             self.trace
                 .note(format_args!("what {from:?} sent to {to:?} is lost"));
-            // Sometimes nobody hears of it.
+            // Sometimes the loss goes unnoticed for a while.
             let silence = if self.dice.chance(0.2) { 6_000 } else { 50 };
             sleep(self.some_millis(silence)).await;
             return Err(Lost);
@@ -38,7 +39,7 @@ impl World {
         Ok(())
     }
 
-    /// Does something within a process; nothing comes of it if the process is killed.
+    /// Does something within a process; it comes to nothing if the process is killed.
     pub(crate) async fn within<R, T>(running: &Running<R>, work: impl Future<Output = T>) -> Result<T, Lost> {
         tokio::select! {
             biased;
@@ -48,7 +49,7 @@ impl World {
     }
 }
 
-/// A relay's way to learning-svc: one connection at a time, to any replica.
+/// A relay's link to learning-svc: one connection at a time, to any replica.
 #[derive(Debug)]
 pub(crate) struct Route {
     world: Weak<World>,
@@ -89,7 +90,7 @@ impl Route {
     }
 }
 
-/// Applies a batch within a replica, whoever waits for it.
+/// Applies a batch within a replica, whether or not the sender still waits for it.
 fn serve(
     world: &Arc<World>,
     running: &Running<learning_svc::simulation::Replica>,
@@ -116,7 +117,7 @@ fn serve(
                     }
                 }
                 if let Some(answer) = answer {
-                    // Whoever waited may have given up.
+                    // The sender may have given up.
                     let _ = answer.send(response.results);
                 }
             }
@@ -138,5 +139,5 @@ impl Learning for Route {
     }
 }
 
-/// How long somebody waits for an answer before he tries again.
+/// How long a client waits for an answer before it retries.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);

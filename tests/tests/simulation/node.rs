@@ -1,4 +1,4 @@
-//! Search nodes: emend-client's subscriber on a simulated network, watched for what it makes visible.
+//! Search nodes: emend-client's subscriber on a simulated network, checked for what it makes visible.
 
 use std::{
     collections::BTreeMap,
@@ -22,7 +22,7 @@ use crate::{
     world::{World, lock},
 };
 
-/// A place where a node runs, or does not.
+/// A slot in which a node may run.
 #[derive(Debug)]
 pub(crate) struct Node {
     pub(crate) world: Arc<World>,
@@ -30,9 +30,10 @@ pub(crate) struct Node {
     filter: Filter,
     clock: SimClock,
     running: Mutex<Option<(Lifecycle, NodeHandle)>>,
-    /// It was sent something else than a replica said: what it shows may be wrong until the digests tell.
+    /// It was sent something other than what a replica sent: what it shows may be wrong until the digests reveal it.
     pub(crate) misled: AtomicBool,
-    /// It was not sent all that a replica said. What it shows is right all the same, and the digests may tell.
+    /// It was not sent everything that a replica sent. What it shows is right all the same, and the digests may reveal
+    /// the loss.
     pub(crate) missed: AtomicBool,
 }
 
@@ -63,7 +64,7 @@ impl Node {
         })
     }
 
-    /// Starts it, holding nothing.
+    /// Starts it with no state.
     pub(crate) async fn start(self: &Arc<Self>) {
         let world = &self.world;
         world
@@ -113,7 +114,7 @@ impl Node {
         });
     }
 
-    /// Kills it; what it held is gone.
+    /// Kills it; its state is lost.
     pub(crate) fn kill(&self) {
         if let Some((lifecycle, _)) = lock(&self.running).take() {
             self.world
@@ -127,7 +128,7 @@ impl Node {
         self.misled.load(Ordering::SeqCst) || self.world.lost_its_tail()
     }
 
-    /// What it shows is what there was at the revision that it shows, all of it and nothing else.
+    /// Checks that it shows exactly what existed at the revision that it shows.
     fn check_picture(&self, view: &LearnedView) -> Result<(), String> {
         if self.is_misled() {
             return Ok(());
@@ -144,7 +145,7 @@ impl Node {
         Some(pictured(&held))
     }
 
-    /// Why it is not at the newest state; none: it is.
+    /// Why it is not at the newest state; `None` if it is.
     pub(crate) fn behind(&self) -> Option<String> {
         let running = lock(&self.running);
         let Some((_, handle)) = &*running else {
@@ -169,7 +170,7 @@ impl Node {
 #[derive(Debug, Default)]
 struct Seen {
     at: Option<i64>,
-    /// Of each key the revision that changed it last, since the last snapshot.
+    /// For each key, the revision that last changed it since the last snapshot.
     changed: BTreeMap<Key, i64>,
 }
 

@@ -1,4 +1,4 @@
-//! Who uses the system: backends that submit corrections until they are acknowledged, and operators.
+//! The users of the system: backends that submit corrections until they are acknowledged, and operators.
 
 use std::{
     collections::BTreeMap,
@@ -45,13 +45,13 @@ const REPORTERS: usize = 5;
 /// What backends were told.
 #[derive(Debug, Default)]
 pub(crate) struct Acknowledged {
-    /// Of which request which feedback is stored.
+    /// Feedback ids by request.
     pub(crate) stored: Mutex<BTreeMap<String, String>>,
-    /// Feedback that was taken back.
+    /// Retracted feedback.
     pub(crate) retracted: Mutex<Vec<String>>,
 }
 
-/// Backends and operators at work, each in a task of its own.
+/// Starts backends and operators, each in a task of its own.
 pub(crate) fn set_to_work(world: &Arc<World>) -> (Arc<Acknowledged>, JoinSet<()>) {
     let acknowledged = Arc::new(Acknowledged::default());
     let mut at_work = JoinSet::new();
@@ -68,7 +68,7 @@ async fn backend(world: Arc<World>, number: usize, acknowledged: Arc<Acknowledge
     let busy = world.dice.chance(0.4);
     for _ in 0..3 + world.dice.below(9) {
         sleep(world.some_millis(if busy { 100 } else { 1_200 })).await;
-        // Who shares a commit shares its fate.
+        // Submissions that share a commit share its fate.
         let at_once = if world.dice.chance(0.3) { 3 } else { 1 };
         let mut submissions = JoinSet::new();
         for _ in 0..at_once {
@@ -122,7 +122,7 @@ fn correction(world: &World) -> SubmitFeedbackRequest {
     }
 }
 
-/// Submits one correction until it is acknowledged, or gives up; then perhaps takes it back.
+/// Submits one correction until it is acknowledged, or gives up; then may retract it.
 async fn submit(world: &Arc<World>, number: usize, acknowledged: &Acknowledged) {
     let request = correction(world);
     let gives_up = world.dice.chance(0.2);
@@ -150,7 +150,7 @@ async fn submit(world: &Arc<World>, number: usize, acknowledged: &Acknowledged) 
         if before.is_some_and(|before| before != feedback.feedback_id) {
             world.violation(format!("request {id} is two feedbacks"));
         }
-        // Some ask again although they were answered.
+        // Some callers repeat a request although it was answered.
         if world.dice.chance(0.1) {
             continue;
         }
@@ -191,7 +191,7 @@ async fn retract(
     }
 }
 
-/// Asks any replica of feedback-svc. None: no answer, or one that asks to come again.
+/// Calls any replica of feedback-svc. `None`: there was no answer, or one that asks for a retry.
 async fn ask<T, F>(
     world: &Arc<World>,
     number: usize,
@@ -209,7 +209,7 @@ where
         world.travel(from, slot.place).await?;
         let running: Running<Replica> = slot.running().ok_or(Lost)?;
         let (answer, answered) = oneshot::channel();
-        // The process goes on whether or not somebody waits.
+        // The process continues whether or not the caller waits.
         tokio::spawn(async move {
             let call = call(Arc::clone(&running.replica));
             if let Ok(done) = World::within(&running, call).await
@@ -241,7 +241,7 @@ async fn operator(world: Arc<World>) {
         let Some(running) = slot.running() else { continue };
         let deed = Deed::draw(&world);
         let line = format!("{deed:?}");
-        // It may fail, and may have been done all the same: what counts is that all stays sound.
+        // It may fail and yet have been done: what counts is that everything stays sound.
         let work = deed.done(running.replica.app().clone());
         let done = timeout(Duration::from_secs(20), World::within(&running, work)).await;
         world

@@ -1,4 +1,4 @@
-//! What a node answers to every question there is, and what it should.
+//! What a node answers to every possible question, and what it should answer.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -13,7 +13,7 @@ use crate::{
 /// The kinds that are looked up.
 const LOOKED_UP: [Kind; 2] = [Kind::InvocationPhrase, Kind::EntityAlias];
 
-/// What a node says to every question: the answer with its revision, and the prohibited choices.
+/// A node's answers to all questions: the value with its revision, and the prohibited choices.
 pub(crate) type Picture = BTreeMap<(usize, usize, i32), (Option<(String, i64)>, Vec<String>)>;
 
 /// Namespaces and phrases, parsed once.
@@ -51,7 +51,7 @@ pub(crate) fn picture(view: &LearnedView) -> (i64, Picture) {
     (reading.revision().0, answers.collect())
 }
 
-/// What is to be answered by who holds this.
+/// The right answers for a holder of these resources.
 pub(crate) fn pictured(held: &Held) -> Picture {
     let find = |namespace: usize, phrase: usize, kind: Kind, qualifier: &str| {
         let key: Key = (

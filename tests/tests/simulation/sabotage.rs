@@ -1,4 +1,4 @@
-//! Something broken on purpose: each of these the simulation has to notice.
+//! Things broken on purpose: the simulation must notice each of them.
 
 use emend_proto::{
     frame::Frame,
@@ -19,16 +19,16 @@ pub(crate) enum Sabotage {
     Stream(StreamDefect),
 }
 
-/// What is wrong with streams.
+/// A defect of streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamDefect {
-    /// An update of several changes leaves the newest out.
+    /// An update of several changes lacks the newest.
     DropsNewest,
     /// An update is sent again.
     RepeatsUpdates,
-    /// A bookmark says that more has come than has.
+    /// A bookmark claims more than was sent.
     BookmarksAhead,
-    /// An update is left out.
+    /// An update is skipped.
     SkipsUpdates,
 }
 

@@ -1,4 +1,4 @@
-//! One schedule from its seed, and many of them side by side.
+//! One schedule from its seed, and many of them in parallel.
 
 use std::{
     sync::{
@@ -22,10 +22,10 @@ use crate::{
     world::{World, lock},
 };
 
-/// How long everybody may take to arrive, once nothing goes wrong any more: virtual time.
+/// How long, in virtual time, everything may take to arrive once the faults have stopped.
 const LIVENESS: Duration = Duration::from_mins(2);
 
-/// What became of a schedule.
+/// The result of a schedule.
 #[derive(Debug)]
 pub(crate) struct Played {
     pub(crate) seed: u64,
@@ -33,7 +33,7 @@ pub(crate) struct Played {
     pub(crate) trace: Vec<String>,
 }
 
-/// Plays the schedule of a seed. Nothing in it depends on anything but the seed and the sabotage.
+/// Plays the schedule of a seed. It depends on nothing but the seed and the sabotage.
 pub(crate) fn play(seed: u64, sabotage: Option<Sabotage>, traced: bool) -> Played {
     let runtime = Builder::new_current_thread()
         .enable_time()
@@ -90,16 +90,16 @@ pub(crate) fn play(seed: u64, sabotage: Option<Sabotage>, traced: bool) -> Playe
     played
 }
 
-/// What became of many schedules.
+/// The result of many schedules.
 #[derive(Debug)]
 pub(crate) struct Season {
     pub(crate) played: u64,
     pub(crate) took: Duration,
-    /// The first that went wrong, by seed.
+    /// The failed schedule with the lowest seed.
     pub(crate) failed: Option<Played>,
 }
 
-/// Plays `count` schedules from the seed `first` on, on all processors, until one goes wrong.
+/// Plays `count` schedules from the seed `first` on, on all processors, until one fails.
 pub(crate) fn play_many(first: u64, count: u64, sabotage: Option<Sabotage>) -> Season {
     let (next, played) = (AtomicU64::new(first), AtomicU64::new(0));
     let failed: Mutex<Option<Played>> = Mutex::default();

@@ -1,4 +1,4 @@
-//! What happened in a schedule, line by line, with the virtual time at which it did.
+//! What happened in a schedule, line by line, with virtual times.
 
 use std::{
     fmt,
@@ -7,7 +7,7 @@ use std::{
 
 use tokio::time::Instant;
 
-/// The lines. Nothing is kept unless somebody wants to read it: thousands of schedules are run, and few are looked at.
+/// The lines. They are kept only on demand: thousands of schedules are run, and few are looked at.
 #[derive(Debug)]
 pub(crate) struct Trace {
     started: Instant,

@@ -1,4 +1,4 @@
-//! How rough it is: how often things go wrong, drawn anew for each schedule, until the sky clears.
+//! The weather: how often things go wrong, drawn anew for each schedule, until it clears.
 
 use std::{
     collections::BTreeSet,
@@ -8,7 +8,7 @@ use std::{
 
 use emend_tests::harness::Dice;
 
-/// Where something runs.
+/// Where a party runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
     Backend(usize),
@@ -17,31 +17,31 @@ pub(crate) enum Place {
     Node(usize),
 }
 
-/// How often what goes wrong: probabilities, each of one call or message.
+/// Fault rates: probabilities per call or message.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Rates {
     /// It takes some milliseconds.
     pub(crate) slow: f64,
     /// It takes up to eight seconds.
     pub(crate) stall: f64,
-    /// A call of a database fails.
+    /// A database call fails.
     pub(crate) fail: f64,
-    /// A call of a database is done, and its answer lost.
+    /// A database call is done, and its answer lost.
     pub(crate) unanswered: f64,
-    /// A transaction is told to begin anew.
+    /// A transaction is told to retry.
     pub(crate) conflict: f64,
     /// A message is lost, and the connection with it.
     pub(crate) lose: f64,
-    /// A message comes twice.
+    /// A message arrives twice.
     pub(crate) duplicate: f64,
-    /// A message to a node is not what was sent.
+    /// A message to a node differs from what was sent.
     pub(crate) tamper: f64,
 }
 
 #[derive(Debug, Default)]
 struct Sky {
     rates: Rates,
-    /// Between whom nothing goes.
+    /// The pairs of places that are cut off from each other.
     cuts: BTreeSet<(Place, Place)>,
     databases_away: (bool, bool),
 }
@@ -51,7 +51,7 @@ struct Sky {
 pub(crate) struct Weather(Mutex<Sky>);
 
 impl Weather {
-    /// Each trouble is there in every second schedule, and then more or less often.
+    /// Each kind of fault occurs in every second schedule, and then at a random rate.
     pub(crate) fn draw(dice: &Dice) -> Self {
         let draw = |most: f64| {
             let there = dice.chance(0.5);
@@ -82,7 +82,7 @@ impl Weather {
         self.sky().rates
     }
 
-    /// From now on nothing goes wrong.
+    /// Ends all faults.
     pub(crate) fn clear(&self) {
         *self.sky() = Sky {
             rates: Rates {
@@ -113,7 +113,7 @@ impl Weather {
         self.sky().databases_away.1 = away;
     }
 
-    /// Whether the database of whoever is there is away.
+    /// Whether the database of the service at this place is down.
     pub(crate) fn is_database_away(&self, place: Place) -> bool {
         let (feedback, learning) = self.sky().databases_away;
         match place {
@@ -123,7 +123,7 @@ impl Weather {
         }
     }
 
-    /// How long the next call or message takes; one that is `critical` is more often late.
+    /// How long the next call or message takes; a `critical` one is late more often.
     pub(crate) fn delay(&self, dice: &Dice, critical: bool) -> Duration {
         let rates = self.rates();
         let rough = rates.fail + rates.unanswered > 0.0;

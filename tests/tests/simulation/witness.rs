@@ -1,4 +1,4 @@
-//! Reads every message that a replica puts on a stream, and holds the stream to what docs/stream.md promises.
+//! Reads every message that a replica puts on a stream, and checks the stream against the promises of docs/stream.md.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::{
     world::{World, lock},
 };
 
-/// Of one stream.
+/// The witness of one stream.
 #[derive(Debug)]
 pub(crate) struct Witness {
     world: Arc<World>,
     name: String,
     filter: Filter,
     asked_from: Option<Cursor>,
-    /// The cursor that was handed out last.
+    /// The cursor last handed out.
     at: Option<Cursor>,
     snapshot: Option<(i64, i64, Held)>,
     update: Option<(i64, i64, Held)>,
@@ -48,7 +48,7 @@ impl Witness {
         }
     }
 
-    /// Takes the next message.
+    /// Checks the next message.
     pub(crate) fn observe(&mut self, frame: &Frame) {
         let message = wire::SubscribeResponse::decode(frame.0.clone()).map(|decoded| decoded.message);
         let checked = match message {

@@ -37,7 +37,7 @@ const LEASE: Duration = Duration::from_secs(4);
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) trace: Trace,
-    /// Every choice in the whole schedule is thrown with these.
+    /// Every choice in the whole schedule comes from these.
     pub(crate) dice: Dice,
     pub(crate) entropy: Entropy,
     pub(crate) weather: Weather,
@@ -47,14 +47,15 @@ pub(crate) struct World {
     pub(crate) feedback: Vec<Slot<feedback::Replica>>,
     pub(crate) learning: Vec<Slot<learning::Replica>>,
     pub(crate) history: Mutex<History>,
-    /// The learning database lost its tail: what was learned meanwhile is gone, by nobody's fault.
+    /// Whether the learning database lost its tail: what was learned meanwhile is gone, through no fault of the
+    /// services.
     lost_its_tail: Mutex<bool>,
-    /// What each event was told.
+    /// The outcome that was told for each event.
     told: Mutex<BTreeMap<String, Outcome>>,
     violations: Mutex<Vec<String>>,
 }
 
-/// A place where a process runs, or does not.
+/// A slot in which a process may run.
 #[derive(Debug)]
 pub(crate) struct Slot<R> {
     pub(crate) place: Place,
@@ -98,7 +99,7 @@ impl<R> Slot<R> {
 }
 
 impl World {
-    /// A world in which nothing runs yet.
+    /// A world in which nothing is running yet.
     pub(crate) async fn new(seed: u64, sabotage: Option<Sabotage>, traced: bool) -> Arc<Self> {
         let dice = Dice::seeded(seed);
         let weather = Weather::draw(&dice);
@@ -138,7 +139,7 @@ impl World {
         world
     }
 
-    /// Something happened that never may.
+    /// Records a violation: something happened that must never happen.
     pub(crate) fn violation(&self, what: impl Into<String>) {
         let what = what.into();
         self.trace.note(format_args!("VIOLATION {what}"));
@@ -149,18 +150,18 @@ impl World {
         lock(&self.violations).clone()
     }
 
-    /// A random time below so many milliseconds.
+    /// A random duration below this many milliseconds.
     pub(crate) fn some_millis(&self, below: usize) -> Duration {
         Duration::from_millis(self.dice.below(below) as u64)
     }
 
-    /// A seed for somebody's own randomness.
+    /// A generator with a seed of its own.
     pub(crate) fn own_entropy(&self) -> Entropy {
         let (seed, _) = self.entropy.uuid_v4().as_u64_pair();
         Entropy::seeded(seed)
     }
 
-    /// Starts a replica of feedback-svc where none runs.
+    /// Starts a replica of feedback-svc in an empty slot.
     pub(crate) fn start_feedback(self: &Arc<Self>, number: usize) {
         let slot = &self.feedback[number];
         let killed = CancellationToken::new();
@@ -200,7 +201,7 @@ impl World {
         self.trace.note(format_args!("{:?} starts", slot.place));
     }
 
-    /// Starts a replica of learning-svc where none runs.
+    /// Starts a replica of learning-svc in an empty slot.
     pub(crate) fn start_learning(self: &Arc<Self>, number: usize) {
         let slot = &self.learning[number];
         let killed = CancellationToken::new();
@@ -233,7 +234,7 @@ impl World {
         self.trace.note(format_args!("{:?} starts", slot.place));
     }
 
-    /// Kills a replica of feedback-svc, if one runs there.
+    /// Kills a replica of feedback-svc, if it is running.
     pub(crate) fn kill_feedback(&self, number: usize) {
         let slot = &self.feedback[number];
         if let Some(Running { replica, killed }) = lock(&slot.running).take() {
@@ -244,7 +245,7 @@ impl World {
         }
     }
 
-    /// Kills a replica of learning-svc, if one runs there.
+    /// Kills a replica of learning-svc, if it is running.
     pub(crate) fn kill_learning(&self, number: usize) {
         let slot = &self.learning[number];
         if let Some(Running { replica, killed }) = lock(&slot.running).take() {
@@ -255,7 +256,7 @@ impl World {
         }
     }
 
-    /// A replica of learning-svc has committed: the others hear of it, mostly.
+    /// Tells the other replicas of learning-svc of a commit; some of these notifications are lost.
     pub(crate) fn notify(self: &Arc<Self>, from: Place) {
         for number in 0..self.learning.len() {
             let lost = self.dice.chance(self.weather.rates().lose);
@@ -278,7 +279,7 @@ impl World {
         }
     }
 
-    /// Says which processes gave up by themselves.
+    /// Reports which processes gave up by themselves.
     pub(crate) fn look_for_failures(&self) {
         for slot in &self.feedback {
             let failure = slot.running().and_then(|running| running.replica.failure());
@@ -290,7 +291,7 @@ impl World {
         }
     }
 
-    /// The learning database is from now on as it was at an earlier moment.
+    /// Notes that the learning database was restored to an earlier state.
     pub(crate) fn note_lost_tail(&self) {
         *lock(&self.lost_its_tail) = true;
     }
@@ -299,7 +300,7 @@ impl World {
         *lock(&self.lost_its_tail)
     }
 
-    /// An event was told this: the same whenever it is told.
+    /// Checks that an event's outcome is the same whenever it is told.
     pub(crate) fn note_told(&self, event: &str, outcome: &Outcome) {
         if self.lost_its_tail() {
             return;
@@ -315,7 +316,7 @@ impl World {
         }
     }
 
-    /// An id that nobody else has.
+    /// A unique id.
     pub(crate) fn new_id(&self) -> Uuid {
         self.entropy.uuid_v4()
     }

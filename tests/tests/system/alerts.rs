@@ -1,6 +1,6 @@
-//! Alerts and queries on a running pair, by a real Prometheus: the alert on the oldest outbox entry fires while learning-svc
-//! is away and ends when it is back; every query of the dashboard, the rules and the documents is answered; every metric of
-//! the reference is there.
+//! Alerts and queries on a running pair, by a real Prometheus: the alert on the oldest outbox entry fires while
+//! learning-svc is down and ends when it is back; every query of the dashboard, the rules and the documents is
+//! answered; every metric in the reference exists.
 
 use std::{fs, net::SocketAddr, path::PathBuf, time::Duration};
 
@@ -22,7 +22,7 @@ const DASHBOARD: &str = "deploy/observability/dashboards/emend.json";
 const REFERENCE: &str = "docs/metrics.md";
 const RUNBOOKS: &str = "docs/runbooks";
 
-/// The alert that is looked at, by severity.
+/// The severities of the alert under test.
 const OLDEST: [&str; 2] = ["critical", "warning"];
 
 fn path(name: &str) -> PathBuf {
@@ -33,7 +33,7 @@ fn text(name: &str) -> String {
     fs::read_to_string(path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// The rules without the times for which a condition has to hold: what is looked at here is the conditions.
+/// The rules without their `for` durations: the test is about the conditions.
 fn rules_at_once() -> String {
     let rules = text(RULES);
     let lines = rules
@@ -42,7 +42,7 @@ fn rules_at_once() -> String {
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// Where a program shows its metrics, as its log tells.
+/// A program's metrics address, according to its log.
 async fn metrics_of(program: &Program) -> SocketAddr {
     let process = program.process.as_ref().expect("it runs");
     eventually("the log tells where metrics are", || async {
@@ -65,7 +65,7 @@ async fn prometheus_of(program: &std::ffi::OsStr, pair: &Deployment) -> Promethe
     Prometheus::start(program, &rules_at_once(), &targets).await
 }
 
-/// Waits until the alert fires in both severities, or in none.
+/// Waits until the alert fires in both severities, or in neither.
 async fn until_oldest(prometheus: &Prometheus, fires: bool) {
     eventually("the alert on the oldest entry", || async {
         let firing = prometheus.firing().await;
@@ -95,7 +95,7 @@ async fn fires_while_learning_svc_is_away(mut pair: Deployment) {
     let oldest = prometheus.query("max(emend_outbox_oldest_age_seconds)").await;
     let age: f64 = oldest[0].1.parse().expect("a number");
     assert!((3_600.0..4_000.0).contains(&age), "{oldest:?}");
-    // Who is away is told as well.
+    // There is an alert on the service that is down as well.
     eventually("the alert on the service", || async {
         let down = prometheus
             .query(r#"ALERTS{alertname="EmendServiceDown", alertstate="firing"}"#)
@@ -129,7 +129,7 @@ async fn the_alert_on_the_oldest_entry_fires_while_learning_svc_is_away_on_postg
     fires_while_learning_svc_is_away(pair).await;
 }
 
-/// The queries of the dashboard and the runbooks, as Prometheus takes them.
+/// The queries of the dashboard and the runbooks, in Prometheus's own form.
 fn queries() -> Vec<String> {
     let dashboard: Value = serde_json::from_str(&text(DASHBOARD)).expect("JSON");
     let panels = dashboard["panels"].as_array().expect("panels");
@@ -192,10 +192,10 @@ async fn every_query_is_answered_and_every_metric_is_there() {
     let queries = queries();
     assert!(queries.len() > 50, "{queries:?}");
     for query in queries {
-        // It fails where Prometheus does not understand it, or matches series that do not go together.
+        // Fails if Prometheus rejects the query, or can't match the series in it.
         prometheus.query(&query).await;
     }
-    // What a fresh pair already has something to say to.
+    // Queries that have an answer even on a fresh pair.
     for query in [
         "max by (namespace) (emend_outbox_oldest_age_seconds)",
         "count by (service) (emend_build_info)",

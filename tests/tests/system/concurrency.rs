@@ -1,4 +1,5 @@
-//! Many at once: one effect each, whatever replica takes what, and no lock of ours ever reaches a caller.
+//! Many calls at once: one effect each, whichever replica takes them, and no internal lock ever shows in an answer to a
+//! caller.
 
 use std::collections::HashSet;
 
@@ -27,7 +28,7 @@ use tonic::Code;
 
 const PHRASE: &str = "set up a csa";
 
-/// A hundred reporters say the same at once, each to the next replica.
+/// A hundred reporters say the same at once, spread over the replicas.
 async fn a_hundred_at_once(system: &System) {
     let replicas = system.feedback.len();
     let clients: Vec<_> = (0..replicas).map(|index| system.feedback_at(index)).collect();
@@ -62,7 +63,7 @@ async fn a_hundred_at_once(system: &System) {
     }
 }
 
-/// Batches about two phrases, half of them in the other order, all at once.
+/// Batches about two phrases, half of them in reverse order, all at once.
 async fn crossed_batches(system: &System) {
     let replicas = system.feedback.len();
     let rounds = 30;
@@ -130,7 +131,7 @@ async fn crossed_decisions(system: &System) {
             ..ImportHeader::default()
         };
         async move {
-            // Imports take turns, and who has to wait is told so; of locks nobody is told.
+            // Imports take turns, and one that has to wait is told so; no caller is told of locks.
             eventually("the import gets its turn", || async {
                 let Err(status) = learning.import(header.clone(), rows.clone()).await else {
                     return Ok(());
@@ -168,7 +169,7 @@ async fn crossed_decisions(system: &System) {
             let results = answered(learning.candidates.clone().batch_approve_candidates(batch).await).results;
             for result in results {
                 let code = item_refusal(result.status.as_ref()).map(|refusal| refusal.code);
-                // Who comes second is told that it applies already; nobody is told of locks.
+                // The second caller is told that it applies already; no caller is told of locks.
                 assert!(matches!(code, None | Some(Code::FailedPrecondition)), "{code:?}");
             }
         }

@@ -1,4 +1,4 @@
-//! A new life of the log: after a restore nodes take a snapshot, whatever revision they had come to.
+//! A new epoch: after a restore nodes take a snapshot, whatever revision they had reached.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use emend_tests::{
 
 use crate::story::{go_on, learn_a_little};
 
-/// `emend admin new-epoch` on that database; answers with (the old epoch, the new one).
+/// Runs `emend admin new-epoch` on a database; answers with (the old epoch, the new one).
 async fn new_epoch(arguments: &[&str]) -> (String, String) {
     let mut all = vec!["admin", "new-epoch", "--json"];
     all.extend_from_slice(arguments);
@@ -76,7 +76,7 @@ both_databases! {
         steady.until(head).await;
         assert_snapshot(&mut node).await;
         ledger::expect_sound(system, None, &[(&node).into(), (&steady).into()]).await;
-        // From then on it is an epoch like any other.
+        // After that it is an epoch like any other.
         steady.disconnect();
         assert_eq!(steady.begin(&system.learning().channel).await, Heard::Resumed);
     }
@@ -113,7 +113,7 @@ async fn nodes_end_equal_to_a_database_that_was_restored_from_a_backup() {
     node.until(beyond).await;
     steady.until(beyond).await;
 
-    // The disk dies. Yesterday's backup has fewer revisions, and other ones will come under the same numbers.
+    // The disk dies. Yesterday's backup has fewer revisions, and different ones will follow under the same numbers.
     system.stop_feedback().await;
     system.stop_learning().await;
     steady.disconnect();
@@ -189,7 +189,7 @@ async fn the_pair_lives_in_one_postgresql_database_through_a_new_epoch_and_a_res
     node.until(head).await;
     steady.until(head).await;
 
-    // While it serves: whoever is connected is told within its stream.
+    // While it serves: connected subscribers are told within their streams.
     let sound = emend(&["doctor", "--database-url", &url]).await;
     assert_eq!(sound.code, 0, "{sound:#?}");
     let (_, epoch) = new_epoch(&["--database-url", &url]).await;

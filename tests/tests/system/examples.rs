@@ -1,4 +1,4 @@
-//! The examples of search nodes take part in the loop: one story, told to each of them in its own language.
+//! The example search nodes take part in the loop: one story, told to each of them in its own language.
 
 use std::{
     env,
@@ -24,18 +24,18 @@ use tokio::{
 
 use crate::real_clients::tool;
 
-/// The id of the node of the story.
+/// The id of the story's node.
 const NODE: &str = "example";
 
 /// How an example is started.
 struct Example {
     program: OsString,
     arguments: Vec<OsString>,
-    /// Its copy on disk is JSON, so that the story can damage it; and it tells what it has saved.
+    /// Whether its copy on disk is JSON, which the story can damage, and it reports what it has saved.
     plain: bool,
 }
 
-/// A running example that is spoken to.
+/// A running example, spoken to line by line.
 struct Dialogue {
     child: Child,
     input: ChildStdin,
@@ -53,7 +53,7 @@ impl Dialogue {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{question}: {error}: {line}"))
     }
 
-    /// Asks until the answer is as it should be.
+    /// Asks until the answer is right.
     async fn says(&mut self, question: &str, right: impl Fn(&Value) -> bool) -> Value {
         let asking = tokio::sync::Mutex::new(self);
         eventually(question, || async {
@@ -63,7 +63,7 @@ impl Dialogue {
         .await
     }
 
-    /// Ends it in good order.
+    /// Ends it gracefully.
     async fn end(mut self) {
         drop(self.input);
         let status = within("the example ends", self.child.wait()).await;
@@ -98,14 +98,14 @@ impl Example {
         }
     }
 
-    /// The story.
+    /// Tells the story.
     async fn takes_part(&self) {
         let mut system = System::sqlite().await;
         let directory = tempfile::tempdir().unwrap();
         let state = directory.path().join("learned");
         let mut node = self.start(&system, &state);
 
-        // Its own search, until three people say otherwise.
+        // Its own search decides, until three people say otherwise.
         let found = node.ask("search set up a CSA").await;
         assert_eq!(
             (&found["verb"], &found["learned"]),
@@ -153,7 +153,7 @@ impl Example {
                 .is_some_and(|delays| delays.counts.iter().sum::<i64>() > 0)
         );
 
-        // It answers while learning-svc is away, and follows when that is back.
+        // It answers while learning-svc is down, and catches up when that is back.
         system.stop_learning().await;
         let found = node.ask("search set up a CSA").await;
         assert_eq!(found["verb"], "create_csa", "{found}");
@@ -186,7 +186,7 @@ impl Example {
             self.leave(node, &system).await;
             damage(&state);
             node = self.start(&system, &state);
-            // The digests tell, and a snapshot heals.
+            // The digests differ, and a snapshot heals the copy.
             node.says("search close the fund", |found| found["learned"] == true)
                 .await;
             node.says("status", |status| status["connected"] == "snapshot")
@@ -197,7 +197,7 @@ impl Example {
         system.stop().await;
     }
 
-    /// Ends with all that there is on disk.
+    /// Ends it with everything saved on disk.
     async fn leave(&self, mut node: Dialogue, system: &System) {
         if self.plain {
             let head = system.learning().head().await;
@@ -209,7 +209,7 @@ impl Example {
     }
 }
 
-/// The node of the story as operators see it, once it is as it should be.
+/// The story's node as operators see it, once it satisfies `right`.
 async fn listed(system: &System, right: impl Fn(&Node) -> bool) -> Node {
     eventually("the node is listed", || async {
         let request = ListNodesRequest::default();
@@ -230,7 +230,7 @@ async fn listed_with_problem(system: &System) {
     listed(system, |node| node.problem == "DIGEST_MISMATCH").await;
 }
 
-/// Takes a resource out of a copy on disk, and leaves its cursor.
+/// Removes a resource from a copy on disk, and leaves its cursor.
 fn damage(state: &Path) {
     let text = fs::read_to_string(state).unwrap();
     let mut copy: Value = serde_json::from_str(&text).unwrap();
@@ -243,7 +243,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Runs a command that makes an example.
+/// Runs a command that builds an example.
 async fn make(name: &str, command: Command) {
     run(name, command)
         .await
@@ -288,7 +288,7 @@ async fn python_normalises_and_digests_as_the_vectors_say() {
     make("vectors", command).await;
 }
 
-/// Those of emend-core, in `normalize.rs` and `digest.rs`.
+/// The vectors of emend-core, in `normalize.rs` and `digest.rs`.
 const PYTHON_VECTORS: &str = r#"
 from emend.common.v1.resource_pb2 import Resource, ResourceKey
 import search_node, xxhash

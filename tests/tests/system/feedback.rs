@@ -1,5 +1,5 @@
-//! From feedback to learned: nothing that was answered is lost, nothing counts twice, and what learning-svc cannot take
-//! today it gets tomorrow.
+//! From feedback to learned: nothing that was acknowledged is lost, nothing counts twice, and what learning-svc can't
+//! take today it gets tomorrow.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -31,7 +31,7 @@ const PHRASE: &str = "set up a csa";
 
 both_databases! {
     async fn waiting_for_the_evaluation_answers_with_the_outcome(system) {
-        // Answered by the call itself: nothing is asked again.
+        // The call itself answers; no second call is made.
         let stored = system.feedback().submit(says("jane", verb(PHRASE, "create_csa"))).await;
         let outcome = stored.outcome.unwrap();
         assert_eq!((outcome.state(), outcome.reason.as_str()), (OutcomeState::Pending, "BELOW_THRESHOLD"));
@@ -150,7 +150,7 @@ both_databases! {
             assert_eq!((outcome.state(), outcome.reason.as_str()), (OutcomeState::Pending, "NOT_EVALUATED"));
             ids.push(stored.feedback_id);
         }
-        // One is taken back before learning-svc has heard of it.
+        // One is retracted before learning-svc has heard of it.
         let retract = RetractFeedbackRequest {
             namespace: NAMESPACE.into(),
             feedback_id: ids[0].clone(),
@@ -203,7 +203,7 @@ both_databases! {
             Ok(page.dead_letters)
         })
         .await;
-        // Those that died in the same moment come in any order.
+        // Those that died at the same moment come in any order.
         let died = |letter: &DeadLetter| letter.dead_at.map(|at| (at.seconds, at.nanos));
         assert!(letters.is_sorted_by_key(died), "oldest first: {letters:?}");
         let listed: BTreeSet<_> = letters.iter().map(|letter| letter.feedback_id.clone()).collect();
@@ -296,7 +296,7 @@ both_databases! {
 
     async fn votes_do_not_depend_on_the_order_of_delivery(system) {
         let learning = system.learning();
-        // Jane said the one first and the other last; her last word counts, whichever arrives first.
+        // Jane first said one thing and then the other; her last statement counts, whichever arrives first.
         let newer = recorded("jane", PHRASE, "create_csa", 20);
         let older = recorded("jane", PHRASE, "create_isda", 10);
         ingest(&learning, vec![newer]).await;
@@ -323,7 +323,7 @@ fn recorded_event(reporter: &str, accept_order: i64) -> Event {
     recorded(reporter, PHRASE, "create_csa", accept_order)
 }
 
-/// As feedback-svc would send it.
+/// An event as feedback-svc would send it.
 fn recorded(reporter: &str, phrase: &str, choice: &str, accept_order: i64) -> Event {
     let number = u128::try_from(accept_order).unwrap();
     let correction = verb(phrase, choice);

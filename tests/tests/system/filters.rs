@@ -1,4 +1,4 @@
-//! What a subscriber asks for is what it gets, and nothing else.
+//! A subscriber gets what it asks for, and nothing else.
 
 use emend_proto::{
     common::v1::{ResourceKind, Scope},
@@ -70,7 +70,7 @@ both_databases! {
         let head = learning.head().await;
         let stored = system.stored().resources().await;
         for subscriber in &mut subscribers {
-            // The subscriber itself refuses what it did not ask for, and compares digests.
+            // The subscriber itself rejects what it did not ask for, and compares digests.
             subscriber.until(head).await;
             let request = subscriber.request();
             let expected = stored.iter().filter(|(key, _)| {

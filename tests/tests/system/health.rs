@@ -1,4 +1,5 @@
-//! Health: readiness is true, liveness does not hang on the database, and neither service's readiness on the other's.
+//! Health: readiness is truthful, liveness does not depend on the database, nor either service's readiness on the
+//! other.
 
 use emend_tests::{
     both_databases,

@@ -1,4 +1,4 @@
-//! Bulk import: as decisions or as votes, all or nothing or what is good, and the same when it is run twice.
+//! Bulk import: as decisions or as votes, all-or-nothing or only the good rows, and idempotent.
 
 use emend_proto::{
     common::v1::{Cause, Correction, ResourceKind},
@@ -83,7 +83,7 @@ both_databases! {
         let candidate = learning.candidate_for("set up a csa", "create_csa").await;
         assert_eq!((candidate.status(), candidate.reporter_count), (CandidateStatus::Pending, 1));
         assert_eq!(candidate.origin(), CandidateOrigin::Import);
-        // A name is LOW: one vote applies it.
+        // Names are low risk: one vote applies one.
         assert_eq!(learning.entity_for("jd").await, "person-17");
         assert_eq!(learning.verb_for("set up a csa").await, "");
     }

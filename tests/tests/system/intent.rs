@@ -1,4 +1,4 @@
-//! The rules for intent corrections: who counts, what is applied when, and what look-ups answer.
+//! The rules for intent corrections: which votes count, what is applied when, and what look-ups answer.
 
 use emend_proto::{
     common::v1::{Cause, OutcomeState, ResourceKind, RiskLevel, Scope},
@@ -280,7 +280,7 @@ both_databases! {
         let told = feedback.learn(says("ann", alias("jd", "person-17"))).await.outcome.unwrap();
         assert_eq!((told.state(), told.reason.as_str()), (OutcomeState::AwaitingReview, "DELETED"));
         assert_eq!(learning.entity_for("jd").await, "");
-        // Another value may still be learned: three against the two that still want the deleted one.
+        // Another value can still be learned: three votes against the two that still want the deleted one.
         for reporter in ["a", "b", "c"] {
             feedback.learn(says(reporter, alias("jd", "person-4"))).await;
         }
@@ -300,7 +300,7 @@ both_databases! {
     }
 
     async fn texts_at_their_bounds_reach_learning_also_when_masking_makes_them_longer(system) {
-        // Addresses of 6 characters; what takes their place may be longer than they are.
+        // Addresses of 6 characters, whose masks may be longer.
         let mails = "a@b.co ".repeat(285);
         let request = SubmitFeedbackRequest {
             query_id: "q".repeat(128),

@@ -1,5 +1,5 @@
-//! Replicas that lag behind the database: whoever comes to one from a replica that does not is neither set back nor sent a
-//! snapshot.
+//! Replicas that lag behind the database: a subscriber that moves to one from a current replica is neither set back nor
+//! sent a snapshot.
 
 use emend_proto::learning::v1::ListResourcesRequest;
 use emend_runtime::status::Explained;
@@ -22,7 +22,7 @@ replicated! {
         let mut subscriber = Subscriber::new("n");
         subscriber.begin(&ahead.channel).await;
 
-        // From here on the second replica hears nothing of its database.
+        // From here on the second replica hears nothing from its database.
         let road = system.learning[1].road.as_ref().unwrap();
         road.hold();
         let head = go_on(&ahead).await;
@@ -38,7 +38,7 @@ replicated! {
             (begun, subscriber)
         };
         let released = async {
-            // It may not answer before it hears of its database again.
+            // It may not answer before it hears from its database again.
             tokio::task::yield_now().await;
             road.release();
         };

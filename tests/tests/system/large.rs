@@ -17,7 +17,7 @@ use prost::Message as _;
 
 const CLIENT_LIMIT: usize = 4 * 1024 * 1024;
 
-/// As large as they get: characters of four bytes.
+/// As large as possible: characters of four bytes.
 fn large(number: u64, kind: &str) -> emend_proto::common::v1::Correction {
     let name = format!("{number:04} {}", "\u{10437}".repeat(500));
     alias(&name, &format!("{kind}{}", "\u{10437}".repeat(250)))
@@ -76,7 +76,7 @@ both_databases! {
                 ..says("jane", large(number, "c"))
             })
             .collect();
-        // As much as a request may hold: with what the answer adds, it is too much.
+        // As much as a request may hold: with what the answer adds, too much.
         let mut request = BatchSubmitFeedbackRequest { requests, wait: Wait::Evaluated.into() };
         let room = (CLIENT_LIMIT - 24 * 1024 - request.encoded_len()) / 100;
         for padded in &mut request.requests {

@@ -1,4 +1,4 @@
-//! Lists: every page follows the one before it, nothing twice and nothing left out.
+//! Lists: every page continues where the last one ended, nothing twice and nothing left out.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! The whole of Emend over the wire, on both databases. One test binary, so that it is linked once.
+//! All of Emend over the wire, on both databases. It is one test binary, so that it is linked once.
 #![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
 
 mod alerts;

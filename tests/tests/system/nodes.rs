@@ -1,4 +1,4 @@
-//! Search nodes as applications embed them: current, answering while the service is away, and reported on.
+//! Search nodes as applications embed them: current, answering while the service is down, and reported on.
 
 use emend_client::SubscriberEvent;
 use emend_core::Kind;
@@ -44,7 +44,7 @@ both_databases! {
             matches!(event, SubscriberEvent::Disconnected { .. }).then_some(())
         })
         .await;
-        // It answers on from what it has.
+        // It keeps answering from what it has.
         assert_eq!(node.answer(NAMESPACE, Kind::EntityAlias, "jd", "").found.unwrap().0, "person-17");
         system.start_learning().await;
         go_on(&learning).await;

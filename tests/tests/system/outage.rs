@@ -1,5 +1,5 @@
-//! Databases that go away under load, and databases that come back from a backup: nothing is lost or counted twice, and
-//! nodes end equal to what the database holds then.
+//! Databases that fail under load, and databases restored from a backup: nothing is lost or counted twice, and nodes
+//! end equal to what the database then holds.
 
 use emend_client::SubscriberEvent;
 use emend_proto::learning::v1::SnapshotReason;
@@ -26,7 +26,7 @@ replicated! {
         let load = Load::start((0..8).map(|n| system.feedback_at(n % 2)));
         for _ in 0..ROUNDS {
             load.goes_on_by(1 + dice.below(100)).await;
-            // In the middle of whatever it is about, one replica's every connection ends.
+            // In the middle of whatever is in progress, all connections of one replica end.
             let replicas = if dice.chance(0.5) { &system.feedback } else { &system.learning };
             let road = replicas[dice.below(2)].road.as_ref().unwrap();
             road.close();
@@ -46,7 +46,7 @@ replicated! {
     }
 }
 
-/// learning-svc's files as they are now, or back as they were then. It does not run.
+/// Copies learning-svc's files, to or from a backup. The service must be stopped.
 fn copy(from: &std::path::Path, to: &std::path::Path) {
     for file in ["learning.db", "learning.db-wal", "learning.db-shm"] {
         let (from, to) = (from.join(file), to.join(file));
@@ -58,7 +58,7 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
     }
 }
 
-/// Takes a backup of revision 2, goes on to revision 4, and restores the backup.
+/// Takes a backup at revision 2, continues to revision 4, and restores the backup.
 async fn restored_from_a_backup(system: &mut System, meanwhile: impl AsyncFnOnce(&System)) {
     let Database::Sqlite(directory) = &system.database else {
         unreachable!("started on SQLite")
@@ -117,7 +117,7 @@ async fn a_node_finds_out_that_a_restored_database_went_on_another_way_and_heals
         node.stop().await;
     })
     .await;
-    // The log goes on, past where the node has been, with other content.
+    // The log grows beyond where the node has been, with different content.
     for name in ["four", "five", "six"] {
         system
             .learning()

@@ -1,4 +1,4 @@
-//! Policies: how much it takes to learn something, and what a change does to what already waits.
+//! Policies: how much it takes to learn something, and what a change does to candidates that wait.
 
 use emend_proto::{
     common::v1::{Cause, OutcomeState, ResourceKind, RiskLevel},

@@ -24,7 +24,7 @@ async fn asked(program: &str, arguments: &[String]) -> (ExitStatus, String) {
 #[tokio::test]
 async fn each_program_finds_its_own_service_by_its_certificate() {
     let directory = tempfile::tempdir().unwrap();
-    // Not for the address where it is asked.
+    // The certificate is not for the address that the probe connects to.
     Authority::new("ca")
         .issue(1, &["emend.example"])
         .write(directory.path(), "server");

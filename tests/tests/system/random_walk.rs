@@ -1,5 +1,5 @@
-//! After any sequence of operations, with restarts of either side in between, every node's state equals the database, and
-//! the votes are what the feedback alone says they are.
+//! After any sequence of operations, with restarts of either side in between, every node's state equals the database,
+//! and the votes are what the feedback alone implies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +40,7 @@ async fn walk(system: &mut System, seed: u64) {
     for step in 0..STEPS {
         take_a_step(system, &dice, &mut said).await;
         if dice.chance(0.15) {
-            // Comes, hears how it begins, and goes, in the middle of whatever follows.
+            // Connects, hears how the stream begins, and leaves in the middle of whatever follows.
             wandering
                 .connect(&system.learning().channel)
                 .await
@@ -118,7 +118,7 @@ async fn restart(system: &mut System, dice: &Dice, steady: &mut Subscriber) {
     }
 }
 
-/// What a person or reporter might do next. Refusals are part of it: what is refused must have no effect.
+/// What a person or reporter might do next. Refusals included: what is refused must have no effect.
 async fn take_a_step(system: &System, dice: &Dice, said: &mut Vec<StoredFeedback>) {
     let (feedback, learning) = (system.feedback(), system.learning());
     let (input, choice, reporter) = (
@@ -161,14 +161,14 @@ async fn take_a_step(system: &System, dice: &Dice, said: &mut Vec<StoredFeedback
                 1 => alias_key(input),
                 _ => prohibition_key(input, choice),
             };
-            // There may be none.
+            // It may not exist.
             let _ = learning.delete(key).await;
         }
         14..=15 => {
             let candidates = learning.candidates_for(input).await;
             if !candidates.is_empty() {
                 let candidate = dice.one_of(&candidates);
-                // It may stand there already.
+                // It may have that status already.
                 let _ = if dice.chance(0.6) {
                     learning.approve(candidate).await
                 } else {
@@ -180,7 +180,7 @@ async fn take_a_step(system: &System, dice: &Dice, said: &mut Vec<StoredFeedback
             let head = learning.head().await;
             if head > 0 {
                 let back = i64::try_from(dice.below(5)).unwrap();
-                // Newer revisions of its keys may stand in the way.
+                // Newer revisions of its keys may prevent it.
                 let _ = learning.revert((head - back).max(1)).await;
             }
         }
@@ -224,8 +224,8 @@ async fn take_a_step(system: &System, dice: &Dice, said: &mut Vec<StoredFeedback
     }
 }
 
-/// The votes, reckoned from nothing but the feedback: of each reporter's corrections in a contest that were not retracted,
-/// the newest counts.
+/// Checks the votes against those computed from nothing but the feedback: of each reporter's corrections in a contest
+/// that were not retracted, the newest counts.
 async fn assert_votes_follow(feedback: &[StoredFeedback], system: &System, seed: u64) {
     type Contest = (i32, String, String, String);
     let mut newest: BTreeMap<(Contest, String), (i64, String)> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Other people's clients, knowing Emend by reflection alone: they submit, subscribe, list, approve, and read the details
+//! Third-party clients that know Emend by reflection alone: they submit, subscribe, list, approve, and read the details
 //! of an error.
 
 use std::{env, ffi::OsString, path::PathBuf};
@@ -15,7 +15,7 @@ const FEEDBACK: &str = "emend.feedback.v1.FeedbackService";
 const CANDIDATES: &str = "emend.learning.v1.CandidateService";
 const SUBSCRIPTIONS: &str = "emend.learning.v1.SubscriptionService";
 
-/// The tool that a variable names; `None` after the one line that says that it names none.
+/// The tool that a variable names; `None` if it is unset, after one line of output that says so.
 pub(crate) fn tool(variable: &str) -> Option<OsString> {
     let tool = env::var_os(variable).filter(|tool| !tool.is_empty());
     if tool.is_none() {
@@ -88,7 +88,7 @@ async fn buf_curl_needs_nothing_but_reflection() {
     system.stop().await;
 }
 
-/// `command` makes the command that calls a method at an address with a request in JSON.
+/// `command` builds the command that calls a method at an address with a JSON request.
 async fn needs_nothing_but_reflection(system: &System, command: impl Fn(&str, &str, &str) -> Command) {
     let feedback = system.feedback[0].front.address().to_string();
     let learning = system.learning[0].front.address().to_string();

@@ -1,5 +1,5 @@
-//! Two replicas of learning-svc on one PostgreSQL with writers at both: every subscriber of either sees every revision's
-//! effect, in order and none twice.
+//! Two replicas of learning-svc on one PostgreSQL with writers at both: every subscriber of either sees every
+//! revision's effect, in order and none twice.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use emend_tests::{
 };
 use futures::future::join_all;
 
-/// Each of these writes as many revisions as there are rounds.
+/// Each writer writes one revision per round.
 const WRITERS: usize = 6;
 const ROUNDS: usize = 25;
 
@@ -31,7 +31,7 @@ replicated! {
         for n in 0..2 {
             nodes.push(Node::start(system.learning[n].front.address(), &format!("search-{n}")).await);
         }
-        // Each revision is about a key of its own, so that none may be left out for a newer one.
+        // Each revision is about a key of its own, so that none can be skipped for a newer one.
         let operators = (0..WRITERS).map(|writer| {
             let learning = system.learning_at(writer % 2);
             async move {

@@ -180,7 +180,7 @@ both_databases! {
         let first = learning.put(phrase_key(PHRASE), verb_value("create_csa")).await;
         let second = learning.put(phrase_key(" Set up a CSA"), verb_value("create_csa")).await;
         assert!(first.revision > 0);
-        // Its display is another, so the value is; the same display writes nothing.
+        // Its display form differs, so the value does; the same display form writes nothing.
         let third = learning.put(phrase_key(" Set up a CSA"), verb_value("create_csa")).await;
         assert_eq!(third.revision, 0);
         assert_eq!(third.resource, second.resource);

@@ -1,4 +1,4 @@
-//! Shutting down: whatever is connected and however it behaves, each process ends in good order and in time.
+//! Shutting down: whatever is connected and however it behaves, each process ends gracefully and in time.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -18,12 +18,12 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-/// Far less than what supervisors commonly wait before they kill: nothing here is worth waiting for.
+/// Far less than supervisors commonly wait before they kill: nothing here is worth waiting for.
 const IN_TIME: Duration = Duration::from_secs(8);
 /// The beginning of HTTP/2's preface.
 const HALF_A_PREFACE: &[u8] = b"PRI * HTTP/2";
 
-/// Connections that never say anything, or begin to and do not go on.
+/// Connections that never send anything, or start to and stop.
 async fn half_open(address: SocketAddr) -> Vec<TcpStream> {
     let mut connections = Vec::new();
     for said in [b"".as_slice(), HALF_A_PREFACE, b"G"] {
@@ -53,7 +53,7 @@ async fn a_hang_up_ends_no_service_also_where_there_is_nothing_to_read_again() {
     for service in [&mut deployment.feedback, &mut deployment.learning] {
         let process = service.process.as_mut().unwrap();
         process.signal("HUP").await;
-        // In good order, and not by that signal.
+        // Gracefully, and not killed by the signal.
         ends_in_time(process).await;
     }
 }
@@ -61,7 +61,7 @@ async fn a_hang_up_ends_no_service_also_where_there_is_nothing_to_read_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_service_ends_in_time_whatever_is_connected() {
     let mut deployment = Deployment::sqlite().await;
-    // Past the gateways, which would hide how connections end.
+    // Without the gateways, which would hide how connections end.
     deployment.learning.kill().await;
     deployment.feedback.kill().await;
     let learning_at = deployment.start_learning().await;
@@ -75,7 +75,7 @@ async fn each_service_ends_in_time_whatever_is_connected() {
     subscriber.begin(&learning.channel).await;
     let _node = Node::start(learning_at, "search-1").await;
     let _silent = (half_open(feedback_at).await, half_open(learning_at).await);
-    // An ingest stream on which nobody sends anything, with its sender held open.
+    // An ingest stream on which nothing is sent, with its sender held open.
     let (_sender, batches) = tokio::sync::mpsc::channel::<IngestRequest>(1);
     let batches = tokio_stream::wrappers::ReceiverStream::new(batches);
     let mut client = learning.ingest.clone();
@@ -96,14 +96,14 @@ async fn each_service_ends_in_time_whatever_is_connected() {
     assert_eq!(listening.await.unwrap(), ("SHUTDOWN".to_owned(), Heard::End));
     ingesting.abort();
 
-    // Somebody waits for an evaluation that will not come.
+    // A caller waits for an evaluation that will not come.
     let waiting = tokio::spawn(async move {
         let request = says("tom", verb("set up a csa", "create_csa"));
         assert_eq!(request.wait(), Wait::Evaluated);
         feedback.service.clone().submit_feedback(request).await
     });
     ends_in_time(deployment.feedback.process.as_mut().unwrap()).await;
-    // Stored and told so, or refused because it came too late: but answered.
+    // Told that it is stored, or refused because it came too late: answered in either case.
     match waiting.await.unwrap() {
         Ok(answer) => assert!(answer.into_inner().feedback.is_some()),
         Err(status) => assert_eq!(status.code(), tonic::Code::Unavailable, "{status:?}"),
@@ -211,7 +211,7 @@ async fn a_database_that_falls_silent_keeps_nobody_from_ending_in_time() {
     submit().await;
 
     road.hold();
-    // Its time-outs and those of the database are longer than this.
+    // The service's and the database's timeouts are longer than this.
     timeout(Duration::from_secs(1), submit()).await.unwrap_err();
     ends_in_time(&mut process).await;
 }

@@ -1,4 +1,4 @@
-//! Starting while the database is away, on real sockets: it is waited for, and nothing else is.
+//! Starting while the database is down, on real sockets: the start waits for it, and for nothing else.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::time::timeout;
 /// Far less than a start waits for its database.
 const AT_ONCE: Duration = Duration::from_secs(20);
 
-/// A start of a service, whose database is behind a road that leads nowhere yet.
+/// A start of a service whose database is behind a gateway that leads nowhere yet.
 struct Start {
     road: Gateway,
     listen: String,

@@ -1,4 +1,4 @@
-//! What several tests of the stream tell learning-svc, and how they subscribe.
+//! What several tests of the stream teach learning-svc, and how they subscribe.
 
 use emend_proto::learning::v1::{NodeInfo, SubscribeRequest};
 use emend_tests::harness::{
@@ -33,12 +33,12 @@ pub(crate) async fn go_on(learning: &Learning) -> i64 {
     learning.delete(phrase_key("set up a csa")).await.unwrap()
 }
 
-/// It holds all there is.
+/// Checks that a subscriber holds everything that is stored.
 pub(crate) async fn assert_equals_the_database(subscriber: &Subscriber, system: &System) {
     assert_eq!(*subscriber.held(), system.stored().resources().await);
 }
 
-/// Everything but what is users' own, with bookmarks as often as the contract allows.
+/// Everything that is not user-scoped, with bookmarks as often as the contract allows.
 pub(crate) fn request(node_id: &str) -> SubscribeRequest {
     SubscribeRequest {
         node: Some(NodeInfo {

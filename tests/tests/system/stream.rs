@@ -1,4 +1,5 @@
-//! The update stream as subscribers meet it: what comes after an absence, why a snapshot comes, and how a stream ends.
+//! The update stream from a subscriber's view: what comes after an absence, why a snapshot comes, and how a stream
+//! ends.
 
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use uuid::Uuid;
 
 use crate::story::{assert_equals_the_database, go_on, learn_a_little, request};
 
-/// Begins with a snapshot for that reason and ends equal to the database.
+/// Checks that a stream begins with a snapshot for this reason, and that the subscriber ends equal to the database.
 async fn begins_anew(subscriber: &mut Subscriber, system: &System, reason: SnapshotReason) {
     let learning = system.learning();
     let head = learning.head().await;
@@ -32,7 +33,7 @@ async fn begins_anew(subscriber: &mut Subscriber, system: &System, reason: Snaps
         }
     );
     assert_equals_the_database(subscriber, system).await;
-    // And it is a state from which it goes on.
+    // And the stream continues from that state.
     let put = learning
         .put(alias_key("afterwards"), entity_value("person-6"))
         .await;
@@ -139,7 +140,7 @@ both_databases! {
         let old = subscriber.cursor().clone();
         subscriber.disconnect();
         go_on(&learning).await;
-        // Retention works in the background: until it has, the old cursor is still good.
+        // Retention runs in the background: until it has run, the old cursor is still good.
         eventually("old tombstones are forgotten", || async {
             let mut other = Subscriber::new("other");
             other.begin(&learning.channel).await;
@@ -154,7 +155,7 @@ both_databases! {
     async fn what_one_revision_changed_becomes_visible_together(system) {
         let learning = system.learning();
         let mut subscriber = Subscriber::new("n");
-        // Small messages: the update has to come in parts, and is one nevertheless.
+        // Small messages: the update must come in parts, but is still one.
         subscriber.ask(|request| request.max_batch_bytes = 64 * 1024);
         subscriber.begin(&learning.channel).await;
         let names: Vec<_> = (0..900).map(|n| format!("{n} {}", "x".repeat(400))).collect();
@@ -229,7 +230,7 @@ both_databases! {
         stalled.begin(&learning.channel).await;
         let mut lively = Subscriber::new("lively");
         lively.begin(&Learning::at(system.learning[0].front.address()).channel).await;
-        // Far more than fits into any window, again and again about the same keys; nobody reads it.
+        // Far more than fits into any window, repeatedly about the same keys; nothing reads it.
         for round in 0..20 {
             let rows = (1..=400)
                 .map(|line| ImportRow {
@@ -240,7 +241,7 @@ both_databases! {
                 .collect();
             let header = ImportHeader { namespace: NAMESPACE.into(), ..ImportHeader::default() };
             learning.import(header, rows).await.unwrap();
-            // While the other reads nothing.
+            // While the other subscriber reads nothing.
             lively.until(learning.head().await).await;
         }
         stalled.until(learning.head().await).await;

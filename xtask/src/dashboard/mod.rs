@@ -1,8 +1,8 @@
-//! Grafana's dashboard as a program: what it shows is a table of panels in [`panels`], how that looks as JSON is told here
-//! once. `cargo xtask docs` writes deploy/observability/dashboards/emend.json; lint sees to it that it is up to date and that
-//! Prometheus understands every query.
+//! Grafana's dashboard as a program: [`panels`] is a table of what it shows; this file defines once how that is
+//! rendered as JSON. `cargo xtask docs` writes deploy/observability/dashboards/emend.json; lint checks that it is up to
+//! date and that Prometheus understands every query.
 //!
-//! Whoever has Grafana's `dashboard-linter` finds its exceptions, each with the reason, in `.lint` beside the dashboard.
+//! The exceptions for Grafana's `dashboard-linter`, each with its reason, are in `.lint` beside the dashboard.
 //!
 //! It must know nothing of what the metrics mean.
 
@@ -10,38 +10,38 @@ mod panels;
 
 use serde_json::{Value, json};
 
-/// Where it is kept.
+/// The file of the dashboard.
 pub(crate) const PATH: &str = "deploy/observability/dashboards/emend.json";
 
-/// Grafana's grid.
+/// The width of Grafana's grid.
 const COLUMNS: u32 = 24;
 /// The height of a panel, in units of the grid.
 const HEIGHT: u32 = 7;
-/// The height of a panel that shows figures.
+/// The height of a stat panel.
 const STAT_HEIGHT: u32 = 4;
 /// The height of a table.
 const TABLE_HEIGHT: u32 = 5;
 
-/// One row of the dashboard and what is in it.
+/// One row of the dashboard.
 struct Row {
     title: &'static str,
     panels: &'static [Panel],
 }
 
-/// One picture.
+/// One panel.
 struct Panel {
     title: &'static str,
-    /// What it shows and what is normal, for who sees it first.
+    /// What it shows and what is normal, for first-time viewers.
     about: &'static str,
     kind: Kind,
     /// Grafana's name of the unit.
     unit: &'static str,
-    /// Of 24 columns.
+    /// Width in columns, of 24.
     width: u32,
     queries: &'static [Query],
 }
 
-/// A query and how what it answers is named.
+/// A query and the legend of its series.
 struct Query {
     expr: &'static str,
     legend: &'static str,
@@ -54,32 +54,33 @@ const fn q(expr: &'static str, legend: &'static str) -> Query {
 enum Kind {
     /// Lines over time.
     Lines(Series),
-    /// Lines over time with the traces of single measurements.
+    /// Lines over time with exemplar traces.
     LinesWithTraces,
-    /// Lines over time and a bound, drawn dashed, that they should stay below; the axis reaches at least to the second figure.
+    /// Lines over time and a dashed upper bound that they should stay below. The axis reaches at least to the second
+    /// figure.
     Against(f64, f64),
-    /// Areas over time that add up.
+    /// Stacked areas over time.
     Areas(Series),
-    /// The latest figure; beyond the first bound yellow, beyond the second red.
+    /// The latest figure: yellow above the first bound, red above the second.
     Figure(f64, f64),
-    /// The latest figure; below the first bound yellow, below the second red.
+    /// The latest figure: yellow below the first bound, red below the second.
     Share(f64, f64),
-    /// The latest figure, whatever it is.
+    /// The latest figure, without bounds.
     Plain,
-    /// Labels, and how many series have them, by that name.
+    /// A table of labels and the number of series that have them; the column has this name.
     Count(&'static str),
-    /// Alerts, with the labels that tell where.
+    /// Firing alerts, with the labels that locate them.
     Alerts,
 }
 
-/// What is to be expected of the series of a panel.
+/// How many series to expect in a panel.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Series {
     /// A few, all of interest.
     Few,
-    /// Some, of which those that are zero all the time are of none.
+    /// Several; hide those that are always zero.
     Idle,
-    /// The same, and too many to be named below.
+    /// The same, but too many for a legend below the panel.
     Many,
 }
 
@@ -137,17 +138,17 @@ pub(crate) fn json() -> String {
     format!("{dashboard:#}\n")
 }
 
-/// Where the installations are found: a label that is empty where there is one only.
+/// The query for the installations; the label is empty if there is only one.
 const NAMESPACES: &str = "label_values(emend_build_info, namespace)";
 
-/// What fires, of the installations that are shown and of those that have no name.
+/// Alerts firing in the selected installations and in those without a name.
 const ALERTS: &str = r#"max by (severity, alertname, namespace, service, instance, reason) (ALERTS{alertname=~"Emend.+", alertstate="firing", namespace=~"$namespace|"})"#;
 
-/// When what fires began, in milliseconds: one thin line for each. All the time for which they fire, painted over each other,
-/// would hide what charts show, and just then.
+/// When each firing alert began, in milliseconds, drawn as one thin line. Shading the whole time for which alerts fire
+/// would overlap and hide the charts just when they are needed.
 const ALERTED: &str = r#"1000 * ALERTS_FOR_STATE{alertname=~"Emend.+", namespace=~"$namespace|"} and ignoring (alertstate) ALERTS{alertstate="firing"}"#;
 
-/// Every query, in Prometheus' own language: without Grafana's variables.
+/// Every query as plain `PromQL`, with Grafana's variables replaced.
 pub(crate) fn queries() -> impl Iterator<Item = String> {
     let panels = panels::ROWS.iter().flat_map(|row| row.panels);
     let exprs = panels.flat_map(|panel| panel.queries).map(|query| query.expr);
@@ -192,7 +193,7 @@ impl Panel {
             "fieldConfig": {"defaults": self.field(), "overrides": self.overrides()},
             "options": options, "targets": targets,
         });
-        // Prometheus answers a table with a row for each series; when it was asked is of no interest.
+        // A table query returns one row per series; its timestamp is of no interest.
         let organize = |options: Value| json!([{"id": "organize", "options": options}]);
         match self.kind {
             Kind::Count(of) => {
@@ -217,7 +218,8 @@ impl Panel {
                     organize(json!({"excludeByName": {"Time": true, "Value": true}, "indexByName": order}));
             }
             Kind::Figure(..) | Kind::Share(..) | Kind::Plain => {
-                // Now is the same in any range: a step of a long one would be an hour ago, and so would what has gone since.
+                // Fixes the range, so that the current figure does not depend on the selected one: over a long range
+                // one step would be an hour, and series gone since would still show.
                 panel["timeFrom"] = json!("15m");
                 panel["hideTimeOverride"] = json!(true);
             }
@@ -226,7 +228,7 @@ impl Panel {
         panel
     }
 
-    /// Where it is told what is what.
+    /// Where the legend is placed.
     fn legend(&self) -> &'static str {
         match self.kind {
             Kind::Lines(Series::Many) | Kind::Areas(Series::Many) => "right",
@@ -234,7 +236,7 @@ impl Panel {
         }
     }
 
-    /// What is not as in [`Panel::field`] of single series or columns.
+    /// Exceptions to [`Panel::field`] for single series or columns.
     fn overrides(&self) -> Value {
         match self.kind {
             Kind::Lines(Series::Idle | Series::Many) | Kind::Areas(Series::Idle | Series::Many) => json!([{
@@ -256,7 +258,7 @@ impl Panel {
                     "matcher": {"id": "byName", "options": "alertname"},
                     "properties": [{"id": "custom.width", "value": 240}],
                 },
-                // Else what is said where nothing fires would fill each cell of a label that an alert does not have.
+                // Otherwise the text for "nothing fires" would fill every cell whose label an alert lacks.
                 {
                     "matcher": {"id": "byType", "options": "string"},
                     "properties": [{"id": "noValue", "value": " "}],
@@ -281,7 +283,7 @@ impl Panel {
             }
             Kind::Share(warn, alarm) => {
                 field["thresholds"] = steps(["red", "yellow", "green"], [alarm, warn]);
-                // Without calls there is no share of them, which is nothing to be alarmed about.
+                // Without calls there is no ratio, which is no cause for alarm.
                 field["mappings"] = json!([{"type": "special", "options": {
                     "match": "null+nan", "result": {"text": "none yet", "color": "text", "index": 0},
                 }}]);
@@ -306,7 +308,7 @@ impl Panel {
                 field["min"] = json!(0);
             }
             Kind::Areas(_) => {
-                // Without lines: that of a series that is zero would lie on top of the others.
+                // No outlines: that of a series at zero would be drawn on top of the others.
                 field["custom"] = json!({
                     "lineWidth": 0, "fillOpacity": 70, "showPoints": "never", "stacking": {"mode": "normal", "group": "A"},
                 });
@@ -324,7 +326,7 @@ impl Panel {
             "datasource": {"type": "prometheus", "uid": "${datasource}"},
         });
         match self.kind {
-            // Of one query: the others have the same.
+            // On one query only: the others have the same exemplars.
             Kind::LinesWithTraces if id == 'A' => target["exemplar"] = json!(true),
             Kind::Count(_) | Kind::Alerts => {
                 target["instant"] = json!(true);
@@ -388,7 +390,7 @@ mod tests {
     #[test]
     fn queries_have_no_variables_left_and_the_json_has() {
         assert!(
-            // What label_replace found is none of Grafana's.
+            // `$1` belongs to label_replace, not to Grafana.
             queries().all(|query| !query.replace(r#""$1""#, "").contains('$')),
             "{:?}",
             queries().collect::<Vec<_>>()

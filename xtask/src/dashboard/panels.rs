@@ -1,5 +1,5 @@
-//! What the dashboard shows. `namespace` is the label of an installation; what every replica tells alike is taken once, by
-//! its maximum.
+//! What the dashboard shows. `namespace` is the label of an installation; a value that all replicas report alike is
+//! taken once, by its maximum.
 
 use super::{
     Kind::{Against, Alerts, Areas, Count, Figure, Lines, LinesWithTraces, Plain, Share},

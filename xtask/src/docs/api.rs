@@ -1,4 +1,4 @@
-//! docs/api.md: the wire contract as a page, from the protos and their comments, as buf reads them.
+//! docs/api.md: the wire contract as a page, from the protos and their comments as parsed by buf.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,7 +21,7 @@ Written by `cargo xtask docs` from the protos in [`proto/`](../proto), comments 
 has not set has its type's default; `UNSPECIFIED` of an enum means what its comment says. Every list call is paged: an empty `next_page_token` is the last page.
 ";
 
-/// The numbers by which protobuf's descriptors name their parts in the paths of comments.
+/// The field numbers that protobuf's descriptors use in the paths of comments.
 mod part {
     pub(super) const MESSAGE: u64 = 4;
     pub(super) const ENUM: u64 = 5;
@@ -32,7 +32,7 @@ mod part {
     pub(super) const ONEOF: u64 = 8;
 }
 
-/// The page as it has to be.
+/// The page's expected content.
 pub(crate) fn page(workspace: &Workspace, buf: &Path) -> Result<Written> {
     let image = process::output(
         workspace
@@ -71,7 +71,7 @@ fn render(image: &Value) -> Result<String> {
     Ok(page)
 }
 
-/// Links lead to names without their packages.
+/// Links use names without their packages.
 fn unambiguous(files: &[File<'_>]) -> Result<()> {
     let mut names = BTreeSet::new();
     for file in files {
@@ -100,7 +100,7 @@ impl<'a> File<'a> {
         for location in list(json.get("sourceCodeInfo").unwrap_or(&Value::Null), "location") {
             if let Some(comment) = location.get("leadingComments").and_then(Value::as_str) {
                 let path = list(location, "path").filter_map(Value::as_u64).collect();
-                // One paragraph, however its lines are broken; a cell of a table must not end.
+                // Joins the lines into one paragraph and escapes what would end a table cell.
                 let words: Vec<&str> = comment.split_whitespace().collect();
                 comments.insert(path, words.join(" ").replace('|', "\\|").replace('<', "&lt;"));
             }
@@ -231,7 +231,7 @@ fn field_type(message: &Value, field: &Value) -> Result<String> {
     Ok(if repeated { format!("list of {one}") } else { one })
 }
 
-/// A type's name with a link to where it is explained, if that is here.
+/// A type's name, linked to its section if it is on this page.
 fn link(name: &str) -> String {
     let name = name.trim_start_matches('.');
     let (package, short) = name.rsplit_once('.').unwrap_or(("", name));
@@ -242,7 +242,7 @@ fn link(name: &str) -> String {
     }
 }
 
-/// The entry type that protobuf makes of a map, if `name` is one of this message's.
+/// The entry type that protobuf generates for a map, if `name` is one of this message's.
 fn map_entry<'a>(message: &'a Value, name: &str) -> Option<&'a Value> {
     list(message, "nestedType").find(|nested| {
         let is_entry = nested.pointer("/options/mapEntry") == Some(&Value::Bool(true));

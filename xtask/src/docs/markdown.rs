@@ -1,4 +1,4 @@
-//! Markdown as far as the checks of the documents need it: which pages there are, their fenced blocks, links and headings.
+//! Just enough Markdown for the document checks: pages, fenced blocks, links and headings.
 
 use std::{
     collections::BTreeSet,
@@ -10,17 +10,17 @@ use anyhow::{Context as _, Result};
 
 use crate::process::Workspace;
 
-/// Where pages are: at the root itself, and below these.
+/// Where pages are: these directories and below, besides the root itself.
 const DIRECTORIES: &[&str] = &["docs", "deploy", "examples"];
 
 /// A page of the repository.
 pub(crate) struct Page {
-    /// From the root.
+    /// Relative to the root.
     pub(crate) path: PathBuf,
     pub(crate) text: String,
 }
 
-/// Every page, by its path.
+/// All pages, sorted by path.
 pub(crate) fn pages(workspace: &Workspace) -> Result<Vec<Page>> {
     let root = workspace.path("");
     let mut paths = Vec::new();
@@ -56,7 +56,7 @@ pub(crate) fn pages(workspace: &Workspace) -> Result<Vec<Page>> {
         .collect()
 }
 
-/// A line of a page, and whether it lies within a fenced block. A fence counts as within.
+/// The lines of a page, and whether each is within a fenced block. A fence counts as within.
 fn lines(text: &str) -> impl Iterator<Item = (&str, bool)> {
     let mut inside = false;
     text.lines().map(move |line| {
@@ -67,7 +67,7 @@ fn lines(text: &str) -> impl Iterator<Item = (&str, bool)> {
     })
 }
 
-/// The fenced blocks in that language, without their indentation.
+/// The fenced blocks in `language`, without their indentation.
 pub(crate) fn blocks(text: &str, language: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let mut inside: Option<(usize, bool, String)> = None;
@@ -98,7 +98,7 @@ pub(crate) fn blocks(text: &str, language: &str) -> Vec<String> {
     blocks
 }
 
-/// Links that lead nowhere: to a file that is not there, or a heading that its page does not have.
+/// Broken links: to a missing file, or to a heading that its page lacks.
 pub(crate) fn link_findings(workspace: &Workspace, pages: &[Page]) -> Vec<String> {
     let mut findings = Vec::new();
     for page in pages {
@@ -127,7 +127,7 @@ pub(crate) fn link_findings(workspace: &Workspace, pages: &[Page]) -> Vec<String
     findings
 }
 
-/// A path without `.` and `..`.
+/// The path with `.` and `..` resolved.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {
@@ -142,19 +142,19 @@ fn normal(path: &Path) -> PathBuf {
     normal
 }
 
-/// Where the links of a text lead: `[…](here)`, outside of code.
+/// The targets of a text's links, `[…](here)`, outside code.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     lines(text).filter(|(_, within)| !within).flat_map(|(line, _)| {
         line.match_indices("](").filter_map(move |(at, _)| {
             let (before, after) = (&line[..at], &line[at + 2..]);
-            // An odd number of backticks before it: within code.
+            // An odd number of backticks before it means it is within code.
             (before.matches('`').count() % 2 == 0 || before.ends_with('`')).then_some(())?;
             after.split(')').next()
         })
     })
 }
 
-/// The anchors of a page's headings, as GitHub makes them.
+/// The anchors of a page's headings, as GitHub generates them.
 fn anchors(text: &str) -> BTreeSet<String> {
     lines(text)
         .filter(|(line, within)| !within && line.starts_with('#'))
@@ -162,7 +162,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The anchor of one heading.
+/// The anchor of a heading.
 pub(crate) fn anchor(heading: &str) -> String {
     heading
         .chars()

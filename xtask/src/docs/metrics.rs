@@ -1,5 +1,5 @@
-//! Every metric that a rule, the dashboard or a document names is one that the services declare: docs/metrics.md, which is
-//! written from the code.
+//! Checks that every metric named in a rule, the dashboard or a document is declared by the services, that is, listed
+//! in docs/metrics.md, which is generated from the code.
 
 use std::{collections::BTreeSet, fs};
 
@@ -8,22 +8,22 @@ use anyhow::{Context as _, Result};
 use super::markdown::Page;
 use crate::{dashboard, process::Workspace};
 
-/// Where the services' metrics are told.
+/// The page that lists the services' metrics.
 const DECLARED: &str = "docs/metrics.md";
-/// What the names of the services' metrics begin with.
+/// Prefixes of the services' metrics.
 const PREFIXES: &[&str] = &["emend_", "grpc_server_", "process_"];
-/// What Prometheus makes of a histogram.
+/// Suffixes that Prometheus adds for a histogram.
 const SERIES: &[&str] = &["_bucket", "_sum", "_count"];
-/// Names that begin so and are none: the database's schemas.
+/// Names with such a prefix that are not metrics: the databases' schemas.
 const OTHERS: &[&str] = &["emend_feedback", "emend_learning"];
-/// Where metrics are named besides the documents.
+/// Files besides the documents that name metrics.
 const FILES: &[&str] = &[
     "deploy/observability/rules/emend.rules.yaml",
     "deploy/observability/rules/emend.rules.test.yaml",
     "deploy/observability/rules/emend.slo.test.yaml",
 ];
 
-/// Names of metrics that nobody exports.
+/// Metrics that are named but not declared.
 pub(super) fn findings(workspace: &Workspace, pages: &[Page]) -> Result<Vec<String>> {
     let declared = pages.iter().find(|page| page.path.as_os_str() == DECLARED);
     let declared = names(&declared.with_context(|| format!("{DECLARED} is missing"))?.text);
@@ -35,7 +35,7 @@ pub(super) fn findings(workspace: &Workspace, pages: &[Page]) -> Result<Vec<Stri
         let text = fs::read_to_string(workspace.path(file)).context(*file)?;
         texts.push(((*file).to_owned(), text));
     }
-    // Of documents only what is set as code; a crate's name, for example, is one in prose, too.
+    // In documents only code counts: in prose, a crate's name looks the same.
     texts.extend(
         pages
             .iter()
@@ -60,7 +60,7 @@ fn is_declared(name: &str, declared: &BTreeSet<String>) -> bool {
         })
 }
 
-/// Words that look like the name of a metric. What a rule records has colons and is none.
+/// Words that look like a metric's name. Names of recording rules contain colons and do not count.
 fn names(text: &str) -> BTreeSet<String> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | ':' | '-' | '.' | '/');
     text.split(|c| !is_word(c))

@@ -1,8 +1,9 @@
-//! What is written from something else, and what documents have to agree with. `cargo xtask docs` writes the API reference
-//! (from the protos), the dashboard (from its table), the rules for the Prometheus operator (from Prometheus' own), the examples in documents (from the programs they are taken from), and
-//! has tests write what is generated from the code: docs/configuration.md and the list of environment variables. Lint fails
-//! where one of the former is out of date, a link leads nowhere, or a metric is named that there is not; those tests fail
-//! where one of the latter is.
+//! Generated documents, and checks that documents agree with what they describe. `cargo xtask docs` writes the API
+//! reference (from the protos), the dashboard (from its table), the rules for the Prometheus operator (from Prometheus'
+//! own), the examples in documents (from the programs they are taken from), and makes tests write what is generated
+//! from the code: docs/configuration.md and the list of environment variables. Lint fails if one of the former is out
+//! of date, a link is broken, or a metric is named that does not exist; those tests fail if one of the latter is out of
+//! date.
 
 pub(crate) mod api;
 pub(crate) mod markdown;
@@ -21,10 +22,10 @@ use crate::{
     tools,
 };
 
-/// Tells tests to write what they would compare.
+/// Makes tests write what they would otherwise compare.
 const UPDATE_VARIABLE: &str = "EMEND_UPDATE_DOCS";
 
-/// `cargo xtask docs`: writes all of it.
+/// `cargo xtask docs`: writes all generated documents.
 pub(crate) fn docs(workspace: &Workspace, may_install: bool) -> Result<()> {
     let mut written = without_tools(workspace)?;
     written.push(api::page(workspace, &tools::buf(workspace, may_install)?)?);
@@ -46,7 +47,7 @@ pub(crate) fn docs(workspace: &Workspace, may_install: bool) -> Result<()> {
     process::run(workspace.cargo(tests).env(UPDATE_VARIABLE, "1"))
 }
 
-/// Looks whether all of it is as it would be written, and whether the documents agree with what they name.
+/// Checks that everything generated is up to date and that the documents agree with what they name.
 pub(crate) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps) {
     steps.run("documents", || {
         let pages = markdown::pages(workspace)?;
@@ -69,7 +70,7 @@ pub(crate) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps)
     });
 }
 
-/// A file of the repository and its text.
+/// A file of the repository and its content.
 type Written = (PathBuf, String);
 
 fn without_tools(workspace: &Workspace) -> Result<Vec<Written>> {
@@ -99,7 +100,7 @@ fn stale(workspace: &Workspace, written: Vec<Written>) -> Vec<String> {
         .collect()
 }
 
-/// The one string there must be.
+/// A required string.
 fn text<'a>(value: &'a serde_json::Value, key: &str) -> Result<&'a str> {
     match value.get(key).and_then(serde_json::Value::as_str) {
         Some(text) => Ok(text),

@@ -1,14 +1,15 @@
-//! Examples in documents that are parts of programs that tests run: a comment names the file and the part, and the block
-//! after it is that part.
+//! Examples in documents that are taken from tested programs: a comment names the file and the part, and the fenced
+//! block after it is that part.
 //!
-//! In the document `<!-- part of FILE: NAME -->`, or `<!-- all of FILE -->`, directly before a fenced block. In the file a part begins
-//! after a line that ends with `[NAME]` and ends before the one that ends with `[/NAME]`. Marks of other parts are left out.
+//! In the document: `<!-- part of FILE: NAME -->` or `<!-- all of FILE -->`, directly before a fenced block. In the
+//! file, a part begins after a line that ends with `[NAME]` and ends before the one that ends with `[/NAME]`. Marks of
+//! other parts are omitted.
 
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result, bail};
 
-/// The text with every such block as `read` has it.
+/// Replaces every such block with the part of the file that `read` returns.
 pub(super) fn fill(text: &str, read: impl Fn(&str) -> Result<String>) -> Result<String> {
     let mut filled = String::with_capacity(text.len());
     let mut lines = text.lines();
@@ -86,7 +87,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// A comment that is nothing but a mark.
+/// Whether the line is a comment that consists of a mark.
 fn is_mark(line: &str) -> bool {
     let line = line.trim();
     let comment = line.strip_prefix("//").or_else(|| line.strip_prefix('#'));

@@ -1,4 +1,4 @@
-//! `emend admin`: for operators, beside the services: on the database itself, and new tokens.
+//! `emend admin`: tasks for operators that bypass the services: changes to the database itself, and new tokens.
 
 use std::path::PathBuf;
 
@@ -37,7 +37,7 @@ snapshot within its stream (reason NEW_EPOCH).
 
 Exit codes: 0 done; 2 there is no database; 4 the data directory is in use.";
 
-/// What to do.
+/// The task.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -50,13 +50,13 @@ file that --auth-config names, at the caller who is to be known by the token.";
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Make a bearer token and the hash that a service knows it by
+    /// Make a bearer token and the hash by which a service recognises it
     #[command(after_help = TOKEN_HELP)]
     Token,
-    /// Begin a new life of the revision log, after a restore
+    /// Begin a new epoch of the revision log, after a restore
     #[command(after_help = NEW_EPOCH_HELP)]
     NewEpoch {
-        /// The data directory of `emend up`; no process may use it
+        /// The data directory of `emend up`; it must not be in use
         #[arg(
             long,
             value_name = "DIR",
@@ -65,13 +65,13 @@ enum What {
             conflicts_with = "database_url"
         )]
         data_dir: PathBuf,
-        /// learning-svc's database instead: postgres://… or sqlite:PATH
+        /// learning-svc's database, instead of a data directory: postgres://… or sqlite:PATH
         #[arg(long, value_name = "URL", env = "EMEND_DATABASE_URL", hide_env_values = true)]
         database_url: Option<DatabaseUrl>,
     },
 }
 
-/// Does it.
+/// Runs the task.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     match args.what {
         What::Token => token(context, output),
@@ -97,7 +97,7 @@ async fn new_epoch(
     output: &mut Output<'_>,
 ) -> Result {
     let database = database_url.unwrap_or_else(|| DatabaseUrl::sqlite(data_dir.join("learning.db")));
-    // Held until the end. A restored database is there; one that is not is not to be made.
+    // Held until the end. A restored database exists; a missing one must not be created.
     let _lock = match &database {
         DatabaseUrl::Postgres(_) => None,
         DatabaseUrl::Sqlite(path) if path.is_file() => {

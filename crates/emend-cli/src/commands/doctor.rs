@@ -1,4 +1,4 @@
-//! `emend doctor`: whether what both services stored agrees with itself and with each other.
+//! `emend doctor`: checks that what each service stored is consistent, in itself and with the other's.
 
 use std::{
     collections::BTreeSet,
@@ -21,11 +21,11 @@ use crate::{
     output::{Column, Output, Table},
 };
 
-/// Which databases.
+/// The databases to check.
 #[derive(Debug, clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Args {
-    /// The data directory of `emend up`; no process may use it
+    /// The data directory of `emend up`; it must not be in use
     #[arg(
         long,
         value_name = "DIR",
@@ -33,13 +33,13 @@ pub struct Args {
         env = "EMEND_DATA_DIR"
     )]
     data_dir: PathBuf,
-    /// The database of both services instead, which may go on serving: postgres://…
+    /// The database of both services, which may keep serving, instead of a data directory: postgres://…
     #[arg(long, value_name = "URL", env = "EMEND_DATABASE_URL", hide_env_values = true)]
     database_url: Option<DatabaseUrl>,
-    /// feedback-svc's database, where it has one of its own
+    /// feedback-svc's database, if it has one of its own
     #[arg(long, value_name = "URL", requires = "database_url", hide_env_values = true)]
     feedback_database_url: Option<DatabaseUrl>,
-    /// List what is looked at, and look at nothing
+    /// List all checks without running them
     #[arg(long)]
     list: bool,
 }
@@ -73,7 +73,7 @@ Exit codes:
 What to do with a finding: keep a copy of the database, and restore the newest backup that is sound; then `emend admin
 new-epoch`, so that search nodes take a snapshot.";
 
-/// Looks, and tells.
+/// Runs the checks and prints the report.
 pub async fn run(args: Args, output: &mut Output<'_>) -> Result<ExitCode> {
     if args.list {
         return list(output);
@@ -105,7 +105,7 @@ fn list(output: &mut Output<'_>) -> Result<ExitCode> {
     Ok(Exit::Ok.into())
 }
 
-/// The databases that are meant, and what keeps others from their files until it is dropped.
+/// The databases to check, and the locks that keep other processes from their files until dropped.
 fn databases(args: Args) -> Result<(Databases, Vec<DataDir>)> {
     let databases = match (args.database_url, args.feedback_database_url) {
         (None, _) => Databases {
@@ -125,7 +125,7 @@ fn databases(args: Args) -> Result<(Databases, Vec<DataDir>)> {
     let mut directories = BTreeSet::new();
     for url in [&databases.feedback, &databases.learning] {
         if let DatabaseUrl::Sqlite(path) = url {
-            // Looking makes none.
+            // Opening the database must not create one.
             if !path.is_file() {
                 let path = path.display();
                 return Err(Failure::usage(format!("there is no database at {path}")));
@@ -136,7 +136,7 @@ fn databases(args: Args) -> Result<(Databases, Vec<DataDir>)> {
     let locks: Result<Vec<DataDir>> = directories
         .into_iter()
         .map(|directory| {
-            // A parent of no name is this directory.
+            // An empty parent path is the current directory.
             DataDir::lock_parent(directory.join("emend.lock"))
                 .map_err(|error| Failure::Conflict(error.to_string()))
         })
@@ -163,7 +163,7 @@ fn failure(error: &AuditError) -> Failure {
     }
 }
 
-/// How far it is, on standard error where somebody looks at it.
+/// Progress on standard error, if that is a terminal.
 struct Progress(ProgressBar);
 
 impl Watch for Progress {

@@ -1,4 +1,4 @@
-//! `emend export`: what was learned, in a form that import takes.
+//! `emend export`: writes learned resources in a format that `emend import` reads.
 
 use std::{
     io::{BufWriter, Write},
@@ -19,7 +19,7 @@ use crate::{
     words::{self, Kind},
 };
 
-/// Where to, and what.
+/// Which file to write, and what to export.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -33,18 +33,18 @@ Written to a file, the file is replaced whole or not at all, and --json prints {
 pub struct Args {
     /// The file to write [default: standard output]
     file: Option<PathBuf>,
-    /// How to write it [default: by the file's extension]
+    /// The file format [default: by the file's extension]
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Only these kinds; may be given several times
+    /// Only resources of this kind; may be given several times
     #[arg(long, value_enum)]
     kind: Vec<Kind>,
-    /// This user's own instead of everybody's
+    /// Export this user's own resources instead of everybody's
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     user: String,
 }
 
-/// Exports it.
+/// Exports the resources.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let Some(file) = args.file.as_deref().filter(|file| *file != Path::new("-")) else {
         let format = args
@@ -112,7 +112,7 @@ async fn write(args: &Args, context: &Context, writer: &mut Writer<'_>) -> Resul
     }
 }
 
-/// A reader that has gone is no failure.
+/// Keeps I/O errors apart, so that a reader that has closed its end does not count as a failure.
 fn finished(written: anyhow::Result<()>) -> Result {
     written.map_err(|error| match error.downcast::<std::io::Error>() {
         Ok(error) => error.into(),

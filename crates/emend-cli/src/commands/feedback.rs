@@ -1,4 +1,4 @@
-//! `emend feedback`: corrections as they were stored.
+//! `emend feedback`: shows corrections as stored.
 
 use clap::Subcommand;
 use emend_proto::{
@@ -28,9 +28,9 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Newest first
+    /// List corrections, newest first
     List(List),
-    /// One, with its current outcome
+    /// Get one correction with its current outcome
     Get {
         /// The feedback's id
         feedback_id: String,
@@ -39,16 +39,16 @@ enum What {
 
 #[derive(Debug, clap::Args)]
 struct List {
-    /// Only this reporter's
+    /// Only corrections by this reporter
     #[arg(long, value_name = "ID")]
     reporter: Option<String>,
-    /// Only what would be learned as this kind
+    /// Only corrections that propose a resource of this kind
     #[arg(long, value_enum)]
     kind: Option<Kind>,
-    /// Only what stands here on its way to learning-svc
+    /// Only corrections with this state of delivery to learning-svc
     #[arg(long, value_enum)]
     delivery: Option<Delivery>,
-    /// At most so many; 0 for all
+    /// List at most this many; 0 for all
     #[arg(long, default_value_t = 50, value_name = "COUNT")]
     limit: usize,
 }

@@ -1,6 +1,7 @@
-//! `emend import`: phrase mappings, aliases and prohibitions from a file.
+//! `emend import`: imports phrase mappings, aliases and prohibitions from a file.
 //!
-//! The file is read twice: once to find every row that can't be read, before anything is sent, and to count; once to send.
+//! The file is read twice: first to count the rows and find all unreadable ones before anything is sent, then to send
+//! them.
 
 use std::{
     fs::File,
@@ -28,14 +29,14 @@ use crate::{
 
 /// Rows in one message.
 const ROWS: usize = 500;
-/// Messages that may wait to be sent.
+/// Messages that may be queued for sending.
 const WAITING: usize = 8;
-/// Rows that one import takes.
+/// The most rows in one import.
 const MOST: u64 = 1_000_000;
-/// Bad rows that are told.
+/// The most bad rows that are reported.
 const TOLD: usize = 1_000;
 
-/// Which file, and how.
+/// Which file to import, and how.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Fields of a row, by these names in the CSV's header or as keys of JSON objects and YAML mappings:
@@ -60,15 +61,15 @@ Examples:
 Running an import twice changes nothing the second time. With skip-invalid, bad rows are
 reported on standard error (and in --json's `errors`) and the exit code is 0.")]
 pub struct Args {
-    /// The file; - for standard input
+    /// The file to import; - for standard input
     file: PathBuf,
-    /// How it is written [default: by the file's extension]
+    /// The file format [default: by the file's extension]
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// What to do with bad rows
     #[arg(long, value_enum, default_value_t = BadRows::AllOrNothing)]
     mode: BadRows,
-    /// As what rows count
+    /// What rows count as
     #[arg(long = "as", value_enum, default_value_t = CountAs::Decision)]
     count_as: CountAs,
     /// Why
@@ -79,7 +80,7 @@ pub struct Args {
     by: String,
 }
 
-/// The format that was asked for, or that the file's name tells.
+/// The format that was asked for, otherwise by the file's extension.
 pub(super) fn format_of(file: &Path, asked: Option<Format>) -> Result<Format> {
     asked.or_else(|| Format::of_path(file)).ok_or_else(|| {
         Failure::usage(format!(
@@ -89,7 +90,7 @@ pub(super) fn format_of(file: &Path, asked: Option<Format>) -> Result<Format> {
     })
 }
 
-/// Imports it.
+/// Imports the file.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let format = format_of(&args.file, args.format)?;
     let source = Source::open(&args.file)?;
@@ -122,10 +123,10 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     output.result(&view::import(&response), || told(&response))
 }
 
-/// The file to read, twice.
+/// The file, to be read twice.
 enum Source {
     File(PathBuf),
-    /// Standard input can be read once only, so it is kept.
+    /// Standard input can be read only once, so it is copied to a temporary file.
     Kept(NamedTempFile),
 }
 
@@ -179,7 +180,7 @@ fn import_error(line: u64, error: RowError) -> ImportError {
     }
 }
 
-/// Streams the rows and waits for the answer. A call that ends early is the server's to explain.
+/// Streams the rows and waits for the response. If the call ends early, the server's status says why.
 async fn send(
     context: &Context,
     header: ImportHeader,
@@ -196,7 +197,7 @@ async fn send(
     });
     let answered = client.import_resources(ReceiverStream::new(receiver)).await;
     progress.finish_and_clear();
-    // Where the server ended the call, its reason counts, not that the rows could no longer be sent.
+    // If the server ended the call, report its reason, not that rows could no longer be sent.
     let response = answered?.into_inner();
     reader
         .await
@@ -243,7 +244,7 @@ fn read_rows(
     Ok(())
 }
 
-/// Shown on standard error, if that is a terminal.
+/// A progress bar on standard error, if that is a terminal.
 pub(super) fn progress_bar(length: u64) -> ProgressBar {
     let bar = ProgressBar::new(length);
     let style = ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} rows, {per_sec} {msg}");

@@ -1,4 +1,4 @@
-//! `emend log`: the audit trail.
+//! `emend log`: shows the audit trail.
 
 use emend_proto::learning::v1::{ListRevisionsRequest, Revision, RevisionChange};
 
@@ -10,7 +10,7 @@ use crate::{
     words::{self, Kind},
 };
 
-/// Which revisions.
+/// Which revisions to list.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -30,12 +30,12 @@ pub struct Args {
     /// Only revisions of this import
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     operation: String,
-    /// At most so many; 0 for all
+    /// List at most this many; 0 for all
     #[arg(long, default_value_t = 50, value_name = "COUNT")]
     limit: usize,
 }
 
-/// Lists them, newest first.
+/// Lists the revisions, newest first.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let (revisions, more) = list(context, args.limit, &|page_size, page_token| {
         ListRevisionsRequest {
@@ -66,7 +66,7 @@ pub async fn list(
             let first = context.request(request(page_size, page_token));
             let page = client.list_revisions(first).await?.into_inner();
             let (mut parts, mut token) = (page.revisions, page.next_page_token);
-            // What is shown is shown whole: whoever reverts it has seen all of it.
+            // Revisions are always shown complete, so that a person who reverts one has seen all of it.
             while parts.last().is_some_and(|last| last.changes_continue) && !token.is_empty() {
                 let rest = context.request(request(1, token));
                 let page = client.list_revisions(rest).await?.into_inner();
@@ -80,7 +80,7 @@ pub async fn list(
     Ok((revisions, more))
 }
 
-/// Revisions that came in parts, put together.
+/// Joins revisions that were sent in parts.
 fn whole(parts: Vec<Revision>) -> Vec<Revision> {
     let mut whole: Vec<Revision> = Vec::with_capacity(parts.len());
     for part in parts {
@@ -112,7 +112,7 @@ fn table(revisions: &[Revision]) -> Table {
             actor.on_behalf_of
         };
         for (index, change) in revision.changes.iter().enumerate() {
-            // A revision's own columns stand once, at its first change.
+            // A revision's own columns are filled only in the row of its first change.
             let once = |text: String| if index == 0 { text } else { String::new() };
             table.row([
                 once(revision.revision.to_string()),

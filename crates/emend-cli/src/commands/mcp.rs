@@ -1,7 +1,7 @@
-//! `emend mcp`: the tools to correct and review, for an assistant, over stdio.
+//! `emend mcp`: tools for an assistant to correct and review with, over stdio.
 //!
-//! The Model Context Protocol; standard output belongs to it. Each tool is one RPC, and refusals are told with all their
-//! details, so that an assistant can mend its call.
+//! It speaks the Model Context Protocol, to which standard output is reserved. Each tool is one RPC. Refusals are
+//! returned with all their details, so that an assistant can fix its call.
 
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
@@ -33,7 +33,7 @@ use crate::{
     view,
 };
 
-/// Who speaks.
+/// On whose behalf the tools act.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 An assistant's configuration:
@@ -81,7 +81,7 @@ enum FeedbackType {
     VerbCorrection,
     /// The wrong entity (person, fund, document …) was chosen for what the user said.
     EntityCorrection,
-    /// A phrase always means a verb, whatever was chosen.
+    /// A phrase always means a verb, whatever the system chose.
     PhraseMapping,
 }
 
@@ -90,7 +90,7 @@ enum FeedbackType {
 struct FeedbackParams {
     /// What kind of correction it is.
     feedback_type: FeedbackType,
-    /// What the user said, in his words: 1 to 512 characters.
+    /// What the user said, in the user's own words: 1 to 512 characters.
     original_input: String,
     /// What the system chose, if known: a verb or an entity's id.
     #[serde(default)]
@@ -105,7 +105,7 @@ struct FeedbackParams {
     context: Option<BTreeMap<String, String>>,
 }
 
-/// Where a candidate stands.
+/// The status of a candidate.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum StatusParam {
@@ -115,11 +115,11 @@ enum StatusParam {
     AwaitingReview,
     /// Its value is what nodes answer with.
     Applied,
-    /// A person turned it down.
+    /// A person rejected it.
     Rejected,
-    /// Another value took its place.
+    /// Another value replaced it.
     Superseded,
-    /// Its supporters went away.
+    /// It lost its supporters, or its resource was deleted.
     Withdrawn,
 }
 
@@ -136,21 +136,21 @@ impl From<StatusParam> for CandidateStatus {
     }
 }
 
-/// Which candidates.
+/// Which candidates to list.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ListParams {
-    /// Only these statuses. Default: `pending` and `awaiting_review`.
+    /// Only candidates with one of these statuses. Default: `pending` and `awaiting_review`.
     #[serde(default)]
     statuses: Option<Vec<StatusParam>>,
-    /// Only what is proposed for this phrase.
+    /// Only candidates for this phrase.
     #[serde(default)]
     phrase: Option<String>,
-    /// At most so many, 1 to 500. Default: 50.
+    /// List at most this many, 1 to 500. Default: 50.
     #[serde(default)]
     limit: Option<i32>,
 }
 
-/// A decision for a candidate.
+/// A decision to apply a candidate.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct ApproveParams {
     /// The candidate's id, from `intent_list` or `intent_feedback`.
@@ -160,12 +160,12 @@ struct ApproveParams {
     reason: Option<String>,
 }
 
-/// A decision against a candidate.
+/// A decision to reject a candidate.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct RejectParams {
     /// The candidate's id, from `intent_list` or `intent_feedback`.
     candidate_id: String,
-    /// Why; shown to those who propose it again.
+    /// Why; shown to reporters who propose it again.
     reason: String,
 }
 
@@ -320,7 +320,7 @@ impl Server {
     }
 }
 
-/// Refusals are results too: the assistant is to read them.
+/// Refusals are results too, so that the assistant reads them.
 fn answer(result: Result<Value>) -> CallToolResult {
     match result {
         Ok(value) => CallToolResult::structured(value),

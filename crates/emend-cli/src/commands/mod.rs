@@ -1,4 +1,4 @@
-//! One module per command: its arguments, and what it does with them.
+//! One module per command: its arguments and its implementation.
 
 pub mod admin;
 pub mod candidates;
@@ -25,53 +25,53 @@ use clap::Subcommand;
 
 use crate::{context::Context, demo, failure::Result, output::Output, replay};
 
-/// What to do.
+/// The command to run.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run both services in this process
     Up(up::Args),
-    /// Say what is wrong and what is right
+    /// Submit a correction: what is wrong and what is right
     Submit(submit::Args),
-    /// Take a correction back
+    /// Retract a correction
     Retract(retract::Args),
-    /// Corrections as they were stored
+    /// Show corrections as stored: list, get
     Feedback(feedback::Args),
-    /// The review queue: list, look into, approve, reject
+    /// The review queue: list, show, approve, reject
     Candidates(candidates::Args),
-    /// What was learned: list, get, set by hand, delete
+    /// Learned resources: list, get, set by hand, delete
     Resources(resources::Args),
-    /// Take a revision back
+    /// Revert a revision
     Revert(revert::Args),
-    /// The audit trail, newest first
+    /// Show the audit trail, newest first
     Log(log::Args),
-    /// How much it takes to learn something
+    /// The policies, which say what it takes to learn something: get, set
     Policy(policy::Args),
-    /// The search nodes, and how far each has applied
+    /// List the search nodes and how far each has applied
     Nodes(nodes::Args),
-    /// What is learned, as it is learned
+    /// Watch what is learned, as it is learned
     Watch(watch::Args),
     /// Ask what a node answers for a phrase
     Resolve(resolve::Args),
     /// Import phrase mappings, aliases and prohibitions from a file
     Import(import::Args),
-    /// Export what was learned, in a form that import takes
+    /// Export learned resources in a format that import reads
     Export(export::Args),
-    /// What could not be delivered to learning-svc
+    /// Events that could not be delivered to learning-svc: list, redrive
     Outbox(outbox::Args),
-    /// For operators, on the database itself
+    /// Tasks for operators: make a token, begin a new epoch
     Admin(admin::Args),
-    /// Whether all that is stored agrees: corrections, votes, what was learned, the log
+    /// Check that the stored data agrees: corrections, votes, learned resources, the log
     Doctor(doctor::Args),
-    /// Offer an assistant the tools to correct and review, over stdio (MCP)
+    /// Serve an assistant the tools to correct and review, over stdio (MCP)
     Mcp(mcp::Args),
-    /// A day of corrections on two search nodes; starts and ends by itself
+    /// Play a day of corrections on two search nodes; needs nothing set up
     Demo(demo::Args),
-    /// The flywheel on a real data set: who corrects what, what is learned, how often nodes are right
+    /// Simulate users who correct a search node, on a real data set, and measure what is learned
     Replay(replay::Args),
 }
 
 impl Command {
-    /// Does it.
+    /// Runs the command.
     pub async fn run(self, context: &Context, output: &mut Output<'_>) -> Result<ExitCode> {
         match self {
             Self::Up(args) => return up::run(args, context, output).await,

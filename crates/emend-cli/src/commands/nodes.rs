@@ -1,4 +1,4 @@
-//! `emend nodes`: the fleet, and how far each node has applied.
+//! `emend nodes`: lists the fleet and how far each node has applied.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{
     view, words,
 };
 
-/// Which nodes.
+/// Which nodes to list.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,15 +22,15 @@ APPLIED is what a node reported to have applied, not what was sent to it. DELAY 
 and the 99th percentile from commit to applied, as last reported, rounded up to the bounds of
 the node's histogram.")]
 pub struct Args {
-    /// Only nodes of which something was heard within this time
+    /// Only nodes seen within this time
     #[arg(long, value_name = "SPAN", default_value = "24h", value_parser = words::duration)]
     seen_within: Duration,
-    /// At most so many; 0 for all
+    /// List at most this many; 0 for all
     #[arg(long, default_value_t = 0, value_name = "COUNT")]
     limit: usize,
 }
 
-/// Lists them by id.
+/// Lists the nodes by id.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let client = context.subscriptions().await?;
     let seen_within = prost_types::Duration::try_from(args.seen_within)
@@ -79,7 +79,7 @@ fn table(nodes: &[Node]) -> Table {
             node.applied
                 .as_ref()
                 .map_or_else(|| "–".into(), |cursor| cursor.revision.to_string()),
-            // Of a node that never reported, nobody knows.
+            // Unknown for a node that has never reported.
             node.applied
                 .as_ref()
                 .map_or_else(|| "–".into(), |_| node.lag_revisions.to_string()),
@@ -98,7 +98,7 @@ fn delay(histogram: &DelayHistogram) -> String {
     }
 }
 
-/// The upper bound of the bucket in which that percentile lies; none where nothing was measured.
+/// The upper bound of the bucket that contains the percentile; `None` if nothing was measured.
 fn quantile(histogram: &DelayHistogram, percent: i64) -> Option<String> {
     let total: i64 = histogram.counts.iter().sum();
     if total <= 0 {

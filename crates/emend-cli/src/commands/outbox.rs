@@ -1,4 +1,4 @@
-//! `emend outbox`: what could not be delivered to learning-svc.
+//! `emend outbox`: events that could not be delivered to learning-svc.
 
 use clap::Subcommand;
 use emend_proto::feedback::v1::{DeadLetter, ListDeadLettersRequest, RedriveDeadLettersRequest};
@@ -29,18 +29,18 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Dead letters, oldest first
+    /// List dead letters, oldest first
     List {
-        /// Those of all namespaces
+        /// List the dead letters of all namespaces
         #[arg(long)]
         all_namespaces: bool,
-        /// At most so many; 0 for all
+        /// List at most this many; 0 for all
         #[arg(long, default_value_t = 50, value_name = "COUNT")]
         limit: usize,
     },
-    /// Make dead letters due again: these, or all of the namespace
+    /// Make dead letters due for delivery again: the given ones, or all in the namespace
     Redrive {
-        /// Only these events
+        /// The events to redrive [default: all dead letters in the namespace]
         #[arg(value_name = "EVENT_ID")]
         event_ids: Vec<String>,
     },
@@ -87,7 +87,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     }
 }
 
-/// Dead letters of a namespace (empty: of all), at most `limit` (0: all), and whether there are more.
+/// The dead letters of a namespace (empty: all namespaces), at most `limit` (0: all), and whether there are more.
 pub async fn list(context: &Context, namespace: &str, limit: usize) -> Result<(Vec<DeadLetter>, bool)> {
     let client = context.feedback().await?;
     pages(limit, 500, |page_size, page_token| {

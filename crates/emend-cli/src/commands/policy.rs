@@ -1,4 +1,4 @@
-//! `emend policy`: how much it takes to learn something.
+//! `emend policy`: what it takes to learn something.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::{
     words::{self, Count, Kind, Risk},
 };
 
-/// Get or set.
+/// Get or set a policy.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,13 +35,13 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// What is in force
+    /// Show the policy in force
     Get {
-        /// Of which kind
+        /// The kind of resource
         #[arg(value_enum)]
         kind: Kind,
     },
-    /// Change what is given, keep the rest
+    /// Change the given fields and keep the rest
     Set(Box<Set>),
 }
 
@@ -50,31 +50,31 @@ enum What {
     .args(["risk", "threshold", "counting", "half_life", "max_derived_voters", "max_resources", "max_value_bytes",
            "max_counted_feedback"]))]
 struct Set {
-    /// Of which kind
+    /// The kind of resource
     #[arg(value_enum)]
     kind: Kind,
-    /// How much harm a wrong promotion does
+    /// How much harm a wrong promotion would do
     #[arg(long, value_enum)]
     risk: Option<Risk>,
-    /// Net confirmations that medium risk needs, 1 to 1000
+    /// Net confirmations required at medium risk, 1 to 1000
     #[arg(long, value_name = "COUNT")]
     threshold: Option<i32>,
-    /// What a count is made of
+    /// What to count
     #[arg(long, value_enum)]
     counting: Option<Count>,
-    /// A vote's weight halves in this time, for example 90d; `none`: votes do not decay
+    /// The time in which a vote's weight halves, for example 90d; `none`: votes do not decay
     #[arg(long, value_name = "SPAN", value_parser = half_life)]
     half_life: Option<HalfLife>,
-    /// Voters derived from one caller count together at most so many in a contest
+    /// The most voters derived from one caller that count in a contest
     #[arg(long, value_name = "COUNT")]
     max_derived_voters: Option<i32>,
-    /// At most so many resources of this kind
+    /// The most resources of this kind
     #[arg(long, value_name = "COUNT")]
     max_resources: Option<i64>,
-    /// At most so many encoded bytes of one value
+    /// The most encoded bytes of one value
     #[arg(long, value_name = "BYTES")]
     max_value_bytes: Option<i32>,
-    /// Only the newest so many corrections of a contest are counted
+    /// Count only this many of a contest's corrections, the newest
     #[arg(long, value_name = "COUNT")]
     max_counted_feedback: Option<i32>,
     /// Only if it still has this etag
@@ -88,7 +88,7 @@ struct Set {
     by: String,
 }
 
-/// A half-life, or none.
+/// A half-life; `None` for `none`.
 #[derive(Debug, Clone, Copy)]
 struct HalfLife(Option<Duration>);
 
@@ -100,7 +100,7 @@ fn half_life(text: &str) -> Result<HalfLife, String> {
     }
 }
 
-/// Gets or sets.
+/// Gets or sets a policy.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let mut client = context.policies().await?;
     let policy = match args.what {

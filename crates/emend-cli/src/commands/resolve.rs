@@ -1,4 +1,4 @@
-//! `emend resolve`: asks what a node answers for a phrase.
+//! `emend resolve`: shows what a node answers for a phrase.
 
 use emend_proto::learning::v1::{BackendCandidate, ResolveRequest, ResolveResponse};
 
@@ -10,7 +10,7 @@ use crate::{
     words::{self, Kind},
 };
 
-/// Which phrase.
+/// Which phrase to resolve.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -23,22 +23,22 @@ learned is an answer too (exit code 0).")]
 pub struct Args {
     /// What the user said
     phrase: String,
-    /// What to look for
+    /// The kind of resource to look for
     #[arg(long, value_enum, default_value_t = Kind::InvocationPhrase)]
     kind: Kind,
     /// Look for this user's own preference first
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     user: String,
-    /// What the backend would answer by itself, and its score from 0 to 1; may be given several times
+    /// What the backend would answer by itself, with its score from 0 to 1; may be given several times
     #[arg(long, value_name = "CHOICE=SCORE", value_parser = scored)]
     backend: Vec<(String, f64)>,
-    /// Answer from a state at least this new
+    /// Answer from a state no older than this revision
     #[arg(long, value_name = "REVISION", default_value_t = 0)]
     min_revision: i64,
 }
 
 fn scored(text: &str) -> Result<(String, f64), String> {
-    // The last sign counts: a choice may hold one itself.
+    // Split at the last `=`: a choice may contain one itself.
     let (choice, score) = text
         .rsplit_once('=')
         .ok_or("expected CHOICE=SCORE, for example create_csa=0.7")?;
@@ -46,7 +46,7 @@ fn scored(text: &str) -> Result<(String, f64), String> {
     Ok((choice.to_owned(), score))
 }
 
-/// Asks and shows the answer.
+/// Asks learning-svc and prints the answer.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let request = ResolveRequest {
         namespace: context.namespace(),

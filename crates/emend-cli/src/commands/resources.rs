@@ -1,4 +1,4 @@
-//! `emend resources`: what was learned, and setting it by hand.
+//! `emend resources`: shows what was learned, and sets it by hand.
 
 use clap::Subcommand;
 use emend_proto::{
@@ -36,68 +36,68 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// In key order
+    /// List resources in key order
     List(List),
-    /// One
+    /// Get one resource
     Get {
-        /// Which
+        /// The resource's key.
         #[command(flatten)]
         key: Key,
-        /// Answer from a state at least this new
+        /// Answer from a state no older than this revision
         #[arg(long, value_name = "REVISION", default_value_t = 0)]
         min_revision: i64,
     },
-    /// Set a value as a person's decision
+    /// Set a value, as a person's decision
     Put(Put),
-    /// Take a value away
+    /// Delete a value
     Delete(Delete),
 }
 
 #[derive(Debug, clap::Args)]
 struct List {
-    /// Only these kinds; may be given several times
+    /// Only resources of this kind; may be given several times
     #[arg(long, value_enum)]
     kind: Vec<Kind>,
-    /// Only keys that begin so
+    /// Only keys that begin with this text
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     prefix: String,
-    /// Only this user's own
+    /// List this user's own resources instead of everybody's
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     user: String,
-    /// Answer from a state at least this new
+    /// Answer from a state no older than this revision
     #[arg(long, value_name = "REVISION", default_value_t = 0)]
     min_revision: i64,
-    /// At most so many; 0 for all
+    /// List at most this many; 0 for all
     #[arg(long, default_value_t = 100, value_name = "COUNT")]
     limit: usize,
 }
 
-/// Which resource.
+/// The key of a resource.
 #[derive(Debug, clap::Args)]
 struct Key {
-    /// Its kind
+    /// The kind of resource
     #[arg(value_enum)]
     kind: Kind,
     /// The phrase or alias, in any form
     phrase: String,
-    /// The forbidden choice; for a prohibition only
+    /// The forbidden choice; for prohibitions only
     #[arg(long, value_name = "CHOICE", default_value = "", hide_default_value = true)]
     qualifier: String,
-    /// The user whose own it is
+    /// The user whose own resource it is
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     user: String,
 }
 
 #[derive(Debug, clap::Args)]
 struct Put {
-    /// Its kind
+    /// The kind of resource
     #[arg(value_enum)]
     kind: Kind,
     /// The phrase or alias
     phrase: String,
     /// The verb, the entity's id, or the choice never to offer
     choice: String,
-    /// For this user only
+    /// Set it for this user only
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     user: String,
     /// Only if it still has this etag
@@ -113,7 +113,7 @@ struct Put {
 
 #[derive(Debug, clap::Args)]
 struct Delete {
-    /// Which
+    /// The resource's key.
     #[command(flatten)]
     key: Key,
     /// Only if it still has this etag
@@ -139,7 +139,7 @@ impl Key {
     }
 }
 
-/// What a choice is to a kind, as a message.
+/// The message for a choice of that kind.
 pub fn learned(kind: Kind, choice: String) -> Learned {
     match kind {
         Kind::InvocationPhrase => Learned::InvocationPhrase(InvocationPhraseValue { verb: choice }),
@@ -172,7 +172,7 @@ pub fn put_request(namespace: String, kind: Kind, phrase: String, choice: String
     }
 }
 
-/// Lists, gets, puts or deletes.
+/// Lists, gets, puts or deletes resources.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     match args.what {
         What::List(args) => {
@@ -271,7 +271,7 @@ async fn list(args: &List, context: &Context) -> Result<(Vec<Resource>, bool)> {
     .await
 }
 
-/// A resource in a few words: `set up a CSA → create_isda`.
+/// A resource in short: `set up a CSA → create_isda`.
 pub fn what(resource: &Resource) -> String {
     let display = resource.value.as_ref().map_or("", |value| value.display.as_str());
     let prohibits = resource

@@ -1,4 +1,4 @@
-//! `emend retract`: takes a correction back.
+//! `emend retract`: retracts a correction.
 
 use emend_proto::feedback::v1::RetractFeedbackRequest;
 
@@ -10,7 +10,7 @@ use crate::{
     view, words,
 };
 
-/// Which correction, and why.
+/// Which correction to retract, and why.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -24,12 +24,12 @@ pub struct Args {
     /// Why
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     reason: String,
-    /// Answer once it has been evaluated, not once it is stored
+    /// Wait until the retraction has been evaluated, not only stored
     #[arg(long)]
     wait: bool,
 }
 
-/// Retracts it and tells what became of it.
+/// Retracts the correction and prints the outcome.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let request = RetractFeedbackRequest {
         namespace: context.namespace(),

@@ -1,11 +1,11 @@
-//! `emend revert`: takes a revision back.
+//! `emend revert`: reverts a revision.
 
 use emend_proto::learning::v1::RevertRevisionRequest;
 use serde_json::json;
 
 use crate::{context::Context, failure::Result, output::Output};
 
-/// Which revision, and why.
+/// Which revision to revert, and why.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Example:
@@ -15,7 +15,7 @@ What was there before is restored as a new revision; nothing is erased. Where a 
 revision, nothing is done and every such key is listed (exit code 4). What was reverted comes
 back only by a person's decision.")]
 pub struct Args {
-    /// The revision to take back, as `log` shows it
+    /// The revision to revert, as `log` shows it
     #[arg(value_parser = clap::value_parser!(i64).range(1..))]
     revision: i64,
     /// Why
@@ -26,7 +26,7 @@ pub struct Args {
     by: String,
 }
 
-/// Reverts it.
+/// Reverts the revision.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let request = RevertRevisionRequest {
         namespace: context.namespace(),

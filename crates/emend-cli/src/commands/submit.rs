@@ -1,4 +1,4 @@
-//! `emend submit`: says what is wrong and what is right.
+//! `emend submit`: submits a correction: what is wrong and what is right.
 
 use clap::Subcommand;
 use emend_proto::{
@@ -27,16 +27,16 @@ Examples:
 A correction counts once per reporter: without --reporter all of one caller's count as one
 voter.";
 
-/// What is said, by whom and why.
+/// The correction, its reporter and the reason.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(subcommand)]
     what: What,
-    /// The person or agent who says so
+    /// The person or agent who makes the correction
     #[arg(long, global = true, value_name = "ID")]
     reporter: Option<String>,
-    /// The session in which it was said
+    /// The session in which the correction was made
     #[arg(long, global = true, value_name = "ID")]
     session: Option<String>,
     /// Why, in the reporter's words
@@ -45,16 +45,16 @@ pub struct Args {
     /// Anything that helps a reviewer; may be given several times
     #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = words::key_value)]
     context: Vec<(String, String)>,
-    /// The query it is about
+    /// The query that the correction is about
     #[arg(long, global = true, value_name = "ID")]
     query_id: Option<String>,
-    /// Learn it for the reporter alone
+    /// Learn it for the reporter only
     #[arg(long, global = true)]
     for_me: bool,
-    /// Answer once it has been evaluated, not once it is stored
+    /// Wait until the correction has been evaluated, not only stored
     #[arg(long, global = true)]
     wait: bool,
-    /// Makes it safe to repeat [default: a random one]
+    /// An id that makes it safe to repeat the command [default: a random one]
     #[arg(long, global = true, value_name = "ID")]
     request_id: Option<String>,
 }
@@ -72,7 +72,7 @@ enum What {
     },
     /// The wrong entity was chosen for what the user said
     Entity(Meant),
-    /// A choice is never to be offered for a phrase
+    /// A choice must never be offered for a phrase
     Prohibit {
         /// The phrase
         phrase: String,
@@ -125,7 +125,7 @@ impl From<What> for Correction {
     }
 }
 
-/// Submits it and tells what became of it.
+/// Submits the correction and prints the outcome.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let request = SubmitFeedbackRequest {
         request_id: args.request_id.unwrap_or_else(|| context.request_id()),
@@ -155,7 +155,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     output.result(&view::feedback(&feedback), || told(&feedback))
 }
 
-/// What a reporter is told: the outcome's message, and by which id to retract.
+/// What the reporter is told: the outcome's message, and the id to retract by.
 pub(super) fn told(feedback: &Feedback) -> String {
     let outcome = feedback.outcome.as_ref();
     let message = match outcome.map_or("", |outcome| outcome.message.as_str()) {

@@ -1,4 +1,4 @@
-//! `emend up`: both services in one process.
+//! `emend up`: runs both services in one process.
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
@@ -26,7 +26,7 @@ use crate::{
     pair::{Databases, GRACE, Known, Pair},
 };
 
-/// Where the data is, and who may connect.
+/// Where the data is kept, and who may connect.
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("auth_config", |arg| arg.env("EMEND_AUTH_CONFIG")), mut_arg("config", |arg| arg.env("EMEND_CONFIG")), after_help = "\
 Examples:
@@ -76,19 +76,19 @@ pub struct Args {
     /// A file that holds the token that learning-svc knows feedback-svc by, as an ingester; needed with --auth-config
     #[arg(long, value_name = "FILE", env = "EMEND_LEARNING_TOKEN_FILE")]
     learning_token_file: Option<PathBuf>,
-    /// How connections to both are secured.
+    /// How connections to both services are secured.
     #[command(flatten)]
     tls: TlsArgs,
-    /// What operators see of both.
+    /// What operators see of both services.
     #[command(flatten)]
     telemetry: TelemetryArgs,
-    /// The file, and questions about all of these.
+    /// The settings file, and the options that print or check the settings.
     #[command(flatten)]
     config: ConfigArgs,
 }
 
 impl Args {
-    /// What is wrong with these, as far as that is known without starting anything.
+    /// What is wrong with the settings, as far as can be checked without starting anything.
     pub fn check(&self, global: &Global) -> Vec<String> {
         let url = self.url().err().map(|failure| failure.to_string());
         let listen = [
@@ -113,7 +113,7 @@ impl Args {
             .collect()
     }
 
-    /// What feedback-svc is known by, where callers are authenticated.
+    /// The token by which learning-svc knows feedback-svc, if callers are authenticated.
     fn token(&self) -> Result<Option<TokenFile>> {
         match (&self.exposure.auth_config, &self.learning_token_file) {
             (None, _) => Ok(None),
@@ -146,7 +146,7 @@ impl Args {
     }
 }
 
-/// Runs them until a signal.
+/// Runs both services until a signal.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result<ExitCode> {
     if args.config.probe {
         let services = [
@@ -175,7 +175,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         tls,
     };
     let mut signals = Signals::listen()?;
-    // Large, and held by every command.
+    // Boxed because it is large, and every command's future would include it.
     let starting = Box::pin(Pair::start(
         databases,
         (context.feedback_addr(), context.learning_addr()),

@@ -1,6 +1,6 @@
-//! `emend watch`: what is learned, as it is learned.
+//! `emend watch`: prints what is learned, as it is learned.
 //!
-//! It subscribes as a search node does, verifies as a node does, and is listed among the nodes while it runs.
+//! It subscribes and verifies as a search node does, and is listed among the nodes while it runs.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ use crate::{
 /// How long the stream may take to close.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What to watch, and how long.
+/// What to watch, and for how long.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,24 +35,24 @@ The first lines tell how the stream began; then comes a line for each change, wi
 commit to applied here. With --json each line has an `event`: connected, snapshot, resumed,
 change, bookmark, disconnected, mismatch, missed.")]
 pub struct Args {
-    /// Only these kinds; may be given several times
+    /// Only resources of this kind; may be given several times
     #[arg(long, value_enum)]
     kind: Vec<Kind>,
-    /// Not only one namespace
+    /// Watch all namespaces, not only one
     #[arg(long)]
     all_namespaces: bool,
-    /// Also what is one user's own
+    /// Include user-scoped resources
     #[arg(long)]
     user_scoped: bool,
     /// End once everything at or below this revision is applied
     #[arg(long, value_name = "REVISION")]
     until: Option<i64>,
-    /// How often the server tells that nothing is missing
+    /// How often the server confirms that nothing is missing
     #[arg(long, value_name = "SPAN", default_value = "30s", value_parser = words::duration)]
     bookmarks: Duration,
 }
 
-/// Watches until a signal, the revision or the reader's end.
+/// Watches until a signal arrives, `--until` is reached or the output is closed.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let lifecycle = Lifecycle::new();
     let mut signals = Signals::listen()?;
@@ -102,7 +102,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     watched
 }
 
-/// Up to where everything is applied and told, if the event says so.
+/// The revision up to which everything is applied and printed, if the event gives one.
 fn revision_of(event: &SubscriberEvent) -> Option<Revision> {
     match event {
         SubscriberEvent::Snapshot { snapshot, .. } => Some(snapshot.revision),
@@ -167,7 +167,7 @@ fn tell(event: &SubscriberEvent, output: &mut Output<'_>) -> Result {
                 format!("disconnected ({reason}); tries again in {retry_in:.1?}")
             })
         }
-        // A watcher keeps no copy on disk.
+        // `emend watch` keeps no copy on disk.
         SubscriberEvent::Restored { .. }
         | SubscriberEvent::CopyRefused { .. }
         | SubscriberEvent::Saved { .. } => Ok(()),

@@ -1,6 +1,6 @@
 //! Plays the day through the real services and asks both nodes before and after each step.
 //!
-//! It must know nothing of how it is told.
+//! It must know nothing of how it is printed.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -29,7 +29,7 @@ use crate::{
     words::Kind,
 };
 
-/// How long to wait before asking again.
+/// The interval between polls.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 /// The nodes' names.
 pub(super) const NODES: [&str; 2] = ["london", "tokyo"];
@@ -40,19 +40,19 @@ pub(super) struct NodeSeen {
     pub node: &'static str,
     pub before: Answer,
     pub after: Answer,
-    /// From the commit to the answer; none where nothing changed.
+    /// From the commit to the answer; `None` if nothing changed.
     pub since_commit: Option<Duration>,
-    /// From the receipt of the feedback that caused it; none where none did.
+    /// From the receipt of the feedback that caused it; `None` if no feedback did.
     pub since_feedback: Option<Duration>,
 }
 
-/// What was seen of a step.
+/// The observations of a step.
 #[derive(Debug)]
 pub(super) struct Seen {
     pub nodes: Vec<NodeSeen>,
-    /// The revision that was written; none where nothing changed.
+    /// The revision that was written; `None` if nothing changed.
     pub revision: Option<i64>,
-    /// What was not as it should be.
+    /// What was not as expected.
     pub wrong: Vec<String>,
 }
 
@@ -64,19 +64,19 @@ pub(super) struct End {
     pub wrong: Vec<String>,
 }
 
-/// The nodes, the services and what is to be remembered from step to step.
+/// The nodes, the services, and the state kept from step to step.
 pub(super) struct Day {
     context: Context,
     namespace: Namespace,
     feedback: FeedbackClient,
     nodes: Vec<Node>,
-    /// Who said what of which phrase, so that it can be taken back.
+    /// Feedback ids by reporter and phrase, for retractions.
     said: HashMap<(&'static str, &'static str), FeedbackId>,
     newest: i64,
 }
 
 impl Day {
-    /// Starts the nodes and waits until both have something to answer with.
+    /// Starts the nodes and waits until both have a state to answer from.
     pub(super) async fn begin(context: &Context, lifecycle: &Lifecycle) -> Result<Self> {
         let mut context = context.clone();
         context.global.namespace = Some(NAMESPACE.into());
@@ -161,7 +161,7 @@ impl Day {
         })
     }
 
-    /// Does it; answers with the revision that it wrote, if it wrote one.
+    /// Carries out the step's action. Returns the revision that it wrote, if any.
     async fn act(&mut self, step: &Step, wrong: &mut Vec<String>) -> Result<Option<i64>> {
         match &step.act {
             Act::Say {
@@ -351,7 +351,7 @@ impl Day {
         ))
     }
 
-    /// Waits until learning-svc lists both nodes: replicas note what they hear of nodes in batches.
+    /// Waits until learning-svc lists both nodes at the newest revision: replicas record the state of nodes in batches.
     async fn wait_until_listed(&self) -> Result {
         let mut client = self.context.subscriptions().await?;
         let listed = async {
@@ -367,7 +367,7 @@ impl Day {
         bounded(listed, "learning-svc to list both nodes").await?
     }
 
-    /// Whether both nodes hold what the database holds, and whether the fleet's page shows both.
+    /// Checks that both nodes are connected, hold what the database holds, and are listed by learning-svc.
     pub(super) async fn end(&mut self) -> Result<End> {
         let mut wrong = Vec::new();
         for node in &self.nodes {

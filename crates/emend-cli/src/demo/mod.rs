@@ -1,7 +1,7 @@
 //! `emend demo`: a day of corrections in fund administration, on two search nodes.
 //!
-//! [`script`] is what happens and what must come of it, [`day`] plays it through the real services and asks both
-//! [`nodes`] before and after each step, [`table`] tells it.
+//! [`script`] defines what happens and the expected answers, [`day`] plays it through the real services and asks both
+//! [`nodes`] before and after each step, and [`table`] prints it.
 
 mod day;
 mod nodes;
@@ -18,7 +18,7 @@ use crate::{
     pair::{GRACE, Pair},
 };
 
-/// Nothing needs to be said.
+/// No options.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Starts both services on free ports, on a directory that is removed at the end, and two search
@@ -28,7 +28,7 @@ of what was learned, and from the receipt of the feedback that caused it, to the
 node answered with it. Ends by itself; the exit code is 1 if a node did not answer as it should.")]
 pub struct Args {}
 
-/// Plays the day and tells it.
+/// Plays the day and prints it.
 pub async fn run(_args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let lifecycle = Lifecycle::new();
     let played = play(&lifecycle, context, output).await;
@@ -45,7 +45,7 @@ pub async fn run(_args: Args, context: &Context, output: &mut Output<'_>) -> Res
     }
 }
 
-/// Plays the day; answers with what was not as it should be.
+/// Plays the day. Returns what was not as expected.
 async fn play(lifecycle: &Lifecycle, context: &Context, output: &mut Output<'_>) -> Result<Vec<String>> {
     let pair = Pair::ephemeral(lifecycle, context).await?;
     let context = pair.context(context);

@@ -1,4 +1,4 @@
-//! The search nodes of the demo: what one answers, and how long it took to apply what was learned.
+//! The search nodes of the demo: what they answer, and how long they took to apply what was learned.
 //!
 //! It must know nothing of the story.
 
@@ -22,7 +22,7 @@ pub(super) struct Node {
     pub(super) events: Events,
 }
 
-/// The learned choice, else the backend's best that is not prohibited.
+/// The learned choice, otherwise the backend's best that is not prohibited.
 pub(super) fn answer(learned: Option<String>, prohibited: &[String], own: &[(&str, f64)]) -> Answer {
     match learned {
         Some(choice) => Answer {
@@ -40,10 +40,10 @@ pub(super) fn answer(learned: Option<String>, prohibited: &[String], own: &[(&st
     }
 }
 
-/// Since the commit, and since the feedback that caused it.
+/// The times since the commit and since the feedback that caused it.
 pub(super) type Times = (Option<Duration>, Option<Duration>);
 
-/// Waits until the node has applied the revision, and tells how long that took.
+/// Waits until the node has applied the revision, and returns how long that took.
 pub(super) async fn applied(node: &mut Node, revision: i64) -> Result<Times> {
     let waited = async {
         loop {
@@ -63,7 +63,7 @@ pub(super) async fn applied(node: &mut Node, revision: i64) -> Result<Times> {
                             (since(change.committed_at), since(change.feedback_received_at))
                         }));
                     }
-                    // A snapshot holds it too, but does not tell when it was committed.
+                    // A snapshot contains it too, but without the commit time.
                     SubscriberEvent::Snapshot { snapshot, .. } if snapshot.revision >= Revision(revision) => {
                         return Ok((None, None));
                     }
@@ -75,7 +75,7 @@ pub(super) async fn applied(node: &mut Node, revision: i64) -> Result<Times> {
     bounded(waited, "a node to apply what was learned").await?
 }
 
-/// What is waited for, if it comes in time.
+/// Waits for a future, with a time limit.
 pub(super) async fn bounded<T>(waited: impl Future<Output = T>, what: &str) -> Result<T> {
     timeout(PATIENCE, waited)
         .await

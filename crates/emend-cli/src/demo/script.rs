@@ -1,4 +1,4 @@
-//! What happens on the day, and what must come of it. Example data of its own; any likeness is chance.
+//! What happens on the day, and the expected answers. The data is made up; any resemblance is coincidence.
 //!
 //! It must know nothing of how it is played.
 
@@ -12,7 +12,7 @@ pub(super) const NAMESPACE: &str = "fund-admin";
 /// Something that happens, and what both nodes must answer afterwards.
 #[derive(Debug)]
 pub(super) struct Step {
-    /// When, on the clock of the story.
+    /// When, by the story's clock.
     pub at: &'static str,
     /// In words.
     pub told: &'static str,
@@ -24,35 +24,35 @@ pub(super) struct Step {
     pub expect: Answer,
 }
 
-/// Somebody does something.
+/// What somebody does.
 #[derive(Debug)]
 pub(super) enum Act {
-    /// Reporters say the same, each for himself; the last gets this outcome.
+    /// Reporters say the same, one after the other; the last one gets this outcome.
     Say {
         reporters: &'static [&'static str],
         what: Said,
         outcome: OutcomeState,
     },
-    /// A reporter takes back what he said of the question's phrase.
+    /// A reporter retracts what they said about the question's phrase.
     Retract { reporter: &'static str },
     /// An operator approves a choice for the question's phrase.
     Approve { choice: &'static str },
     /// An operator sets a choice for the question's phrase by hand.
     Put { choice: &'static str },
-    /// An operator takes the newest revision back.
+    /// An operator reverts the newest revision.
     RevertNewest,
 }
 
 /// What is said.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Said {
-    /// The verb for these words is another.
+    /// Another verb is right for these words.
     Verb {
         words: &'static str,
         is: &'static str,
         instead_of: &'static str,
     },
-    /// The entity for these words is another.
+    /// Another entity is right for these words.
     Entity {
         words: &'static str,
         is: &'static str,
@@ -72,7 +72,7 @@ pub(super) enum Said {
 pub(super) struct Question {
     pub kind: Kind,
     pub phrase: &'static str,
-    /// Who asks; empty: anybody.
+    /// Who asks; empty for anybody.
     pub user: &'static str,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct Question {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Answer {
     pub choice: String,
-    /// Learned, or the backend's own.
+    /// Whether it is learned or the backend's own.
     pub learned: bool,
 }
 

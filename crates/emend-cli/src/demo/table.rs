@@ -1,4 +1,4 @@
-//! Tells the day in at most 100 columns, or as JSON lines.
+//! Prints the day in at most 100 columns, or as JSON lines.
 //!
 //! It must know nothing of how it was played.
 
@@ -14,7 +14,7 @@ use super::{
 /// How wide the story's column is.
 const STORY: usize = 32;
 
-/// What stands above the steps.
+/// The text above the steps.
 pub(super) fn heading() -> String {
     format!(
         "A day in fund administration: two services, two search nodes, one stream.\n\n{}",
@@ -28,7 +28,7 @@ fn line(at: &str, told: &str, node: &str, before: &str, after: &str, commit: &st
         .to_owned()
 }
 
-/// A step: a line for each node, or more where the story is longer.
+/// A step: a line for each node, or more if the story needs them.
 pub(super) fn step(step: &Step, seen: &Seen) -> String {
     let story = wrapped(step.told, STORY);
     let rows = story.len().max(seen.nodes.len());
@@ -88,7 +88,7 @@ pub(super) fn step_json(step: &Step, seen: &Seen) -> Value {
     })
 }
 
-/// What stands below the steps.
+/// The text below the steps.
 pub(super) fn end(end: &End) -> String {
     format!(
         "\n● learned   ○ the backend's own   COMMIT→, SAID→: milliseconds from the commit, and from the receipt\n\

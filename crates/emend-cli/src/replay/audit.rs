@@ -1,4 +1,4 @@
-//! What was learned, and whether anything was lost, from the services' own records.
+//! Checks what was learned, and whether anything was lost, from the services' own records.
 //!
 //! It must know nothing of the simulation: it sees only what an operator could.
 
@@ -20,42 +20,42 @@ use crate::{
     view,
 };
 
-/// The reason of an outcome that is not there yet.
+/// The reason given by an outcome that is not known yet.
 const NOT_EVALUATED: &str = "NOT_EVALUATED";
 
-/// What was learned since last asked.
+/// What was learned since the last query.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LearnedSince {
-    /// Values that votes promoted.
+    /// Values promoted by votes.
     pub promotions: u64,
-    /// Of them those that are not the true label.
+    /// How many of them are not the true label.
     pub wrong_promotions: u64,
 }
 
-/// What was found at the end.
+/// The findings at the end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Audit {
-    /// Corrections that were answered OK.
+    /// Corrections acknowledged with OK.
     pub submitted: u64,
     /// Corrections that feedback-svc holds.
     pub stored: u64,
-    /// Of them those that learning-svc evaluated.
+    /// How many of the stored corrections learning-svc has evaluated.
     pub evaluated: u64,
     /// Corrections that the candidates count.
     pub counted: u64,
-    /// Events that were refused for good.
+    /// Events that were permanently refused.
     pub dead_letters: u64,
     /// Candidates that await a person, for example because the phrase holds personal data.
     pub awaiting_review: u64,
     /// Revisions in the audit trail.
     pub revisions: u64,
-    /// What is learned at the end.
+    /// Learned resources at the end.
     pub resources: u64,
-    /// Of them those that are not the true label.
+    /// How many of them are not the true label.
     pub wrong_resources: u64,
-    /// Of them those that the node answers with.
+    /// How many of the resources the node answers with.
     pub on_the_node: u64,
-    /// What does not add up; empty: nothing was lost.
+    /// What does not add up; empty if nothing was lost.
     pub problems: Vec<String>,
 }
 
@@ -66,12 +66,12 @@ pub struct Auditor {
     namespace: String,
     seen: i64,
     revisions: u64,
-    /// The resources as the audit trail has them.
+    /// The resources according to the audit trail.
     replayed: HashMap<String, String>,
 }
 
 impl Auditor {
-    /// Has seen nothing yet.
+    /// An auditor that has read nothing yet.
     pub fn new(context: Context, namespace: &str) -> Self {
         let mut context = context;
         context.global.namespace = Some(namespace.to_owned());
@@ -84,7 +84,7 @@ impl Auditor {
         }
     }
 
-    /// Figures are counted from the namespace's records, so there must be none from before.
+    /// Fails unless the namespace is empty: figures are counted from its records, so there must be no earlier ones.
     pub async fn expect_empty(&self) -> Result {
         let request = ListFeedbackRequest {
             namespace: self.namespace.clone(),
@@ -119,7 +119,7 @@ impl Auditor {
         .await
     }
 
-    /// What the audit trail tells of the time since it was last read.
+    /// Reads what the audit trail has recorded since it was last read.
     pub async fn since_last(&mut self, dataset: &Dataset) -> Result<LearnedSince> {
         let mut client = self.context.resources().await?;
         let mut request = ListRevisionsRequest {
@@ -145,7 +145,7 @@ impl Auditor {
             request.page_token = page.next_page_token;
         }
         let mut learned = LearnedSince::default();
-        // Newest first; the trail is followed from the oldest on.
+        // The trail is listed newest first but replayed oldest first.
         for revision in fresh.into_iter().rev() {
             self.seen = revision.revision;
             self.revisions += 1;
@@ -167,12 +167,12 @@ impl Auditor {
         Ok(learned)
     }
 
-    /// How many phrases are learned, as the audit trail has it.
+    /// How many phrases are learned according to the audit trail.
     pub fn phrases(&self) -> u64 {
         self.replayed.len() as u64
     }
 
-    /// Whether everything that was submitted is there, and the node holds what the database holds.
+    /// Checks that everything submitted is there, and that the node holds what the database holds.
     pub async fn finish(mut self, submitted: u64, node: &NodeHandle, dataset: &Dataset) -> Result<Audit> {
         self.since_last(dataset).await?;
         let mut audit = Audit {
@@ -278,7 +278,7 @@ impl Auditor {
         Ok(())
     }
 
-    /// What the database holds: key → verb.
+    /// What the database holds, as key → verb.
     async fn resources(&self) -> Result<BTreeMap<String, String>> {
         let client = self.context.resources().await?;
         let (resources, _) = pages(0, 1_000, |page_size, page_token| {

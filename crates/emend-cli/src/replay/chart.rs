@@ -1,4 +1,4 @@
-//! The days as a chart: shares above, counts below. Plain SVG, no script, no fonts but the reader's own.
+//! A chart of the days: shares above, counts below. Plain SVG without scripts or embedded fonts.
 //!
 //! It must know nothing but the report.
 
@@ -10,7 +10,7 @@ const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 640.0;
 const LEFT: f64 = 72.0;
 const RIGHT: f64 = 24.0;
-/// The panel of shares, from top to bottom.
+/// The panel of shares: its top and bottom.
 const SHARES: (f64, f64) = (108.0, 348.0);
 /// The panel of counts.
 const COUNTS: (f64, f64) = (424.0, 564.0);
@@ -146,7 +146,7 @@ fn counts(svg: &mut Svg, days: &[Day]) {
             "corrections still needed",
         );
         draw(middle + 2.0, day.promotions, PROMOTED, "promotions");
-        // Over the promotions, of which they are a part.
+        // Drawn over the promotions, of which they are a part.
         draw(middle + 2.0, day.wrong_promotions, WRONG, "wrong promotions");
     }
     let mut legend = LEFT;
@@ -160,7 +160,7 @@ fn counts(svg: &mut Svg, days: &[Day]) {
 }
 
 fn days(svg: &mut Svg, days: &[Day]) {
-    // As many labels as there is room for.
+    // Thins the labels out to fit.
     let step = days.len().div_ceil(25).max(1);
     for (index, day) in days.iter().enumerate().step_by(step) {
         svg.text(
@@ -182,7 +182,7 @@ fn days(svg: &mut Svg, days: &[Day]) {
     );
 }
 
-/// The next of 2, 4, 10, 20, 40, 100 … : halves of it are whole.
+/// Rounds up to the next of 2, 4, 10, 20, 40, 100 …, whose halves are whole numbers.
 fn ceiling(most: u64) -> u64 {
     let mut power = 1;
     loop {
@@ -200,7 +200,7 @@ fn number(count: u64) -> f64 {
     count as f64
 }
 
-/// Writes shapes, one after the other. Writing to a String can't fail, so results are not looked at.
+/// Writes shapes one after the other. Writing to a String can't fail, so results are ignored.
 struct Svg(String);
 
 impl Svg {
@@ -264,7 +264,7 @@ impl Svg {
         );
     }
 
-    /// A panel's axis label, read from below.
+    /// A panel's axis label, rotated to read upwards.
     fn label(&mut self, panel: &(f64, f64), text: &str) {
         let y = f64::midpoint(panel.0, panel.1);
         let _ = writeln!(
@@ -274,9 +274,9 @@ impl Svg {
         );
     }
 
-    /// A legend's entry; answers where the next begins.
+    /// An entry of the legend. Returns where the next one begins.
     fn legend(&mut self, x: f64, y: f64, colour: &str, name: &str) -> f64 {
-        /// About the width of a letter of this size.
+        /// The approximate width of a letter at this size.
         const LETTER: f64 = 7.4;
         let _ = writeln!(
             self.0,
@@ -305,7 +305,7 @@ mod tests {
     use super::*;
     use crate::replay::report::tests::report;
 
-    /// Whether every element is closed and every quote is paired: enough for what is written here.
+    /// Whether every element is closed and every quote is paired, which suffices for what is written here.
     fn is_well_formed(svg: &str) -> bool {
         let mut open = Vec::new();
         let mut rest = svg.trim();

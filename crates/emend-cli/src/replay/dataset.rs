@@ -1,6 +1,6 @@
-//! Utterances with the label that is right for each, as BANKING77 has them.
+//! Utterances, each with its true label, in the format of BANKING77.
 //!
-//! It must know nothing of who asks what.
+//! It must know nothing of traffic.
 
 use std::{collections::HashMap, path::Path};
 
@@ -8,36 +8,36 @@ use emend_core::NormalizedKey;
 
 use crate::failure::{Failure, Result};
 
-/// A label's place in [`Dataset::labels`].
+/// A label's index in [`Dataset::labels`].
 pub type Label = usize;
 
-/// What somebody may say, and what is meant.
+/// Something a user may say, and what it means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Utterance {
     /// As written.
     pub text: String,
-    /// In its one form: what it is learned and looked up by.
+    /// The normalised form, by which it is learned and looked up.
     pub key: NormalizedKey,
-    /// What is meant.
+    /// The true label.
     pub label: Label,
 }
 
-/// All that may be said.
+/// All utterances and labels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dataset {
     /// The labels' names, sorted.
     pub labels: Vec<String>,
-    /// What users ask; no phrase twice.
+    /// What users ask, without duplicate phrases.
     pub train: Vec<Utterance>,
-    /// What nobody asks while learning.
+    /// What nobody asks during the simulation.
     pub test: Vec<Utterance>,
-    /// Rows of train.csv that were left out: said before, or with two meanings.
+    /// Rows of train.csv that were left out: duplicates, and phrases with several meanings.
     pub left_out: usize,
     truth: HashMap<NormalizedKey, Label>,
 }
 
 impl Dataset {
-    /// Reads train.csv and test.csv of a directory.
+    /// Reads train.csv and test.csv from a directory.
     pub fn load(directory: &Path) -> Result<Self> {
         let read = |name: &str| {
             let path = directory.join(name);
@@ -53,8 +53,8 @@ impl Dataset {
         Ok(dataset)
     }
 
-    /// Of (text, category) rows. Phrases that are the same in their one form are taken once, and those with several
-    /// meanings not at all: no answer to them would be right.
+    /// Builds a data set from (text, category) rows. Phrases with the same normalised form are taken once; those with
+    /// several meanings are left out, because no answer to them would be right.
     pub fn new(train: Vec<(String, String)>, test: Vec<(String, String)>) -> Self {
         let mut labels: Vec<String> = train
             .iter()
@@ -100,7 +100,7 @@ impl Dataset {
         }
     }
 
-    /// The name of the label that is right for a phrase in its one form.
+    /// The name of the true label of a normalised phrase.
     pub fn truth(&self, key: &NormalizedKey) -> Option<&str> {
         self.truth.get(key).map(|&label| self.labels[label].as_str())
     }

@@ -1,4 +1,4 @@
-//! The search system before anything was learned: words of the utterance against words of the label names.
+//! The search system before anything was learned: matches words of the utterance with words of the label names.
 //!
 //! Deliberately weak: no stemming, no weights, no synonyms. It must know nothing of what is right.
 
@@ -6,17 +6,17 @@ use std::collections::{HashMap, HashSet};
 
 use super::dataset::Label;
 
-/// Matches by shared words.
+/// Matches labels by shared words.
 #[derive(Debug, Clone)]
 pub struct BaseMatcher {
-    /// Which labels have a word.
+    /// The labels that contain each word.
     by_word: HashMap<String, Vec<Label>>,
-    /// How many words a label has.
+    /// How many words each label has.
     sizes: Vec<usize>,
 }
 
 impl BaseMatcher {
-    /// Knows the labels' names, and nothing else.
+    /// A matcher that knows only the labels' names.
     pub fn new(labels: &[String]) -> Self {
         let mut matcher = Self {
             by_word: HashMap::new(),
@@ -32,8 +32,7 @@ impl BaseMatcher {
         matcher
     }
 
-    /// The label of which the largest share of words is in the utterance; of equal ones the first. None where no word is
-    /// shared.
+    /// The label with the largest share of its words in the utterance; the first in a tie. `None` if no word is shared.
     pub fn best(&self, utterance: &str) -> Option<Label> {
         let mut shared: HashMap<Label, usize> = HashMap::new();
         for word in words(utterance) {
@@ -43,7 +42,7 @@ impl BaseMatcher {
         }
         shared
             .into_iter()
-            // a/b against c/d without fractions: a·d against c·b.
+            // Compares a/b with c/d without fractions: a·d with c·b.
             .max_by(|&(one, a), &(other, c)| {
                 (a * self.sizes[other])
                     .cmp(&(c * self.sizes[one]))

@@ -1,10 +1,10 @@
 //! `emend replay`: the flywheel on a real data set.
 //!
-//! Simulated users ask a search node; who gets a wrong answer corrects it, through the real services; what is learned comes
-//! back to the node over the real stream; tomorrow it knows better. [`dataset`] reads the utterances, [`matcher`] plays the
-//! search system before anything was learned, [`traffic`] draws the queries, [`reporters`] are the people, [`simulation`]
-//! lets the days pass, [`audit`] checks from the services' own records what was learned and that nothing was lost,
-//! [`report`] and [`chart`] tell it.
+//! Simulated users ask a search node and correct wrong answers through the real services; what is learned reaches the
+//! node over the real stream, and the next day it knows better. [`dataset`] reads the utterances, [`matcher`] plays the
+//! search system before anything was learned, [`traffic`] draws the queries, [`reporters`] are the people,
+//! [`simulation`] runs the days, [`audit`] checks from the services' own records what was learned and that nothing was
+//! lost, and [`report`] and [`chart`] present the results.
 
 pub mod audit;
 pub mod chart;
@@ -27,7 +27,7 @@ use crate::{
     replay::{dataset::Dataset, report::Report, reporters::Habits, simulation::Settings},
 };
 
-/// Which data, how much of it, and who reports.
+/// Which data to replay, how much traffic, and who reports.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 The data set is a directory with train.csv and test.csv (columns text,category), as BANKING77
@@ -81,31 +81,31 @@ pub struct Args {
     /// The directory with train.csv and test.csv
     #[arg(long, value_name = "DIR")]
     dataset: PathBuf,
-    /// How many days pass
+    /// How many days to simulate
     #[arg(long, default_value_t = 7, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     days: u32,
-    /// How many queries a day has
+    /// How many queries to ask each day
     #[arg(long, default_value_t = 5_000, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     queries_per_day: u32,
     /// How many people ask and report
     #[arg(long, default_value_t = 200, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     reporters: u32,
-    /// The share of them who err at random, 0 to 1
+    /// The share of reporters who err at random, 0 to 1
     #[arg(long, default_value_t = 0.10, value_name = "SHARE", value_parser = share)]
     noise: f64,
-    /// The share of them who attack together, 0 to 1
+    /// The share of reporters who attack together, 0 to 1
     #[arg(long, default_value_t = 0.05, value_name = "SHARE", value_parser = share)]
     colluders: f64,
-    /// Who errs or attacks disputes right answers too
+    /// Erring and colluding reporters dispute right answers too
     #[arg(long)]
     attack_right_answers: bool,
-    /// The share of the answers they think right that people confirm, 0 to 1 [default: 0; 0.2 with --attack-right-answers]
+    /// The share of answers thought right that people confirm, 0 to 1 [default: 0; 0.2 with --attack-right-answers]
     #[arg(long, value_name = "SHARE", value_parser = share)]
     confirmations: Option<f64>,
-    /// How much more often the most frequent query comes than the others: the exponent of Zipf's law
+    /// How much more frequent the most frequent queries are: the exponent of Zipf's law, 0 to 10
     #[arg(long, default_value_t = 1.0, value_name = "NUMBER", value_parser = exponent)]
     zipf_exponent: f64,
-    /// Net confirmations that a promotion takes, 1 to 1000
+    /// Net confirmations required for a promotion, 1 to 1000
     #[arg(long, default_value_t = 3, value_name = "COUNT", value_parser = clap::value_parser!(i32).range(1..=1_000))]
     threshold: i32,
     /// Equal seeds draw equal queries, reporters and errors
@@ -119,7 +119,7 @@ pub struct Args {
     svg: Option<PathBuf>,
 }
 
-/// How often people confirm where right answers are under attack and nothing else is said.
+/// The default of `--confirmations` when right answers are under attack.
 const CONFIRMATIONS_UNDER_ATTACK: f64 = 0.2;
 
 impl Args {
@@ -146,7 +146,7 @@ fn exponent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Lets the days pass and tells what was learned.
+/// Runs the simulation and reports what was learned.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     if args.noise + args.colluders > 1.0 {
         return Err(Failure::usage(

@@ -1,43 +1,43 @@
-//! What was seen, as a table and as JSON.
+//! The results of a replay, as a table and as JSON.
 //!
-//! It must know nothing of how it came about.
+//! It must know nothing of how they came about.
 
 use serde_json::{Value, json};
 
 use super::{audit::Audit, dataset::Dataset, simulation::Settings};
 
-/// What one day was like.
+/// The figures of one day.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Day {
     /// From 1.
     pub number: u32,
-    /// Queries that were asked.
+    /// Queries asked.
     pub queries: u64,
-    /// Of them those that the node answered right.
+    /// How many of them the node answered right.
     pub hits: u64,
-    /// Of them those that would have been answered right had nothing been learned.
+    /// How many of them would have been answered right without learning.
     pub base_hits: u64,
-    /// Of them those that were answered from what was learned.
+    /// How many of them were answered from what was learned.
     pub learned: u64,
-    /// Of those the right ones.
+    /// How many of the learned answers were right.
     pub learned_hits: u64,
-    /// Corrections that were submitted.
+    /// Corrections submitted.
     pub corrections: u64,
-    /// Right answers, or what somebody took for one, that were confirmed.
+    /// Confirmations of answers that were right, or that the reporter took for right.
     pub confirmations: u64,
-    /// Values that votes promoted.
+    /// Values promoted by votes.
     pub promotions: u64,
-    /// Of them those that are not the true label.
+    /// How many of them are not the true label.
     pub wrong_promotions: u64,
-    /// The share of all traffic that the node answers from what is learned at the end of the day, by the law of the traffic
-    /// and not by what was drawn.
+    /// The share of all traffic that the node answers from what is learned at the end of the day, computed from Zipf's
+    /// law and not from the draws.
     pub covered: f64,
-    /// Phrases that are learned at the end of the day.
+    /// Phrases learned by the end of the day.
     pub phrases: u64,
 }
 
 impl Day {
-    /// Queries that were answered wrong: what still needs a correction.
+    /// Queries that were answered wrong and so still need a correction.
     pub fn corrections_needed(&self) -> u64 {
         self.queries - self.hits
     }
@@ -68,50 +68,50 @@ pub struct People {
     pub honest: usize,
     /// How many err.
     pub erring: usize,
-    /// How many attack together.
+    /// How many collude.
     pub colluding: usize,
-    /// What those push.
+    /// The label that the colluders push.
     pub target: String,
 }
 
-/// How the node fares on what nobody asked while it learned.
+/// How the node does on utterances that nobody asked while it learned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TestSet {
     /// Utterances of test.csv.
     pub queries: u64,
-    /// Of them those that the node answers right.
+    /// How many of them the node answers right.
     pub hits: u64,
-    /// Of them those that the base matcher answers right.
+    /// How many of them the base matcher answers right.
     pub base_hits: u64,
-    /// Of them those that the node answers from what was learned.
+    /// How many of them the node answers from what was learned.
     pub learned: u64,
 }
 
-/// All that was seen.
+/// All results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// What was played.
+    /// The settings of the simulation.
     pub settings: Settings,
     /// Who reported.
     pub people: People,
-    /// Labels of the data set.
+    /// Labels in the data set.
     pub labels: usize,
-    /// Utterances that may be asked.
+    /// Utterances that users may ask.
     pub utterances: usize,
     /// Rows of the data set that were left out.
     pub left_out: usize,
     /// The days.
     pub days: Vec<Day>,
-    /// The test set, at the end.
+    /// The results on the test set, at the end.
     pub test: TestSet,
     /// What the services' records show.
     pub audit: Audit,
-    /// How long it took.
+    /// How long the replay took.
     pub seconds: f64,
 }
 
 impl Report {
-    /// What stands above the days.
+    /// The text above the days.
     pub fn heading(dataset: &Dataset, settings: &Settings, people: &People) -> String {
         let row = |cells: [&str; 11]| {
             let [
@@ -177,7 +177,7 @@ impl Report {
         .join("\n")
     }
 
-    /// What stands below the days.
+    /// The text below the days.
     pub fn summary(&self) -> String {
         let Audit {
             submitted,
@@ -225,14 +225,14 @@ impl Report {
         lines.join("\n")
     }
 
-    /// Promotions, and of them the wrong ones.
+    /// The numbers of promotions and of wrong ones among them.
     pub fn promotions(&self) -> (u64, u64) {
         self.days.iter().fold((0, 0), |(all, wrong), day| {
             (all + day.promotions, wrong + day.wrong_promotions)
         })
     }
 
-    /// All of it as one JSON document.
+    /// The report as one JSON document.
     pub fn to_json(&self) -> Value {
         let days: Vec<_> = self
             .days
@@ -322,7 +322,7 @@ impl Report {
     }
 }
 
-/// A part of a whole; 0 of nothing.
+/// A part as a share of the whole; 0 if the whole is 0.
 #[expect(clippy::cast_precision_loss, reason = "counts are far smaller than 2^52")]
 pub fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 {

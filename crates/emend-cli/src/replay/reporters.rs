@@ -1,8 +1,8 @@
-//! The people who ask and report: most are honest, some err, some attack together.
+//! The people who ask and report: most are honest, some err, some collude.
 //!
-//! Erring and attacking are traits of a person, not of a report: with a tenth of the reporters erring, a tenth of the
-//! corrections are wrong on average, and they always come from the same people. That is what a count of distinct voters
-//! has to withstand.
+//! Erring and colluding are traits of a person, not of a report: if a tenth of the reporters err, a tenth of the
+//! corrections are wrong on average, always from the same people. That is what counting distinct voters has to
+//! withstand.
 //!
 //! It must know nothing of services.
 
@@ -10,33 +10,32 @@ use rand::{RngExt as _, SeedableRng as _, rngs::StdRng, seq::SliceRandom as _};
 
 use super::dataset::Label;
 
-/// What kind of reporter somebody is.
+/// The kinds of reporters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Character {
     /// Says what is right.
     Honest,
-    /// Says something wrong, drawn anew each time.
+    /// Says something wrong, drawn at random each time.
     Erring,
-    /// Says what the colluders agreed upon.
+    /// Says what the colluders agreed on.
     Colluding,
 }
 
-/// What a reporter says of an answer.
+/// What a reporter says about an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Said {
-    /// That it is wrong, and this one right.
+    /// The answer is wrong, and this one is right.
     Correction(Label),
-    /// That it is right.
+    /// The answer is right.
     Confirmation(Label),
 }
 
-/// What else people do than correct what they think wrong.
+/// What people do besides correcting answers they think wrong.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Habits {
-    /// Who errs or colludes disputes right answers too.
+    /// Erring and colluding reporters dispute right answers too.
     pub attack_right_answers: bool,
-    /// The share of answers that those who think them right say so of. Of the colluders, if it is not 0, all say so wherever
-    /// their label is answered.
+    /// The share of answers thought right that people confirm. If it is not 0, colluders always confirm their label.
     pub confirmations: f64,
 }
 
@@ -44,7 +43,7 @@ pub struct Habits {
 #[derive(Debug)]
 pub struct Population {
     characters: Vec<Character>,
-    /// The one label that all colluders push.
+    /// The label that all colluders push.
     target: Label,
     labels: usize,
     habits: Habits,
@@ -52,8 +51,8 @@ pub struct Population {
 }
 
 impl Population {
-    /// `count` reporters who know `labels` labels (at least 2), of whom the shares `noise` and `colluders`, rounded to whole
-    /// people, err or collude.
+    /// A population of `count` reporters who know `labels` labels (at least 2). The shares `noise` and `colluders` of
+    /// them, rounded to whole people, err or collude.
     pub fn new(count: usize, labels: usize, noise: f64, colluders: f64, habits: Habits, seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let erring = part(count, noise);
@@ -77,7 +76,7 @@ impl Population {
         self.target
     }
 
-    /// How many there are of a kind.
+    /// How many reporters have this character.
     pub fn count(&self, character: Character) -> usize {
         self.characters
             .iter()
@@ -85,7 +84,7 @@ impl Population {
             .count()
     }
 
-    /// What a reporter who got this answer says of it; none: nothing.
+    /// What a reporter says about this answer, if anything.
     pub fn says(&mut self, reporter: usize, answer: Option<Label>, truth: Label) -> Option<Said> {
         let right = answer == Some(truth);
         let character = self.characters[reporter];
@@ -94,7 +93,7 @@ impl Population {
             Character::Erring | Character::Colluding if right && !self.habits.attack_right_answers => {
                 return None;
             }
-            // Who errs may take a wrong answer for right.
+            // An erring reporter may take a wrong answer for right.
             Character::Erring => match answer {
                 Some(answer) if !right && self.confirms(character) => answer,
                 _ => self.wrong_label(answer, truth)?,
@@ -104,12 +103,12 @@ impl Population {
         if answer != Some(thought) {
             return Some(Said::Correction(thought));
         }
-        // That one who errs confirms this was drawn before.
+        // For an erring reporter, the confirmation was already drawn above.
         let confirms = character == Character::Erring || self.confirms(character);
         confirms.then_some(Said::Confirmation(thought))
     }
 
-    /// Whether somebody who thinks the answer right says so this time.
+    /// Whether a reporter who thinks the answer right says so this time.
     fn confirms(&mut self, character: Character) -> bool {
         match character {
             _ if self.habits.confirmations <= 0.0 => false,
@@ -118,7 +117,7 @@ impl Population {
         }
     }
 
-    /// A label that is neither right nor what was answered; none where there is no such.
+    /// A random label that is neither right nor the answer; `None` if there is none.
     fn wrong_label(&mut self, answer: Option<Label>, truth: Label) -> Option<Label> {
         let wrong: Vec<Label> = (0..self.labels)
             .filter(|&label| label != truth && Some(label) != answer)
@@ -127,7 +126,7 @@ impl Population {
     }
 }
 
-/// That share of `count`, rounded.
+/// The given share of `count`, rounded.
 fn part(count: usize, share: f64) -> usize {
     #[expect(
         clippy::cast_precision_loss,

@@ -1,6 +1,6 @@
-//! Lets the days pass: queries come, the node answers, who got a wrong answer corrects it.
+//! Runs the days: queries arrive, the node answers, and people correct wrong answers.
 //!
-//! It must know nothing of how results are told.
+//! It must know nothing of how results are presented.
 
 use std::time::Duration;
 
@@ -30,37 +30,37 @@ use crate::{
     settled::settled,
 };
 
-/// Corrections that are submitted together.
+/// Corrections submitted in one batch.
 const BATCH: usize = 100;
 /// How long a batch may take to be evaluated, and the node to catch up.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What is played.
+/// The settings of a simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// Where it is learned.
+    /// The namespace to learn in.
     pub namespace: String,
-    /// How many days pass.
+    /// How many days to simulate.
     pub days: u32,
-    /// How many queries a day has.
+    /// How many queries to ask each day.
     pub queries_per_day: u32,
     /// How many people ask and report.
     pub reporters: u32,
-    /// The share of them who err.
+    /// The share of reporters who err.
     pub noise: f64,
-    /// The share of them who attack together.
+    /// The share of reporters who attack together.
     pub colluders: f64,
-    /// What else they do.
+    /// What else reporters do.
     pub habits: Habits,
     /// The exponent of Zipf's law.
     pub zipf_exponent: f64,
-    /// Net confirmations that a promotion takes.
+    /// Net confirmations required for a promotion.
     pub threshold: i32,
-    /// What everything is drawn from.
+    /// The seed of all random draws.
     pub seed: u64,
 }
 
-/// Lets the days pass and reports. Rows of the table are printed as days end, unless JSON was asked for.
+/// Runs the days and returns the report. Rows of the table are printed as days end, unless JSON was asked for.
 pub async fn run(
     dataset: &Dataset,
     settings: Settings,
@@ -75,7 +75,7 @@ pub async fn run(
     auditor.expect_empty().await?;
     set_threshold(context, &settings).await?;
 
-    // Draws of one kind do not depend on how many of another kind there are.
+    // Separate generators: draws of one kind do not depend on how many of another kind there are.
     let seed = settings.seed;
     let reporters = settings.reporters as usize;
     let mut traffic = Traffic::new(dataset.train.len(), reporters, settings.zipf_exponent, seed)
@@ -193,7 +193,7 @@ struct Answer {
     learned: bool,
 }
 
-/// The node and the way back to it.
+/// The feedback loop: the node, and the client that corrects it.
 struct Loop<'d> {
     dataset: &'d Dataset,
     namespace: Namespace,
@@ -234,7 +234,7 @@ impl<'d> Loop<'d> {
         })
     }
 
-    /// What the node answers, and what it would have answered had it learned nothing.
+    /// What the node answers, and what it would answer without learning.
     fn answer(&self, utterance: &Utterance) -> Result<(Answer, Option<Label>)> {
         let base = self.base.best(&utterance.text);
         let resolved = self
@@ -249,7 +249,7 @@ impl<'d> Loop<'d> {
                 label: base,
                 learned: false,
             },
-            // A label that nobody could have said is no right answer.
+            // A label that is not in the data set is not a right answer.
             Some(found) => Answer {
                 label: self.dataset.labels.binary_search(&found.value).ok(),
                 learned: true,
@@ -275,8 +275,8 @@ impl<'d> Loop<'d> {
         );
     }
 
-    /// The share of the traffic that the node answers from what was learned by now: it is asked everything once, and each
-    /// answer weighs as often as it is asked for.
+    /// The share of the traffic that the node answers from what has been learned so far: it is asked every utterance
+    /// once, and each answer is weighted by the utterance's frequency.
     fn covered(&self, traffic: &Traffic) -> Result<f64> {
         let learned: Vec<bool> = self
             .dataset
@@ -287,7 +287,7 @@ impl<'d> Loop<'d> {
         Ok(traffic.share(|utterance| learned[utterance]))
     }
 
-    /// Submits what waits, and waits until all of it is evaluated and the node has applied what came of it.
+    /// Submits the pending corrections, then waits until all are evaluated and the node has applied the results.
     async fn submit(&mut self) -> Result {
         if self.waiting.is_empty() {
             return Ok(());
@@ -315,7 +315,7 @@ impl<'d> Loop<'d> {
             })
     }
 
-    /// How the node fares on what nobody asked.
+    /// How the node does on utterances that nobody has asked.
     fn test_set(&self) -> Result<TestSet> {
         let mut test = TestSet::default();
         for utterance in &self.dataset.test {

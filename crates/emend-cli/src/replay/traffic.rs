@@ -1,16 +1,16 @@
-//! Which queries come, and from whom: by Zipf's law, a few all the time and most hardly ever.
+//! Which queries arrive, and from whom: by Zipf's law, a few all the time and most hardly ever.
 //!
-//! It must know nothing of what is answered.
+//! It must know nothing of answers.
 
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng, seq::SliceRandom as _};
 use rand_distr::{Distribution as _, Zipf};
 
-/// Somebody asks something.
+/// One query by one reporter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Query {
-    /// Which utterance of the training data.
+    /// The index of the utterance in the training data.
     pub utterance: usize,
-    /// Which reporter asks.
+    /// The reporter who asks.
     pub reporter: usize,
 }
 
@@ -25,8 +25,8 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Of `utterances` things that may be asked by `reporters` people, both at least 1. Which utterance is how frequent is
-    /// drawn too.
+    /// Traffic over `utterances` utterances by `reporters` people, both at least 1. The frequency rank of each
+    /// utterance is drawn too.
     pub fn new(utterances: usize, reporters: usize, exponent: f64, seed: u64) -> anyhow::Result<Self> {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut by_rank: Vec<usize> = (0..utterances).collect();
@@ -42,7 +42,7 @@ impl Traffic {
         })
     }
 
-    /// The share of all traffic that asks something of which `is_so`, by the law and not by what was drawn.
+    /// The share of all traffic whose utterances satisfy `is_so`, computed from Zipf's law and not from the draws.
     pub fn share(&self, mut is_so: impl FnMut(usize) -> bool) -> f64 {
         let (mut part, mut whole) = (0.0, 0.0);
         for (rank, &utterance) in (1_u32..).zip(&self.by_rank) {
@@ -96,7 +96,7 @@ mod tests {
         }
         counts.sort_unstable_by(|one, other| other.cmp(one));
         assert!(counts[49] > 0);
-        // With exponent 1 the second comes half as often as the first, the tenth a tenth as often.
+        // With exponent 1 the second is half as frequent as the first, the tenth a tenth as frequent.
         let ratio = |rank: usize| f64::from(counts[0]) / f64::from(counts[rank - 1]);
         assert!((1.7..2.3).contains(&ratio(2)), "{counts:?}");
         assert!((8.0..12.5).contains(&ratio(10)), "{counts:?}");

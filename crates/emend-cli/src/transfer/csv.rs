@@ -1,4 +1,4 @@
-//! Comma-separated values with a header line. Columns may stand in any order; `user_id` and `system_choice` may be left out.
+//! Comma-separated values with a header line. Columns may be in any order; `user_id` and `system_choice` are optional.
 
 use std::io::{self, BufRead, Cursor, Read, Write};
 
@@ -40,7 +40,7 @@ pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, 
             Ok(true) => row(&columns, &record),
             Err(error) => Err(RowError::row(error.to_string())),
         };
-        // The reader stands before blank lines; the record knows where it began.
+        // The reader's position is before any blank lines; the record knows where it begins.
         let line = record.position().map_or(line, ::csv::Position::line);
         if !take(line, row) {
             return;
@@ -48,14 +48,14 @@ pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, 
     }
 }
 
-/// The CSV reader leaves out a mark only where it comes in one read with what follows it, and takes it for an empty
-/// header where it comes alone.
+/// The CSV reader skips a byte order mark only if one read returns it together with what follows, and takes it for an
+/// empty header if it arrives alone.
 fn without_byte_order_mark(mut from: impl BufRead) -> io::Result<impl Read> {
     const MARK: &[u8] = "\u{FEFF}".as_bytes();
     let mut first = Vec::new();
     loop {
         from.by_ref().take(MARK.len() as u64).read_to_end(&mut first)?;
-        // Files that were joined may bring several.
+        // Concatenated files may have several.
         if first != MARK {
             break;
         }
@@ -99,7 +99,7 @@ impl<'w> Writer<'w> {
         ])?)
     }
 
-    /// Writes out what is buffered.
+    /// Flushes what is buffered.
     pub fn finish(mut self) -> anyhow::Result<()> {
         Ok(self.0.flush()?)
     }

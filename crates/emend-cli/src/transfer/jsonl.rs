@@ -1,4 +1,4 @@
-//! One JSON object a line; empty lines are skipped.
+//! One JSON object per line; empty lines are skipped.
 
 use std::io::{BufRead, Write};
 
@@ -12,7 +12,7 @@ pub(super) fn read(from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, 
             Ok(text) if text.trim().is_empty() => continue,
             Ok(text) => row(&text),
             Err(error) => {
-                // What can't be read now can't be read on the next line either.
+                // After an I/O error the next line can't be read either.
                 take(line, Err(RowError::row(error.to_string())));
                 return;
             }

@@ -1,7 +1,7 @@
 //! The file formats of import and export: CSV, JSON lines, YAML.
 //!
-//! One row is a phrase mapping, an alias or a prohibition ([`Record`]). All three formats have the same fields; reading is
-//! streamed, a row at a time, and a bad row is told with its line and does not end the reading unless the format itself is
+//! A row is a phrase mapping, an alias or a prohibition ([`Record`]). All three formats have the same fields. Rows are
+//! streamed one at a time. A bad row is reported with its line, and reading continues unless the format itself is
 //! broken there.
 //!
 //! It must know nothing of services.
@@ -20,12 +20,12 @@ use clap::ValueEnum;
 
 pub use record::{COLUMNS, Record, RowError, RowType};
 
-/// How a file is written.
+/// A file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Comma-separated values with a header line
     Csv,
-    /// One JSON object a line
+    /// One JSON object per line
     #[value(alias = "ndjson")]
     Jsonl,
     /// A list of mappings
@@ -34,7 +34,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that a file's extension names.
+    /// The format for a file's extension.
     pub fn of_path(path: &Path) -> Option<Self> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "csv" => Some(Self::Csv),
@@ -44,7 +44,7 @@ impl Format {
         }
     }
 
-    /// Reads rows one by one and hands each to `take` with its line, until there are no more or `take` answers false.
+    /// Reads rows one by one and passes each to `take` with its line, until there are no more or `take` returns false.
     pub fn read(self, from: impl BufRead, take: &mut dyn FnMut(u64, Result<Record, RowError>) -> bool) {
         match self {
             Self::Csv => csv::read(from, take),
@@ -83,7 +83,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes out what is buffered.
+    /// Flushes what is buffered.
     pub fn finish(self) -> anyhow::Result<()> {
         match self {
             Self::Csv(writer) => writer.finish(),

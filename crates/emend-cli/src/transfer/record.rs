@@ -1,4 +1,4 @@
-//! One row, in whatever format it was written.
+//! One row, independent of the file format.
 //!
 //! It must know nothing of any format.
 
@@ -16,7 +16,7 @@ use crate::{view, words::Kind};
 /// The columns that export writes, in this order.
 pub const COLUMNS: [&str; 4] = ["type", "input", "choice", "user_id"];
 
-/// What a row says.
+/// The type of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RowType {
@@ -24,7 +24,7 @@ pub enum RowType {
     Phrase,
     /// An alias means an entity.
     Entity,
-    /// A choice is never to be offered for a phrase.
+    /// A choice must never be offered for a phrase.
     Prohibition,
 }
 
@@ -40,7 +40,7 @@ impl RowType {
         }
     }
 
-    /// As it is written.
+    /// The name as written in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Phrase => "phrase",
@@ -53,17 +53,17 @@ impl RowType {
 /// One row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Record {
-    /// What it says.
+    /// The type of the row.
     #[serde(rename = "type")]
     pub row_type: RowType,
     /// The phrase or alias.
     pub input: String,
     /// The verb, the entity's id, or the choice never to offer.
     pub choice: String,
-    /// What the system chose; may be empty. Read only.
+    /// What the system chose; may be empty. Imported, but never exported.
     #[serde(skip)]
     pub system_choice: String,
-    /// For this user only; empty: for everybody.
+    /// For this user only; empty for everybody.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub user_id: String,
 }
@@ -72,7 +72,7 @@ pub struct Record {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{description}", prefixed(.field))]
 pub struct RowError {
-    /// The field; empty where the row as a whole is bad.
+    /// The field; empty if the row as a whole is bad.
     pub field: String,
     /// What is wrong with it.
     pub description: String,
@@ -101,7 +101,7 @@ impl RowError {
     }
 }
 
-/// The fields under the names they may have.
+/// The fields, each of which may have several names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Field {
     Type,
@@ -112,7 +112,7 @@ pub(super) enum Field {
 }
 
 impl Field {
-    /// The field of that name.
+    /// The field with this name.
     pub(super) fn parse(name: &str) -> Result<Self, RowError> {
         match name
             .trim()
@@ -141,7 +141,7 @@ impl Field {
 pub(super) struct Fields([Option<String>; 5]);
 
 impl Fields {
-    /// Takes a field; one that comes twice is an error.
+    /// Sets a field; a repeated field is an error.
     pub(super) fn set(&mut self, field: Field, value: String) -> Result<(), RowError> {
         let slot = &mut self.0[field as usize];
         if slot.is_some() {
@@ -151,7 +151,7 @@ impl Fields {
         Ok(())
     }
 
-    /// The row, if it has all it needs. Bounds and characters are for the server to judge.
+    /// The row, if it has all required fields. Lengths and characters are left to the server to check.
     pub(super) fn finish(self) -> Result<Record, RowError> {
         let [row_type, input, choice, system_choice, user_id] = self.0;
         let required = |name: &str, value: Option<String>| {
@@ -177,7 +177,7 @@ impl Fields {
 }
 
 impl Record {
-    /// As the service takes it.
+    /// The row as the service takes it.
     pub fn to_import_row(&self, line: u64) -> ImportRow {
         let (input, choice) = (self.input.clone(), self.choice.clone());
         let oneof = match self.row_type {
@@ -209,7 +209,7 @@ impl Record {
         }
     }
 
-    /// What a resource says; none for a kind that this version cannot write.
+    /// The row for a resource; `None` for a kind that this version cannot write.
     pub fn of_resource(resource: &Resource) -> Option<Self> {
         let key = resource.key.as_ref()?;
         let value = resource.value.as_ref()?;

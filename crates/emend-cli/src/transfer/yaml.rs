@@ -1,4 +1,4 @@
-//! A list of mappings, read one by one: a file of a million rows is never in memory as a whole.
+//! A list of mappings, read one by one: a file with a million rows is never held in memory as a whole.
 
 use std::{
     cell::Cell,
@@ -15,7 +15,7 @@ use super::record::{Field, Fields, Record, RowError};
 type Take<'t> = dyn FnMut(u64, Result<Record, RowError>) -> bool + 't;
 
 pub(super) fn read(from: impl BufRead, take: &mut Take<'_>) {
-    // Files may be as large as an import; what they may cost is bounded by the number of rows it takes.
+    // No parser budget: files may be as large as an import, whose cost is bounded by its number of rows.
     let options = serde_saphyr::options! { budget: None, with_snippet: false };
     let last = Cell::new(1);
     let read = serde_saphyr::with_deserializer_from_reader_with_options(from, options, |deserializer| {
@@ -37,7 +37,7 @@ pub(super) fn read(from: impl BufRead, take: &mut Take<'_>) {
     }
 }
 
-/// Hands over each element of a list as it is read.
+/// Passes on each element of a list as it is read.
 struct List<'t, 'l> {
     take: &'t mut Take<'l>,
     last: &'t Cell<u64>,
@@ -71,7 +71,7 @@ impl<'de> Visitor<'de> for List<'_, '_> {
             let line = fields.referenced.line();
             self.last.set(line);
             if !(self.take)(line, row(fields.value)) {
-                // What follows is left unread.
+                // Skip the rest.
                 while rows.next_element::<serde::de::IgnoredAny>()?.is_some() {}
                 break;
             }
@@ -92,7 +92,7 @@ fn row(named: BTreeMap<String, Option<String>>) -> Result<Record, RowError> {
 }
 
 pub(super) fn write(to: &mut dyn Write, record: &Record) -> anyhow::Result<()> {
-    // A list of one; lists that follow one another are one list.
+    // A list with one element; consecutive lists are one list.
     to.write_all(serde_saphyr::to_string(&[record])?.as_bytes())?;
     Ok(())
 }

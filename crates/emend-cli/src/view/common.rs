@@ -1,4 +1,4 @@
-//! What the services share: corrections, outcomes, resources.
+//! The messages that both services share: corrections, outcomes, resources.
 
 use emend_proto::common::v1::{
     Actor, Correction, ItemStatus, Outcome, OutcomeState, Reporter, Resource, ResourceKey, ResourceValue,
@@ -46,7 +46,7 @@ pub fn correction(correction: Option<&Correction>) -> Value {
     }
 }
 
-/// What became of a correction.
+/// The outcome of a correction.
 pub fn outcome(outcome: Option<&Outcome>) -> Value {
     let Some(outcome) = outcome else {
         return Value::Null;
@@ -107,7 +107,7 @@ pub fn value(value: Option<&ResourceValue>) -> Value {
     object
 }
 
-/// What a value maps its key to, as one word; empty where this version does not know the value.
+/// What a value maps its key to; empty if this version does not know the value.
 pub fn maps_to(value: Option<&ResourceValue>) -> &str {
     match value.and_then(|value| value.value.as_ref()) {
         None => "",
@@ -136,7 +136,7 @@ pub(super) fn actor(actor: Option<&Actor>) -> Value {
     )
 }
 
-/// Why an item of a batch was not done; null where it was.
+/// Why an item of a batch failed; null if it succeeded.
 pub(super) fn item_error(status: Option<&ItemStatus>) -> Value {
     status
         .and_then(from_item_status)

@@ -1,4 +1,4 @@
-//! Stored corrections and what could not be delivered.
+//! Stored corrections and dead letters.
 
 use emend_proto::feedback::v1::{DeadLetter, DeliveryState, Feedback};
 use emend_runtime::status::code_name;
@@ -34,7 +34,7 @@ pub fn feedback(feedback: &Feedback) -> Value {
     }))
 }
 
-/// An event that was refused for good.
+/// An event that was permanently refused.
 pub fn dead_letter(letter: &DeadLetter) -> Value {
     present(json!({
         "eventId": letter.event_id,

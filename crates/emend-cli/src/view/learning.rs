@@ -107,7 +107,7 @@ pub fn candidate_details(details: &GetCandidateResponse) -> Value {
     }))
 }
 
-/// What became of one item of a review.
+/// The result of one item of a review.
 pub fn review(result: &ReviewResult) -> Value {
     present(json!({
         "error": item_error(result.status.as_ref()),
@@ -184,7 +184,7 @@ fn rejected(rejected: &RejectedResource) -> Value {
     }))
 }
 
-/// A search node as last seen.
+/// A search node, as last seen.
 pub fn node(node: &Node) -> Value {
     let info = node.info.as_ref().map(
         |info| json!({"id": info.id, "version": info.version, "zone": info.zone, "labels": info.labels}),
@@ -232,7 +232,7 @@ pub fn resolved(resolved: &ResolveResponse) -> Value {
     }))
 }
 
-/// What became of an import.
+/// The result of an import.
 pub fn import(import: &ImportResourcesResponse) -> Value {
     let errors: Vec<_> = import
         .errors

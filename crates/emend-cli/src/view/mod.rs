@@ -1,9 +1,9 @@
 //! Messages as JSON, for `--json` and for assistants.
 //!
-//! Names are those of proto3's JSON mapping (lowerCamelCase, enums by their full names, times in RFC 3339, spans as
-//! `"3600s"`). It differs in two ways, both for the sake of those who read it with jq: every scalar is there also where it
-//! has its default, and 64-bit integers are numbers, as none of them grows beyond 2^53; the two fixed64 fields, which are
-//! hashes, are strings. Messages that are absent are left out.
+//! Names are those of proto3's JSON mapping (lowerCamelCase, enums by their full names, times in RFC 3339, durations as
+//! `"3600s"`). It differs in two ways, both for the sake of jq: every scalar is present even at its default, and 64-bit
+//! integers are numbers, since none of them exceeds 2^53; the two fixed64 fields, which are hashes, are strings. Absent
+//! messages are left out.
 //!
 //! It must know nothing of where the messages come from or where the JSON goes.
 
@@ -19,7 +19,7 @@ use emend_proto::common::v1 as pb;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// Leaves out what is absent.
+/// Removes absent fields.
 fn present(mut object: Value) -> Value {
     if let Value::Object(fields) = &mut object {
         fields.retain(|_, value| !value.is_null());
@@ -27,7 +27,7 @@ fn present(mut object: Value) -> Value {
     object
 }
 
-/// An enum's name; its number where this version does not know it.
+/// An enum's name, or its number if this version does not know it.
 fn name(known: Option<&str>, number: i32) -> Value {
     known.map_or_else(|| number.into(), Into::into)
 }
@@ -64,24 +64,24 @@ fn scope(number: i32) -> Value {
     )
 }
 
-/// A time in RFC 3339; absent or beyond the calendar: null.
+/// A time in RFC 3339; null if absent or out of range.
 pub fn time(at: Option<&prost_types::Timestamp>) -> Value {
     at.and_then(instant)
         .map_or(Value::Null, |at| at.to_string().into())
 }
 
-/// A time to the second, for tables; absent: a dash.
+/// A time to the second, for tables; a dash if absent.
 pub fn short_time(at: Option<&prost_types::Timestamp>) -> String {
     at.and_then(|at| Timestamp::from_second(at.seconds).ok())
         .map_or_else(|| "–".into(), |at| at.to_string())
 }
 
-/// A point in time, if the calendar knows it.
+/// A point in time; `None` if out of range.
 pub fn instant(at: &prost_types::Timestamp) -> Option<Timestamp> {
     Timestamp::new(at.seconds, at.nanos).ok()
 }
 
-/// A span of time as proto3's JSON writes it.
+/// A duration as in proto3's JSON mapping.
 fn span(span: Option<&prost_types::Duration>) -> Value {
     span.map_or(Value::Null, |span| {
         let fraction = if span.nanos == 0 {

@@ -1,5 +1,5 @@
-//! Settings from a file for `emend up`, and the reference of all programs' settings, which is generated from their code:
-//! `cargo xtask docs` writes it, these tests hold it against what is written.
+//! Settings from a file for `emend up`, and the reference of all programs' settings, which is generated from their
+//! code: `cargo xtask docs` writes it, and these tests check that it is up to date.
 
 use std::{collections::BTreeSet, env, fmt::Write as _, fs, path::Path};
 
@@ -59,7 +59,7 @@ fn programs() -> [(&'static str, Command, Option<&'static str>); 3] {
     ]
 }
 
-/// Holds what is written against what it should be, or writes it.
+/// Compares a file with its expected content, or writes it.
 fn is_up_to_date(path: &str, expected: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
     if env::var_os(UPDATE).is_some() {

@@ -1,4 +1,4 @@
-//! Runs `emend up` and other commands as processes, each bounded in time.
+//! Runs `emend up` and other commands as processes, each with a time limit.
 
 use std::{
     process::{ExitStatus, Stdio},
@@ -15,7 +15,7 @@ use tokio::{
 /// How long anything may take.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
 
-/// The command, without settings from the environment.
+/// The command, without any settings from the environment.
 pub(crate) fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_emend"));
     for (name, _) in std::env::vars() {
@@ -27,7 +27,7 @@ pub(crate) fn command() -> Command {
     command
 }
 
-/// What a command did.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -36,14 +36,14 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// The same, if it succeeded.
+    /// Returns itself, if the command succeeded.
     #[track_caller]
     pub(crate) fn ok(self) -> Self {
         assert_eq!(self.code, 0, "{self:#?}");
         self
     }
 
-    /// Its one JSON document.
+    /// The only JSON document that it printed.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         let mut lines = self.lines();
@@ -51,7 +51,7 @@ impl Ran {
         lines.remove(0)
     }
 
-    /// Its JSON lines.
+    /// The JSON lines that it printed.
     #[track_caller]
     pub(crate) fn lines(&self) -> Vec<Value> {
         self.stdout
@@ -66,7 +66,7 @@ pub(crate) async fn run(args: &[&str]) -> Ran {
     run_with(args, "").await
 }
 
-/// Runs a command to its end, with this on its standard input.
+/// Runs a command to its end, with `stdin` on its standard input.
 pub(crate) async fn run_with(args: &[&str], stdin: &str) -> Ran {
     let mut child = command()
         .args(args)
@@ -77,7 +77,7 @@ pub(crate) async fn run_with(args: &[&str], stdin: &str) -> Ran {
         .expect("emend can be started");
     let mut input = child.stdin.take().expect("it is piped");
     let input_written = async {
-        // A command that does not read its input may have gone.
+        // A command that does not read its input may have exited.
         let _ = input.write_all(stdin.as_bytes()).await;
         drop(input);
     };
@@ -103,17 +103,17 @@ pub(crate) struct Up {
 }
 
 impl Up {
-    /// On free ports, with data that is removed at the end.
+    /// Starts it on free ports, with data that is removed at the end.
     pub(crate) async fn ephemeral() -> Self {
         Self::start(&["--ephemeral"]).await
     }
 
-    /// On free ports.
+    /// Starts it on free ports.
     pub(crate) async fn start(args: &[&str]) -> Self {
         Self::start_at("127.0.0.1:0", args).await
     }
 
-    /// Both services at this address, whose port is 0.
+    /// Starts it with both services at this address, whose port is 0.
     pub(crate) async fn start_at(address: &str, args: &[&str]) -> Self {
         let mut child = command()
             .args([
@@ -153,12 +153,12 @@ impl Up {
         self.run_with(args, "").await
     }
 
-    /// Runs a command against it, with this on its standard input.
+    /// Runs a command against it, with `stdin` on its standard input.
     pub(crate) async fn run_with(&self, args: &[&str], stdin: &str) -> Ran {
         run_with(&self.args(args), stdin).await
     }
 
-    /// The arguments, and where the services are.
+    /// The arguments, with the addresses of the services appended.
     pub(crate) fn args<'a>(&'a self, args: &[&'a str]) -> Vec<&'a str> {
         let mut args = args.to_vec();
         args.extend([
@@ -170,10 +170,10 @@ impl Up {
         args
     }
 
-    /// Asks it to end.
+    /// Sends it a signal.
     pub(crate) async fn signal(&self, name: &str) {
         let id = self.child.id().expect("it runs").to_string();
-        // The shell's own: kill(1) is not everywhere.
+        // The shell's built-in kill, because kill(1) is not everywhere.
         let sent = Command::new("sh")
             .args(["-c", &format!("kill {name} {id}")])
             .status()
@@ -182,7 +182,7 @@ impl Up {
         assert!(sent.success());
     }
 
-    /// Waits for its end; answers with how it ended and what it wrote after it was ready.
+    /// Waits for its end. Returns its exit status and what it wrote after it was ready.
     pub(crate) async fn ended(mut self) -> (ExitStatus, Vec<String>) {
         let ended = async {
             let mut more = Vec::new();
@@ -195,7 +195,7 @@ impl Up {
     }
 }
 
-/// A command that is talked to line by line.
+/// A command for a line-by-line conversation.
 pub(crate) struct Talk {
     _child: Child,
     stdin: ChildStdin,
@@ -236,7 +236,7 @@ impl Talk {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
     }
 
-    /// The next line of JSON for which this holds; others are skipped.
+    /// The next line of JSON for which `wanted` holds; others are skipped.
     pub(crate) async fn hear_until(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
             let heard = self.hear().await;
@@ -246,7 +246,7 @@ impl Talk {
         }
     }
 
-    /// Ends its input and waits until its output has ended.
+    /// Closes its input and waits until its output has ended.
     pub(crate) async fn end(mut self) {
         drop(self.stdin);
         let rest = async { while let Ok(Some(_)) = self.lines.next_line().await {} };

@@ -1,4 +1,4 @@
-//! `emend mcp`, spoken to as an assistant does.
+//! `emend mcp`, called as an assistant calls it.
 
 use serde_json::{Value, json};
 
@@ -43,7 +43,7 @@ impl Assistant {
         answer["result"].clone()
     }
 
-    /// Calls a tool; answers with whether it failed and what it said.
+    /// Calls a tool. Returns whether it failed and what it answered.
     async fn call(&mut self, tool: &str, arguments: Value) -> (bool, Value) {
         let result = self
             .ask("tools/call", json!({"name": tool, "arguments": arguments}))
@@ -130,7 +130,7 @@ async fn an_assistant_records_what_was_meant_and_a_person_decides_through_it() {
         .json();
     assert_eq!(resolved["match"]["value"], "create_isda");
 
-    // A refusal is told with all that is wrong, so that the call can be mended.
+    // A refusal lists everything that is wrong, so that the call can be fixed.
     let (failed, refused) = assistant
         .call(
             "intent_feedback",

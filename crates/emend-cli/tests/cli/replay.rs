@@ -1,4 +1,4 @@
-//! The replay, on a made-up data set and, where it is there, on the real one.
+//! The replay, on a made-up data set and, if available, on the real one.
 
 use std::{fmt::Write as _, path::PathBuf};
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::harness::{Up, run};
 
-/// Three labels, of which the base matcher knows one by its words.
+/// A data set with three labels, one of which the base matcher recognises by its words.
 fn made_up() -> tempfile::TempDir {
     let directory = tempfile::tempdir().expect("a directory");
     let mut train = String::from("text,category\n");
@@ -71,7 +71,7 @@ async fn what_people_correct_is_answered_right_the_next_day() {
         serde_json::from_str(&std::fs::read_to_string(json_file).expect("a report")).expect("JSON");
     assert_eq!(filed["days"], report["days"]);
 
-    // Equal seeds give equal figures; the table shows them.
+    // Equal seeds give equal figures, and the table shows them.
     let table = run(&args).await.ok().stdout;
     for day in days {
         let row = format!("{:>3} {:>7}", day["day"].to_string(), day["queries"].to_string());
@@ -131,9 +131,9 @@ async fn what_is_no_data_set_is_told() {
     assert_eq!(too_many.code, 2);
 }
 
-/// The real data set, where it is there.
+/// The real data set, if available.
 fn banking77() -> Option<String> {
-    // Next to the checkout, where it is provided; else where the variable says.
+    // Where the variable says, otherwise next to the checkout.
     let dataset = std::env::var_os("EMEND_BANKING77").map_or_else(
         || {
             PathBuf::from(concat!(
@@ -197,7 +197,7 @@ async fn on_real_utterances_learned_answers_rise_and_wrong_promotions_stay_rare(
 #[tokio::test]
 async fn an_attack_on_right_answers_fails_where_people_also_confirm_them() {
     let Some(dataset) = banking77() else { return };
-    // As long as the replay is by default: of the 150 promotions of a short one a single wrong one is more than 0.5 %.
+    // Runs for the default length: a short replay has about 150 promotions, and a single wrong one would exceed 0.5 %.
     let args = [
         "replay",
         "--dataset",

@@ -1,4 +1,4 @@
-//! The pair and everybody who talks to it over mutual TLS.
+//! The pair and all its clients over mutual TLS.
 
 use std::{
     fs,
@@ -26,7 +26,7 @@ use tokio::{net::TcpListener, time::timeout};
 
 use crate::harness::{PATIENCE, Ran, Up, run};
 
-/// Both services in this process, which let in whoever has a certificate of `ca.pem`; the server's own is `server.pem`.
+/// Both services in this process. They admit clients with a certificate issued by `ca.pem`; their own is `server.pem`.
 struct Secured {
     directory: TempDir,
     lifecycle: Lifecycle,
@@ -36,7 +36,7 @@ struct Secured {
 }
 
 impl Secured {
-    /// By the files in `directory`; the relay shows `relay.pem`.
+    /// Starts them with the files in `directory`; the relay's client certificate is `relay.pem`.
     async fn start(directory: TempDir) -> Self {
         let at = |name: &str| directory.path().join(name);
         let files = TlsFiles {
@@ -97,7 +97,7 @@ impl Secured {
         FeedbackClient::new(address.tls(tls)).expect("valid settings")
     }
 
-    /// Lets three people say that a phrase means a verb, which makes it apply; answers with the revision.
+    /// Lets three people say that a phrase means a verb, which applies it. Returns the revision.
     async fn learns(&self, backend: &FeedbackClient, phrase: &str) -> Revision {
         let mut applied = None;
         for reporter in ["ana", "ben", "chloe"] {
@@ -163,7 +163,7 @@ async fn a_correction_reaches_a_node_over_mutual_tls_while_all_certificates_are_
     let said = Submission::phrase_mapping("default", "x", "y").reporter("eve");
     assert!(nobody.submit(said).await.is_err(), "without a certificate");
 
-    // Load on connections that stay, while CA, certificates and keys are replaced in steps.
+    // Load on long-lived connections while the CA, certificates and keys are rotated step by step.
     let loaded = Arc::new(AtomicBool::new(true));
     let load = {
         let (backend, loaded) = (backend.clone(), Arc::clone(&loaded));
@@ -191,7 +191,7 @@ async fn a_correction_reaches_a_node_over_mutual_tls_while_all_certificates_are_
     fs::write(pair.path("ca.pem"), new.pem()).expect("written");
     pair.tls.reload_if_changed();
 
-    // A new connection knows the new CA alone; whoever has only the old one's certificate is refused.
+    // New connections trust only the new CA; a client whose certificate is from the old one is refused.
     let fresh = pair.backend(client);
     let revision = pair.learns(&fresh, "after").await;
     let late = pair

@@ -1,4 +1,4 @@
-//! Import and export, by the command alone.
+//! Import and export, using only the command.
 
 use std::{fmt::Write as _, path::Path};
 
@@ -51,7 +51,7 @@ async fn what_is_exported_can_be_imported_again_in_every_format() {
         .lines();
     assert!(!trail.is_empty() && trail.iter().all(|revision| revision["cause"] == "CAUSE_IMPORT"));
 
-    // Twice changes nothing.
+    // Importing twice changes nothing.
     let twice = up
         .run(&["import", &file, "-n", "origin", "--json"])
         .await
@@ -89,7 +89,7 @@ async fn what_is_exported_can_be_imported_again_in_every_format() {
             .stdout;
         assert_eq!(back, exported, "{format}");
     }
-    // Through a pipe, and one user's own.
+    // Through a pipe, and for one user's own resources.
     let own = up
         .run(&["export", "--format", "yaml", "--user", "mia", "-n", "origin"])
         .await
@@ -117,7 +117,7 @@ async fn a_bad_row_is_named_by_its_line_and_stops_all_or_nothing() {
             .lines()
             .is_empty()
     };
-    // What can't be read is found before anything is sent …
+    // Unreadable rows are found before anything is sent …
     let unreadable = write(
         directory.path(),
         "unreadable.csv",
@@ -127,7 +127,7 @@ async fn a_bad_row_is_named_by_its_line_and_stops_all_or_nothing() {
     assert_eq!(refused.code, 2, "{refused:?}");
     assert!(refused.stderr.contains("line 3: type:"), "{refused:?}");
     assert!(none("one").await);
-    // … and what breaks a rule, by the server.
+    // … and rows that break a rule are found by the server.
     let long = format!("type,input,choice\nphrase,a,b\nphrase,{},d\n", "x".repeat(513));
     let invalid = write(directory.path(), "invalid.csv", &long);
     let refused = up.run(&["import", &invalid, "-n", "one"]).await;
@@ -138,7 +138,7 @@ async fn a_bad_row_is_named_by_its_line_and_stops_all_or_nothing() {
     );
     assert!(none("one").await);
 
-    // The good ones are taken where that was asked for.
+    // The good rows are imported if that was asked for.
     let mixed = write(
         directory.path(),
         "mixed.csv",

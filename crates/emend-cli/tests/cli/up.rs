@@ -1,4 +1,4 @@
-//! Starting and ending the pair, and whom it lets in.
+//! Starting and stopping the pair, and which callers it admits.
 
 use std::{fmt::Write as _, fs, path::PathBuf};
 
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use crate::harness::{Ran, Up, command, run};
 
-/// Corrects a name, which one person's word is enough for, and waits for what becomes of it.
+/// Corrects a name, for which one vote suffices, and waits for the outcome.
 const SAY: [&str; 8] = [
     "submit",
     "entity",
@@ -20,11 +20,11 @@ const SAY: [&str; 8] = [
 ];
 const ASK: [&str; 5] = ["resolve", "j. smith", "--kind", "entity", "--json"];
 
-/// Callers with a token each, in files that bear their names, and the file that knows them.
+/// Callers, each with a token in a file named after them, and the file that lists their token hashes.
 struct Callers(TempDir);
 
 impl Callers {
-    /// By their names and roles.
+    /// Creates callers from names and roles.
     async fn new(callers: &[(&str, &str)]) -> Self {
         let all = Self(tempfile::tempdir().expect("a directory"));
         let mut known = String::new();
@@ -51,14 +51,14 @@ impl Callers {
         self.path(name).display().to_string()
     }
 
-    /// Runs a command in the name of one of them.
+    /// Runs a command as one of them.
     async fn run(&self, up: &Up, name: &str, args: &[&str]) -> Ran {
         up.run(&[args, &["--token-file", &self.named(name)]].concat())
             .await
     }
 }
 
-/// A refusal that has this reason, and nothing on standard output.
+/// Asserts a refusal with this reason, and nothing on standard output.
 #[track_caller]
 fn refused(ran: &Ran, reason: &str) {
     assert_ne!(ran.code, 0, "{ran:#?}");
@@ -95,7 +95,7 @@ async fn what_was_learned_is_there_after_a_restart_and_a_new_epoch_is_told() {
     .await
     .ok();
 
-    // One process at a time.
+    // A second process is refused.
     let second = command()
         .args([
             "up",
@@ -169,7 +169,7 @@ async fn each_caller_is_known_by_its_token_and_the_relay_too() {
         "--learning-token-file",
         &relay,
     ];
-    // Beyond loopback: who may do what is said.
+    // Listening beyond loopback is allowed, because authentication is configured.
     let mut up = Up::start_at("0.0.0.0:0", &known).await;
     for address in [&mut up.feedback, &mut up.learning] {
         *address = address.replace("0.0.0.0", "127.0.0.1");
@@ -218,7 +218,7 @@ async fn both_services_can_live_in_one_postgresql_database() {
     let Some(database) = TestPostgres::create().await else {
         return;
     };
-    // The test database's own URL hides the password; the server's has it.
+    // The test database's own URL hides the password; the server's URL has it.
     let server = std::env::var("EMEND_TEST_POSTGRES_URL").expect("it is set where there is a database");
     let name = database.url().to_string();
     let name = name.rsplit('/').next().expect("a name");

@@ -8,7 +8,7 @@
 //! XXH3-128 of all before, 16 bytes
 //! ```
 //!
-//! Reading trusts nothing: every length is bounded by what is left of the file before anything is allocated.
+//! The reader trusts nothing: every length is checked against what is left of the file before anything is allocated.
 //!
 //! It must know nothing of files.
 
@@ -27,7 +27,7 @@ use crate::replica::{Restored, holdings::Holdings, key::KeyParts};
 const MAGIC: &[u8; 8] = b"EMENDLKG";
 const VERSION: u32 = 1;
 const CHECKSUM_BYTES: u64 = 16;
-/// Of one record without its key and value.
+/// Size of one record without its key and value.
 const RECORD_BYTES: u64 = 24;
 const NEVER: i64 = i64::MIN;
 
@@ -77,7 +77,7 @@ pub(super) fn read(from: impl Read, length: u64) -> Result<Copy, CopyError> {
         left: length,
         hash: Xxh3Default::new(),
     };
-    // What is too short even for these is something else.
+    // A file too short for the magic is not a copy.
     let magic: [u8; 8] = from.array().map_err(|error| match error {
         CopyError::Damaged(_) => CopyError::NotACopy,
         other => other,
@@ -169,7 +169,7 @@ impl<W: Write> HashingWriter<W> {
 
 struct HashingReader<R> {
     from: R,
-    /// Bytes that are still to come.
+    /// Bytes still to be read.
     left: u64,
     hash: Xxh3Default,
 }
@@ -182,7 +182,7 @@ impl<R: Read> HashingReader<R> {
     }
 
     fn bytes(&mut self, length: u32) -> Result<Box<[u8]>, CopyError> {
-        // Before the allocation: a length out of nowhere must not cost memory.
+        // Checked before allocating: a corrupt length must not cost memory.
         if u64::from(length) > self.left.saturating_sub(CHECKSUM_BYTES) {
             return Err(CopyError::Damaged("it is cut off"));
         }

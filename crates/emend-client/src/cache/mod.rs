@@ -1,9 +1,9 @@
-//! The last-known-good copy on disk: a node starts from it when learning-svc is away.
+//! The last-known-good copy on disk, from which a node starts while learning-svc is unreachable.
 //!
-//! A copy is written beside the file, synced and renamed over it, so that there is always a whole one; its checksum tells
-//! whether it is. It holds what users taught for themselves, so only its owner may read it.
+//! A copy is written to a second file, synced, and renamed over the first, so there is always a complete one; its
+//! checksum shows whether it is intact. It may hold users' own preferences, so only its owner may read it.
 //!
-//! It must know nothing of when copies are made.
+//! It must know nothing of when copies are written.
 
 pub(crate) mod format;
 
@@ -25,41 +25,41 @@ pub enum CopyError {
     /// The file cannot be read or written.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// The file is something else.
+    /// The file is not a copy at all.
     #[error("it is not a copy of learned resources")]
     NotACopy,
-    /// The file was written by another version.
+    /// The file has another format version.
     #[error("it has format version {0}, which this version does not know")]
     UnknownVersion(u32),
-    /// The copy is of another subscription: other namespaces, kinds or scopes.
+    /// The copy belongs to another subscription: other namespaces, kinds or scopes.
     #[error("it is of another subscription")]
     ForeignSubscription,
-    /// The file is cut off or was changed.
+    /// The file is truncated or was altered.
     #[error("it is damaged: {0}")]
     Damaged(&'static str),
 }
 
-/// What is said of a copy as a whole.
+/// The header of a copy.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Label {
-    /// Which subscription it is of.
+    /// The subscription it belongs to.
     pub(crate) subscription: u64,
-    /// Which state of the log it is.
+    /// The state of the log that it holds.
     pub(crate) cursor: Cursor,
     /// When it was written, by this computer's clock.
     pub(crate) written_at: Timestamp,
-    /// When this was last known to be what the server had.
+    /// When this was last known to equal the server's state.
     pub(crate) current_at: Option<Timestamp>,
 }
 
-/// A copy as it was read.
+/// A copy as read.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Copy {
     pub(crate) label: Label,
     pub(crate) held: Vec<Restored>,
 }
 
-/// Reads the copy; `None` where there is no file. Blocks.
+/// Reads the copy; `None` if there is no file. Blocks.
 pub(crate) fn load(path: &Path, subscription: u64) -> Result<Option<Copy>, CopyError> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -74,7 +74,7 @@ pub(crate) fn load(path: &Path, subscription: u64) -> Result<Option<Copy>, CopyE
     Ok(Some(copy))
 }
 
-/// Writes the copy in place of what was there. Blocks.
+/// Writes the copy, replacing the previous one. Blocks.
 pub(crate) fn save(path: &Path, label: &Label, held: &Holdings) -> Result<(), CopyError> {
     let beside = beside(path);
     let file = OpenOptions::new()
@@ -88,7 +88,7 @@ pub(crate) fn save(path: &Path, label: &Label, held: &Holdings) -> Result<(), Co
     file.flush()?;
     file.get_ref().sync_all()?;
     fs::rename(&beside, path)?;
-    // The renaming itself is durable only once the directory is.
+    // The rename is durable only once the directory is synced.
     if let Some(directory) = path
         .parent()
         .filter(|directory| !directory.as_os_str().is_empty())
@@ -98,7 +98,7 @@ pub(crate) fn save(path: &Path, label: &Label, held: &Holdings) -> Result<(), Co
     Ok(())
 }
 
-/// The name under which a copy is written. Always the same, so that what a crash left is overwritten.
+/// The temporary name a copy is written to. Always the same, so that a crash's leftover is overwritten.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
@@ -172,7 +172,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("learned");
         save(&path, &label(), &held(3)).unwrap();
-        // A directory in the way of the file beside.
+        // A directory where the temporary file should go.
         fs::create_dir(beside(&path)).unwrap();
         assert!(matches!(save(&path, &label(), &held(5)), Err(CopyError::Io(_))));
         assert_eq!(load(&path, 7).unwrap().unwrap().held.len(), 3);

@@ -1,7 +1,7 @@
 //! A typed client of the feedback service, for backends.
 //!
-//! Every submission carries a request id, so that it can be repeated without being counted twice: the client tries again
-//! while the server is away or overloaded, until the deadline.
+//! Every submission carries a request id, which makes it idempotent: the client retries while the server is unreachable
+//! or overloaded, until the deadline.
 //!
 //! It must know nothing of what is learned.
 
@@ -37,14 +37,14 @@ use self::retry::{next_attempt, retried};
 pub use self::submission::Submission;
 use crate::{ConfigError, ServerAddress};
 
-/// How long a call may take, unless it is set.
+/// How long a call may take by default.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// How often a server that is silent while calls are under way is asked whether it still lives, and how long the answer may
-/// take. So who got lost on the way is found out while there is time for another attempt: were that left to the caller, it
-/// would be made with another request id, and might be counted twice. A proxy between the two must allow pings as frequent.
+/// Interval and timeout of keep-alive pings on a silent connection with calls under way. They detect a dead connection
+/// while there is time for another attempt: a retry left to the caller would carry another request id and might be
+/// counted twice. A proxy in between must allow pings this frequent.
 const KEEP_ALIVE: (Duration, Duration) = (Duration::from_secs(3), Duration::from_secs(2));
 
-/// Why a call failed. `Display` gives all of it, a line for each violated field.
+/// Why a call failed. `Display` shows all of it, with a line for each violated field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct CallError(pub Explained);
@@ -67,27 +67,27 @@ impl From<Status> for CallError {
     }
 }
 
-/// A correction that is stored.
+/// A stored correction.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recorded {
     /// Its id.
     pub feedback_id: FeedbackId,
-    /// As stored, with its current outcome.
+    /// The feedback as stored, with its current outcome.
     pub feedback: Feedback,
 }
 
 impl Recorded {
-    /// What became of it so far.
+    /// Its outcome so far.
     pub fn outcome(&self) -> Option<&Outcome> {
         self.feedback.outcome.as_ref()
     }
 
-    /// Where it stands.
+    /// The state of its outcome.
     pub fn state(&self) -> OutcomeState {
         self.outcome().map_or(OutcomeState::Unspecified, Outcome::state)
     }
 
-    /// The revision that applied it or whose value applies, if it is applied: what a node's view can wait for.
+    /// If it is applied, the revision that applied its value. A node's view can wait for it.
     pub fn applied_revision(&self) -> Option<emend_core::Revision> {
         let outcome = self
             .outcome()
@@ -107,7 +107,7 @@ impl Recorded {
     }
 }
 
-/// Submits corrections. Clones share one connection.
+/// Submits corrections. Clones share a connection.
 #[derive(Debug, Clone)]
 pub struct FeedbackClient {
     remote: Remote,
@@ -120,7 +120,8 @@ pub struct FeedbackClient {
 }
 
 impl FeedbackClient {
-    /// A client of the feedback-svc at `address`. It connects with the first call, and again when the connection is lost.
+    /// A client of the feedback-svc at `address`. It connects on the first call and reconnects when the connection is
+    /// lost.
     pub fn new(address: impl Into<ServerAddress>) -> Result<Self, ConfigError> {
         let remote = address.into().remote()?.map(|endpoint| {
             let endpoint = endpoint.connect_timeout(Duration::from_secs(5)).tcp_nodelay(true);
@@ -140,15 +141,15 @@ impl FeedbackClient {
         })
     }
 
-    /// How long a call may take, all attempts together. Default: 10 s.
+    /// How long a call may take, including all attempts. Default: 10 s.
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
 
-    /// How often, while calls are under way, the server is asked whether it still lives, and how long the answer may take;
-    /// then the connection is given up and the calls on it are made anew. Default: 3 s, 2 s.
+    /// Interval and timeout of keep-alive pings while calls are under way. After the timeout the connection is closed
+    /// and its calls are retried. Default: 3 s, 2 s.
     #[must_use]
     pub fn keep_alive(mut self, interval: Duration, timeout: Duration) -> Self {
         self.remote = self
@@ -158,7 +159,7 @@ impl FeedbackClient {
         self
     }
 
-    /// Sent with every call, for example an `authorization`.
+    /// Headers sent with every call, for example `authorization`.
     #[must_use]
     pub fn headers(mut self, headers: MetadataMap) -> Self {
         self.headers = headers;
@@ -179,7 +180,7 @@ impl FeedbackClient {
         self
     }
 
-    /// Where request ids and jitter come from. Default: the operating system.
+    /// The source of request ids and jitter. Default: the operating system.
     #[must_use]
     pub fn entropy(mut self, entropy: Entropy) -> Self {
         self.entropy = entropy;
@@ -198,8 +199,8 @@ impl FeedbackClient {
         Ok(Recorded::parse(response.feedback)?)
     }
 
-    /// Stores up to 100 corrections and tells of each what became of it, in their order. Answers once all are evaluated if
-    /// `evaluated`, else once they are stored. Those that could not be stored for the moment are tried again, alone.
+    /// Stores up to 100 corrections and returns a result for each, in order. Returns once all are evaluated if
+    /// `evaluated`, otherwise once they are stored. Only those that failed transiently are retried.
     pub async fn submit_all(
         &self,
         submissions: Vec<Submission>,
@@ -232,7 +233,7 @@ impl FeedbackClient {
             let answered = match answered.await {
                 Ok(answered) => answered.into_inner(),
                 Err(status) if results.is_empty() => return Err(status.into()),
-                // Of some it is known already what became of them.
+                // Some already have a result.
                 Err(status) => {
                     results.extend(left.iter().map(|(index, _)| (*index, Err(status.clone().into()))));
                     break;
@@ -283,7 +284,8 @@ impl FeedbackClient {
         .await
     }
 
-    /// Takes a correction back. Safe to repeat. Answers once that is evaluated if `evaluated`, else once it is stored.
+    /// Retracts a correction. Idempotent. Returns once the retraction is evaluated if `evaluated`, otherwise once it is
+    /// stored.
     pub async fn retract(
         &self,
         namespace: &Namespace,
@@ -340,7 +342,7 @@ impl FeedbackClient {
     fn request<T>(&self, left: Duration, message: T) -> tonic::Request<T> {
         let mut request = tonic::Request::new(message);
         *request.metadata_mut() = self.headers.clone();
-        // What a trace context is made of is fit for a header.
+        // A trace context always parses as a header value.
         let traceparent = span::current().and_then(|current| current.as_str().parse().ok());
         if let Some(traceparent) = traceparent {
             request.metadata_mut().insert("traceparent", traceparent);
@@ -348,7 +350,7 @@ impl FeedbackClient {
         if let Some(token) = &self.token {
             token.authorize(&mut request);
         }
-        // The server answers before it.
+        // Tells the server the deadline, so that it answers in time.
         request.set_timeout(left);
         request
     }
@@ -364,7 +366,7 @@ fn kept_alive(endpoint: Endpoint, interval: Duration, timeout: Duration) -> Endp
         .keep_alive_timeout(timeout)
 }
 
-/// What became of each item, one for each that was sent.
+/// The result of each item. Fails unless there is one for each that was sent.
 fn outcomes(
     response: BatchSubmitFeedbackResponse,
     sent: usize,

@@ -1,6 +1,7 @@
-//! When a call is tried again: while the server is away or overloaded, after the wait that it asks for, until the deadline.
+//! When a call is retried: while the server is unreachable or overloaded, after at least the wait it asks for, until
+//! the deadline.
 //!
-//! It must know nothing of what is called. What is called must be safe to repeat.
+//! It must know nothing of the call, which must be idempotent.
 
 use std::{future::Future, time::Duration};
 
@@ -8,7 +9,7 @@ use emend_runtime::{Backoff, status::Explained};
 use tokio::time::{Instant, sleep_until};
 use tonic::{Code, Status};
 
-/// Calls until it succeeds, fails for good or the deadline comes. `call` is given the time that is left.
+/// Calls until it succeeds, fails permanently or reaches the deadline. `call` is given the time left.
 pub(super) async fn retried<T, F>(
     deadline: Instant,
     mut backoff: Backoff,
@@ -31,18 +32,18 @@ where
     }
 }
 
-/// When to try again; `None` where that is of no use or not before the deadline.
+/// When to retry; `None` if that is pointless or would not be before the deadline.
 pub(super) fn next_attempt(status: &Status, backoff: &mut Backoff, deadline: Instant) -> Option<Instant> {
     if !is_transient(status) {
         return None;
     }
     let asked = Explained::from(status).retry_after.unwrap_or_default();
-    // A server may ask for longer than there is time.
+    // A server may ask for a wait beyond what an `Instant` can hold.
     let at = Instant::now().checked_add(backoff.next().max(asked))?;
     (at < deadline).then_some(at)
 }
 
-/// The server is away or overloaded, or the connection broke before it answered.
+/// Whether the server is unreachable or overloaded, or the connection broke before it answered.
 fn is_transient(status: &Status) -> bool {
     let broken = std::error::Error::source(status).is_some();
     matches!(status.code(), Code::Unavailable | Code::ResourceExhausted)
@@ -105,7 +106,7 @@ mod tests {
         let (answer, _) = tried(&[Err(busy.clone()), Ok(1)], Duration::from_secs(10)).await;
         assert!(answer.is_ok());
         assert_eq!(start.elapsed(), Duration::from_secs(4));
-        // Longer than the deadline: the error is returned at once.
+        // A wait beyond the deadline: the error is returned at once.
         let start = Instant::now();
         let (answer, tries) = tried(&[Err(busy)], Duration::from_secs(3)).await;
         assert_eq!((answer.unwrap_err().code(), tries), (Code::ResourceExhausted, 1));

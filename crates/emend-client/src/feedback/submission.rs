@@ -1,6 +1,6 @@
-//! Puts a correction together.
+//! Builds a correction.
 //!
-//! The fields are sent as they are: the server says what is wrong with them, all of it at once, and knows best.
+//! Fields are sent unchecked: the server validates them and reports every violation at once.
 //!
 //! It must know nothing of how it is sent.
 
@@ -95,7 +95,7 @@ impl Submission {
         )
     }
 
-    /// What the system chose. Only corrections of verbs and entities have it; others stay as they are.
+    /// What the system chose. Applies to verb and entity corrections; others are left unchanged.
     pub fn system_choice(mut self, choice: impl Into<String>) -> Self {
         match self
             .0
@@ -110,14 +110,14 @@ impl Submission {
         self
     }
 
-    /// The person or agent behind it: a stable id, unique in the namespace. Without it, all of one session count as one
-    /// voter, and all of one caller's sessions together as one.
+    /// The person or agent behind the correction: a stable id, unique in the namespace. Without it, each session is one
+    /// voter, and all of one caller's sessions together count as one (policy `max_derived_voters`, default 1).
     pub fn reporter(mut self, id: impl Into<String>) -> Self {
         self.reporter_mut().id = id.into();
         self
     }
 
-    /// The session in which it was said.
+    /// The session in which the correction was made.
     pub fn session(mut self, id: impl Into<String>) -> Self {
         self.reporter_mut().session_id = id.into();
         self
@@ -135,7 +135,7 @@ impl Submission {
         self
     }
 
-    /// The query it is about.
+    /// The query that the correction is about.
     pub fn query_id(mut self, id: impl Into<String>) -> Self {
         self.0.query_id = id.into();
         self
@@ -153,19 +153,20 @@ impl Submission {
         self
     }
 
-    /// To be learned for the reporter alone; needs [`Submission::reporter`].
+    /// Learn it for the reporter alone. Requires [`Submission::reporter`].
     pub fn for_reporter_only(mut self) -> Self {
         self.0.scope = Scope::User.into();
         self
     }
 
-    /// Answer once it was evaluated, or after 2 s at most with the outcome PENDING. Default: once it is stored.
+    /// Answer once the correction is evaluated, or after at most 2 s with the outcome PENDING. Default: once it is
+    /// stored.
     pub fn wait_evaluated(mut self) -> Self {
         self.0.wait = Wait::Evaluated.into();
         self
     }
 
-    /// Makes repeating it safe also across processes. Default: a random one for each submission.
+    /// Makes retries idempotent across processes too. Default: a random id for each submission.
     pub fn request_id(mut self, id: &RequestId) -> Self {
         self.0.request_id = id.to_string();
         self
@@ -177,7 +178,7 @@ impl Submission {
 }
 
 impl From<SubmitFeedbackRequest> for Submission {
-    /// A request as it is; an empty `request_id` is filled in when it is sent.
+    /// Takes the request unchanged; an empty `request_id` is filled in when it is sent.
     fn from(request: SubmitFeedbackRequest) -> Self {
         Self(request)
     }

@@ -1,6 +1,6 @@
-//! What a message of the stream did to the replica.
+//! The effects of the stream's messages on the replica.
 //!
-//! It must know nothing of how it is published.
+//! It must know nothing of how they are published.
 
 use std::time::Duration;
 
@@ -13,38 +13,38 @@ use jiff::Timestamp;
 
 use super::{judge::Rejection, verify::Verdict};
 
-/// What a message did.
+/// The effect of one message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Nothing: a message that this version does not know.
+    /// None: this version does not know the message.
     Ignored,
-    /// The stream goes on from here; nothing comes again.
+    /// The stream resumes from this revision; nothing is sent again.
     Resumed(Revision),
     /// A snapshot begins. What is held stays in use.
     SnapshotBegun {
-        /// Why it comes.
+        /// Why it is sent.
         reason: SnapshotReason,
         /// The revision that it shows.
         revision: Revision,
         /// How many resources follow.
         count: u64,
     },
-    /// Part of a snapshot or of an update was taken; nothing is to be seen of it yet.
+    /// Part of a snapshot or update was staged; none of it is visible yet.
     Staged,
     /// A snapshot has replaced all that was held.
     Installed(Installed),
-    /// An update was applied, all of it.
+    /// An update was applied completely.
     Applied(Applied),
-    /// Nothing at or below this revision is missing, unless the digests differ: then nothing has moved on.
+    /// Nothing at or below this revision is missing, unless the digests differ: then the position has not advanced.
     Current {
-        /// Everything up to here is applied, if so.
+        /// If the digests agree, everything up to this revision is applied.
         revision: Revision,
         /// Whether the server holds the same.
         verdict: Verdict,
     },
     /// The server ends the stream.
     Drain {
-        /// Wait so long before connecting again.
+        /// How long to wait before reconnecting.
         reconnect_after: Duration,
         /// Why, in `UPPER_SNAKE_CASE`.
         reason: String,
@@ -54,7 +54,7 @@ pub enum Effect {
 /// A snapshot that replaced all that was held.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Installed {
-    /// Why it came.
+    /// Why it was sent.
     pub reason: SnapshotReason,
     /// The revision that it shows.
     pub revision: Revision,
@@ -75,14 +75,14 @@ pub struct Applied {
     pub to: Revision,
     /// What changed, ordered by revision.
     pub changes: Vec<AppliedChange>,
-    /// Whether the server holds the same of the groups that changed.
+    /// Whether the server holds the same in the groups that changed.
     pub verdict: Verdict,
 }
 
 /// One key's newest state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AppliedChange {
-    /// Which.
+    /// The key.
     pub key: ResourceKey,
     /// The revision that changed it last.
     pub revision: Revision,
@@ -92,9 +92,9 @@ pub struct AppliedChange {
     pub cause: Cause,
     /// When the revision was committed, by the database's clock.
     pub committed_at: Option<Timestamp>,
-    /// When the feedback that caused it was received; none where none did.
+    /// When the feedback that caused it was received; `None` if no feedback caused it.
     pub feedback_received_at: Option<Timestamp>,
-    /// W3C trace context of that feedback; may be empty.
+    /// The W3C trace context of that feedback; may be empty.
     pub traceparent: String,
 }
 
@@ -105,6 +105,6 @@ pub enum State {
     Learned(ResourceValue),
     /// It has a value that this node cannot use.
     Rejected(Rejection),
-    /// It is gone.
+    /// It was deleted.
     Deleted,
 }

@@ -1,7 +1,7 @@
-//! All resources of the filter exactly as they came, also those this node cannot use, with their digests.
+//! All resources of the filter exactly as received, including those this node cannot use, with their digests.
 //!
-//! Cloning is cheap: clones share all shards, and a change copies only the shard it touches. So a copy for the disk can be
-//! written while updates go on.
+//! Cloning is cheap: clones share all shards, and a change copies only the shard it touches. So a copy can be written
+//! to disk while updates continue.
 //!
 //! It must know nothing of messages or of what resources mean.
 
@@ -22,7 +22,7 @@ pub struct Group {
     pub namespace: String,
     /// The kind's number.
     pub kind: i32,
-    /// One user's own (true) or everybody's (false).
+    /// Whether they are users' own (true) or everybody's (false).
     pub user_scoped: bool,
 }
 
@@ -36,7 +36,7 @@ impl Group {
     }
 }
 
-/// One resource as it came.
+/// One resource as received.
 #[derive(Debug, Clone)]
 pub(crate) struct Envelope {
     /// The packed key, then the value's bytes.
@@ -142,17 +142,17 @@ impl Holdings {
         self.len
     }
 
-    /// All resources, in no order.
+    /// All resources, in no particular order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Envelope> {
         self.shards.iter().flat_map(|shard| shard.iter())
     }
 
-    /// The digests of all groups that are not empty.
+    /// The digests of all non-empty groups.
     pub(crate) fn digests(&self) -> &BTreeMap<Group, Digest> {
         &self.digests
     }
 
-    /// Puts it in place of what the key had, which is returned.
+    /// Puts the resource in place and returns the key's previous one.
     pub(crate) fn put(&mut self, envelope: Envelope) -> Option<Envelope> {
         let previous = self.remove_packed(envelope.packed_key());
         self.digests
@@ -167,7 +167,7 @@ impl Holdings {
         previous
     }
 
-    /// Takes out what the key has.
+    /// Removes the key's resource and returns it.
     pub(crate) fn remove(&mut self, key: KeyParts<'_>) -> Option<Envelope> {
         let mut packed = Vec::new();
         key.pack_into(&mut packed);
@@ -177,7 +177,7 @@ impl Holdings {
     fn remove_packed(&mut self, packed: &[u8]) -> Option<Envelope> {
         let at = self.hash.bytes(packed);
         let shard = &mut self.shards[shard_of(at)];
-        // Looked for before the shard is copied for the change.
+        // Checked first, so that the shard is not copied in vain.
         shard.find(at, |envelope| envelope.packed_key() == packed)?;
         let entry = Arc::make_mut(shard)
             .find_entry(at, |envelope| envelope.packed_key() == packed)
@@ -195,7 +195,7 @@ impl Holdings {
     }
 }
 
-/// The table within a shard uses the hash's lowest and highest bits.
+/// Uses the middle bits of the hash: the table within a shard uses the lowest and highest.
 fn shard_of(hash: u64) -> usize {
     (hash >> 40) as usize % SHARDS
 }

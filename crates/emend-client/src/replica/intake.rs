@@ -1,4 +1,4 @@
-//! What is looked for in a message before any of it is applied, and how a resource is taken in.
+//! The checks on a message before any of it is applied, and the conversion of a received resource.
 //!
 //! It must know nothing of what is held.
 
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::view::Fact;
 
-/// One resource as it was held before.
+/// One resource as held before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Restored {
     pub(crate) key: Box<[u8]>,
@@ -28,7 +28,7 @@ pub(crate) struct Restored {
     pub(crate) value_checksum: u64,
 }
 
-/// What a change means to a view; none where the view has no such kind.
+/// What a change means to a view; `None` if the view does not know the kind.
 pub(crate) fn fact_of(change: &AppliedChange) -> Option<Fact<'_>> {
     let key = &change.key;
     Some(Fact {
@@ -57,12 +57,12 @@ pub(super) fn drained(drain: pb::Drain) -> Effect {
     }
 }
 
-/// Of the same log and filter.
+/// Whether both are of the same epoch and filter.
 pub(super) fn follows(position: &Cursor, cursor: &Cursor) -> bool {
     position.epoch == cursor.epoch && position.filter_hash == cursor.filter_hash
 }
 
-/// Every change lies in (held, to], none before its predecessor, and has a key.
+/// Checks that every change lies in (held, to], is not older than its predecessor, and that every resource has a key.
 pub(super) fn check_order(changes: &[wire::Change], held: i64, to: i64) -> Result<(), ProtocolViolation> {
     let mut least = held + 1;
     for change in changes {
@@ -116,7 +116,7 @@ pub(super) fn envelope_of(
     )
 }
 
-/// The resource as it is kept, and what it is to this node; a rejected one is noted.
+/// The resource as it is kept, and its state on this node. A rejected one is recorded in `rejected`.
 pub(super) fn judged(
     key: KeyParts<'_>,
     value: &[u8],

@@ -1,8 +1,8 @@
 //! Whether this node can use a resource, and why not.
 //!
-//! A resource that a node cannot use never holds back its siblings: it is kept as it came, counts in digests, is reported,
-//! and the view answers as if nothing were learned for its key. An older value is not kept in its place: the server no
-//! longer says that.
+//! A resource that a node cannot use never holds back the others: it is kept as received, counts in digests and is
+//! reported, and the view answers as if nothing were learned for its key. An older value is not kept in its place,
+//! because the server no longer holds it.
 //!
 //! It must know nothing of how resources are kept.
 
@@ -15,16 +15,16 @@ use super::key::KeyParts;
 /// Why a resource cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rejection {
-    /// The value's bytes are not those that were stored.
+    /// The value's bytes are not those the server stored.
     ChecksumMismatch {
-        /// The checksum that came with it.
+        /// The checksum sent with it.
         stated: u64,
-        /// The checksum of the bytes that came.
+        /// The checksum of the bytes received.
         computed: u64,
     },
-    /// This version does not know the kind of that number.
+    /// The kind with this number is unknown to this version.
     UnknownKind(i32),
-    /// The value cannot be read.
+    /// The value cannot be decoded.
     Undecodable(String),
     /// The value is of another kind than the key.
     KindMismatch {
@@ -33,7 +33,7 @@ pub enum Rejection {
         /// The value's.
         value: Kind,
     },
-    /// The key was normalised by a version that this one does not know, so that no look-up would find it.
+    /// The key was normalised by a version unknown to this one, so no look-up would find it.
     UnknownNormalization(u32),
     /// The forbidden choice is not the key's qualifier.
     QualifierMismatch,

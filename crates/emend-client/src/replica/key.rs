@@ -1,10 +1,10 @@
-//! A resource's key as bytes: one allocation instead of four strings, for tables of a million.
+//! A resource's key as bytes: one allocation instead of four strings, for tables with a million entries.
 //!
 //! It must know nothing of values.
 
 use emend_proto::common::v1::ResourceKey;
 
-/// The parts of a key as they came, also of kinds and namespaces that this version knows nothing of.
+/// The parts of a key as received, even of kinds and namespaces unknown to this version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KeyParts<'a> {
     pub(crate) namespace: &'a str,
@@ -35,7 +35,7 @@ impl<'a> KeyParts<'a> {
         }
     }
 
-    /// The kind (i32 little-endian), then each text with its length (u32 little-endian) before it.
+    /// Appends the kind (i32 little-endian), then each text preceded by its length (u32 little-endian).
     pub(crate) fn pack_into(self, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(&self.kind.to_le_bytes());
         for text in [self.namespace, self.key, self.qualifier, self.user_id] {

@@ -1,11 +1,11 @@
-//! The protocol of the stream as a pure state machine: messages go in, what they did comes out.
+//! The stream's protocol as a pure state machine: messages go in, their effects come out.
 //!
-//! A `Replica` holds all resources of its filter as they came, its position in the log and what this node rejects. It
-//! trusts nothing: it checks the order of revisions, the count and the digests of snapshots, each value's checksum. A
-//! message that breaks the protocol changes nothing and is answered with a [`ProtocolViolation`]; the caller then connects
-//! again. What is held is always one whole state of the server, at `position`.
+//! A `Replica` holds all resources of its filter as received, its position in the log, and the resources that this node
+//! rejects. It trusts nothing: it checks the order of revisions, the count and the digests of snapshots, and each
+//! value's checksum. A message that breaks the protocol changes nothing held and returns a [`ProtocolViolation`]; the
+//! caller then reconnects. What is held is always one complete state of the server, at `position`.
 //!
-//! It must know nothing of connections, time, files or of how resources are looked up.
+//! It must know nothing of connections, time, files or how resources are looked up.
 
 mod effect;
 pub(crate) mod holdings;
@@ -44,22 +44,22 @@ use self::{
 };
 use crate::{keyed_hash::KeyedHash, view::Fact};
 
-/// All that a node holds of the log.
+/// Everything a node holds of the log.
 #[derive(Debug)]
 pub(crate) struct Replica {
     hash: Arc<KeyedHash>,
     held: Holdings,
     rejected: Rejected,
-    /// Of what state of the log `held` is.
+    /// The state of the log that `held` is.
     position: Option<Cursor>,
-    /// Whether `position` may be resumed from: not once digests differed.
+    /// Whether the stream may resume from `position`. False once digests have differed.
     resumable: bool,
     phase: Phase,
 }
 
 #[derive(Debug)]
 enum Phase {
-    /// A stream was opened; its first message tells how it goes on.
+    /// A stream was opened. Its first message says how it continues.
     Opened {
         sent: Option<Cursor>,
     },
@@ -82,7 +82,7 @@ struct Staging {
 }
 
 impl Replica {
-    /// Holds nothing.
+    /// An empty replica.
     pub(crate) fn new(hash: Arc<KeyedHash>) -> Self {
         Self {
             held: Holdings::new(Arc::clone(&hash)),
@@ -94,7 +94,8 @@ impl Replica {
         }
     }
 
-    /// Holds what was held at `position` before. Of a key that comes twice the last counts; the digests will tell.
+    /// A replica with what was held at `position`. If a key occurs twice the last one wins; the digests will show the
+    /// difference.
     pub(crate) fn restore(hash: Arc<KeyedHash>, held: &[Restored], position: Cursor) -> Self {
         let mut replica = Self::new(hash);
         for Restored {
@@ -104,7 +105,7 @@ impl Replica {
             value_checksum,
         } in held
         {
-            // The reader of the file has seen to it that keys can be unpacked.
+            // The reader of the file has verified that keys can be unpacked.
             if let Some(key) = KeyParts::unpack(key) {
                 let envelope = judged(key, value, *revision, *value_checksum, &mut replica.rejected).0;
                 replica.held.put(envelope);
@@ -115,40 +116,40 @@ impl Replica {
         replica
     }
 
-    /// A stream is being opened: forgets what the last one left unfinished. Returns the cursor to send.
+    /// Prepares for a new stream: discards what the last one left unfinished. Returns the cursor to send.
     pub(crate) fn open(&mut self) -> Option<Cursor> {
         let sent = self.position.clone().filter(|_| self.resumable);
         self.phase = Phase::Opened { sent: sent.clone() };
         sent
     }
 
-    /// From now on asks for a snapshot. What is held stays in use.
+    /// Makes the next stream begin with a snapshot. What is held stays in use.
     pub(crate) fn distrust(&mut self) {
         self.resumable = false;
     }
 
-    /// Of what state of the log this is; none: nothing came yet.
+    /// The state of the log that is held; `None` before the first one.
     pub(crate) fn position(&self) -> Option<&Cursor> {
         self.position.as_ref()
     }
 
-    /// Everything at or below it is applied.
+    /// The revision at or below which everything is applied.
     pub(crate) fn revision(&self) -> Revision {
         Revision(self.position.as_ref().map_or(0, |cursor| cursor.revision))
     }
 
-    /// A copy to resume from later; none while there is nothing to resume from.
+    /// A copy to resume from later; `None` while there is nothing to resume from.
     pub(crate) fn copy(&self) -> Option<(Cursor, Holdings)> {
         let position = self.position.clone().filter(|_| self.resumable)?;
         Some((position, self.held.clone()))
     }
 
-    /// What this node cannot use.
+    /// The resources that this node cannot use.
     pub(crate) fn rejected(&self) -> &Rejected {
         &self.rejected
     }
 
-    /// Everything that is held, whatever it is to this node.
+    /// Everything that is held, usable or not.
     #[cfg(any(feature = "fuzzing", feature = "testing"))]
     pub(crate) fn held(&self) -> &Holdings {
         &self.held
@@ -159,7 +160,7 @@ impl Replica {
         self.held.len()
     }
 
-    /// How many resources wait for the end of their snapshot or update.
+    /// How many resources or changes are staged until the end of their snapshot or update.
     pub(crate) fn pending(&self) -> usize {
         match &self.phase {
             Phase::Snapshot(staging) => staging.held.len(),
@@ -168,7 +169,7 @@ impl Replica {
         }
     }
 
-    /// Everything that this node can use.
+    /// Everything held that this node can use.
     pub(crate) fn facts(&self) -> impl Iterator<Item = Fact<'_>> {
         self.held
             .iter()
@@ -188,7 +189,7 @@ impl Replica {
             })
     }
 
-    /// Takes one message. After an error the stream is of no more use: [`Replica::open`] another.
+    /// Takes in one message. After an error the stream is unusable: [`Replica::open`] another.
     pub(crate) fn receive(&mut self, message: wire::SubscribeResponse) -> Result<Effect, ProtocolViolation> {
         match message.message {
             None => Ok(Effect::Ignored),
@@ -279,8 +280,8 @@ impl Replica {
             });
         }
         let verdict = verify::all(held.digests(), verify::parse(&end.digests)?);
-        // In use even if the digests differ: every resource has passed its own checksum, and what is held now is older. It is
-        // only not resumed from.
+        // Used even if the digests differ, since what was held is older and a corrupt value is rejected by its own
+        // checksum. It is only not resumed from.
         self.held = held;
         self.rejected = rejected;
         self.position = Some(cursor);
@@ -340,7 +341,7 @@ impl Replica {
         };
         check_order(&changes, position.revision, to)?;
         let theirs = verify::parse(&part.digests)?;
-        // Whatever can be wrong with the message has been looked for: from here on it is applied as a whole.
+        // The message has been fully validated: from here on it is applied as a whole.
         let changes = changes
             .into_iter()
             .filter_map(|change| self.apply(change))
@@ -357,7 +358,7 @@ impl Replica {
     }
 
     fn apply(&mut self, change: wire::Change) -> Option<AppliedChange> {
-        // A change that this version does not know: the digests will tell if it mattered.
+        // A change that this version does not know is skipped: the digests will show whether it mattered.
         let (key, state) = match change.change? {
             ChangeKind::Put(resource) => {
                 let key = resource.key.clone()?;
@@ -403,7 +404,7 @@ impl Replica {
         let verdict = verify::all(self.held.digests(), verify::parse(&bookmark.digests)?);
         let revision = Revision(cursor.revision);
         if verdict.differs() {
-            // Something at or below that revision is missing: this is still the state that it was before.
+            // Something at or below that revision is missing, so the position stays as it was.
             self.resumable = false;
         } else {
             self.position = Some(cursor);
@@ -411,7 +412,7 @@ impl Replica {
         Ok(Effect::Current { revision, verdict })
     }
 
-    /// Where the stream stands, if it has begun and no snapshot is under way.
+    /// The position, if the stream has begun and no snapshot is under way.
     fn live_position(&self, message: &'static str) -> Result<Cursor, ProtocolViolation> {
         match (&self.phase, &self.position) {
             (Phase::Live | Phase::Update { .. }, Some(position)) => Ok(position.clone()),

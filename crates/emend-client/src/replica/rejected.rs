@@ -1,4 +1,4 @@
-//! Which of the held resources this node cannot use.
+//! The held resources that this node cannot use.
 //!
 //! It must know nothing of how that is judged.
 
@@ -16,7 +16,7 @@ impl Rejected {
             .insert((envelope.revision(), envelope.packed_key().into()), why);
     }
 
-    /// No longer held, if it was rejected.
+    /// Removes a resource that is no longer held, if it was rejected.
     pub(crate) fn remove(&mut self, envelope: &Envelope) {
         if !envelope.is_usable() {
             self.0

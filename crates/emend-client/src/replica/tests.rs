@@ -1,4 +1,4 @@
-//! The protocol, message by message, against a model of the server's log.
+//! The protocol, message by message, checked against a model of the server's log.
 
 use std::time::Duration;
 
@@ -196,7 +196,7 @@ fn what_came_before_must_not_come_again() {
     feed(&mut replica, ledger.update(3, 4, 1)).unwrap();
     let again = feed(&mut replica, ledger.update(3, 4, 1));
     assert_eq!(again, Err(ProtocolViolation::NotNew { held: 4, revision: 4 }));
-    // Nor hidden in a later update.
+    // Nor inside a later update.
     ledger.commit([(verb_key("b"), None)]);
     replica.open();
     feed(&mut replica, vec![ledger.resumed(4)]).unwrap();
@@ -315,7 +315,7 @@ fn messages_out_of_place_are_refused() {
     for message in [&chunk, &end, &ledger.resumed(3)] {
         refused(&mut replica, message);
     }
-    // Before the stream has said how it goes on.
+    // Before the stream has said how it continues.
     for message in [&ledger.bookmark(3), &update[0], &chunk, &end] {
         replica.open();
         refused(&mut replica, message);

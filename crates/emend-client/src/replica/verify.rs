@@ -1,6 +1,6 @@
-//! Whether the server holds the same: its digests against ours.
+//! Compares the server's digests with this node's.
 //!
-//! It must know nothing of what is done where they differ.
+//! It must know nothing of what is done if they differ.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -9,12 +9,12 @@ use emend_proto::learning::v1 as pb;
 
 use super::{ProtocolViolation, holdings::Group};
 
-/// What comparing digests came to.
+/// The result of comparing digests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
-    /// All that were compared are equal.
+    /// All compared digests are equal.
     Same,
-    /// These differ: something is missing or wrong here or there.
+    /// These differ: something is missing or wrong on either side.
     Differs(Vec<Difference>),
 }
 
@@ -28,7 +28,7 @@ impl Verdict {
 /// A group whose digests differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
-    /// Which.
+    /// The group.
     pub group: Group,
     /// The server's.
     pub theirs: Digest,
@@ -57,17 +57,17 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The server's digests as they came, parsed.
+/// The server's digests, parsed.
 pub(super) type Theirs = BTreeMap<Group, Digest>;
 
-/// Compares with digests of every group that is not empty there.
+/// Compares all groups: `theirs` has a digest for every group that is not empty on the server.
 pub(super) fn all(ours: &BTreeMap<Group, Digest>, theirs: Theirs) -> Verdict {
     let missing = ours.keys().filter(|group| !theirs.contains_key(group));
     let missing: Vec<_> = missing.map(|group| (group.clone(), Digest::default())).collect();
     compared(ours, theirs.into_iter().chain(missing))
 }
 
-/// Compares with digests of some groups.
+/// Compares only the groups in `theirs`.
 pub(super) fn some(ours: &BTreeMap<Group, Digest>, theirs: Theirs) -> Verdict {
     compared(ours, theirs)
 }

@@ -1,14 +1,14 @@
-//! How a server can break the protocol of the stream.
+//! The ways a server can break the stream's protocol.
 //!
 //! It must know nothing of what is done about it.
 
-/// A message that the protocol does not allow here. Nothing of it was applied.
+/// A message that the protocol does not allow here. None of it was applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolViolation {
-    /// The bytes are no message of the stream.
+    /// The bytes are not a message of the stream.
     #[error("a message cannot be read: {0}")]
     Undecodable(String),
-    /// This message has no place here.
+    /// The message is not allowed at this point.
     #[error("{0} was not to be expected here")]
     Unexpected(&'static str),
     /// The message contradicts itself.
@@ -16,13 +16,13 @@ pub enum ProtocolViolation {
     Malformed {
         /// Which.
         message: &'static str,
-        /// What is wrong.
+        /// What is wrong with it.
         why: &'static str,
     },
-    /// The cursor is not of this stream.
+    /// The cursor is missing or does not fit this stream.
     #[error("{0} has no cursor, or one of another log, filter or revision")]
     ForeignCursor(&'static str),
-    /// Something is missing between what is held and what came.
+    /// Revisions are missing between what is held and what arrived.
     #[error("an update begins at revision {from}, and this node is at {held}")]
     Gap {
         /// What is held.
@@ -30,20 +30,20 @@ pub enum ProtocolViolation {
         /// Where the update begins.
         from: i64,
     },
-    /// What came had come before.
+    /// What arrived is not newer than what is held.
     #[error("revision {revision} came again or goes back: this node is at {held}")]
     NotNew {
         /// What is held.
         held: i64,
-        /// What came.
+        /// The revision that arrived.
         revision: i64,
     },
-    /// A snapshot has not as many resources as it said.
+    /// A snapshot's resource count differs from what it announced.
     #[error("a snapshot of {stated} resources has {came}")]
     Count {
-        /// How many it said.
+        /// How many it announced.
         stated: usize,
-        /// How many came.
+        /// How many arrived.
         came: usize,
     },
 }

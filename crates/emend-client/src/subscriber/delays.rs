@@ -1,5 +1,5 @@
-//! How long it took until changes were applied, as a histogram: from their commit, and from the feedback that caused them,
-//! with the traces of some.
+//! Histograms of how long changes took to be applied, from their commit and from the feedback that caused them, with
+//! sample traces.
 //!
 //! It must know nothing of clocks.
 
@@ -20,14 +20,14 @@ pub(super) struct Delays {
 }
 
 impl Delays {
-    /// Counts one. Below zero, which two clocks can make of it, counts as zero.
+    /// Counts one. A negative delay, possible with two clocks, counts as zero.
     pub(super) fn add(&mut self, delay: SignedDuration) {
         let millis = millis(delay);
         self.counts[bucket_of(millis)] += 1;
         self.sum_ms = self.sum_ms.saturating_add(millis);
     }
 
-    /// Counts all of another's.
+    /// Adds another histogram.
     pub(super) fn merge(&mut self, other: &Self) {
         for (count, more) in self.counts.iter_mut().zip(other.counts) {
             *count += more;
@@ -52,7 +52,7 @@ fn bucket_of(millis: i64) -> usize {
     BOUNDS_MS.partition_point(|bound| *bound < millis)
 }
 
-/// Counts of delays from feedback to effect, and the newest sampled trace of each bucket.
+/// Counts of delays from feedback to effect, with the newest sampled trace of each bucket.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Effects {
     delays: Delays,
@@ -60,7 +60,7 @@ pub(super) struct Effects {
 }
 
 impl Effects {
-    /// Counts one; `traceparent` is the W3C trace context of the feedback, or empty.
+    /// Counts one. `traceparent` is the W3C trace context of the feedback, or empty.
     pub(super) fn add(&mut self, delay: SignedDuration, traceparent: &str) {
         self.delays.add(delay);
         let sampled = Traceparent::parse(traceparent).filter(Traceparent::is_sampled);
@@ -73,7 +73,7 @@ impl Effects {
         }
     }
 
-    /// Counts all of another's, which are older.
+    /// Adds another's counts and traces, which are older.
     pub(super) fn merge(&mut self, other: Self) {
         self.delays.merge(&other.delays);
         for (trace, older) in self.traces.iter_mut().zip(other.traces) {

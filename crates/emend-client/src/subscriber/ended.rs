@@ -14,7 +14,7 @@ use crate::replica::ProtocolViolation;
 pub(super) enum Ended {
     /// The subscriber is asked to stop.
     Stopped,
-    /// The server said so in good order.
+    /// The server asked for it with a Drain.
     Drained {
         reconnect_after: Duration,
         reason: String,

@@ -1,4 +1,4 @@
-//! Takes messages in and publishes what they did: the replica and its view, moved on together.
+//! Takes in messages and publishes their effects: advances the replica and its view together.
 //!
 //! It must know nothing of where messages come from.
 
@@ -18,13 +18,13 @@ use crate::{
     view::{LearnedView, Publisher},
 };
 
-/// Above this many bytes or resources a step is worth a thread of its own.
+/// Above this many bytes or resources, a step is worth moving to a blocking thread.
 const HEAVY_BYTES: usize = 32 << 10;
 const HEAVY_RESOURCES: usize = 500;
-/// No change is smaller.
+/// A lower bound on the encoded size of a change.
 const CHANGE_BYTES: usize = 32;
 
-/// A replica and what publishes it.
+/// A replica and its publisher.
 #[derive(Debug)]
 pub(super) struct Engine {
     pub(super) replica: Replica,
@@ -39,13 +39,13 @@ impl Engine {
         }
     }
 
-    /// Starts from a copy instead of from nothing.
+    /// Starts from a copy instead of empty.
     pub(super) fn restore(&mut self, view: &LearnedView, copy: Copy) {
         self.replica = Replica::restore(Arc::clone(view.hash()), &copy.held, copy.label.cursor);
         self.publish_all();
     }
 
-    /// Whether taking a message of so many bytes may take milliseconds.
+    /// Whether taking in a message of this many bytes may take milliseconds.
     pub(super) fn is_heavy(&self, bytes: usize) -> bool {
         let pending = self.replica.pending();
         bytes > HEAVY_BYTES
@@ -53,7 +53,7 @@ impl Engine {
             || self.publisher.is_about_to_merge(pending + bytes / CHANGE_BYTES)
     }
 
-    /// Takes one message; what it did is visible when this returns.
+    /// Takes in one message. Its effect is visible in the view when this returns.
     pub(super) fn receive(&mut self, frame: Frame) -> Result<Effect, ProtocolViolation> {
         let message = wire::SubscribeResponse::decode(frame.0)
             .map_err(|error| ProtocolViolation::Undecodable(error.to_string()))?;

@@ -1,7 +1,7 @@
-//! What a subscriber lets others see: every message as it was applied. Bounded; who is slow misses some and is told how
-//! many, and nobody waits for him.
+//! A subscriber's observable events: every message as it is applied. The buffer is bounded: a slow observer misses some
+//! events, is told how many, and delays nobody.
 //!
-//! It must know nothing of what is done with it.
+//! It must know nothing of what observers do with them.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,43 +11,43 @@ use tokio::sync::broadcast::{self, error::RecvError};
 
 use crate::replica::{Applied, Installed};
 
-/// How many events are kept for those who are slow.
+/// How many events are buffered for slow observers.
 const CAPACITY: usize = 256;
 
 /// Something that happened to a subscriber.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SubscriberEvent {
-    /// Started from the copy on disk.
+    /// The node started from the copy on disk.
     Restored {
         /// Everything up to here is applied.
         revision: Revision,
-        /// How many resources it holds.
+        /// How many resources the copy holds.
         count: usize,
     },
-    /// There is a file for the copy on disk that cannot be used.
+    /// The copy on disk exists but cannot be used.
     CopyRefused {
         /// Why.
         error: String,
     },
     /// A stream is open.
     Connected,
-    /// The stream goes on from what was held.
+    /// The stream resumed from the state that was held.
     Resumed {
-        /// Where it goes on.
+        /// The revision it resumed from.
         revision: Revision,
     },
     /// A snapshot replaced all that was held.
     Snapshot {
-        /// What it was.
+        /// The snapshot.
         snapshot: Installed,
-        /// When it was visible in the view.
+        /// When it became visible in the view.
         applied_at: Timestamp,
     },
     /// An update is visible in the view.
     Updated {
-        /// What changed.
+        /// The changes.
         update: Applied,
-        /// When it was visible.
+        /// When they became visible.
         applied_at: Timestamp,
     },
     /// Nothing at or below this revision is missing.
@@ -55,21 +55,21 @@ pub enum SubscriberEvent {
         /// Everything up to here is applied.
         revision: Revision,
     },
-    /// The digests differ from the server's; a snapshot will be asked for.
+    /// The digests differ from the server's; a snapshot will be requested.
     DigestMismatch {
-        /// Which groups, for people.
+        /// The groups that differ, in words for people.
         differences: Vec<String>,
     },
     /// The stream is closed.
     Disconnected {
-        /// Why, for people.
+        /// Why, in words for people.
         reason: String,
-        /// After which time another is opened.
+        /// How long until another is opened.
         retry_in: Duration,
     },
     /// A copy was written to disk.
     Saved {
-        /// Of what revision.
+        /// The revision that it holds.
         revision: Revision,
     },
 }
@@ -79,11 +79,11 @@ pub enum SubscriberEvent {
 pub enum Observed {
     /// The next event.
     Event(Arc<SubscriberEvent>),
-    /// So many were missed, because the observer was slow.
+    /// This many events were missed because the observer was slow.
     Missed(u64),
 }
 
-/// Sends events to whoever observes.
+/// Sends events to the observers.
 #[derive(Debug, Clone)]
 pub(super) struct Emitter(broadcast::Sender<Arc<SubscriberEvent>>);
 
@@ -93,7 +93,7 @@ impl Emitter {
     }
 
     pub(super) fn emit(&self, event: SubscriberEvent) {
-        // Fails if nobody observes, which is fine.
+        // Fails if there are no observers, which is fine.
         let _ = self.0.send(Arc::new(event));
     }
 
@@ -106,19 +106,19 @@ impl Emitter {
     }
 }
 
-/// Lets others observe without keeping events alive: they end when the subscriber does.
+/// Lets others observe without keeping the channel open: events end when the subscriber does.
 #[derive(Debug, Clone)]
 pub(super) struct Observable(broadcast::WeakSender<Arc<SubscriberEvent>>);
 
 impl Observable {
     pub(super) fn observe(&self) -> Events {
-        // Of a subscriber that has ended there are no events.
+        // A subscriber that has ended has no more events.
         let sender = self.0.upgrade().unwrap_or_else(|| broadcast::Sender::new(1));
         Events(sender.subscribe())
     }
 }
 
-/// The events from the moment on when it was made.
+/// The events since this was created.
 #[derive(Debug)]
 pub struct Events(broadcast::Receiver<Arc<SubscriberEvent>>);
 

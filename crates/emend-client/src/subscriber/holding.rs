@@ -1,4 +1,4 @@
-//! What a node holds, resource by resource, for tests that compare it with what the server stored.
+//! Everything a node holds, for tests that compare it with what the server stored.
 
 use std::{collections::BTreeMap, sync::PoisonError};
 
@@ -8,23 +8,23 @@ use emend_proto::{common::v1::ResourceKey, learning::v1::Cursor};
 use super::NodeHandle;
 use crate::replica::Group;
 
-/// All that a node holds at one moment, also what it cannot use.
+/// All that a node holds at one moment, including resources it cannot use.
 #[derive(Debug, Clone)]
 pub struct Holding {
-    /// Of what state of the log it is; none: nothing came yet.
+    /// The state of the log that is held; `None` before the first one.
     pub position: Option<Cursor>,
-    /// Every resource, in no order.
+    /// Every resource, in no particular order.
     pub resources: Vec<HeldResource>,
-    /// The digests that the node compares with the server's, of all groups that are not empty.
+    /// The digests that the node compares with the server's, for every non-empty group.
     pub digests: BTreeMap<Group, Digest>,
 }
 
-/// A resource as it came.
+/// A resource as received.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeldResource {
     /// Its key.
     pub key: ResourceKey,
-    /// The revision that gave it its value.
+    /// The revision that set its value.
     pub revision: i64,
     /// The encoded value.
     pub value: Vec<u8>,
@@ -33,7 +33,7 @@ pub struct HeldResource {
 impl NodeHandle {
     /// What the node holds now.
     pub fn holding(&self) -> Holding {
-        // Copied under the lock, which is cheap, and looked at without.
+        // Cloned under the lock, which is cheap, and read without it.
         let (position, held) = {
             let engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
             (engine.replica.position().cloned(), engine.replica.held().clone())

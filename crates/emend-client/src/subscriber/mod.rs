@@ -1,7 +1,7 @@
-//! Keeps a [`LearnedView`] current: subscribes to learning-svc, resumes where it left off, verifies what it holds, heals
-//! itself, reports what it applied, and keeps a copy on disk to start from when learning-svc is away.
+//! Keeps a [`LearnedView`] up to date: subscribes to learning-svc, resumes where it left off, verifies what it holds,
+//! heals itself, reports what it has applied, and keeps a copy on disk to start from while learning-svc is unreachable.
 //!
-//! It must know nothing of what is looked up.
+//! It must know nothing of look-ups.
 
 mod delays;
 mod ended;
@@ -49,20 +49,21 @@ use crate::{
 pub struct Subscriber;
 
 impl Subscriber {
-    /// Sets up the node `node_id` (1 to 128 characters of `[A-Za-z0-9._-]`) of the learning-svc at `address`.
+    /// Sets up the node `node_id` (1 to 128 characters of `[A-Za-z0-9._-]`), subscribed to the learning-svc at
+    /// `address`.
     pub fn builder(address: impl Into<ServerAddress>, node_id: impl Into<String>) -> SubscriberBuilder {
         SubscriberBuilder::new(address.into(), node_id.into())
     }
 }
 
 impl SubscriberBuilder {
-    /// Loads the copy from disk, if there is one, and goes to work in `lifecycle`. The view answers from the copy when this
-    /// returns; whether learning-svc can be reached does not matter.
+    /// Loads the copy from disk, if there is one, and starts the subscriber as a task of `lifecycle`. When this
+    /// returns, the view answers from the copy, whether or not learning-svc can be reached.
     pub async fn spawn(self, lifecycle: &Lifecycle) -> Result<NodeHandle, ConfigError> {
         self.spawn_observed(lifecycle).await.map(|(node, _)| node)
     }
 
-    /// The same, with the events from the very first on.
+    /// Like [`SubscriberBuilder::spawn`], and also returns the events from the first one on.
     pub async fn spawn_observed(self, lifecycle: &Lifecycle) -> Result<(NodeHandle, Events), ConfigError> {
         let settings = self.settings()?;
         let (publisher, view) = LearnedView::new(&self.entropy, Arc::clone(&self.clock));
@@ -99,7 +100,7 @@ impl SubscriberBuilder {
     }
 }
 
-/// The engine, started from the copy if there is a good one.
+/// The engine, restored from the copy if there is a valid one.
 async fn restored(
     mut engine: Engine,
     view: &LearnedView,
@@ -125,7 +126,7 @@ async fn restored(
         Ok(loaded) => loaded,
         Err(error) => match error.try_into_panic() {
             Ok(panic) => std::panic::resume_unwind(panic),
-            // The runtime ends, and this task with it.
+            // Cancelled: the runtime is shutting down, and this task with it.
             Err(_) => pending().await,
         },
     };
@@ -154,7 +155,7 @@ async fn restored(
     engine
 }
 
-/// A node at work. It goes on when this is dropped, and ends with its lifecycle.
+/// A handle to a running node. The node keeps running when this is dropped and ends with its lifecycle.
 #[derive(Debug, Clone)]
 pub struct NodeHandle {
     view: LearnedView,
@@ -165,17 +166,17 @@ pub struct NodeHandle {
 }
 
 impl NodeHandle {
-    /// What the node answers with.
+    /// The view that the node answers from.
     pub fn view(&self) -> &LearnedView {
         &self.view
     }
 
-    /// What happens from now on.
+    /// The events from now on.
     pub fn events(&self) -> Events {
         self.observable.observe()
     }
 
-    /// Ends the node alone, with its copy on disk up to date. Returns within `grace` and two seconds.
+    /// Stops this node alone, after bringing its copy on disk up to date. Returns within `grace` plus two seconds.
     pub async fn shutdown(&self, grace: Duration) -> Shutdown {
         self.lifecycle.shutdown(grace).await
     }

@@ -1,6 +1,6 @@
-//! What a node reports: how far it has applied, what it cannot use, and how long applying took.
+//! The contents of a node's report: how far it has applied, what it cannot use, and how long applying took.
 //!
-//! It must know nothing of when reports are made.
+//! It must know nothing of when reports are sent.
 
 use emend_proto::learning::v1::{RejectedResource, ReportStatusRequest};
 
@@ -10,7 +10,7 @@ use crate::replica::Replica;
 const MAX_REJECTED: usize = 100;
 const MAX_ERROR_CHARS: usize = 512;
 
-/// The report; `None` while nothing was applied.
+/// Builds a report; `None` while nothing has been applied.
 pub(super) fn make_report(replica: &Replica, node_id: &str, told: &Told) -> Option<ReportStatusRequest> {
     let applied = replica.position()?.clone();
     let rejected = replica.rejected();

@@ -1,5 +1,5 @@
-//! When a node tells the server what it has applied: at once on a rejection, else at most once in an interval. What could
-//! not be told is told with the next report.
+//! When a node reports to the server what it has applied: at once after a rejection, otherwise at most once per
+//! interval. The contents of a failed report go into the next one.
 //!
 //! It must know nothing of how reports are sent.
 
@@ -12,7 +12,7 @@ use tonic::Status;
 
 use super::delays::{Delays, Effects};
 
-/// What is to be told, and when.
+/// What to report, and when.
 pub(super) struct Reporter {
     interval: Duration,
     delays: Delays,
@@ -29,7 +29,7 @@ struct InFlight {
     told: Told,
 }
 
-/// What one report tells of the time since the last.
+/// What one report covers: the time since the last.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Told {
     pub(super) delays: Delays,
@@ -40,7 +40,7 @@ pub(super) struct Told {
 /// Why [`Reporter::tick`] returned.
 #[derive(Debug)]
 pub(super) enum ReporterWake {
-    /// A report is due: make it of [`Reporter::take`] and hand it to [`Reporter::sending`].
+    /// A report is due: build it from [`Reporter::take`] and hand it to [`Reporter::sending`].
     Due,
     /// The report was answered.
     Answered(Result<(), Status>),
@@ -60,35 +60,35 @@ impl Reporter {
         }
     }
 
-    /// There is something to tell, when the interval is over.
+    /// Notes that there is something to report once the interval is over.
     pub(super) fn note(&mut self) {
         self.dirty = true;
     }
 
-    /// A change was applied so long after it was committed.
+    /// Notes the delay from a change's commit until it was applied.
     pub(super) fn note_delay(&mut self, delay: SignedDuration) {
         self.delays.add(delay);
         self.dirty = true;
     }
 
-    /// A change was applied so long after the feedback that caused it was received.
+    /// Notes the delay from the receipt of a change's feedback until the change was applied.
     pub(super) fn note_effect(&mut self, delay: SignedDuration, traceparent: &str) {
         self.effects.add(delay, traceparent);
         self.dirty = true;
     }
 
-    /// Something was rejected: to be told at once.
+    /// Notes that something was rejected, to be reported at once.
     pub(super) fn note_rejection(&mut self) {
         self.urgent = true;
     }
 
-    /// The node has to start over: to be told at once.
+    /// Notes that the node has to start over, to be reported at once.
     pub(super) fn note_problem(&mut self, problem: &'static str) {
         self.problem = Some(problem);
         self.urgent = true;
     }
 
-    /// Waits until something is to be done. May be dropped and called again.
+    /// Waits until there is something to do. Cancel-safe.
     pub(super) async fn tick(&mut self) -> ReporterWake {
         if let Some(in_flight) = &mut self.in_flight {
             let answer = (&mut in_flight.answer).await;
@@ -108,7 +108,7 @@ impl Reporter {
         ReporterWake::Due
     }
 
-    /// What the report that is due tells.
+    /// Takes what the due report covers.
     pub(super) fn take(&mut self) -> Told {
         self.dirty = false;
         self.urgent = false;
@@ -120,12 +120,12 @@ impl Reporter {
         }
     }
 
-    /// The report is on its way.
+    /// Notes that the report has been sent.
     pub(super) fn sending(&mut self, told: Told, answer: BoxFuture<'static, Result<(), Status>>) {
         self.in_flight = Some(InFlight { answer, told });
     }
 
-    /// The connection is gone, and with it a report that was on its way.
+    /// Notes that the connection is lost, and with it a report in flight.
     pub(super) fn disconnected(&mut self) {
         let told = self.in_flight.take().map(|in_flight| in_flight.told);
         if told.is_some() {
@@ -142,7 +142,7 @@ impl Reporter {
         self.delays.merge(&delays);
         self.effects.merge(effects);
         self.problem = self.problem.or(problem);
-        // Not urgent: a server that refuses reports is not to be asked again at once.
+        // Not urgent: a report that was refused must not be sent again at once.
         self.dirty = true;
     }
 }

@@ -1,7 +1,7 @@
-//! When the last-known-good copy is written: after a change, at most once in an interval, and rarely enough that writing
-//! takes a small part of the time.
+//! When the last-known-good copy is written: after a change, at most once per interval, and rarely enough that writing
+//! takes a small share of the time.
 //!
-//! It must know nothing of the copy's form.
+//! It must know nothing of the copy's format.
 
 use std::{future::pending, path::PathBuf, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::{
     replica::holdings::Holdings,
 };
 
-/// Writing takes at most one part in so many of the time.
+/// Writing takes at most one part in this many of the time.
 const SHARE: u32 = 20;
 
 /// Writes copies.
@@ -33,14 +33,14 @@ pub(super) struct Saver {
 /// Why [`Saver::tick`] returned.
 #[derive(Debug)]
 pub(super) enum SaverWake {
-    /// A copy is to be written: hand it to [`Saver::start`], or say [`Saver::skip`].
+    /// A copy is due: hand it to [`Saver::start`], or call [`Saver::skip`].
     Due,
-    /// It was written, of this revision.
+    /// The write has finished; on success, the revision that was saved.
     Saved(Result<Revision, CopyError>),
 }
 
 impl Saver {
-    /// Writes to `path` if there is one.
+    /// Writes to `path`; without one, never writes.
     pub(super) fn new(path: Option<PathBuf>, interval: Duration) -> Self {
         let now = Instant::now();
         Self {
@@ -53,24 +53,24 @@ impl Saver {
         }
     }
 
-    /// What is held has changed.
+    /// Notes that what is held has changed.
     pub(super) fn note(&mut self) {
         self.dirty = true;
     }
 
-    /// Whether the last change is not on disk yet.
+    /// Whether there is a change that is not on disk yet.
     pub(super) fn is_dirty(&self) -> bool {
         self.path.is_some() && self.dirty
     }
 
-    /// Waits until something is to be done. May be dropped and called again.
+    /// Waits until there is something to do. Cancel-safe.
     pub(super) async fn tick(&mut self) -> SaverWake {
         if let Some(in_flight) = &mut self.in_flight {
             let written = in_flight.await;
             self.in_flight = None;
             self.not_before = Instant::now() + self.interval.max(self.started.elapsed() * SHARE);
             let written = written.unwrap_or_else(|error| Err(std::io::Error::other(error).into()));
-            // Tried again when the interval is over.
+            // After an error, retried when the interval is over.
             self.dirty |= written.is_err();
             return SaverWake::Saved(written);
         }
@@ -81,12 +81,12 @@ impl Saver {
         SaverWake::Due
     }
 
-    /// There is nothing worth writing now.
+    /// Notes that there is nothing worth writing now.
     pub(super) fn skip(&mut self) {
         self.dirty = false;
     }
 
-    /// Writes this copy, on a thread of its own.
+    /// Writes this copy on a blocking thread.
     pub(super) fn start(&mut self, label: Label, held: Holdings) {
         let Some(path) = self.path.clone() else { return };
         self.dirty = false;
@@ -96,7 +96,7 @@ impl Saver {
         }));
     }
 
-    /// Waits for a copy that is being written.
+    /// Waits for a write in progress.
     pub(super) async fn settle(&mut self) -> Option<SaverWake> {
         match self.in_flight {
             Some(_) => Some(self.tick().await),

@@ -1,6 +1,6 @@
-//! How a node subscribes: what it asks for and how it behaves.
+//! A node's settings: what it subscribes to and how it behaves.
 //!
-//! It must know nothing of how that is done.
+//! It must know nothing of how they are carried out.
 
 #[cfg(any(test, feature = "simulation"))]
 use std::sync::Arc;
@@ -19,21 +19,21 @@ use xxhash_rust::xxh3::Xxh3Default;
 use super::transport::{Grpc, Transport};
 use crate::ServerAddress;
 
-/// A stream may wait so long for its turn to be sent a snapshot; a connection that is dead is found by its keep-alive.
+/// A stream may wait this long for its turn to receive a snapshot. A dead connection is detected by keep-alive instead.
 const LEAST_IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Why a subscriber or feedback client cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The address is none.
+    /// The address is not valid.
     #[error("the address is not valid: {0}")]
     Address(String),
-    /// Some settings are not valid; all of them are named.
+    /// Some settings are not valid; lists all of them.
     #[error("{0}")]
     Invalid(Violations),
 }
 
-/// Everything that can be set.
+/// The validated settings.
 #[derive(Debug)]
 pub(super) struct Settings {
     pub(super) remote: Remote,
@@ -62,7 +62,7 @@ impl Settings {
         }
     }
 
-    /// Tells subscriptions apart, so that a copy on disk is not taken for another's.
+    /// A fingerprint of the subscription, so that a copy on disk is not used for another one.
     pub(super) fn subscription(&self) -> u64 {
         let mut namespaces: Vec<_> = self.namespaces.iter().map(Namespace::as_str).collect();
         namespaces.sort_unstable();
@@ -73,7 +73,7 @@ impl Settings {
         let mut hash = Xxh3Default::new();
         for namespace in namespaces {
             hash.update(namespace.as_bytes());
-            // No namespace contains it.
+            // No namespace contains a newline.
             hash.update(b"\n");
         }
         hash.update(b"\n");
@@ -85,7 +85,7 @@ impl Settings {
     }
 }
 
-/// Sets a subscriber up. Everything but the address and the node's id has a default.
+/// Sets up a subscriber. Everything but the address and the node's id has a default.
 #[derive(Debug)]
 #[must_use]
 pub struct SubscriberBuilder {
@@ -142,14 +142,14 @@ impl SubscriberBuilder {
         }
     }
 
-    /// Talks to this server instead of one behind an address.
+    /// Talks to this server instead of the one at the address.
     #[cfg(any(test, feature = "simulation"))]
     pub(crate) fn server(mut self, server: Arc<dyn crate::simulation::Server>) -> Self {
         self.server = Some(server);
         self
     }
 
-    /// The way to the server.
+    /// The transport to the server.
     #[cfg_attr(
         not(any(test, feature = "simulation")),
         expect(clippy::unused_self, reason = "only a simulated server is kept in it")
@@ -178,43 +178,44 @@ impl SubscriberBuilder {
         self
     }
 
-    /// Says more of the node. At most 16 labels; names of 1 to 63 characters, values of at most 128.
+    /// Adds a label that describes the node. At most 16 labels; names of 1 to 63 characters, values of at most 128.
     pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.node.labels.insert(name.into(), value.into());
         self
     }
 
-    /// Only this search application, and others so named. Default: all that the caller may read.
+    /// Subscribes to this search application only; may be called repeatedly. Default: all that the caller may read.
     pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
         self.namespaces.push(namespace.into());
         self
     }
 
-    /// Only this kind, and others so named. Default: all.
+    /// Subscribes to this kind only; may be called repeatedly. Default: all.
     pub fn kind(mut self, kind: Kind) -> Self {
         self.kinds.push(kind);
         self
     }
 
-    /// Also what is one user's own. Default: not.
+    /// Includes user-scoped resources. Default: false.
     pub fn include_user_scoped(mut self, include: bool) -> Self {
         self.include_user_scoped = include;
         self
     }
 
-    /// How often the server tells that nothing is missing, 1 s to 1 h. Default: 30 s.
+    /// How often the server sends a bookmark, which confirms that nothing is missing, 1 s to 1 h. Default: 30 s.
     pub fn bookmark_interval(mut self, interval: Duration) -> Self {
         self.bookmark_interval = interval;
         self
     }
 
-    /// After which silence a stream is given up. Default: three times the bookmark interval, at least a minute.
+    /// How long a stream may be silent before it is closed. Default: three times the bookmark interval, at least a
+    /// minute.
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.idle_timeout = Some(timeout);
         self
     }
 
-    /// Bound of one message's resources in bytes, 64 KiB to 3 MiB. Default (0): the server's, 1 MiB.
+    /// Upper bound in bytes of the resources in one message, 64 KiB to 3 MiB. Default (0): the server's, 1 MiB.
     pub fn max_batch_bytes(mut self, bytes: u32) -> Self {
         self.max_batch_bytes = bytes;
         self
@@ -226,20 +227,20 @@ impl SubscriberBuilder {
         self
     }
 
-    /// How often a silent connection is asked whether the server still lives, and how long the answer may take; then the
-    /// connection is given up and another is opened. Default: 20 s, 10 s.
+    /// Interval and timeout of keep-alive pings on a silent connection. After the timeout the connection is closed and
+    /// another is opened. Default: 20 s, 10 s.
     pub fn keep_alive(mut self, interval: Duration, timeout: Duration) -> Self {
         self.keep_alive = (interval, timeout);
         self
     }
 
-    /// How often the node reports what it has applied, at most. Rejections are reported at once. Default: 10 s.
+    /// The least interval between reports of what the node has applied. Rejections are reported at once. Default: 10 s.
     pub fn report_interval(mut self, interval: Duration) -> Self {
         self.report_interval = interval;
         self
     }
 
-    /// Sent with every call, for example an `authorization`.
+    /// Headers sent with every call, for example `authorization`.
     pub fn headers(mut self, headers: MetadataMap) -> Self {
         self.headers = headers;
         self
@@ -251,14 +252,14 @@ impl SubscriberBuilder {
         self
     }
 
-    /// Keeps a last-known-good copy in this file and starts from it. Its directory must exist; one node, one file.
-    /// Default: no copy.
+    /// Keeps a last-known-good copy in this file and starts from it. Its directory must exist, and no two nodes may
+    /// share a file. Default: no copy.
     pub fn copy(mut self, path: impl Into<PathBuf>) -> Self {
         self.copy = Some(path.into());
         self
     }
 
-    /// How often the copy is written, at most. Default: 30 s.
+    /// The least interval between writes of the copy. Default: 30 s.
     pub fn copy_interval(mut self, interval: Duration) -> Self {
         self.copy_interval = interval;
         self
@@ -270,13 +271,13 @@ impl SubscriberBuilder {
         self
     }
 
-    /// Tells the time, for delays and staleness. Default: this computer's clock.
+    /// The clock for delays and staleness. Default: this computer's clock.
     pub fn clock(mut self, clock: SharedClock) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Where jitter and secrets come from. Default: the operating system.
+    /// The source of jitter and secrets. Default: the operating system.
     pub fn entropy(mut self, entropy: Entropy) -> Self {
         self.entropy = entropy;
         self

@@ -1,4 +1,4 @@
-//! The way to learning-svc: over gRPC, or whatever a simulation puts in its place.
+//! The transport to learning-svc: gRPC, or its replacement in a simulation.
 //!
 //! It must know nothing of what messages mean.
 
@@ -26,7 +26,7 @@ const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Opens streams.
 pub(super) trait Transport: Send + Sync + fmt::Debug {
-    /// Opens one.
+    /// Opens a stream.
     fn open(&self, request: SubscribeRequest) -> BoxFuture<'_, Result<Opened, Ended>>;
 }
 
@@ -34,17 +34,17 @@ pub(super) trait Transport: Send + Sync + fmt::Debug {
 pub(super) struct Opened {
     /// The server's messages.
     pub(super) messages: BoxStream<'static, Result<Frame, Status>>,
-    /// To the same server.
+    /// Sends reports to the same server.
     pub(super) reports: Box<dyn Reports>,
 }
 
 /// Takes reports.
 pub(super) trait Reports: Send + Sync {
-    /// Sends one; the answer may be waited for elsewhere.
+    /// Sends one. The future does not borrow from this, so it can be awaited elsewhere.
     fn report(&self, report: ReportStatusRequest) -> BoxFuture<'static, Result<(), Status>>;
 }
 
-/// Over gRPC.
+/// The gRPC transport.
 #[derive(Debug)]
 pub(super) struct Grpc {
     pub(super) remote: Remote,
@@ -68,7 +68,7 @@ fn call<T>(headers: &MetadataMap, token: Option<&TokenFile>, message: T) -> Requ
 }
 
 impl Transport for Grpc {
-    /// A new connection each time, so that the name is resolved again: the server may have moved.
+    /// Connects anew each time, so that the name is resolved again: the server may have moved.
     fn open(&self, request: SubscribeRequest) -> BoxFuture<'_, Result<Opened, Ended>> {
         Box::pin(async move {
             let channel = self

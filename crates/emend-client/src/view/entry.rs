@@ -1,4 +1,4 @@
-//! All that was learned for one phrase of one namespace, for one user or for everybody.
+//! All that was learned for one phrase in one namespace, for one user or for everybody.
 //!
 //! It must know nothing of how entries are found.
 
@@ -11,23 +11,23 @@ use emend_core::{Kind, Revision};
 pub(crate) struct Answer {
     /// The verb or entity id.
     pub(crate) value: Arc<str>,
-    /// The revision that taught it.
+    /// The revision that applied it.
     pub(crate) revision: Revision,
 }
 
 /// What was learned, by kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// The verb that the phrase invokes.
+    /// The verb the phrase invokes.
     pub(crate) verb: Option<Answer>,
-    /// The entity that the phrase is an alias of.
+    /// The entity the phrase is an alias of.
     pub(crate) entity: Option<Answer>,
     /// The choices never to be offered, sorted.
     pub(crate) prohibited: Vec<Arc<str>>,
 }
 
 impl Entry {
-    /// The answer of that kind; prohibitions are none.
+    /// The answer of that kind. Prohibitions are not answers.
     pub(crate) fn answer(&self, kind: Kind) -> Option<&Answer> {
         match kind {
             Kind::InvocationPhrase => self.verb.as_ref(),
@@ -36,7 +36,7 @@ impl Entry {
         }
     }
 
-    /// Takes over what is now learned. For a prohibition `value` is the forbidden choice.
+    /// Records what is now learned. For a prohibition, `value` is the forbidden choice.
     pub(crate) fn learn(&mut self, kind: Kind, value: &str, revision: Revision) {
         let answer = || {
             Some(Answer {
@@ -55,7 +55,7 @@ impl Entry {
         }
     }
 
-    /// Takes out what is no longer learned; `qualifier` is the choice that is no longer forbidden.
+    /// Removes what is no longer learned. For a prohibition, `qualifier` is the choice that is no longer forbidden.
     pub(crate) fn forget(&mut self, kind: Kind, qualifier: &str) {
         match kind {
             Kind::InvocationPhrase => self.verb = None,
@@ -75,7 +75,7 @@ impl Entry {
 pub(crate) enum Found<'a> {
     /// One answer of that kind and nothing else.
     One(Kind, &'a str, Revision),
-    /// All of this.
+    /// Everything in this entry.
     Many(&'a Entry),
 }
 
@@ -98,7 +98,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// The same as an entry of its own.
+    /// Converts it into an owned entry.
     pub(crate) fn to_entry(self) -> Entry {
         match self {
             Self::One(kind, value, revision) => {

@@ -1,4 +1,4 @@
-//! One cache line of the table, and what is packed into it.
+//! One cache line of the table and its packed contents.
 //!
 //! It must know nothing of other lines.
 
@@ -10,7 +10,7 @@ pub(super) const SLOTS: usize = 4;
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(64))]
 pub(super) struct Line {
-    /// The lower halves of the keys; 0: empty.
+    /// The lower halves of the keys; 0 marks an empty slot.
     pub(super) tags: [u64; SLOTS],
     pub(super) words: [Word; SLOTS],
 }
@@ -31,7 +31,7 @@ impl Line {
     }
 }
 
-/// What a slot says: 2 bits of form, 24 of an index, 38 of a revision.
+/// A slot's contents: 2 bits of form, 24 bits of index, 38 bits of revision.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Word(u64);
 
@@ -43,14 +43,14 @@ impl Word {
     pub(super) const ENTITY: u64 = 2;
     pub(super) const MANY: u64 = 3;
 
-    /// An answer in the slot itself: its text's index and its revision. `None` if one of them is too large for that.
+    /// An answer stored in the slot itself: the index of its text and its revision. `None` if either is too large.
     pub(super) fn one(form: u64, index: u32, revision: Revision) -> Option<Self> {
         let revision = u64::try_from(revision.0).ok()?;
         (revision >> REVISION_BITS == 0 && index >> INDEX_BITS == 0)
             .then(|| Self(form | u64::from(index) << 2 | revision << (2 + INDEX_BITS)))
     }
 
-    /// An entry kept apart.
+    /// An entry stored outside the slot.
     pub(super) fn many(index: u32) -> Self {
         Self(Self::MANY | u64::from(index) << 2)
     }
@@ -60,7 +60,7 @@ impl Word {
         self.0 & 3
     }
 
-    /// Of an answer's text.
+    /// The index of an answer's text.
     #[inline]
     pub(super) fn text(self) -> usize {
         (self.0 >> 2) as usize & ((1 << INDEX_BITS) - 1)
@@ -71,14 +71,14 @@ impl Word {
         Revision((self.0 >> (2 + INDEX_BITS)).cast_signed())
     }
 
-    /// Of an entry.
+    /// The index of an entry.
     #[inline]
     pub(super) fn entry(self) -> usize {
         (self.0 >> 2) as usize
     }
 }
 
-/// The half of a key that says where it is, and the one that it is known by there; the latter is never 0.
+/// The half of a key that selects its line, and the half that identifies it there. The latter is never 0.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
 pub(super) fn halves(key: u128) -> (u64, u64) {

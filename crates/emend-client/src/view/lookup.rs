@@ -1,4 +1,4 @@
-//! What a view answers.
+//! The answers of a view.
 //!
 //! It must know nothing of how answers are stored or kept current.
 
@@ -19,7 +19,7 @@ pub enum Source {
     Learned,
 }
 
-/// What was found for a phrase; borrows from the [`Reading`](super::Reading) that was asked.
+/// The result of a look-up; borrows from the [`Reading`](super::Reading) that answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Lookup<'a> {
     pub(crate) resolved: lookup::Resolved<'a>,
@@ -38,7 +38,8 @@ impl<'a> Lookup<'a> {
         self.resolved.found_prohibited
     }
 
-    /// The choices never to be offered for this phrase: the user's own and everybody's. A choice may come twice.
+    /// The choices that must never be offered for this phrase: the user's own, then everybody's. A choice may occur
+    /// twice.
     pub fn prohibited(&self) -> impl Iterator<Item = &'a str> {
         self.own_prohibited
             .iter()
@@ -46,13 +47,13 @@ impl<'a> Lookup<'a> {
             .map(|choice| &**choice)
     }
 
-    /// Whether this choice is never to be offered for this phrase.
+    /// Whether this choice must never be offered for this phrase.
     pub fn is_prohibited(&self, choice: &str) -> bool {
         is_in(self.own_prohibited, choice) || is_in(self.everybodys_prohibited, choice)
     }
 
-    /// Whether the backend should ask its user: nothing was learned, and it has more than one candidate left and its best
-    /// scores below 0.9. Candidates are (value, score from 0.0 to 1.0).
+    /// Whether the backend should ask its user: nothing was learned, and of its candidates that are not prohibited
+    /// there is more than one and the best scores below 0.9. Candidates are (value, score from 0.0 to 1.0).
     pub fn feedback_hint<'c>(&self, candidates: impl IntoIterator<Item = (&'c str, f64)>) -> bool {
         lookup::feedback_hint(&self.resolved, candidates, |choice| self.is_prohibited(choice))
     }
@@ -72,24 +73,25 @@ pub struct LearnedAnswer {
     pub score: f64,
     /// Where it came from.
     pub source: Source,
-    /// The revision that taught it.
+    /// The revision that applied it.
     pub revision: Revision,
-    /// The user's own or everybody's.
+    /// Whether it is the user's own or everybody's.
     pub scope: Scope,
 }
 
-/// What a node answers for a phrase as somebody wrote it; the same as the server's `Resolve`.
+/// What a node answers for a phrase as written; the same as the server's `Resolve`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolution {
-    /// The learned answer; none where there is none, or where it is prohibited.
+    /// The learned answer; `None` if nothing was learned or the answer is prohibited.
     pub found: Option<LearnedAnswer>,
     /// A learned answer exists but is prohibited.
     pub found_prohibited: bool,
-    /// Choices to take out of the backend's own, sorted, each once.
+    /// Choices to remove from the backend's own, sorted and without duplicates.
     pub prohibited: Vec<String>,
-    /// Ask the user: nothing was learned, and the backend has more than one candidate left and its best scores below 0.9.
+    /// Ask the user: nothing was learned, and of the backend's candidates that are not prohibited there is more than
+    /// one and the best scores below 0.9.
     pub feedback_hint: bool,
-    /// The phrase as it was looked up.
+    /// The normalised phrase that was looked up.
     pub phrase: NormalizedKey,
     /// The revision of the state that answered.
     pub revision: Revision,

@@ -1,7 +1,7 @@
-//! What a node answers with: the local, always current copy of what was learned, in a form made for look-ups.
+//! What a node answers from: the local, up-to-date copy of what was learned, in a form made for look-ups.
 //!
-//! A [`LearnedView`] is shared by any number of threads. Looking up never locks and never waits, also while updates are
-//! applied: a [`Reading`] is one state as it was published, and the [`Publisher`] swaps in the next one whole.
+//! Any number of threads share a [`LearnedView`]. A look-up never locks and never waits, even while updates are
+//! applied: a [`Reading`] is one published state, and the [`Publisher`] swaps in the next one as a whole.
 //!
 //! It must know nothing of messages, connections or files.
 
@@ -33,7 +33,7 @@ pub use self::{
 use self::{picture::Picture, standing::Standing};
 use crate::keyed_hash::KeyedHash;
 
-/// What was learned. Clones are the same view.
+/// What was learned. Clones share the same view.
 #[derive(Clone)]
 pub struct LearnedView(Arc<Shared>);
 
@@ -44,7 +44,7 @@ struct Shared {
     clock: SharedClock,
 }
 
-/// What to look up: a phrase in its one form, in one search application.
+/// What to look up: a normalised phrase in one search application.
 #[derive(Debug, Clone, Copy)]
 pub struct LookupKey<'a> {
     /// The search application.
@@ -54,8 +54,8 @@ pub struct LookupKey<'a> {
 }
 
 impl LearnedView {
-    /// An empty view and what publishes to it. Nodes get theirs from a [`Subscriber`](crate::Subscriber); this is for those
-    /// who learn of resources in another way, such as tests and benchmarks.
+    /// Creates an empty view and its publisher. Nodes get theirs from a [`Subscriber`](crate::Subscriber); this is for
+    /// callers that get resources in another way, such as tests and benchmarks.
     pub fn new(entropy: &Entropy, clock: SharedClock) -> (Publisher, Self) {
         let hash = Arc::new(KeyedHash::new(entropy));
         let view = Self(Arc::new(Shared {
@@ -67,8 +67,8 @@ impl LearnedView {
         (Publisher::new(view.clone(), hash), view)
     }
 
-    /// The state as it is now. All that is asked of one reading is answered from one state. Hold it for the length of a
-    /// query, not longer: it keeps that state in memory.
+    /// The current state. One reading answers everything from one state. Hold it for the length of a query and no
+    /// longer: it keeps that state in memory.
     #[inline]
     pub fn read(&self) -> Reading<'_> {
         Reading {
@@ -77,7 +77,7 @@ impl LearnedView {
         }
     }
 
-    /// For a thread that looks up all the time: reads without any write to memory that threads share.
+    /// A reader for a thread that looks up all the time. It never writes to memory shared between threads.
     pub fn reader(&self) -> Reader {
         Reader {
             cache: Cache::new(Arc::clone(&self.0.picture)),
@@ -85,8 +85,8 @@ impl LearnedView {
         }
     }
 
-    /// Answers for a phrase as somebody wrote it: normalises it, tries the user's own answer, then everybody's, and says
-    /// which choices to take out of the backend's own. Candidates are what the backend would answer by itself: (value,
+    /// Answers for a phrase as written: normalises it, tries the user's own answer, then everybody's, and lists the
+    /// choices to remove from the backend's own. `candidates` are what the backend would answer by itself: (value,
     /// score from 0.0 to 1.0). A phrase that is empty or too long is invalid.
     pub fn resolve<'c>(
         &self,
@@ -119,25 +119,26 @@ impl LearnedView {
         self.0.standing.borrow().staleness(self.0.clock.now())
     }
 
-    /// Everything at or below this revision has been applied.
+    /// The revision at or below which everything has been applied.
     pub fn revision(&self) -> Revision {
         self.0.standing.borrow().revision
     }
 
-    /// Waits until everything at or below `revision` has been applied: to read what you wrote. What does not match the
-    /// node's filter counts once a bookmark has come. It waits for as long as it takes; put your own bound around it.
+    /// Waits until everything at or below `revision` has been applied, for reading your own writes. A revision outside
+    /// the node's filter counts as applied once a bookmark has passed it. There is no timeout; add your own.
     pub async fn wait_for_revision(&self, revision: Revision) {
         self.wait_until(|standing| standing.revision >= revision).await;
     }
 
-    /// Waits until the view has something to answer with: a copy from disk or the stream's first state, however empty.
+    /// Waits until the view has a state to answer from: the copy on disk or the stream's first state, even an empty
+    /// one.
     pub async fn wait_until_filled(&self) {
         self.wait_until(|standing| standing.origin != Origin::Nothing)
             .await;
     }
 
     async fn wait_until(&self, reached: impl FnMut(&Standing) -> bool) {
-        // The sender lives in this view, so this can't fail.
+        // The view owns the sender, so this can't fail.
         let _ = self.0.standing.subscribe().wait_for(reached).await;
     }
 
@@ -166,15 +167,15 @@ impl fmt::Debug for LearnedView {
     }
 }
 
-/// One thread's access to a view: the fastest, see [`LearnedView::reader`]. It keeps the state that it read last in memory
-/// until it reads again.
+/// One thread's access to a view, the fastest there is; see [`LearnedView::reader`]. It keeps the state it last read in
+/// memory until it reads again.
 pub struct Reader {
     cache: Cache<Arc<ArcSwap<Picture>>, Arc<Picture>>,
     hash: Arc<KeyedHash>,
 }
 
 impl Reader {
-    /// The state as it is now.
+    /// The current state.
     #[inline]
     pub fn read(&mut self) -> Reading<'_> {
         Reading {
@@ -219,8 +220,8 @@ impl Reading<'_> {
         self.picture.revision
     }
 
-    /// What was learned for a phrase: the user's own answer first, then everybody's; never a prohibited one. What is
-    /// prohibited for everybody is so for every user.
+    /// What was learned for a phrase: the user's own answer first, then everybody's, never a prohibited one. What is
+    /// prohibited for everybody is prohibited for every user.
     #[inline]
     pub fn lookup(&self, key: LookupKey<'_>, kind: Kind, user: Option<&UserId>) -> Lookup<'_> {
         let picture = &*self.picture;

@@ -1,5 +1,5 @@
-//! One state of what was learned, never changed once readers can see it: a large table that many states share, and a small
-//! overlay of what changed since that table was built.
+//! One state of what was learned, immutable once published: a large table shared by many states, and a small overlay of
+//! what changed since that table was built.
 //!
 //! It must know nothing of who publishes it.
 
@@ -18,14 +18,14 @@ use super::{
 pub(crate) struct Picture {
     pub(crate) table: Arc<Table>,
     pub(crate) overlay: Overlay,
-    /// Whether anything may be one user's own; where nothing is, looking for it is spared.
+    /// Whether anything may be user-scoped. If not, look-ups skip the user's entry.
     pub(crate) user_scoped: bool,
-    /// Everything up to here is in it.
+    /// Everything up to this revision is included.
     pub(crate) revision: Revision,
 }
 
 impl Picture {
-    /// Nothing was learned.
+    /// The state in which nothing was learned.
     pub(crate) fn empty() -> Self {
         Self {
             table: Arc::new(Table::with_capacity(0)),
@@ -45,12 +45,12 @@ impl Picture {
     }
 }
 
-/// What changed since the table was built. Small, because it is copied for every update.
+/// What changed since the table was built. Kept small because every update copies it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Overlay(HashTable<(u128, Option<Arc<Entry>>)>);
 
 impl Overlay {
-    /// What `key` changed to (none: gone); `None` where it did not change.
+    /// What `key` changed to: `Some(None)` if it is gone, `None` if it did not change.
     #[inline]
     pub(crate) fn find(&self, key: u128) -> Option<&Option<Arc<Entry>>> {
         if self.0.is_empty() {
@@ -61,7 +61,7 @@ impl Overlay {
             .map(|(_, entry)| entry)
     }
 
-    /// Notes what `key` changed to.
+    /// Records what `key` changed to.
     pub(crate) fn put(&mut self, key: u128, entry: Entry) {
         let entry = (!entry.is_empty()).then(|| Arc::new(entry));
         match self.0.find_mut(place_of(key), |(of, _)| *of == key) {
@@ -78,13 +78,13 @@ impl Overlay {
         self.0.len()
     }
 
-    /// All changes, in no order.
+    /// All changes, in no particular order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u128, Option<&Entry>)> {
         self.0.iter().map(|(key, entry)| (*key, entry.as_deref()))
     }
 }
 
-/// The half of a key that says where it is; all of it is compared.
+/// The half of a key that serves as its hash; whole keys are compared.
 fn place_of(key: u128) -> u64 {
     (key >> 64) as u64
 }

@@ -1,9 +1,9 @@
-//! The writing half of a view: makes the next picture and swaps it in whole, so that what one update changed becomes
+//! The writing half of a view: builds the next picture and swaps it in as a whole, so that an update's changes become
 //! visible together and readers never wait.
 //!
-//! An update copies the overlay and changes the copy. When the overlay has grown to its bound it is merged into a new
-//! table; at 20 updates a second that is every few minutes for a million phrases. Pictures that readers may still hold
-//! are kept until they have let go, so that it is never a reader who frees a large table.
+//! An update copies the overlay and changes the copy. When the overlay exceeds its bound it is merged into a new table;
+//! at 20 updates a second, that is every few minutes for a million phrases. The publisher keeps retired pictures until
+//! no reader holds them, so that a reader never has to free a large table.
 //!
 //! It must know nothing of messages.
 
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::keyed_hash::KeyedHash;
 
-/// What is learned for one key, or no longer learned.
+/// What is learned, or no longer learned, for one key.
 #[derive(Debug, Clone)]
 pub struct Fact<'a> {
     /// The search application.
@@ -28,17 +28,17 @@ pub struct Fact<'a> {
     pub kind: Kind,
     /// The normalised key.
     pub key: &'a str,
-    /// For a prohibition the forbidden choice, else empty.
+    /// The forbidden choice of a prohibition; empty otherwise.
     pub qualifier: &'a str,
-    /// Whose own it is; empty: everybody's.
+    /// The user whose own it is; empty for everybody's.
     pub user_id: &'a str,
-    /// The revision that says so.
+    /// The revision that made this change.
     pub revision: Revision,
-    /// The verb, the entity id or the forbidden choice; none: this is no longer learned.
+    /// The verb, the entity id or the forbidden choice; `None` if it is no longer learned.
     pub value: Option<Cow<'a, str>>,
 }
 
-/// Publishes what a [`LearnedView`] answers with. There is one for each view.
+/// Publishes the states that a [`LearnedView`] answers from. Each view has one.
 #[derive(Debug)]
 pub struct Publisher {
     view: LearnedView,
@@ -58,7 +58,7 @@ impl Publisher {
         }
     }
 
-    /// Publishes a new whole: what was there before is gone. `count` is about how many facts come.
+    /// Publishes a complete new state, replacing the previous one. `count` is the approximate number of facts.
     pub fn replace<'a>(
         &mut self,
         count: usize,
@@ -88,7 +88,7 @@ impl Publisher {
         });
     }
 
-    /// Publishes what changed, all of it at once.
+    /// Publishes a set of changes, all at once.
     pub fn apply<'a>(&mut self, facts: impl IntoIterator<Item = Fact<'a>>, revision: Revision) {
         let mut next = Picture::clone(&self.view.picture());
         next.revision = revision;
@@ -108,7 +108,7 @@ impl Publisher {
         self.publish(next);
     }
 
-    /// Publishes that nothing changed up to `revision`.
+    /// Publishes that nothing has changed up to `revision`.
     pub fn advance(&mut self, revision: Revision) {
         self.sweep();
         let current = self.view.picture();
@@ -155,13 +155,13 @@ impl Publisher {
     }
 }
 
-/// How many changed phrases are kept apart before they are merged: few enough to copy them for every update and to stay in
-/// the processor's cache, enough to make the cost of a merge small for each.
+/// The size of the overlay, in phrases, above which it is merged: small enough to be copied for every update and to
+/// stay in the processor's cache, large enough to amortise the cost of a merge.
 fn overlay_bound(phrases: usize) -> usize {
     (phrases / 256).clamp(1024, 8192)
 }
 
-/// The same phrases with room for `additional` more, and without the texts that nothing uses any more.
+/// A new table with the same phrases, room for `additional` more, and no unused texts.
 fn rebuilt(table: &Table, additional: usize, texts: &mut TextIndex, hash: &Arc<KeyedHash>) -> Table {
     let mut new = Table::with_capacity(table.len() + table.len() / 8 + additional);
     *texts = TextIndex::new(Arc::clone(hash));

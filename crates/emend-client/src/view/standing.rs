@@ -1,14 +1,14 @@
-//! How a view stands to the server: how far it is, since when, and how stale it may be.
+//! A view's state relative to the server: how far it has applied, since when, and how stale it may be.
 //!
 //! It must know nothing of what was learned.
 
 use emend_core::Revision;
 use jiff::{SignedDuration, Timestamp};
 
-/// Where what a view answers with came from.
+/// Where the state that a view answers from came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Origin {
-    /// Nothing came yet: the view is empty because it knows nothing.
+    /// Nowhere: no state has arrived yet, and the view is empty.
     #[default]
     Nothing,
     /// From the copy on disk; the stream has not confirmed it yet.
@@ -20,7 +20,7 @@ pub enum Origin {
     Stream,
 }
 
-/// What is known now.
+/// What is known about the view's currency.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Standing {
     pub(crate) connected: bool,
@@ -36,18 +36,18 @@ pub(crate) struct Standing {
 pub struct Staleness {
     /// Whether the stream is open.
     pub connected: bool,
-    /// Everything at or below it has been applied.
+    /// The revision at or below which everything has been applied.
     pub revision: Revision,
-    /// The life of the log that the revision belongs to: a UUID. None: nothing came yet.
+    /// The epoch of the log that the revision belongs to: a UUID. `None` before the first state.
     pub epoch: Option<String>,
-    /// Where what the view answers with came from.
+    /// Where the state that the view answers from came from.
     pub origin: Origin,
-    /// When the view was last known to be what the server had, by this computer's clock. From a copy on disk: when the copy
-    /// was known to be.
+    /// When the view was last known to equal the server's state, by this computer's clock. For a copy on disk, when the
+    /// copy was.
     pub current_at: Option<Timestamp>,
-    /// How long ago that was; never negative. None: never.
+    /// How long ago that was; never negative. `None` if never.
     pub age: Option<SignedDuration>,
-    /// The digests last compared differed: something is missing or wrong, and a new snapshot is on its way.
+    /// The last digest comparison failed: something is missing or wrong, and a new snapshot is on its way.
     pub in_doubt: bool,
 }
 

@@ -1,16 +1,17 @@
-//! The flat table that look-ups read: a look-up goes to memory once, to one cache line.
+//! The flat table that look-ups read: a look-up goes to memory once, for one cache line.
 //!
-//! A line holds four slots: half of each one's 128-bit keyed hash, the other half of which chose the line, and a word with
-//! the one answer that most phrases have. What has more (a verb and an entity, or prohibitions) is kept apart. Texts of
-//! answers are shared: thousands of phrases mean one verb. The slots of a line are compared without branches, because what
-//! cannot be predicted would throw away the look-ups begun behind it; that costs more than the comparing. What a full line
-//! cannot take goes to the next, and a removal fetches it back (Knuth, The Art of Computer Programming, vol. 3, 6.4: linear
-//! probing with buckets, Algorithm R), so that there are no tombstones.
+//! A line holds four slots. Each has half of its key's 128-bit keyed hash (the other half selected the line) and a word
+//! with the single answer that most phrases have. Entries with more (a verb and an entity, or prohibitions) are stored
+//! separately. Texts of answers are shared: thousands of phrases mean one verb. The slots of a line are compared
+//! without branches, because a mispredicted branch would discard the look-ups begun speculatively behind it, which
+//! costs more than the comparisons. What does not fit in a full line goes to the next, and a removal moves it back
+//! (Knuth, The Art of Computer Programming, vol. 3, 6.4: linear probing with buckets, Algorithm R), so there are no
+//! tombstones.
 //!
-//! A phrase that was not learned is taken for one that was if 63 bits of its hash and its line are equal: at a million
-//! phrases and 10^12 look-ups a day, by chance once in some ten thousand years.
+//! A phrase that was not learned is mistaken for one that was if 63 bits of their hashes and their lines are equal:
+//! with a million phrases and 10^12 look-ups a day, by chance about once in ten thousand years.
 //!
-//! It must know nothing of updates, nor of who reads.
+//! It must know nothing of updates or of readers.
 
 use std::sync::Arc;
 
@@ -27,16 +28,16 @@ use crate::keyed_hash::KeyedHash;
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
     lines: Vec<Line>,
-    /// The upper halves of the keys in the slots; only changes need them.
+    /// The upper halves of the keys in the slots; only writes need them.
     places: Vec<[u64; SLOTS]>,
     len: usize,
     texts: Arc<Vec<Arc<str>>>,
     entries: Vec<Option<Entry>>,
-    /// Indices in `entries` that are free again.
+    /// Free indices in `entries`.
     free: Vec<u32>,
 }
 
-/// Finds the index of a text; kept by whoever changes tables, apart from what readers touch.
+/// Finds the index of a text. The writer keeps it, apart from the memory that readers touch.
 #[derive(Debug)]
 pub(crate) struct TextIndex {
     indices: HashTable<u32>,
@@ -44,7 +45,7 @@ pub(crate) struct TextIndex {
 }
 
 impl TextIndex {
-    /// Knows no text yet: the index of an empty table.
+    /// The index of an empty table: knows no texts.
     pub(crate) fn new(hash: Arc<KeyedHash>) -> Self {
         Self {
             indices: HashTable::new(),
@@ -56,8 +57,8 @@ impl TextIndex {
 impl Table {
     /// A table with room for `capacity` phrases before it is worn.
     pub(crate) fn with_capacity(capacity: usize) -> Self {
-        // Half full at most then: of the lines that a phrase nobody learned leads to, few are full, and so few go on to the
-        // next. At least two lines, so that never all are full.
+        // At most half full then: an unknown phrase seldom hits a full line, so its look-up seldom continues to the
+        // next. At least two lines, so that they are never all full.
         let lines = (capacity * 2).div_ceil(SLOTS).max(2);
         Self {
             lines: vec![Line::default(); lines],
@@ -74,8 +75,8 @@ impl Table {
         self.len
     }
 
-    /// Whether it is to be built anew before `additional` phrases are put in: too full (beyond three quarters many lines
-    /// run over), or with too many texts that nothing uses any more.
+    /// Whether to rebuild the table before putting in `additional` phrases: it would be too full (beyond three quarters
+    /// many lines overflow), or it has too many unused texts.
     pub(crate) fn is_worn(&self, additional: usize) -> bool {
         (self.len + additional) * 4 > self.lines.len() * SLOTS * 3 || self.texts.len() > 2 * self.len + 1024
     }
@@ -97,7 +98,7 @@ impl Table {
         }
     }
 
-    /// Everything, in no order.
+    /// Everything, in no particular order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u128, Found<'_>)> {
         self.lines
             .iter()
@@ -112,7 +113,7 @@ impl Table {
             })
     }
 
-    /// Puts what was learned for `key` in place of what was there. The caller does not put into a worn table.
+    /// Replaces what is stored for `key`. The caller must not put into a worn table.
     pub(crate) fn put(&mut self, key: u128, entry: &Entry, texts: &mut TextIndex) {
         let (place, tag) = halves(key);
         let word = self.word(entry, texts);
@@ -134,7 +135,7 @@ impl Table {
         }
     }
 
-    /// Takes out what was learned for `key`.
+    /// Removes what is stored for `key`.
     pub(crate) fn remove(&mut self, key: u128) {
         let (place, tag) = halves(key);
         let mut at = self.home(place);
@@ -153,7 +154,7 @@ impl Table {
         self.fill_gap(at, slot);
     }
 
-    /// Empties a slot. If its line was full, others may have gone on from there to the next: fetches one back, and so on.
+    /// Empties a slot. If its line was full, others may have overflowed to the next: moves one back, and so on.
     fn fill_gap(&mut self, mut gap: usize, mut slot: usize) {
         loop {
             let was_full = self.lines[gap].is_full();
@@ -180,8 +181,8 @@ impl Table {
         }
     }
 
-    /// The line where the search begins. Scales the hash instead of masking it, so that a table can have any size (Lemire,
-    /// "Fast Random Integer Generation in an Interval", 2019).
+    /// The line where a search begins. Scales the hash instead of masking it, so that a table can have any size
+    /// (Lemire, "Fast Random Integer Generation in an Interval", 2019).
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "below the number of lines")]
     fn home(&self, place: u64) -> usize {
@@ -193,7 +194,7 @@ impl Table {
         if at + 1 == self.lines.len() { 0 } else { at + 1 }
     }
 
-    /// How many lines on from `home` the line `at` is.
+    /// How many lines after `home` the line `at` is.
     fn distance(&self, home: usize, at: usize) -> usize {
         if at >= home {
             at - home
@@ -237,7 +238,7 @@ impl Table {
         if let Some(&index) = indices.find(hash_of(value), |&index| texts[index as usize] == *value) {
             return index;
         }
-        // Copies the list of texts if readers still have it, which a known text does not.
+        // Copies the list of texts if readers still hold it. A text that is already known does not get here.
         let texts = Arc::make_mut(&mut self.texts);
         let index = u32::try_from(texts.len()).expect("invariant: not more texts than fit the memory");
         texts.push(Arc::clone(value));
@@ -297,7 +298,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_table_holds_what_a_map_would(
-            // Few distinct keys and places, so that they run into each other.
+            // Few distinct keys and places, so that they collide.
             steps in proptest::collection::vec(
                 (0u64..40, proptest::option::of((
                     proptest::option::of(0u8..5),

@@ -1,4 +1,4 @@
-//! What a view answers, also while it is being changed.
+//! What a view answers, including while it is being changed.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},

@@ -1,4 +1,4 @@
-//! A model of learning-svc's log: every state that ever was, and the messages that a server would send of them.
+//! A model of learning-svc's log: all its states, and the messages a server would send for them.
 
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ impl Ledger {
         &self.states[index(revision)]
     }
 
-    /// One revision: `None` deletes.
+    /// Commits one revision. `None` deletes the key.
     pub(crate) fn commit(&mut self, changes: impl IntoIterator<Item = (Key, Option<Vec<u8>>)>) -> i64 {
         let mut state = self.state(self.head()).clone();
         let revision = self.head() + 1;
@@ -141,7 +141,7 @@ impl Ledger {
         messages
     }
 
-    /// The newest state of every key changed in (from, to], in parts of so many changes.
+    /// An update: the newest state of every key changed in (from, to], in parts of `part` changes.
     pub(crate) fn update(&self, from: i64, to: i64, part: usize) -> Vec<Message> {
         let mut newest: BTreeMap<&Key, i64> = BTreeMap::new();
         for revision in from + 1..=to {

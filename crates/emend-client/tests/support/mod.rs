@@ -1,4 +1,4 @@
-//! A subscription service whose every word a test decides, on a real socket.
+//! A subscription service on a real socket whose messages are scripted by the test.
 
 pub(crate) mod ledger;
 
@@ -28,14 +28,14 @@ use tonic::{Request, Response, Status, async_trait, transport::Server};
 
 use self::ledger::response;
 
-/// Waits for it, but not for ever.
+/// Waits for the future, with a time limit.
 pub(crate) async fn bounded<F: Future>(what: &str, future: F) -> F::Output {
     timeout(Duration::from_secs(20), future)
         .await
         .unwrap_or_else(|_| panic!("{what} never came"))
 }
 
-/// Waits for an event that `pick` wants.
+/// Waits for an event for which `pick` returns a value.
 pub(crate) async fn event<T>(
     what: &str,
     events: &mut Events,
@@ -84,7 +84,7 @@ impl OpenStream {
         let _ = self.messages.send(Err(status)).await;
     }
 
-    /// Waits until the node has closed it.
+    /// Waits until the node has closed the stream.
     pub(crate) async fn closed(&self) {
         bounded("the end of a stream", self.messages.closed()).await;
     }
@@ -126,7 +126,7 @@ impl FakeServer {
             .expect("the server runs")
     }
 
-    /// The next report that `wanted` holds for.
+    /// The next report for which `wanted` holds.
     pub(crate) async fn report(
         &mut self,
         wanted: impl Fn(&ReportStatusRequest) -> bool,
@@ -142,7 +142,7 @@ impl FakeServer {
         .await
     }
 
-    /// Stops it and closes its port.
+    /// Stops the server and closes its port.
     pub(crate) async fn stop(self) -> SocketAddr {
         self.serving.abort();
         let _ = self.serving.await;

@@ -1,6 +1,6 @@
-//! What ballots come to, kept as ballots are admitted to those that count and dismissed from them.
+//! The tally of the counted ballots, maintained as ballots start and stop counting.
 //!
-//! Only where votes do not decay: then nothing of it depends on the time.
+//! Only for policies without decay, where nothing depends on the time.
 
 use std::{
     cmp::Reverse,
@@ -16,21 +16,21 @@ use crate::{
     policy::Counting,
 };
 
-/// Before all other places.
+/// Sorts before all other places.
 const NEWEST: Place = Place {
     order: Reverse(AcceptOrder(i64::MAX)),
     feedback: FeedbackId(Uuid::nil()),
 };
 
-/// What the ballots that count come to. All ballots of one voter are identified, and have their caller, alike.
+/// The tally of the counted ballots. All ballots of one voter agree on `identified` and `caller`.
 #[derive(Debug, Clone)]
 pub(super) struct Kept {
     rules: Rules,
-    /// By voter, each one's newest first: that one is its live vote.
+    /// Each voter's ballots, newest first; the first is its live vote.
     by_voter: BTreeMap<(VoterKey, Place), CandidateId>,
-    /// How often a voter said so, where that counts.
+    /// How many ballots a voter cast for a candidate; maintained only for OCCURRENCES.
     said: HashMap<(VoterKey, CandidateId), u64>,
-    /// The live votes of voters that were derived from a caller.
+    /// The live votes of derived voters, by caller.
     derived: HashMap<Caller, Newest<CandidateId>>,
     support: HashMap<CandidateId, Strength>,
 }
@@ -52,7 +52,7 @@ impl Strength {
 }
 
 impl Kept {
-    /// Of no ballots.
+    /// The tally of no ballots.
     pub(super) fn new(rules: Rules) -> Self {
         Self {
             rules,
@@ -67,7 +67,7 @@ impl Kept {
         self.rules
     }
 
-    /// A ballot counts from now on.
+    /// Starts counting a ballot.
     pub(super) fn admit(&mut self, ballot: &Ballot) {
         self.change(ballot, |kept, key| {
             kept.by_voter.insert(key, ballot.candidate);
@@ -77,7 +77,7 @@ impl Kept {
         });
     }
 
-    /// A ballot counts no more.
+    /// Stops counting a ballot.
     pub(super) fn dismiss(&mut self, ballot: &Ballot) {
         self.change(ballot, |kept, key| {
             kept.by_voter.remove(&key);
@@ -91,7 +91,7 @@ impl Kept {
         });
     }
 
-    /// Changes a voter's ballots, and with them what the voter is counted for.
+    /// Changes a voter's ballots and updates what the voter counts for.
     fn change(&mut self, ballot: &Ballot, change: impl FnOnce(&mut Self, (VoterKey, Place))) {
         let voter = ballot.voter;
         let before = self.live(voter);
@@ -117,7 +117,7 @@ impl Kept {
         }
     }
 
-    /// A voter's live vote.
+    /// A voter's live vote and its place.
     fn live(&self, voter: VoterKey) -> Option<(Place, CandidateId)> {
         let newest = self.by_voter.range((voter, NEWEST)..).next();
         newest
@@ -129,7 +129,7 @@ impl Kept {
         self.said.get(&(voter, candidate)).copied().unwrap_or_default()
     }
 
-    /// The live vote of a ballot's voter counts, if no cap stands against it.
+    /// Counts a voter's live vote, unless the cap on derived voters excludes it.
     fn seat(&mut self, of: &Ballot, place: Place, candidate: CandidateId) {
         if of.identified {
             self.strengthen(candidate, Strength::gain_voter);
@@ -143,7 +143,7 @@ impl Kept {
         self.follow(&of.caller, &moved);
     }
 
-    /// It does no more.
+    /// Stops counting a voter's live vote.
     fn unseat(&mut self, of: &Ballot, place: Place, candidate: CandidateId) {
         if of.identified {
             self.strengthen(candidate, Strength::lose_voter);
@@ -170,7 +170,8 @@ impl Kept {
         );
     }
 
-    /// Counts those of a caller's derived voters that a change brought under the cap, and no more those that it put over it.
+    /// Applies a move across the cap on a caller's derived voters: counts the one that came under it, stops counting
+    /// the one that went over it.
     fn follow(&mut self, caller: &Caller, moved: &Moved) {
         let Some(derived) = self.derived.get(caller) else {
             return;
@@ -193,7 +194,7 @@ impl Kept {
         }
     }
 
-    /// What they come to.
+    /// The tally as it stands.
     pub(super) fn tally(&self) -> Tally {
         let supporters = self.support.iter().map(|(candidate, strength)| {
             let counted = match self.rules.counting {

@@ -1,24 +1,24 @@
-//! The newest few of many, as some come and others go.
+//! A collection that knows its newest `limit` entries as entries come and go.
 
 use std::collections::BTreeMap;
 
 use super::Place;
 
-/// Entries of which only the newest `limit` are within.
+/// Entries, split into the newest `limit` and the rest.
 #[derive(Debug, Clone)]
 pub(super) struct Newest<T> {
     limit: usize,
     within: BTreeMap<Place, T>,
-    /// All of it is older than all that is within, which is then full.
+    /// Older than everything in `within`; non-empty only if `within` is full.
     beyond: BTreeMap<Place, T>,
 }
 
-/// What a change moved over the limit, itself included.
+/// What a change moved across the limit, including the changed entry itself.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Moved {
-    /// Now within.
+    /// The entry now within the limit.
     pub(super) entered: Option<Place>,
-    /// No longer within.
+    /// The entry no longer within the limit.
     pub(super) left: Option<Place>,
 }
 
@@ -33,7 +33,7 @@ impl<T> Newest<T> {
         newest
     }
 
-    /// Sets the limit anew.
+    /// Changes the limit.
     pub(super) fn limit_to(&mut self, limit: usize) {
         if limit == self.limit {
             return;
@@ -58,17 +58,17 @@ impl<T> Newest<T> {
         Some(*place)
     }
 
-    /// All of it, newest first.
+    /// All entries, newest first.
     pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
         self.within().chain(self.beyond.values())
     }
 
-    /// What is within, newest first.
+    /// The entries within the limit, newest first.
     pub(super) fn within(&self) -> impl Iterator<Item = &T> {
         self.within.values()
     }
 
-    /// Adds an entry in a place where there is none.
+    /// Adds an entry at a place that is free.
     pub(super) fn insert(&mut self, place: Place, entry: T) -> Moved {
         let is_full = self.within.len() >= self.limit;
         if is_full && self.within.last_key_value().is_none_or(|(last, _)| *last < place) {
@@ -87,7 +87,7 @@ impl<T> Newest<T> {
         moved
     }
 
-    /// Takes an entry out, if it is there.
+    /// Removes an entry, if present.
     pub(super) fn remove(&mut self, place: Place) -> Option<(T, Moved)> {
         if let Some(entry) = self.beyond.remove(&place) {
             return Some((entry, Moved::default()));
@@ -104,7 +104,7 @@ impl<T> Newest<T> {
         Some((entry, moved))
     }
 
-    /// Forgets all but the newest `count`, yet nothing that is within a limit. Says whether anything was forgotten.
+    /// Drops all but the newest `count` entries, but never one within the limit. Returns whether any was dropped.
     pub(super) fn forget_beyond(&mut self, count: usize) -> bool {
         let before = self.len();
         let keep = count.saturating_sub(self.within.len());

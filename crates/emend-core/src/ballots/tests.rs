@@ -1,4 +1,4 @@
-//! What is kept equals what is counted from nothing, whatever comes and goes under whatever policy.
+//! The maintained tally equals the one counted from scratch, under any sequence of ballots and policies.
 
 use proptest::prelude::*;
 
@@ -12,11 +12,11 @@ use crate::{
 /// Something that happens to the ballots of a contest.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Somebody supports one of four candidates; `late` accepted before so many others.
+    /// A voter supports one of four candidates; the ballot was accepted before the `late` ballots preceding it.
     Cast { voter: u8, choice: u8, late: i64 },
-    /// One of the ballots is taken back.
+    /// One of the ballots is retracted.
     TakeBack(usize),
-    /// Another policy.
+    /// The policy changes.
     Policy {
         occurrences: bool,
         derived: u32,
@@ -25,7 +25,7 @@ enum Step {
     },
     /// Hours pass.
     Wait(i64),
-    /// Whoever holds them forgets all but as many as count and some more.
+    /// The holder drops all but the ballots that count and this many more.
     Forget(usize),
 }
 
@@ -58,9 +58,9 @@ struct Play {
     policy: Policy,
     now: Timestamp,
     next: i64,
-    /// What there is.
+    /// All ballots of the contest.
     all: Vec<Ballot>,
-    /// What is held of it, and kept up to date.
+    /// The ballots held, maintained incrementally.
     ballots: Ballots,
 }
 
@@ -126,7 +126,7 @@ impl Play {
             Step::Wait(hours) => self.now += SignedDuration::from_hours(hours),
             Step::Forget(more) => self.ballots.forget_beyond(self.counted() + more),
         }
-        // As whoever holds them does: where they might not be enough, they are read again.
+        // Reload the ballots if those held may not be enough, as their holder does.
         if !self.ballots.cover(self.counted()) {
             let mut newest = self.all.clone();
             newest.sort_by_key(Place::of);

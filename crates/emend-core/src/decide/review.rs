@@ -1,5 +1,5 @@
-//! What people do: approve, reject, put, delete, revert. What a person sets pins its contest; what a person takes away does
-//! not come back by votes.
+//! What people do: approve, reject, put, delete, revert. A value set by a person pins its contest; a value removed by a
+//! person does not come back by votes.
 
 use super::{Bench, Cause, Refusal, votes};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     resource::ResourceValue,
 };
 
-/// Applies a candidate, or the edited form of it as a candidate of its own, and pins the contest.
+/// Applies a candidate, or its edited form as a separate candidate, and pins the contest.
 pub(super) fn approve(
     bench: &mut Bench<'_>,
     id: CandidateId,
@@ -42,7 +42,7 @@ pub(super) fn approve(
     Ok(())
 }
 
-/// Turns a candidate down. An applied value is taken away with it, and what else has the votes may take its place.
+/// Rejects a candidate. If its value was applied it is removed, and another candidate with enough votes may replace it.
 pub(super) fn reject(bench: &mut Bench<'_>, id: CandidateId, reason: &str) -> Result<(), Refusal> {
     let status = bench.state.candidate(id).ok_or(Refusal::UnknownCandidate)?.status;
     if status == Status::Rejected {
@@ -78,7 +78,7 @@ pub(super) fn put(
     Ok(())
 }
 
-/// Takes the value away. Votes do not bring the same value back; another may still be learned.
+/// Deletes the value. Votes do not restore the same value; another may still be learned.
 pub(super) fn delete(bench: &mut Bench<'_>, reason: Option<&str>) -> Result<(), Refusal> {
     if bench.state.resource.is_none() {
         return Err(Refusal::NoResource);
@@ -93,7 +93,8 @@ pub(super) fn delete(bench: &mut Bench<'_>, reason: Option<&str>) -> Result<(), 
     Ok(())
 }
 
-/// Restores what was there before and pins the contest; what was reverted waits for a person, whatever arrives late.
+/// Restores the value before the revision and pins the contest. The reverted value waits for a person, whatever arrives
+/// late.
 pub(super) fn revert(
     bench: &mut Bench<'_>,
     restore: Option<&ResourceValue>,
@@ -123,7 +124,7 @@ pub(super) fn revert(
     Ok(())
 }
 
-/// A person's decision: the candidate applies, nothing holds it back any more, and votes do not replace it.
+/// A person's decision: applies the candidate, lifts any hold on it, and pins the contest.
 fn settle(bench: &mut Bench<'_>, id: CandidateId, reason: Option<&str>) {
     note(bench, id, reason);
     bench.hold(id, None);
@@ -137,7 +138,7 @@ fn note(bench: &mut Bench<'_>, id: CandidateId, reason: Option<&str>) {
     }
 }
 
-/// A person's wording replaces the first reporter's.
+/// A person's wording replaces that of the first reporter.
 fn set_value(bench: &mut Bench<'_>, id: CandidateId, value: &ResourceValue) {
     if let Some(candidate) = bench.state.candidate_mut(id) {
         candidate.value = value.clone();

@@ -1,4 +1,4 @@
-//! The rules, one sentence each, and the properties that hold whatever comes in whatever order.
+//! The rules, one sentence each, and properties that hold for any events in any order.
 
 mod any_order;
 mod bounds;
@@ -18,7 +18,7 @@ use crate::{
     resource::{Learned, ResourceKey},
 };
 
-/// A contest played step by step; revisions count up as the log would.
+/// A contest played step by step; revisions increase as in the log.
 struct Play {
     state: ContestState,
     policy: Policy,

@@ -1,4 +1,4 @@
-//! What votes do: recording, retracting, and evaluating anew under a changed policy.
+//! What votes do: recording, retracting, and re-evaluating after a policy change.
 
 use super::{Asked, Bench, Cause};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     resource::ResourceValue,
 };
 
-/// A correction proposes a value: its vote, which the bench has counted, may let somebody win.
+/// A correction proposes a value. The bench has already counted its vote, which may decide the contest.
 pub(super) fn record(
     bench: &mut Bench<'_>,
     ballot: &Ballot,
@@ -38,7 +38,8 @@ pub(super) fn record(
     });
 }
 
-/// A correction is taken back: its vote no longer counts, and an applied value that loses its supporters by it is withdrawn.
+/// A correction is retracted: its vote no longer counts, and an applied value that thereby loses its supporters is
+/// withdrawn.
 pub(super) fn retract(bench: &mut Bench<'_>, ballot: &Ballot) {
     let id = ballot.candidate;
     let before = bench.tally.of(id).undecayed;
@@ -51,7 +52,7 @@ pub(super) fn retract(bench: &mut Bench<'_>, ballot: &Ballot) {
     if let Some(candidate) = bench.state.candidate_mut(id) {
         candidate.occurrences = candidate.occurrences.saturating_sub(1);
         match candidate.status {
-            // A raised threshold alone never withdraws: the lower of the two counts.
+            // A raised threshold alone never withdraws a value: the lower of the two thresholds applies.
             Status::Applied if !pinned && after < before => {
                 let needed = candidate.applied_threshold.unwrap_or(threshold).min(threshold);
                 if after < u64::from(needed) {
@@ -72,17 +73,17 @@ pub(super) fn retract(bench: &mut Bench<'_>, ballot: &Ballot) {
     });
 }
 
-/// What is pending is evaluated by the policy as it is now. What is applied stays.
+/// Re-evaluates pending candidates under the current policy. An applied value stays.
 pub(super) fn reevaluate(bench: &mut Bench<'_>) {
     bench.cause = Cause::Policy;
     evaluate(bench);
 }
 
-/// Promotes the winner, if there is one and votes may; sends to review what they may not. Whoever evaluates first after a
-/// change of policy releases what waited for the old one.
+/// Promotes the winner, if there is one and votes may apply it; otherwise sends it to review. The first evaluation
+/// after a policy change releases candidates that waited because of the old policy.
 pub(super) fn evaluate(bench: &mut Bench<'_>) {
     if bench.risk != RiskLevel::High {
-        // What waited only because the risk was high may now be decided by votes.
+        // Candidates that waited only because of HIGH risk may now be decided by votes.
         let released: Vec<CandidateId> = bench
             .state
             .candidates
@@ -131,7 +132,7 @@ pub(super) fn evaluate(bench: &mut Bench<'_>) {
     }
 }
 
-/// The one candidate whose net confirmations reach the threshold. Since the threshold is at least 1, there is at most one.
+/// The candidate whose net confirmations reach the threshold. There is at most one, since the threshold is at least 1.
 fn winner(bench: &Bench<'_>) -> Option<(CandidateId, Status)> {
     let candidates = &bench.state.candidates;
     let standings = bench.tally.standings(candidates);

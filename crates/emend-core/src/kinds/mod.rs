@@ -18,22 +18,22 @@ pub enum Kind {
     InvocationPhrase,
     /// A name people use and the entity it means.
     EntityAlias,
-    /// A choice never to be offered for a phrase.
+    /// A choice that must never be offered for a phrase.
     Prohibition,
 }
 
 /// How a kind behaves; one row per kind.
 #[derive(Debug, Clone, Copy)]
 pub struct KindRules {
-    /// Stable name: in files, on command lines and in messages.
+    /// Stable name, used in files, on command lines and in messages.
     pub name: &'static str,
-    /// The number in `emend.common.v1.ResourceKind`, also in databases and digests.
+    /// The number in `emend.common.v1.ResourceKind`, also used in databases and digests.
     pub number: i32,
-    /// The risk where no policy says otherwise.
+    /// The risk level if no policy sets one.
     pub default_risk: RiskLevel,
-    /// Whether a key needs a qualifier, and what it is then.
+    /// What the qualifier is, if keys of this kind need one.
     pub qualifier: Option<&'static str>,
-    /// "{input}" now means this: completes a reporter's message.
+    /// Completes a message to the reporter: what "{input}" now means.
     pub describe: fn(input: &str, maps_to: &str) -> String,
 }
 
@@ -60,7 +60,7 @@ impl Kind {
         self.rules().name
     }
 
-    /// The kind of that number, if this version knows it.
+    /// The kind with this number, if this version knows it.
     pub fn from_number(number: i32) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.number() == number)
     }

@@ -1,4 +1,5 @@
-//! A choice never to be offered for a phrase. Decided by votes; the choice is the key's qualifier, so there are no rivals.
+//! A choice that must never be offered for a phrase. Decided by votes; the choice is the key's qualifier, so there are
+//! no rivals.
 
 use super::KindRules;
 use crate::policy::RiskLevel;

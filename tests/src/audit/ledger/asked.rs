@@ -1,4 +1,4 @@
-//! What was asked of feedback-svc and what it acknowledged, submissions and retractions, against what it stored.
+//! Checks what was asked of feedback-svc and what it acknowledged, submissions and retractions, against what it stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,12 +15,12 @@ use super::{
 /// A caller's name for a submission: namespace and request id. All of a test's clients are one caller.
 type Name = (String, String);
 
-/// What was asked, and what of it was acknowledged. What was asked and not acknowledged may be stored or not: the answer may
-/// be what was lost.
+/// What was asked, and which of it was acknowledged. What was asked but not acknowledged may be stored or not: perhaps
+/// only the answer was lost.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
     requests: BTreeMap<Name, Request>,
-    /// By feedback: whether it was acknowledged that it was taken back.
+    /// By feedback id: whether its retraction was acknowledged.
     retractions: BTreeMap<String, bool>,
 }
 
@@ -39,7 +39,7 @@ fn name(message: &SubmitFeedbackRequest) -> Name {
 }
 
 impl Asked {
-    /// A submission is about to be sent, for the first time or again.
+    /// Notes a submission that is about to be sent, for the first time or again.
     ///
     /// # Panics
     /// If it has no request id.
@@ -50,10 +50,10 @@ impl Asked {
         });
     }
 
-    /// A submission was answered OK, with that id.
+    /// Notes that a submission was answered OK, with this id.
     ///
     /// # Panics
-    /// If it has no request id, or was answered with another id before.
+    /// If it has no request id, or was answered with another id earlier.
     pub fn acknowledge(&mut self, message: &SubmitFeedbackRequest, feedback_id: &str) {
         self.ask(message);
         let request = self.requests.get_mut(&name(message)).expect("asked just now");
@@ -64,17 +64,17 @@ impl Asked {
         );
     }
 
-    /// A feedback is about to be taken back, for the first time or again.
+    /// Notes that feedback is about to be retracted, for the first time or again.
     pub fn ask_to_retract(&mut self, feedback_id: &str) {
         self.retractions.entry(feedback_id.to_owned()).or_default();
     }
 
-    /// It was answered OK that a feedback is taken back.
+    /// Notes that a retraction was answered OK.
     pub fn acknowledge_retraction(&mut self, feedback_id: &str) {
         self.retractions.insert(feedback_id.to_owned(), true);
     }
 
-    /// Takes over what another asked, for writers that each keep their own.
+    /// Merges what another was asked, for writers that each keep their own.
     pub fn merge(&mut self, other: Self) {
         self.requests.extend(other.requests);
         for (feedback_id, acknowledged) in other.retractions {
@@ -82,14 +82,14 @@ impl Asked {
         }
     }
 
-    /// How many were acknowledged.
+    /// The number of acknowledged submissions.
     pub fn acknowledged(&self) -> usize {
         let requests = self.requests.values();
         requests.filter(|request| request.acknowledged.is_some()).count()
     }
 }
 
-/// Sees every stored feedback.
+/// Compares every piece of stored feedback with what was asked.
 pub(super) struct Witness<'a> {
     asked: &'a Asked,
     seen: BTreeSet<Name>,
@@ -168,7 +168,7 @@ impl<'a> Witness<'a> {
     }
 }
 
-/// The first thing in which a stored feedback is not what was asked for.
+/// The first field in which stored feedback differs from what was asked.
 fn difference(asked: &SubmitFeedbackRequest, stored: &Stored) -> Option<&'static str> {
     let context: BTreeMap<String, String> = asked
         .context

@@ -25,9 +25,9 @@
 //! # }
 //! ```
 //!
-//! [`check`] answers with the findings instead. Both wait first, for at most [`PATIENCE`], until the outbox has drained, what waits
-//! is evaluated by its newest policy, and the nodes have applied the head; what does not come to that is a finding. `None` for what was asked leaves out what only
-//! the asker can know.
+//! [`check`] answers with the findings instead. Both first wait, for at most [`PATIENCE`], until the outbox has
+//! drained, everything pending is evaluated under its newest policy, and the nodes have applied the head; whatever does
+//! not get there is a finding. `None` for what was asked leaves out what only the asker can know.
 
 mod asked;
 mod nodes;
@@ -57,7 +57,7 @@ emend_runtime::checks! {
 
 /// A system that can be audited.
 pub trait Audited {
-    /// Where its services keep what they know.
+    /// The databases of its services.
     fn databases(&self) -> Databases;
 
     /// What learning-svc stored.
@@ -94,7 +94,7 @@ impl Audited for Copy {
     }
 }
 
-/// Everything that is not as it has to be, at most [`emend_runtime::audit::KEPT`] of a kind; empty: all is well.
+/// Every finding, at most [`emend_runtime::audit::KEPT`] of a kind; empty if all is well.
 ///
 /// # Panics
 /// If a database can't be read.
@@ -102,7 +102,7 @@ pub async fn check(system: &impl Audited, asked: Option<&Asked>, nodes: &[Holder
     check_within(PATIENCE, system, asked, nodes).await
 }
 
-/// The same with another bound on the wait for the outbox, and for each node.
+/// The same with another bound on the wait for the outbox and for each node.
 ///
 /// # Panics
 /// If a database can't be read.
@@ -140,10 +140,10 @@ pub async fn check_within(
     [findings.kept(), own.kept()].concat()
 }
 
-/// That all is as it has to be.
+/// Asserts that there are no findings.
 ///
 /// # Panics
-/// If it is not, with every finding.
+/// If there is one, with every finding.
 pub async fn expect_sound(system: &impl Audited, asked: Option<&Asked>, nodes: &[Holder<'_>]) {
     let findings = check(system, asked, nodes).await;
     let said: Vec<String> = findings.iter().map(ToString::to_string).collect();
@@ -179,7 +179,7 @@ async fn drained(patience: Duration, databases: &Databases, findings: &mut Findi
                 }
                 return;
             }
-            // A database that comes back may refuse for a while.
+            // A database that is coming back may refuse connections for a while.
             Ok(_) | Err(AuditError::Open { .. } | AuditError::Read { .. }) => {}
         }
         sleep(Duration::from_millis(50)).await;

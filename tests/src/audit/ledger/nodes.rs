@@ -1,4 +1,4 @@
-//! What nodes hold against what the database holds, by digest and in full.
+//! Compares what nodes hold with what the database holds, by digest and in full.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,16 +22,17 @@ use crate::harness::{
 pub(super) struct Database<'a> {
     pub(super) figures: &'a Figures,
     pub(super) resources: BTreeMap<Key, Held>,
-    /// For which something was ever proposed, or is in the log.
+    /// Keys for which something was ever proposed, or that are in the log.
     pub(super) once: BTreeSet<Key>,
 }
 
-/// Somebody who holds what was learned.
+/// A party that holds what was learned.
 #[derive(Debug)]
 pub enum Holder<'a> {
-    /// A node as applications embed it: compared by what it holds and by what it answers for every key there is or was.
+    /// A node as applications embed it: compared by what it holds and by what it answers for every key, past and
+    /// present.
     Node(&'a Node),
-    /// A subscriber that was read up to the head: compared by what it holds.
+    /// A subscriber that has read up to the head: compared by what it holds.
     Subscriber(&'a Subscriber),
 }
 
@@ -127,7 +128,7 @@ fn check_subscriber(subscriber: &Subscriber, database: &Database<'_>, findings: 
     compare(&evidence, (held, &own), (&wanted, &digests), findings);
 }
 
-/// What somebody holds, with its digests, against what is stored of what they asked for.
+/// Compares what a party holds, and its digests, with what is stored within its filter.
 fn compare(
     evidence: &str,
     (held, own): (&BTreeMap<Key, Held>, &BTreeMap<Group, Digest>),
@@ -151,7 +152,7 @@ fn compare(
     }
 }
 
-/// A subscriber asked for that group.
+/// Whether a subscriber asked for this group.
 fn wants(request: &SubscribeRequest, (namespace, kind, user_scoped): &Group) -> bool {
     (request.namespaces.is_empty() || request.namespaces.contains(namespace))
         && (request.kinds.is_empty() || request.kinds.contains(kind))

@@ -1,4 +1,4 @@
-//! What bookmarks and snapshots show, against what the log says was there.
+//! What bookmarks and snapshots show, compared with the log.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use super::{
 use crate::harness::{Held, Key, held::sums_of};
 
 impl Audit<'_> {
-    /// Nothing that matches is between the subscriber and a bookmark.
+    /// Checks that no matching change lies between the subscriber and a bookmark.
     pub(super) fn bookmark(&mut self, place: Place, connection: &Connection, bookmark: &Bookmark) {
         let before = self.report.violations();
         self.report.summary.bookmarks += 1;
@@ -59,7 +59,7 @@ impl Audit<'_> {
                 });
             }
         }
-        // By all that is held, not by what was added up on the way.
+        // Recomputed from everything held, not summed up along the way.
         self.holding.sums = sums_of(&self.holding.held);
         self.digests(place, connection, &bookmark.digests, None, to);
         self.holding.bookmark = Some(to.max(self.holding.bookmark.unwrap_or(0)));
@@ -68,7 +68,7 @@ impl Audit<'_> {
         self.go_on_from_the_log(before, connection, life, to);
     }
 
-    /// A whole snapshot.
+    /// Checks a complete snapshot.
     pub(super) fn snapshot(
         &mut self,
         place: Place,
@@ -131,7 +131,7 @@ impl Audit<'_> {
         self.go_on_from_the_log(before, connection, life, revision);
     }
 
-    /// A snapshot shows what was there at its revision, and nothing else.
+    /// Checks that a snapshot shows exactly what existed at its revision.
     fn shows(
         &mut self,
         place: Place,

@@ -1,4 +1,4 @@
-//! What the stream guarantees, and what an audit says of it.
+//! What the stream guarantees, and what an audit says about it.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -6,23 +6,23 @@ use emend_proto::learning::v1::SnapshotReason;
 
 use crate::harness::Key;
 
-/// How many characters of a key are shown.
+/// The most characters of a key that are shown.
 const LONGEST: usize = 100;
 
-/// A guarantee of the update stream, between snapshots. `docs/stream.md` says each in full.
+/// A guarantee of the update stream, between snapshots. `docs/stream.md` states each in full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Guarantee {
     /// 1: revisions never go back.
     Ordered,
-    /// 2: no change twice.
+    /// 2: no change comes twice.
     Unique,
-    /// 3: nothing that matches is missed; the newest version of a resource never.
+    /// 3: no matching change is missed; intermediate versions may be skipped, the newest never is.
     Reliable,
-    /// 4: what one revision changed becomes visible together.
+    /// 4: the changes of one revision become visible together.
     Atomic,
-    /// 5: every cursor handed out can be resumed from; what can't be gets a snapshot and the reason.
+    /// 5: every cursor handed out can be resumed from; one that can't gets a snapshot and the reason.
     Resumable,
-    /// 6: after a bookmark at R nothing at or below R.
+    /// 6: after a bookmark at R, nothing at or below R follows.
     Bookmarkable,
     /// 7: what was deleted while away is deleted on return.
     Deletions,
@@ -64,23 +64,23 @@ impl fmt::Display for Guarantee {
     }
 }
 
-/// Where in a recording: which connection, and which of its messages, both from 0.
+/// A place in a recording: a connection and one of its messages, both counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// Which connection.
+    /// The connection's index.
     pub connection: usize,
-    /// Which of its messages; one past the last for what did not come.
+    /// The message's index; one past the last for a message that is missing.
     pub message: usize,
 }
 
-/// A guarantee that was broken, and what shows it.
+/// A guarantee that was broken, and the evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     /// Which guarantee.
     pub guarantee: Guarantee,
-    /// In words.
+    /// What broke it, in words.
     pub what: String,
-    /// Where in the recording it shows; absent for what concerns the whole of it.
+    /// Where in the recording; `None` if it concerns the whole of it.
     pub place: Option<Place>,
     /// The revision concerned.
     pub revision: Option<i64>,
@@ -107,32 +107,32 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What a recording held that breaks nothing.
+/// What a recording contained, violations aside.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// How many streams were asked for, refused ones included.
+    /// The number of streams asked for, refused ones included.
     pub connections: usize,
-    /// How many messages came.
+    /// The number of messages received.
     pub messages: usize,
-    /// How many of the streams went on from a cursor.
+    /// The number of streams that resumed from a cursor.
     pub resumed: usize,
-    /// How many snapshots came whole, by reason.
+    /// The number of complete snapshots, by reason.
     pub snapshots: BTreeMap<&'static str, usize>,
-    /// How many updates came whole.
+    /// The number of complete updates.
     pub updates: usize,
-    /// How many changes were in them.
+    /// The number of changes in them.
     pub changes: usize,
-    /// How many changes that matched did not come by themselves, because a newer one of their key did.
+    /// The number of matching changes that were skipped because a newer change of their key came.
     pub conflated: usize,
-    /// How many bookmarks came.
+    /// The number of bookmarks received.
     pub bookmarks: usize,
-    /// How many streams the server ended in good order.
+    /// The number of streams that the server ended gracefully.
     pub drains: usize,
     checks: [u64; 11],
 }
 
 impl Summary {
-    /// How often something was held against a guarantee. 0: this recording says nothing of it.
+    /// The number of checks made of a guarantee. 0: this recording says nothing about it.
     pub fn checked(&self, guarantee: Guarantee) -> u64 {
         self.checks[guarantee as usize]
     }
@@ -161,14 +161,14 @@ impl fmt::Display for Summary {
     }
 }
 
-/// Gathers what an audit finds.
+/// Collects what an audit finds.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     pub(super) summary: Summary,
     violations: Vec<Violation>,
 }
 
-/// What a violation concerns beside the words.
+/// What a violation concerns, besides the words.
 #[derive(Debug, Clone, Default)]
 pub(super) struct About {
     pub(super) place: Option<Place>,
@@ -200,7 +200,7 @@ impl About {
 }
 
 impl Report {
-    /// Counts a check, and notes a violation where it does not hold. Answers with whether it holds.
+    /// Counts a check, and records a violation if it does not hold. Answers with whether it holds.
     pub(super) fn check(
         &mut self,
         guarantee: Guarantee,

@@ -1,4 +1,4 @@
-//! What the subscriber holds, by the envelopes it received, and the digests of that.
+//! What the subscriber holds, according to the envelopes it received, and the digests of that.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,31 +22,31 @@ use crate::harness::{
 /// What the subscriber holds.
 #[derive(Default)]
 pub(super) struct Holding {
-    /// How far it has applied; none before its first snapshot.
+    /// How far it has applied; `None` before its first snapshot.
     pub(super) position: Option<Cursor>,
     pub(super) held: BTreeMap<Key, Held>,
     pub(super) sums: BTreeMap<Group, Sum>,
-    /// What came since the last snapshot, that included.
+    /// Keys and revisions received since the last snapshot, that snapshot included.
     pub(super) came: BTreeSet<(Key, i64)>,
     /// The newest bookmark since the last snapshot.
     pub(super) bookmark: Option<i64>,
-    /// It has only just come back: what was deleted while it was away is still to come.
+    /// It has just come back: deletions made while it was away are still to come.
     pub(super) away: bool,
 }
 
 impl Holding {
-    /// Takes over another state whole.
+    /// Replaces everything held.
     pub(super) fn replace(&mut self, held: BTreeMap<Key, Held>) {
         self.sums = sums_of(&held);
         self.held = held;
     }
 
-    /// Where it stands; the beginning of everything where it stands nowhere.
+    /// The revision it has applied; 0 before its first snapshot.
     pub(super) fn revision(&self) -> i64 {
         self.position.as_ref().map_or(0, |position| position.revision)
     }
 
-    /// Puts or deletes, and keeps the sums.
+    /// Puts or deletes a key, and keeps the sums up to date.
     pub(super) fn set(&mut self, key: Key, put: Option<Held>) {
         let sum = self.sums.entry(group(&key)).or_default();
         if let Some(old) = self.held.remove(&key) {
@@ -72,7 +72,7 @@ fn item<'a>(key: &'a Key, held: &'a Held) -> Item<'a> {
 }
 
 impl Audit<'_> {
-    /// Digests as they came against those of the envelopes received: of these groups, or of all that are not empty.
+    /// Checks received digests against those of the envelopes received, of these groups or of all non-empty ones.
     pub(super) fn digests(
         &mut self,
         place: Place,
@@ -119,7 +119,7 @@ impl Audit<'_> {
         }
     }
 
-    /// After a breach: from here on the subscriber holds what the log says, so that the breach is told once.
+    /// After a breach, makes the subscriber hold what the log says, so that the breach is reported only once.
     pub(super) fn go_on_from_the_log(
         &mut self,
         before: usize,

@@ -1,5 +1,5 @@
-//! Guarantees 9 and 10, as far as a recording shows them: what the others got and what was published while one subscriber
-//! did not read.
+//! Guarantees 9 and 10, as far as a recording shows them: what others received and what was published while one
+//! subscriber did not read.
 
 use emend_proto::learning::v1::Cursor;
 
@@ -8,16 +8,16 @@ use super::{
     recording::{Moment, Recording, Witness, Witnessed},
 };
 
-/// A time in which one subscriber did not read.
+/// A period in which one subscriber did not read.
 struct Stall<'a> {
     subscriber: &'a str,
     begun: Moment,
     ended: Moment,
-    /// What everybody else was to have reached.
+    /// The revision that every other subscriber had to reach.
     head: i64,
 }
 
-/// `reached`: from when on the subscriber was at which position, in order.
+/// `reached`: the subscriber's positions, in order, each with the moment from which it was there.
 pub(super) fn check(recording: &Recording, reached: &[(Moment, Cursor)], report: &mut Report) {
     let stalls = stalls(&recording.witnessed);
     let own: Vec<_> = stalls
@@ -57,7 +57,7 @@ pub(super) fn check(recording: &Recording, reached: &[(Moment, Cursor)], report:
     }
 }
 
-/// Whether what the stall ended with had been committed and published before it ended.
+/// Checks that the head at the end of the stall was committed and published before it ended.
 fn published(stall: &Stall<'_>, witnessed: &[Witnessed], report: &mut Report) {
     let committed = |until: Moment| {
         let before = witnessed.iter().filter(move |witnessed| witnessed.at < until);
@@ -67,7 +67,7 @@ fn published(stall: &Stall<'_>, witnessed: &[Witnessed], report: &mut Report) {
         })
     };
     if committed(stall.begun).max().unwrap_or(0) >= stall.head {
-        // Nothing was written in it.
+        // Nothing was written during the stall.
         return;
     }
     let is_committed = committed(stall.ended).any(|revision| revision >= stall.head);

@@ -1,28 +1,28 @@
-//! The revision log as the truth: what every key was at every revision.
+//! The revision log as the truth: the state of every key at every revision.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::harness::{Held, Key, Stored, stored::StoredLog};
 
-/// All that the database knows of the log, with former lives of it where a run changed the epoch.
+/// Everything the database knows of the log, with former epochs if the run changed the epoch.
 #[derive(Debug, Clone)]
 pub struct RevisionLog {
-    /// The life that the database is in.
+    /// The database's current epoch.
     pub current: Life,
-    /// Those before, as far as the run noted them.
+    /// Earlier epochs, as far as the run noted them.
     pub former: Vec<Life>,
 }
 
-/// One life of the log: the revisions under one epoch.
+/// The log under one epoch.
 #[derive(Debug, Clone)]
 pub struct Life {
-    /// Its epoch.
+    /// The epoch's id.
     pub epoch: String,
-    /// Its newest revision, as far as it is known.
+    /// Its newest known revision.
     pub head: i64,
-    /// Deletions at or below it may have been forgotten.
+    /// Deletions at or below this revision may have been forgotten.
     pub horizon: i64,
-    /// It had revisions beyond `head` that are lost: what was streamed of them can't be judged.
+    /// Revisions beyond `head` existed and are lost: what was streamed of them can't be judged.
     pub tail_lost: bool,
     versions: BTreeMap<Key, Vec<Version>>,
     changed: BTreeMap<i64, Vec<Key>>,
@@ -31,11 +31,11 @@ pub struct Life {
 #[derive(Debug, Clone)]
 struct Version {
     revision: i64,
-    /// None: deleted.
+    /// `None` for a deletion.
     value: Option<Vec<u8>>,
 }
 
-/// What a key was made by one revision: its value, or nothing.
+/// The state that one revision gave a key: a value, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct State<'a> {
     pub(super) revision: i64,
@@ -43,7 +43,7 @@ pub(super) struct State<'a> {
 }
 
 impl RevisionLog {
-    /// Reads it. To be done once nobody writes any more: what is streamed after it was read is ahead of it.
+    /// Reads the log. Call this once writing has stopped: anything streamed after the read is ahead of it.
     pub async fn read(stored: &Stored) -> Self {
         Self {
             current: Life::from(stored.log().await),
@@ -51,14 +51,15 @@ impl RevisionLog {
         }
     }
 
-    /// Adds a life that ended before the current one began, read while it lasted.
+    /// Adds an epoch that ended before the current one began, read while it lasted.
     #[must_use]
     pub fn with_former(mut self, life: Life) -> Self {
         self.former.push(life);
         self
     }
 
-    /// Adds a former life that the current one continues from `revision` on: what it had beyond is lost, as in a failover.
+    /// Adds a former epoch that the current one continues from `revision`: whatever it had beyond is lost, as in a
+    /// failover.
     #[must_use]
     pub fn with_lost_tail(self, epoch: &str, revision: i64) -> Self {
         let life = Life {
@@ -86,7 +87,7 @@ impl From<StoredLog> for Life {
         } = stored;
         let mut versions: BTreeMap<Key, Vec<Version>> = BTreeMap::new();
         let mut changed: BTreeMap<i64, Vec<Key>> = BTreeMap::new();
-        // In the order of revisions, so that each key's versions are too.
+        // In revision order, so that each key's versions are too.
         for (revision, key, value) in changes {
             changed.entry(revision).or_default().push(key.clone());
             versions.entry(key).or_default().push(Version { revision, value });
@@ -115,14 +116,14 @@ impl Life {
         life
     }
 
-    /// What the key was at that revision; none if it had never been anything.
+    /// The key's state at a revision; `None` if it had none by then.
     pub(super) fn newest(&self, key: &Key, at: i64) -> Option<State<'_>> {
         let versions = self.versions.get(key)?;
         let after = versions.partition_point(|version| version.revision <= at);
         versions.get(after.checked_sub(1)?).map(Version::state)
     }
 
-    /// What that revision itself made of the key.
+    /// The state that this very revision gave the key.
     pub(super) fn version(&self, key: &Key, revision: i64) -> Option<State<'_>> {
         self.newest(key, revision)
             .filter(|state| state.revision == revision)
@@ -139,7 +140,7 @@ impl Life {
             .collect()
     }
 
-    /// How many changes of keys that match lie in (from, to].
+    /// The number of changes of matching keys in (from, to].
     pub(super) fn count(&self, from: i64, to: i64, matches: impl Fn(&Key) -> bool) -> usize {
         if from >= to {
             return 0;
@@ -148,7 +149,7 @@ impl Life {
         changes.filter(|key| matches(key)).count()
     }
 
-    /// All that there was at that revision and matches.
+    /// All matching resources that existed at a revision.
     pub(super) fn at(&self, revision: i64, matches: impl Fn(&Key) -> bool) -> BTreeMap<Key, Held> {
         let known = self.versions.keys().filter(|key| matches(key));
         known

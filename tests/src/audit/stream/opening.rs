@@ -1,4 +1,4 @@
-//! How a stream begins: with a resumption where the cursor is good, with a snapshot and the true reason where it is not,
+//! How a stream begins: with a resumption if the cursor is good, with a snapshot and the true reason if it is not,
 //! never with silence.
 
 use emend_proto::{
@@ -13,13 +13,13 @@ use super::{
 };
 
 impl Audit<'_> {
-    /// The first message of a stream.
+    /// Checks the first message of a stream.
     pub(super) fn begins(&mut self, place: Place, connection: &Connection, first: &Message) {
-        // What was deleted from now on until its first update is what was deleted while it was away.
+        // A resumption sets this again: until its first update, deletions count as made while it was away.
         self.holding.away = false;
         let says = match first {
             Message::Resumed(_) => connection.request.cursor.is_some(),
-            // A server that shuts down does not keep those waiting who wait for a snapshot.
+            // A server that shuts down drains streams that are still waiting for a snapshot.
             Message::SnapshotBegin(_) | Message::Drain(_) => true,
             _ => false,
         };
@@ -32,12 +32,12 @@ impl Audit<'_> {
             (About::at(place), what.into())
         });
         if let (false, Some(cursor)) = (says, &connection.request.cursor) {
-            // Told already; what follows is judged as if it had been resumed.
+            // Already reported; what follows is judged as if the stream had been resumed.
             self.goes_on_from(connection, cursor);
         }
     }
 
-    /// The cursor is said to be good.
+    /// Checks a claim that the cursor is good.
     pub(super) fn resumed(&mut self, place: Place, connection: &Connection, resumed: &Resumed, first: bool) {
         self.report.summary.resumed += 1;
         let about = || About::at(place);
@@ -72,7 +72,7 @@ impl Audit<'_> {
         }
     }
 
-    /// From here on the subscriber is at that cursor: where that is not where it was, it holds what was there.
+    /// From here on the subscriber is at this cursor. If it was elsewhere, it now holds what existed there.
     fn goes_on_from(&mut self, connection: &Connection, cursor: &Cursor) {
         if self.holding.position.as_ref() != Some(cursor) {
             if let Some(life) = self.life(cursor) {
@@ -91,7 +91,7 @@ impl Audit<'_> {
         self.holding.away = true;
     }
 
-    /// Whether a whole snapshot, which ended with that cursor, came for the reason it gave.
+    /// Checks whether a complete snapshot that ended with this cursor came for the reason it gave.
     pub(super) fn snapshot_reason(
         &mut self,
         place: Place,
@@ -102,7 +102,7 @@ impl Audit<'_> {
     ) {
         self.report.saw_snapshot(reason);
         let sent = connection.request.cursor.as_ref();
-        // Opened with this cursor, or followed from there: within a stream the position takes its place.
+        // The cursor that the stream was opened with; later in a stream, the position takes its place.
         let from = if first {
             sent
         } else {
@@ -130,7 +130,7 @@ impl Audit<'_> {
         });
     }
 
-    /// The newest revision of that epoch that the subscriber knew of before that moment.
+    /// The newest revision of an epoch that the subscriber knew before a moment.
     fn seen_until(&self, moment: Moment, epoch: &str) -> i64 {
         let before = self.reached.iter().filter(|(at, _)| *at < moment);
         before
@@ -140,7 +140,7 @@ impl Audit<'_> {
             .unwrap_or(0)
     }
 
-    /// Whether a cursor that is handed out is one of where the subscriber is.
+    /// Checks that a cursor that is handed out matches the subscriber's position.
     pub(super) fn cursor(
         &mut self,
         place: Place,

@@ -1,6 +1,6 @@
-//! A subscriber that records: over a real socket, through every connection that is cut, from its newest cursor on.
+//! A subscriber that records: over a real socket, reconnecting after every cut, always from its newest cursor.
 //!
-//! It judges nothing but what it needs to come back.
+//! It checks nothing but what it needs in order to reconnect.
 
 use std::{
     fmt,
@@ -32,14 +32,14 @@ use super::{
 };
 use crate::harness::wait::PATIENCE;
 
-/// The first pause before it connects again, and the longest.
+/// The first pause before a reconnect, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
-/// How long a stream may take to be opened.
+/// The timeout for opening a stream.
 const OPENING: Duration = Duration::from_secs(15);
-/// The window that HTTP/2 begins with: who stops reading is felt soon.
+/// HTTP/2's initial window, small, so that the server soon notices a client that stops reading.
 const WINDOW: u32 = 65_535;
 
-/// A subscriber at work. It leaves when it is dropped.
+/// A running subscriber. Dropping it ends it.
 #[derive(Debug)]
 pub struct Recorder {
     name: String,
@@ -54,8 +54,8 @@ pub struct Recorder {
 /// How a recorder treats its connections.
 #[derive(Debug, Clone, Copy)]
 pub struct Habits {
-    /// How often it asks whether the server still lives, and how long it waits for the answer; none: it believes in its
-    /// connection for as long as the system does.
+    /// How often it pings the server, and how long it waits for the answer; `None`: it trusts its connection for as
+    /// long as the system does.
     pub ping: Option<Duration>,
 }
 
@@ -69,7 +69,7 @@ impl Default for Habits {
 
 type Change = Box<dyn FnOnce(&mut SubscribeRequest) + Send>;
 
-/// To leave the connection and come back, with another request if there is to be one.
+/// An order to drop the connection and reconnect, possibly with another request.
 struct Order(Change);
 
 impl fmt::Debug for Order {
@@ -93,7 +93,7 @@ impl Kept {
     }
 }
 
-/// Asks for everything, what is users' own included, with bookmarks as often as the contract allows.
+/// A request for everything, user-scoped resources included, with bookmarks as often as the contract allows.
 pub fn everything(node_id: &str) -> SubscribeRequest {
     SubscribeRequest {
         node: Some(NodeInfo {
@@ -107,12 +107,12 @@ pub fn everything(node_id: &str) -> SubscribeRequest {
 }
 
 impl Recorder {
-    /// Subscribes at that address, from the request's cursor on the first time and from its newest one after that.
+    /// Subscribes at `address`, first from the request's cursor, later from its newest.
     pub fn start(run: &Run, address: impl fmt::Display, request: SubscribeRequest) -> Self {
         Self::with(run, address, request, Habits::default())
     }
 
-    /// The same, of other habits.
+    /// The same with other habits.
     pub fn with(run: &Run, address: impl fmt::Display, request: SubscribeRequest, habits: Habits) -> Self {
         let (orders, taken) = mpsc::unbounded_channel();
         let (reading, may_read) = watch::channel(true);
@@ -148,12 +148,12 @@ impl Recorder {
         &self.name
     }
 
-    /// How far it has applied; none before its first snapshot.
+    /// How far it has applied; `None` before its first snapshot.
     pub fn position(&self) -> Option<Cursor> {
         self.position.borrow().clone()
     }
 
-    /// Waits until it has applied `revision`, of whatever epoch.
+    /// Waits until it has applied `revision`, in any epoch.
     ///
     /// # Panics
     /// If it does not.
@@ -162,7 +162,7 @@ impl Recorder {
             .await;
     }
 
-    /// Waits until it is at the log's head, in its epoch.
+    /// Waits until it has reached the log's head, in the log's epoch.
     ///
     /// # Panics
     /// If it does not get there.
@@ -195,31 +195,31 @@ impl Recorder {
         }
     }
 
-    /// Leaves its connection without a word and comes back with its newest cursor.
+    /// Drops its connection without notice and reconnects with its newest cursor.
     pub fn cut(&self) {
         self.ask(|_| {});
     }
 
-    /// Leaves its connection and comes back with another request: `change` sees it with the newest cursor set. The filter
-    /// stays changed, the cursor is shown until a stream begins.
+    /// Drops its connection and reconnects with another request: `change` is given the request with the newest cursor
+    /// set. A changed filter stays; a changed cursor is sent until a stream begins.
     pub fn ask(&self, change: impl FnOnce(&mut SubscribeRequest) + Send + 'static) {
-        // It ends only with this value.
+        // Can't fail: the receiver lives as long as this value.
         let _ = self.orders.send(Order(Box::new(change)));
     }
 
-    /// Reads nothing more, on a connection that stays, and has the run witness it.
+    /// Stops reading, while the connection stays, and has the run witness it.
     pub fn stall(&self) {
         self.reading.send_replace(false);
         self.run.stall_begins(&self.name);
     }
 
-    /// Reads again. Everybody else was to have reached `head`.
+    /// Reads again. All others had to reach `head` by now.
     pub fn go_on(&self, head: i64) {
         self.run.stall_ends(&self.name, head);
         self.reading.send_replace(true);
     }
 
-    /// What it recorded so far, broken off here.
+    /// What it has recorded so far, as a recording that breaks off here.
     pub fn so_far(&self) -> Recording {
         Recording {
             subscriber: self.name.clone(),
@@ -229,7 +229,7 @@ impl Recorder {
         }
     }
 
-    /// Waits until it is at the log's head and ends the recording there.
+    /// Waits until it has reached the log's head and ends the recording there.
     ///
     /// # Panics
     /// If it does not get there.
@@ -242,10 +242,10 @@ impl Recorder {
         }
     }
 
-    /// Ends the recording at the log's head and holds it against the log.
+    /// Ends the recording at the log's head and checks it against the log.
     ///
     /// # Panics
-    /// With every violation, if there is one.
+    /// If there is a violation, with every violation.
     pub async fn audited(self, log: &RevisionLog) -> Summary {
         let name = self.name.clone();
         let recording = self.finish(log).await;
@@ -253,7 +253,7 @@ impl Recorder {
     }
 }
 
-/// Violations as a test fails with them.
+/// Violations as the message of a failed test.
 fn told(name: &str, violations: &[Violation]) -> String {
     use fmt::Write as _;
     let mut text = format!("{} violations in what {name} received", violations.len());
@@ -298,7 +298,7 @@ impl Work {
         }
     }
 
-    /// One stream, to its end or the next order.
+    /// Runs one stream, to its end or the next order.
     async fn connection(&mut self) -> (Ending, Option<Order>) {
         self.kept.lock().push(Connection {
             request: self.request.clone(),
@@ -341,13 +341,13 @@ impl Work {
     }
 }
 
-/// The next message that this client knows, once it may read.
+/// The next message of a kind that this client knows, once it may read.
 async fn next(
     stream: &mut Streaming<Frame>,
     may_read: &mut watch::Receiver<bool>,
 ) -> Result<Option<Message>, Status> {
     loop {
-        // It ends only with the recorder.
+        // Fails only once the recorder, which holds the sender, is gone.
         let _ = may_read.wait_for(|may| *may).await;
         let message = tokio::select! {
             biased;
@@ -365,7 +365,7 @@ async fn next(
     }
 }
 
-/// A stream on a connection of its own.
+/// Opens a stream on a connection of its own.
 async fn open(address: &str, request: SubscribeRequest, habits: Habits) -> Result<Streaming<Frame>, Status> {
     let mut endpoint = Endpoint::from_shared(format!("http://{address}"))
         .map_err(|error| Status::invalid_argument(error.to_string()))?

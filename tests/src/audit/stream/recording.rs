@@ -1,6 +1,6 @@
-//! What one subscriber received, in the order of the run.
+//! What one subscriber received, in the run's order.
 //!
-//! Everything here is plain and public, so that a test can tamper with a copy and see the audit object.
+//! Everything here is plain and public, so that a test can tamper with a copy and see the audit object to it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,26 +11,26 @@ use emend_proto::{
 
 use crate::harness::Key;
 
-/// An index in the order of what a run saw. Of two moments of one [`Run`] the smaller was earlier.
+/// An index in the order of what a run saw. Of two moments of one [`Run`], the smaller was earlier.
 pub type Moment = u64;
 
-/// All that one subscriber received.
+/// Everything that one subscriber received.
 #[derive(Debug, Clone)]
 pub struct Recording {
     /// The node id it subscribed with.
     pub subscriber: String,
-    /// One per stream asked for, in their order.
+    /// One per stream asked for, in order.
     pub connections: Vec<Connection>,
-    /// The head, with its epoch, that it was to reach before it ended; none if it was broken off.
+    /// The epoch and head that it had to reach before it ended; `None` if it was broken off.
     pub until: Option<(String, i64)>,
-    /// What else the run saw, in order.
+    /// What else the run witnessed, in order.
     pub witnessed: Vec<Witnessed>,
 }
 
-/// One stream, from the request to how it ended.
+/// One stream, from the request to its end.
 #[derive(Debug, Clone)]
 pub struct Connection {
-    /// As it was sent, with its cursor.
+    /// As sent, with its cursor.
     pub request: SubscribeRequest,
     /// When it was sent.
     pub opened: Moment,
@@ -40,7 +40,7 @@ pub struct Connection {
     pub ending: Ending,
 }
 
-/// A message and when it came.
+/// A message and when it arrived.
 #[derive(Debug, Clone)]
 pub struct Received {
     /// When.
@@ -54,17 +54,17 @@ pub struct Received {
 pub enum Ending {
     /// It was still open when the recording ended.
     Open,
-    /// By the subscriber.
+    /// Ended by the subscriber.
     Left,
-    /// By the server, in good order.
+    /// Ended gracefully by the server.
     Ended,
-    /// By an error, of that code and message, after it had been opened.
+    /// Broken by an error after it was opened: its code and message.
     Broken(String),
-    /// It was never opened.
+    /// Never opened.
     Refused(String),
 }
 
-/// Something that the run saw beside the streams.
+/// Something that the run saw besides the streams.
 #[derive(Debug, Clone)]
 pub struct Witnessed {
     /// When.
@@ -82,9 +82,9 @@ pub enum Witness {
     Published(i64),
     /// This subscriber stopped reading.
     StallBegins(String),
-    /// This subscriber is about to read again, and everybody else was to have reached this revision.
+    /// This subscriber is about to read again, and all others had to reach this revision by now.
     StallEnds(String, i64),
-    /// The server's resident memory, and what it was not to exceed, in bytes.
+    /// The server's resident memory and its bound, in bytes.
     Resident {
         /// As measured.
         bytes: u64,
@@ -93,7 +93,7 @@ pub enum Witness {
     },
 }
 
-/// The time of a run: an index that several recorders and writers share. Clones are the same.
+/// The time of a run: an index that several recorders and writers share. Clones share it too.
 #[derive(Debug, Clone, Default)]
 pub struct Run(Arc<Mutex<Seen>>);
 
@@ -104,33 +104,33 @@ struct Seen {
 }
 
 impl Run {
-    /// A run that saw nothing yet.
+    /// A run that has seen nothing yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A writer was told that this revision is committed.
+    /// Notes that a writer was told that this revision is committed.
     pub fn committed(&self, revision: i64) {
         self.witness(Witness::Committed(revision));
     }
 
-    /// A reader was answered from a published state at least as new as this revision.
+    /// Notes that a reader was answered from a published state at least as new as this revision.
     pub fn published(&self, revision: i64) {
         self.witness(Witness::Published(revision));
     }
 
-    /// This subscriber no longer reads.
+    /// Notes that this subscriber no longer reads.
     pub fn stall_begins(&self, subscriber: &str) {
         self.witness(Witness::StallBegins(subscriber.to_owned()));
     }
 
-    /// This subscriber is about to read again. From then on a recording of anybody else that had not reached `head`
-    /// breaks guarantee 9: wait for them first, within a bound.
+    /// Notes that this subscriber is about to read again. From now on any other recording that has not reached `head`
+    /// breaks guarantee 9: wait for those subscribers first, within a bound.
     pub fn stall_ends(&self, subscriber: &str, head: i64) {
         self.witness(Witness::StallEnds(subscriber.to_owned(), head));
     }
 
-    /// The server's resident memory was `bytes`, and was not to exceed `bound`.
+    /// Notes the server's resident memory, `bytes`, which had to stay within `bound`.
     pub fn resident(&self, bytes: u64, bound: u64) {
         self.witness(Witness::Resident { bytes, bound });
     }
@@ -159,12 +159,12 @@ impl Run {
     }
 }
 
-/// Whether a subscription of that request sees that key.
+/// Whether a subscription with this request covers a key.
 pub fn covers(request: &SubscribeRequest, key: &Key) -> bool {
     covers_group(request, &key.namespace, key.kind, !key.user_id.is_empty())
 }
 
-/// Whether a subscription of that request sees the resources of that group.
+/// Whether a subscription with this request covers the resources of a group.
 pub(super) fn covers_group(
     request: &SubscribeRequest,
     namespace: &str,
@@ -176,7 +176,7 @@ pub(super) fn covers_group(
         && (request.include_user_scoped || !user_scoped)
 }
 
-/// What of a request is its filter, in its one form.
+/// The part of a request that is its filter, in canonical form.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct FilterForm {
     namespaces: Vec<String>,

@@ -1,4 +1,4 @@
-//! What an update shows, against what the log says was there.
+//! What updates show, compared with the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::harness::{
     held::{Group, group},
 };
 
-/// The key and revision of a change; none where it has no content.
+/// The key and revision of a change; `None` if it has no content.
 pub(super) fn key_of(change: &Change) -> Option<(Key, i64)> {
     let key = match change.change.as_ref()? {
         ChangeKind::Put(resource) => Key::from(resource.key.as_ref()?),
@@ -24,16 +24,16 @@ pub(super) fn key_of(change: &Change) -> Option<(Key, i64)> {
     Some((key, change.revision))
 }
 
-/// A change as it came.
+/// A change as received.
 struct Came {
     revision: i64,
     key: Key,
-    /// None: deleted.
+    /// `None` for a deletion.
     put: Option<Held>,
 }
 
 impl<'a> Audit<'a> {
-    /// A whole update.
+    /// Checks a complete update.
     pub(super) fn update(&mut self, place: Place, connection: &Connection, update: &Update) {
         let before = self.report.violations();
         let (from, to) = (update.from_revision, update.to_revision);
@@ -47,7 +47,8 @@ impl<'a> Audit<'a> {
         }
         let position = self.holding.position.clone();
         self.cursor(place, connection, update.cursor.as_ref(), Some(to));
-        // An update that leaves something out is told of once, as a range; what lies in it is what it is held to.
+        // If an update leaves something out, that is reported once, as its range; the update itself is judged by what
+        // lies in the range.
         let life = update
             .cursor
             .as_ref()
@@ -73,7 +74,7 @@ impl<'a> Audit<'a> {
         self.go_on_from_the_log(before, connection, life, to);
     }
 
-    /// An update goes on where the subscriber stands.
+    /// Checks that an update continues from the subscriber's position.
     fn range(&mut self, place: Place, update: &Update, came: &[Came]) {
         let (from, to) = (update.from_revision, update.to_revision);
         let about = || About::at(place).revision(from);
@@ -90,7 +91,7 @@ impl<'a> Audit<'a> {
             let what = format!("an update from {from} after a bookmark at {bookmark}");
             (about(), what)
         });
-        // What came before is told of change by change.
+        // Changes that came before are reported one by one.
         let again = !came.is_empty()
             && came.iter().all(|change| {
                 let known = (change.key.clone(), change.revision);
@@ -125,7 +126,7 @@ impl<'a> Audit<'a> {
         }
     }
 
-    /// One change: in the filter, in the range, not known, and what the log says.
+    /// Checks one change: within the filter and the range, new, and as the log says.
     fn change(&mut self, place: Place, connection: &Connection, update: &Update, change: &Came) {
         let Came { revision, key, put } = change;
         let (from, to) = (update.from_revision, update.to_revision);
@@ -179,7 +180,7 @@ impl<'a> Audit<'a> {
         (update.to_revision <= life.head).then_some(life)
     }
 
-    /// An update has the newest state, at its end, of every key that changed in it.
+    /// Checks that an update has the newest state, at its end, of every key that changed in its range.
     fn whole(
         &mut self,
         place: Place,

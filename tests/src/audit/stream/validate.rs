@@ -1,4 +1,4 @@
-//! Walks through a recording, message by message, and holds each against the log.
+//! Walks through a recording, message by message, and checks each against the log.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,10 +17,11 @@ use super::{
 };
 use crate::harness::Key;
 
-/// Holds a recording against the log.
+/// Checks a recording against the log.
 ///
 /// # Errors
-/// Every breach that it shows. After one the audit goes on from what the log says, so that one breach is told once.
+/// Every breach that it shows. After one, the audit continues from what the log says, so that each breach is reported
+/// once.
 pub fn validate(recording: &Recording, log: &RevisionLog) -> Result<Summary, Vec<Violation>> {
     let mut audit = Audit::new(recording, log);
     for (index, connection) in recording.connections.iter().enumerate() {
@@ -31,26 +32,26 @@ pub fn validate(recording: &Recording, log: &RevisionLog) -> Result<Summary, Vec
     audit.report.finish()
 }
 
-/// An audit at work: what the subscriber holds at this point of its recording.
+/// An audit in progress: what the subscriber holds at this point of its recording.
 pub(super) struct Audit<'a> {
     pub(super) report: Report,
     pub(super) log: &'a RevisionLog,
-    /// The hash of each filter, as it was handed out first.
+    /// The hash of each filter, as first handed out.
     pub(super) hashes: BTreeMap<FilterForm, u64>,
-    /// Where a change came last, of all updates of the recording.
+    /// The last place of each change among all updates of the recording.
     pub(super) last_came: HashMap<(String, Key, i64), Place>,
-    /// Which positions it had, and from when on.
+    /// The subscriber's positions, each with the moment from which it was there.
     pub(super) reached: Vec<(Moment, Cursor)>,
     pub(super) holding: Holding,
 }
 
 /// What a stream is in the middle of.
 enum Doing {
-    /// Nothing: each message is whole.
+    /// Nothing: each message is complete.
     Following,
-    /// Sending a snapshot, the first message of the stream or not.
+    /// A snapshot, and whether it is the first message of the stream.
     Snapshot(SnapshotBegin, Vec<Resource>, bool),
-    /// Sending the parts of an update.
+    /// The parts of an update.
     Update(Update),
 }
 
@@ -59,7 +60,7 @@ impl<'a> Audit<'a> {
         let mut hashes = BTreeMap::new();
         let mut last_came = HashMap::new();
         for (index, connection) in recording.connections.iter().enumerate() {
-            // Of the parts of an update only the last says of which epoch it is.
+            // Of the parts of an update, only the last one names its epoch.
             let mut parts = Vec::new();
             for (number, received) in connection.messages.iter().enumerate() {
                 if let Some(cursor) = handed_out(&received.message)
@@ -95,7 +96,7 @@ impl<'a> Audit<'a> {
         }
     }
 
-    /// The life that a position is of, where what it holds can be judged.
+    /// The epoch of a position, if what is held there can be judged.
     pub(super) fn life(&self, cursor: &Cursor) -> Option<&'a Life> {
         self.log
             .life(&cursor.epoch)
@@ -162,7 +163,7 @@ impl<'a> Audit<'a> {
             {
                 return self.part(place, connection, Some(update), next);
             }
-            // Who has nothing whole is not kept waiting by a server that shuts down.
+            // A server that shuts down breaks off transfers instead of keeping their subscribers waiting.
             (Doing::Snapshot(..) | Doing::Update(_), Message::Drain(_)) | (Doing::Following, _) => {}
             (Doing::Snapshot(..), _) => {
                 self.interrupted(place, "a snapshot");
@@ -225,7 +226,7 @@ impl<'a> Audit<'a> {
         Doing::Update(update)
     }
 
-    /// A stream ends in good order by a bookmark and a farewell, unless a transfer was under way or waited for.
+    /// Checks that a stream ends with a bookmark before its Drain, unless a transfer was in progress or awaited.
     fn drain(&mut self, place: Place, before: Option<&Message>, drain: &Drain) {
         self.report.summary.drains += 1;
         let waits = match before {
@@ -250,7 +251,7 @@ impl<'a> Audit<'a> {
             });
     }
 
-    /// What the recording comes to.
+    /// Checks how the recording ends.
     fn ends(&mut self, recording: &Recording) {
         let Some((epoch, head)) = &recording.until else {
             return;

@@ -4,55 +4,56 @@ use std::time::Duration;
 
 use crate::harness::Dice;
 
-/// One thing that is done to connections.
+/// One fault that connections suffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Ends connections without a word, at some byte before so many have passed one way, in the middle of whatever it is.
+    /// Silently ends connections at some byte before this many have passed one way, in the middle of anything.
     Cut {
         /// Bytes.
         within: usize,
     },
-    /// Ends one way of a connection in good order, at some byte before so many have passed that way; the other goes on.
+    /// Ends one direction of a connection gracefully, at some byte before this many have passed that way; the other
+    /// goes on.
     HalfClose {
         /// Bytes.
         within: usize,
     },
-    /// Holds each piece back, for up to so long.
+    /// Delays each piece, by up to this long.
     Delay(Duration),
-    /// Lets at most so many bytes pass each way in a second.
+    /// Limits each direction to this many bytes a second.
     Throttle(usize),
-    /// Accepts connections, takes what is said and passes nothing on, not even that a side has gone. A connection that lost
-    /// something so never goes on again.
+    /// Accepts connections and what is sent, and passes nothing on, not even that a side has gone. A connection that
+    /// lost anything this way stays mute.
     BlackHole,
-    /// Passes on what is said by who connected, and loses every answer: who connected can't know what became of it. A
-    /// connection that lost something so never hears anything again.
+    /// Passes on what clients send and loses every answer, so that a client can't know what became of its requests. A
+    /// client that lost anything this way never hears anything again on that connection.
     LostAnswers,
 }
 
-/// What is done now.
+/// The faults in force.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Conditions {
     faults: Vec<Fault>,
     seed: u64,
-    /// Grows with each change.
+    /// Incremented by each change.
     pub(super) number: u64,
 }
 
-/// What is done to one way of one connection, decided.
+/// What one direction of one connection suffers, with the chances decided.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Plan {
-    /// Of which conditions.
+    /// The number of the conditions that it was made for.
     pub(super) number: u64,
-    /// After so many more bytes the connection is cut.
+    /// The connection is cut after this many more bytes.
     pub(super) cut: Option<usize>,
-    /// After so many more bytes this way ends.
+    /// This direction ends after this many more bytes.
     pub(super) half_close: Option<usize>,
     pub(super) delay: Option<Duration>,
     pub(super) bytes_per_second: Option<usize>,
 }
 
 impl Conditions {
-    /// Other faults in their place.
+    /// New conditions with other faults.
     pub(super) fn change(&self, faults: impl IntoIterator<Item = Fault>, seed: u64) -> Self {
         Self {
             faults: faults.into_iter().collect(),
@@ -69,12 +70,12 @@ impl Conditions {
         self.faults.contains(&Fault::LostAnswers)
     }
 
-    /// What is done to one way, told apart from all others by `way`, and what decides from then on.
+    /// The plan for the direction with the unique number `way`, and the dice for later choices.
     pub(super) fn plan(&self, way: u64) -> (Plan, Dice) {
-        // An odd factor keeps ways of neighbouring seeds apart.
+        // An odd factor keeps the directions of neighbouring seeds apart.
         let seed = self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let dice = Dice::seeded(seed ^ way);
-        // The same for both ways of a connection, which differ in the lowest bit.
+        // Chooses one of a connection's two directions, whose numbers differ in the lowest bit only.
         let is_chosen = Dice::seeded(!(seed ^ (way >> 1))).chance(0.5) == (way & 1 == 0);
         let mut plan = Plan {
             number: self.number,
@@ -83,7 +84,7 @@ impl Conditions {
         for fault in &self.faults {
             match *fault {
                 Fault::Cut { within } => plan.cut = Some(dice.below(within)),
-                // Of one way, else both would soon be closed and that is a cut.
+                // One direction only: otherwise both would soon be closed, which is a cut.
                 Fault::HalfClose { within } if is_chosen => {
                     plan.half_close = Some(dice.below(within));
                 }

@@ -1,8 +1,8 @@
 //! The network between any two parties, good or bad: an address that stays while what is behind it comes and goes, and
-//! that does to the bytes what it is told to ([`fault`]). TCP itself neither repeats nor reorders; what can be repeated and
-//! reordered are messages, on the way of a batch over several connections ([`scrambler`]).
+//! that subjects the bytes to the faults it is told to ([`fault`]). TCP itself neither repeats nor reorders; but
+//! messages can be repeated and reordered, when a batch travels over several connections ([`scrambler`]).
 //!
-//! Adding a fault: a variant of [`Fault`], and what it does in [`pump`].
+//! To add a fault: a variant of [`Fault`], and its effect in [`pump`].
 
 pub mod fault;
 mod pump;
@@ -29,34 +29,34 @@ use self::{
 };
 pub use self::{fault::Fault, scrambler::Scrambler};
 
-/// Forwards TCP connections. Closes with its value.
+/// Forwards TCP connections. Dropping it closes them.
 #[derive(Debug)]
 pub struct Gateway {
     address: SocketAddr,
     road: watch::Sender<Road>,
-    /// How many connections there have been.
+    /// How many connections it has accepted so far.
     accepted: Arc<AtomicU64>,
     harmed: Arc<AtomicUsize>,
     _accepting: AbortOnDropHandle<()>,
 }
 
-/// Where connections go, and how.
+/// Where connections go, and under which conditions.
 #[derive(Debug, Clone, PartialEq)]
 struct Road {
     target: Option<SocketAddr>,
-    /// Grows with each change of the target; connections of another number end.
+    /// Incremented when the target changes; connections with another number end.
     number: u64,
     held: bool,
-    /// Connections of a lower number lead nowhere any more, and nobody is told.
+    /// Connections numbered below this silently lead nowhere.
     forsaken: u64,
     conditions: Conditions,
 }
 
 impl Gateway {
-    /// A new address on the loopback. It leads nowhere yet: connections end at once.
+    /// A new address on the loopback. It leads nowhere yet: connections end immediately.
     ///
     /// # Panics
-    /// If the system has no port.
+    /// If the system has no free port.
     pub async fn open() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
@@ -79,7 +79,7 @@ impl Gateway {
         }
     }
 
-    /// A new address that leads there.
+    /// A new address that leads to `target`.
     pub async fn to(target: SocketAddr) -> Self {
         let gateway = Self::open().await;
         gateway.lead_to(target);
@@ -91,12 +91,12 @@ impl Gateway {
         self.address
     }
 
-    /// From now on connections go there; those that led elsewhere end.
+    /// From now on connections go to `target`; those that led elsewhere end.
     pub fn lead_to(&self, target: SocketAddr) {
         self.turn(Some(target));
     }
 
-    /// From now on new connections go there; those that led elsewhere go on, as behind a balancer.
+    /// From now on new connections go to `target`; existing ones continue, as behind a load balancer.
     pub fn prefer(&self, target: SocketAddr) {
         self.road.send_modify(|road| road.target = Some(target));
     }
@@ -113,36 +113,36 @@ impl Gateway {
         });
     }
 
-    /// Holds all traffic back, without ending a connection, until [`Gateway::release`]: stops reading. Nothing is lost.
+    /// Stops reading, which holds all traffic back until [`Gateway::release`]. No connection ends and nothing is lost.
     pub fn hold(&self) {
         self.road.send_modify(|road| road.held = true);
     }
 
-    /// Lets go of what was held back.
+    /// Lets held traffic pass.
     pub fn release(&self) {
         self.road.send_modify(|road| road.held = false);
     }
 
-    /// From now on all of these are done to all connections, in a way that the seed decides. They take the place of what
-    /// was done before.
+    /// From now on all connections suffer all of these faults, with the chances decided by the seed. They replace the
+    /// faults so far.
     pub fn suffer(&self, faults: impl IntoIterator<Item = Fault>, seed: u64) {
         self.road
             .send_modify(|road| road.conditions = road.conditions.change(faults, seed));
     }
 
-    /// From now on nothing is done to connections. Those that lost something stay as they are: mute.
+    /// From now on connections suffer nothing. Those that lost something stay mute.
     pub fn heal(&self) {
         self.suffer([], 0);
     }
 
-    /// From now on all connections that there are swallow what is said, either way, and never end; new ones are not
-    /// harmed. So it is after a host died without a word and another took its address over.
+    /// From now on all existing connections swallow whatever is sent, in both directions, and never end; new ones are
+    /// unharmed. This is what happens when a host dies silently and another takes over its address.
     pub fn forsake(&self) {
         let accepted = self.accepted.load(Ordering::SeqCst);
         self.road.send_modify(|road| road.forsaken = accepted);
     }
 
-    /// To how many connections something was done so far that they can't get over.
+    /// The number of connections so far that suffered something they can't recover from.
     pub fn harmed(&self) -> usize {
         self.harmed.load(Ordering::SeqCst)
     }
@@ -166,13 +166,13 @@ async fn accept(
     }
 }
 
-/// Ends, and with it the connection, when both sides have, something breaks it, or the road is another.
+/// Forwards one connection until both sides have ended it, an error breaks it, or the road's number changes.
 async fn forward(client: TcpStream, line: Line) {
     let mut roads = line.roads();
     let road = roads.borrow().clone();
     let Some(target) = road.target else { return };
     let other_road = async {
-        // An error: the gateway is gone, and so is this.
+        // An error means that the gateway is dropped, so this ends too.
         let _ = roads.wait_for(|now| now.number != road.number).await;
     };
     let forwarding = async {
@@ -185,14 +185,14 @@ async fn forward(client: TcpStream, line: Line) {
             return;
         };
         for side in [&client, &server] {
-            // Without it small messages would wait for each other; then delays would not be the services'.
+            // Otherwise small messages wait for each other, and the delays are not the services' own.
             let _ = side.set_nodelay(true);
         }
         let (client_read, client_write) = client.into_split();
         let (server_read, server_write) = server.into_split();
         let there = pump::pump(client_read, server_write, &line, Direction::There);
         let back = pump::pump(server_read, client_write, &line, Direction::Back);
-        // Whatever breaks one way ends both.
+        // An error in one direction ends both.
         let _ = tokio::try_join!(there, back);
     };
     tokio::select! {

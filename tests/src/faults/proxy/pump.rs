@@ -1,4 +1,4 @@
-//! Moves bytes from one side to the other, as well as the network is.
+//! Moves bytes from one side to the other, under the network's conditions.
 
 use std::{
     io,
@@ -19,30 +19,30 @@ use tokio::{
 use super::{Road, fault::Plan};
 use crate::harness::Dice;
 
-/// The most that is moved at once, in bytes.
+/// The most bytes moved at once.
 const PIECE: usize = 16 * 1024;
-/// A throttled way moves a piece about so often in a second.
+/// A throttled direction moves about this many pieces a second.
 const PIECES_PER_SECOND: usize = 50;
 
-/// What both ways of one connection share.
+/// What both directions of one connection share.
 #[derive(Debug)]
 pub(super) struct Line {
     number: u64,
     roads: watch::Receiver<Road>,
-    /// Something that was said is lost: nothing that follows would make sense.
+    /// Some of what was sent is lost: nothing that follows would make sense.
     is_mute: AtomicBool,
-    /// The same of what was said to who connected.
+    /// The same, for what was sent back to the client.
     is_unanswered: AtomicBool,
     is_harmed: AtomicBool,
     harmed: Arc<AtomicUsize>,
 }
 
-/// One way of a connection.
+/// A direction of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
-    /// From who connected.
+    /// From the client.
     There = 0,
-    /// To who connected.
+    /// To the client.
     Back = 1,
 }
 
@@ -62,7 +62,7 @@ impl Line {
         self.roads.clone()
     }
 
-    /// Whether it begins in a black hole.
+    /// Whether it starts in a black hole.
     pub(super) fn is_swallowed_at_once(&self) -> bool {
         let swallowed = self.roads.borrow().conditions.is_black_hole();
         if swallowed {
@@ -71,7 +71,7 @@ impl Line {
         swallowed
     }
 
-    /// Whether nothing passes that way any more.
+    /// Whether nothing passes in that direction any more.
     fn is_mute(&self, direction: Direction) -> bool {
         let (hole, unanswered) = {
             let road = self.roads.borrow();
@@ -105,13 +105,13 @@ impl Line {
     }
 }
 
-/// Takes all that is said until the side is gone.
+/// Reads and discards until the peer is gone.
 pub(super) async fn swallow(mut from: OwnedReadHalf) {
     let mut buffer = vec![0; PIECE];
     while matches!(from.read(&mut buffer).await, Ok(read) if read > 0) {}
 }
 
-/// An error ends the connection both ways.
+/// Moves bytes in one direction. An error ends the connection in both.
 pub(super) async fn pump(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
@@ -132,7 +132,7 @@ pub(super) async fn pump(
         if line.is_mute(direction) {
             match read {
                 Ok(1..) => continue,
-                // The other side hears nothing of it.
+                // The other side is not told.
                 Ok(0) | Err(_) => return Ok(()),
             }
         }

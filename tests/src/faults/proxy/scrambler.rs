@@ -1,6 +1,6 @@
-//! A middle between feedback-svc and learning-svc that brings events in any order, more than once, over several
-//! connections, and loses answers to what was applied. Whoever sends through it gets answers in order, as the contract
-//! asks, or none.
+//! A proxy between feedback-svc and learning-svc that delivers events in any order, more than once, over several
+//! connections, and loses answers to events that were applied. A sender gets answers in order, as the contract
+//! requires, or none.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -28,20 +28,20 @@ use tonic::{
 
 use crate::harness::{Dice, rpc::channel, within};
 
-/// Over how many connections batches travel.
+/// The number of connections that batches travel over.
 const CONNECTIONS: usize = 3;
-/// Into how many pieces a batch is torn at most; each travels on its own.
+/// The most pieces that a batch is split into; each travels on its own.
 const PIECES: usize = 3;
-/// How much later than told a piece is sent, in milliseconds: so later ones overtake it.
+/// The longest random delay of a piece, in milliseconds, so that later pieces overtake it.
 const LATE: usize = 40;
-/// How much later still a piece is sent again.
+/// How much longer that delay may be for a repeat.
 const AGAIN: usize = 200;
-/// From how many of the last pieces one may come again at any time.
+/// Any of this many recent pieces may be repeated at any time.
 const REMEMBERED: usize = 64;
-/// How many batches of one stream are under way at once.
+/// The number of one stream's batches in flight.
 const UNDER_WAY: usize = 8;
 
-/// See the module. Ends with its value.
+/// See the module. Dropping it stops it.
 #[derive(Debug)]
 pub struct Scrambler {
     address: SocketAddr,
@@ -49,12 +49,12 @@ pub struct Scrambler {
     _serving: AbortOnDropHandle<()>,
 }
 
-/// How often what was done.
+/// Counts of the faults so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tally {
-    /// Pieces that were sent once more.
+    /// Pieces sent again.
     pub repeated: usize,
-    /// Batches whose answers were lost after they were applied.
+    /// Batches that were applied and whose answers were lost.
     pub unanswered: usize,
 }
 
@@ -64,17 +64,17 @@ struct Courier {
     dice: Mutex<Dice>,
     is_calm: AtomicBool,
     last: Mutex<VecDeque<Vec<Event>>>,
-    /// What travels although nobody waits for it.
+    /// Repeats in flight, whose answers nothing waits for.
     repeats: TaskTracker,
     repeated: AtomicUsize,
     unanswered: AtomicUsize,
 }
 
 impl Scrambler {
-    /// Starts one that brings events there.
+    /// Starts one that delivers to `target`.
     ///
     /// # Panics
-    /// If there is no port.
+    /// If there is no free port.
     pub async fn start(target: SocketAddr, seed: u64) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
@@ -103,7 +103,7 @@ impl Scrambler {
         self.address
     }
 
-    /// What it did so far.
+    /// Counts so far.
     pub fn so_far(&self) -> Tally {
         Tally {
             repeated: self.courier.repeated.load(Ordering::SeqCst),
@@ -111,7 +111,7 @@ impl Scrambler {
         }
     }
 
-    /// From now on brings everything once and in order; answers once nothing from before is under way.
+    /// From now on delivers everything once and in order; returns when nothing from before is in flight.
     pub async fn calm(&self) {
         self.courier.is_calm.store(true, Ordering::SeqCst);
         self.courier.repeats.close();
@@ -146,7 +146,7 @@ impl Courier {
         throw(&self.dice.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Brings a batch in pieces and answers for each of its events, in their order.
+    /// Delivers a batch in pieces and answers for each of its events, in their order.
     async fn carry(self: Arc<Self>, events: Vec<Event>) -> Result<Vec<EventResult>, Status> {
         if self.is_calm.load(Ordering::SeqCst) {
             return bring(&self.channels[0], events).await;
@@ -172,7 +172,7 @@ impl Courier {
             .ok_or_else(|| Status::internal("not every event was answered"))
     }
 
-    /// Remembers a piece, and sends it or one from before once more.
+    /// Remembers a piece, and may send it or an earlier one again.
     fn perhaps_again(self: &Arc<Self>, piece: &[Event]) {
         let repeat = {
             let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -190,7 +190,7 @@ impl Courier {
         self.repeated.fetch_add(1, Ordering::SeqCst);
         let courier = Arc::clone(self);
         self.repeats.spawn(async move {
-            // Nobody asked for it; that learning-svc may be away is part of it.
+            // Nothing waits for the result, and learning-svc may be down.
             let _ = courier.late(repeat, AGAIN).await;
         });
     }
@@ -202,7 +202,7 @@ impl Courier {
     }
 }
 
-/// The events in any order, in some pieces.
+/// Shuffles the events and splits them into pieces.
 fn tear(mut events: Vec<Event>, dice: &Dice) -> Vec<Vec<Event>> {
     for last in (1..events.len()).rev() {
         events.swap(last, dice.below(last + 1));

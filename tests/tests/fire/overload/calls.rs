@@ -1,4 +1,4 @@
-//! More calls than there are places for, and more bytes than calls may hold.
+//! More calls than there are permits for, and more bytes than calls may hold.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ async fn more_calls_than_a_replica_takes_on_are_refused_at_once() {
     let system = System::start(Database::sqlite(), 1, 1, settings).await;
     let learning = system.learning();
     let first = learning.put(alias_key("jd"), entity_value("person-1")).await;
-    // These wait for what is not there yet, each in a place of its own, if it finds one.
+    // These wait for a revision that does not exist yet, each with a permit of its own, if it gets one.
     let waiting: Vec<_> = (0..4 * PLACES)
         .map(|_| tokio::spawn(list_from(learning.clone(), first.revision + 1)))
         .collect();
@@ -58,13 +58,13 @@ async fn more_calls_than_a_replica_takes_on_are_refused_at_once() {
     assert_eq!(refusal.code, Code::ResourceExhausted, "{refusal}");
     assert_eq!(refusal.reason.as_deref(), Some("TOO_MANY_REQUESTS"));
     assert!(refusal.retry_after.is_some(), "{refusal}");
-    // Health is told all the same.
+    // Health checks are answered all the same.
     let health = HealthClient::new(learning.channel.clone());
     assert_eq!(serving(&health, "").await, Some(ServingStatus::Serving));
     let mut waited = 0;
     for waiting in waiting {
         let ended = waiting.await.unwrap().unwrap_err();
-        // Only who had a place waited, until the replica's own bound on that.
+        // Only calls with a permit waited, until the replica's own limit on that.
         match ended.code() {
             Code::Unavailable => waited += 1,
             code => assert_eq!(code, Code::ResourceExhausted, "{ended}"),
@@ -72,7 +72,7 @@ async fn more_calls_than_a_replica_takes_on_are_refused_at_once() {
     }
     assert!((1..=PLACES).contains(&waited), "{waited}");
     assert!(list_from(learning.clone(), first.revision).await.is_ok());
-    // Streams that have begun take no place, however many there are.
+    // Established streams hold no permit, however many there are.
     let mut streams = Vec::new();
     for number in 0..2 * PLACES {
         let mut node = Subscriber::new(&format!("n-{number}"));
@@ -84,8 +84,8 @@ async fn more_calls_than_a_replica_takes_on_are_refused_at_once() {
     system.stop().await;
 }
 
-/// Calls that are begun and never ended, by one client from many connections: others are served all the while, and so is
-/// that client as soon as it has gone on for too long.
+/// One client begins calls on many connections and never ends them: others are served all the while, and so is that
+/// client once its stalled calls have run out of time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_client_that_ends_no_call_keeps_nobody_out() {
     const PLACES: usize = 64;
@@ -124,7 +124,7 @@ async fn one_client_that_ends_no_call_keeps_nobody_out() {
         ended.push(status.code());
         status.code()
     };
-    // It has all that it gets.
+    // It has its full share.
     assert_eq!(next(&mut calls).await, Code::ResourceExhausted);
     for _ in 0..20 {
         assert!(list_from(Learning::at(address), 0).await.is_ok());
@@ -146,8 +146,8 @@ async fn one_client_that_ends_no_call_keeps_nobody_out() {
     running.stop().await;
 }
 
-/// Large requests of which the last piece never comes, of one client: what they hold is bounded however many there are, and
-/// others' large requests are taken all the while.
+/// Large requests of one client whose last piece never comes: their memory is bounded however many there are, and other
+/// clients' large requests are accepted all the while.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn large_requests_that_never_end_take_bounded_memory_and_keep_nobody_out() {
     const HELD: u64 = 8 * MIB;
@@ -162,7 +162,7 @@ async fn large_requests_that_never_end_take_bounded_memory_and_keep_nobody_out()
     let large = async {
         let hog = (0..CALLS).map(|_| send_part_of_a_message(channel(served.address), path, LARGE));
         let mut hog: FuturesUnordered<_> = hog.collect();
-        // There is room for one message of this client beside one of somebody else.
+        // There is room for one message of this client beside one of another.
         for _ in 1..CALLS {
             let refusal = within("a call is refused", hog.next()).await.map(refused);
             let reason = refusal.as_ref().and_then(|refusal| refusal.reason.as_deref());
@@ -184,13 +184,13 @@ async fn large_requests_that_never_end_take_bounded_memory_and_keep_nobody_out()
         }
     };
     let ((), peak) = peak_during(served.process.id(), large).await;
-    // And what connections have not read yet, and what the refused had, which the allocator gives back later. All of them
-    // together would have 192 MiB.
+    // Plus what connections have not read yet and what refused calls had, which the allocator returns later. All of
+    // them together would take 192 MiB.
     let bound = HELD + 64 * MIB;
     assert!(peak <= before + bound, "{} MiB more", (peak - before) / MIB);
 }
 
-/// Answers that nobody reads, of one client: what they hold is bounded, and others are answered all the while.
+/// Answers of one client that it never reads: their memory is bounded, and others are answered all the while.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_that_nobody_reads_take_bounded_memory_and_keep_nobody_out() {
     const HELD: usize = 8 << 20;

@@ -38,8 +38,8 @@ async fn three_times_the_reads_that_can_be_answered() {
     fill(&learning, 3_000).await;
     let clients: Vec<Learning> = (0..8).map(|_| Learning::at(served.address)).collect();
     let lasting = short_or_long(Duration::from_secs(2), Duration::from_secs(20));
-    // However late an answer is here: whoever calls shares the machine with who answers, and what is asked takes three times
-    // as long to answer as to ask.
+    // Long enough for any answer here: callers share the machine with the service, and an answer costs three times as
+    // much as a request.
     let patience = Duration::from_mins(1) + 3 * lasting;
     let read = move |number: usize| {
         let mut resources = clients[number % clients.len()].resources.clone();
@@ -67,7 +67,7 @@ async fn three_times_the_reads_that_can_be_answered() {
     let (answers, peak) = peak_during(served.process.id(), press(3.0 * rate, lasting, read.clone())).await;
     answers.assert_refused_properly();
     assert!(answers.accepted() > 0);
-    // A page for every call that could be under way on one connection would be a thousand times this.
+    // A page for each call that could be in flight on one connection would be a thousand times this.
     let bound = 64 * MIB + 8 * CALLERS as u64 * PAGE;
     assert!(peak <= before + bound, "{} MiB more", (peak - before) / MIB);
     eprint_figures("reads", rate, &answers, before, peak);
@@ -90,8 +90,8 @@ async fn a_storm_of_subscribers_takes_bounded_memory_and_delays_nobody_for_good(
             let learning = Learning::at(served.address);
             async move {
                 let mut subscriber = Subscriber::of_everything(&format!("node-{number}"));
-                // Who does not say a word within ten seconds is not waited for, and a thousand that are one process, busy with
-                // what others of them are sent, may take longer: they come again, as nodes do.
+                // The server drops a peer that says nothing within ten seconds. A thousand in one process, busy with
+                // what the others are sent, may take longer: they retry, as nodes do.
                 let mut refused = 0;
                 while let Err(refusal) = subscriber.connect(&learning.channel).await {
                     refused += 1;
@@ -110,7 +110,7 @@ async fn a_storm_of_subscribers_takes_bounded_memory_and_delays_nobody_for_good(
         tokio::join!(storm, meanwhile)
     };
     let ((mut all, head), peak) = peak_during(served.process.id(), storm).await;
-    // Per stream: its connection, what waits to be written, and its part of the one message that is being sent.
+    // Per stream: its connection, its pending writes, and its share of the one message being sent.
     let bound = 64 * MIB + u64::from(count) * MIB / 4;
     assert!(peak <= before + bound, "{} MiB more", (peak - before) / MIB);
     let stored = database.stored().resources().await;
@@ -133,7 +133,7 @@ async fn more_imports_than_there_may_be_at_once_are_told_when_to_come_back() {
             tokio::spawn(async move { resources.import_resources(messages).await })
         })
         .collect();
-    // Two have a place each and do not end; all others do.
+    // Two have a permit each and do not end; all others end.
     for _ in 0..4 {
         let ended = within("an import is refused", importing.next()).await;
         let refusal = refused(ended.unwrap().unwrap());
@@ -148,7 +148,7 @@ async fn more_imports_than_there_may_be_at_once_are_told_when_to_come_back() {
     system.stop().await;
 }
 
-/// A header and rows, and then nothing more until it may finish.
+/// A header and rows, and nothing more until it may finish.
 fn unfinished(
     number: i64,
     finish: CancellationToken,

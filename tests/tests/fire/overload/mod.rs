@@ -1,5 +1,5 @@
-//! More than a service can take: what it accepts it answers in time, the rest it refuses with when to try again, its memory
-//! stays bounded, and once there is less to do all is as before at once.
+//! More than a service can take: what it accepts it answers in time; the rest it refuses and says when to retry; its
+//! memory stays bounded; and once the load drops, service is back to normal immediately.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -20,7 +20,7 @@ mod learning;
 mod submissions;
 
 const MIB: u64 = 1024 * 1024;
-/// How long callers wait: longer than a service may take that keeps to its bounds, also where the machine has other things to do.
+/// How long callers wait: longer than a service within its bounds takes, even on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 fn timed<T>(message: T, deadline: Duration) -> Request<T> {
@@ -47,7 +47,7 @@ impl Served {
         Self { process, address }
     }
 
-    /// feedback-svc, whose learning-svc is away.
+    /// feedback-svc, whose learning-svc is down.
     async fn feedback(database: &Database, road: Option<&Gateway>) -> Self {
         let url = database.url(Service::Feedback, road);
         let away = Gateway::open().await.address().to_string();
@@ -55,7 +55,7 @@ impl Served {
         Self::start("feedback-svc", "emend.feedback.v1.FeedbackService", &arguments).await
     }
 
-    /// How many submissions are stored.
+    /// The number of submissions stored.
     async fn stored(&self) -> usize {
         let feedback = Feedback::at(self.address);
         feedback.list(feedback.list_request(NAMESPACE)).await.len()

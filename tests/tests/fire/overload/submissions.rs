@@ -16,13 +16,14 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{DEADLINE, MIB, Served, eprint_figures, timed};
 
-/// How long more submissions come than can be stored, in short runs.
+/// How long the overload lasts in short runs.
 const SHORT: Duration = Duration::from_secs(6);
-/// Who is accepted waits two seconds at most until its group begins; groups take longer where there is little time for them.
+/// An accepted submission waits at most two seconds until its group begins; on a busy machine the group itself takes
+/// longer.
 const ACCEPTED_WITHIN: Duration = Duration::from_secs(15);
 
-/// The database is what is slow, as it would be: so callers, who share this machine with the service, can call more often
-/// than it can take.
+/// The database is slow, as it would be in practice, so that callers, who share this machine with the service, can call
+/// more often than it can take.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_times_the_submissions_that_can_be_stored() {
     let Some(database) = Database::postgres().await else {
@@ -37,8 +38,9 @@ async fn three_times_the_submissions_that_can_be_stored() {
     assert_eq!(served.stored().await, before_healing);
 }
 
-/// On SQLite there is no road to slow down: the service gets only a part of the time. Not for a minute: a process that has
-/// no time even to refuse answers later and later, until callers give up. What it has not taken up waits in connections.
+/// On SQLite there is no connection to slow down; instead the service gets only part of the time. It lasts less than a
+/// minute, because a process without even the time to refuse answers later and later, until callers give up. What it
+/// has not read waits in its connections.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_times_the_submissions_that_can_be_stored_on_sqlite() {
     let database = Database::sqlite();
@@ -49,7 +51,7 @@ async fn three_times_the_submissions_that_can_be_stored_on_sqlite() {
     assert_eq!(served.stored().await, stored);
 }
 
-/// A process that is stopped most of the time, until this is dropped.
+/// Keeps a process stopped most of the time, until it is dropped.
 struct Drowsy {
     process: u32,
     stopping: AbortOnDropHandle<()>,
@@ -75,7 +77,7 @@ impl Drowsy {
 impl Drop for Drowsy {
     fn drop(&mut self) {
         self.stopping.abort();
-        // After whatever was on its way.
+        // After any signal still on its way.
         let woken = std::process::Command::new("sh")
             .args(["-c", &format!("sleep 0.2; kill -CONT {}", self.process)])
             .status();
@@ -85,17 +87,17 @@ impl Drop for Drowsy {
 
 async fn signal(process: u32, name: &str) {
     let mut shell = tokio::process::Command::new("sh");
-    // It may have ended.
+    // The process may have ended.
     let _ = shell
         .args(["-c", &format!("kill -{name} {process}")])
         .status()
         .await;
 }
 
-/// Presses, and answers with how many submissions are stored in the end.
+/// Applies the overload, and answers with how many submissions are stored in the end.
 async fn three_times_the_submissions(served: &Served, what: &str, lasting: Duration) -> usize {
     const CALLERS: usize = 256;
-    // More connections than one: each takes a thousand calls at once, and no more.
+    // Several connections, because each carries at most a thousand calls at a time.
     let clients: Vec<Feedback> = (0..8).map(|_| Feedback::at(served.address)).collect();
     let submit = move |number: usize| {
         let mut service = clients[number % clients.len()].service.clone();
@@ -111,13 +113,13 @@ async fn three_times_the_submissions(served: &Served, what: &str, lasting: Durat
     let pressed = press(3.0 * rate, lasting, submit.clone());
     let (answers, peak) = peak_during(served.process.id(), pressed).await;
 
-    // Those that were answered were answered in time: else they would be refusals of another kind.
+    // Answered calls were answered in time; otherwise they would be refusals of another kind.
     answers.assert_refused_properly();
     assert!(answers.refused() > 0, "{} were all accepted", answers.len());
     assert!(answers.accepted() > 0, "{} were all refused", answers.len());
     let p99 = answers.p99_of_accepted();
     assert!(p99 <= ACCEPTED_WITHIN, "{p99:?}");
-    // 8,192 may wait, each with its call, what was parsed and what is to be sent: 12 KiB.
+    // 8,192 may wait, each with its call, the parsed request and the response to send: 12 KiB.
     assert!(
         peak <= before + 96 * MIB,
         "{} MiB more than {} MiB",
@@ -128,6 +130,6 @@ async fn three_times_the_submissions(served: &Served, what: &str, lasting: Durat
 
     let again = CALLERS;
     capacity(CALLERS / 4, again, &submit).await;
-    // What was refused was not stored, and what was accepted was.
+    // What was refused was not stored; what was accepted was.
     calibrating + answers.accepted() + again
 }

@@ -1,8 +1,8 @@
-//! Slow and hostile subscribers: those that do not read, that read a byte a second, that come and go, that come back all at
-//! once. The server's memory stays within a bound that is measured, the others get everything at once, and everybody ends
-//! at the newest state.
+//! Slow and hostile subscribers: some do not read, some read a byte a second, some come and go, some come back all at
+//! once. The server's memory stays within a measured bound, the others get everything promptly, and all end at the
+//! newest state.
 //!
-//! `EMEND_TEST_LONG=1` makes the stalls last a minute at least, and the rest longer.
+//! `EMEND_TEST_LONG=1` makes the stalls last at least a minute, and the rest longer.
 
 mod scene;
 
@@ -21,16 +21,16 @@ use tokio::{
 
 use self::scene::{Scene, of_its_own, patient};
 
-/// What one subscriber that does not read may cost: what waits in its connection's send buffer, one batch that was encoded
-/// for its filter alone, and what allocation rounds that up to.
+/// What one subscriber that does not read may cost: its connection's full send buffer, one batch encoded for its filter
+/// alone, and the allocator's rounding.
 const EACH_STALLED: u64 = 1_536 * 1024;
-/// What the same work may take more memory when it is done again: caches of the database, the allocator's pages.
+/// How much more memory the same work may take when repeated: database caches, the allocator's pages.
 const AGAIN: u64 = 32 * 1024 * 1024;
-/// What rounds may differ by without anybody being to blame.
+/// How much rounds may differ by chance.
 const A_MOMENT: Duration = Duration::from_secs(2);
-/// How many imports are made before, while all read: until what is kept of encoded batches is as much as it gets.
+/// The number of imports beforehand, while all read, until the cache of encoded batches has its full size.
 const BEFORE: u32 = 6;
-/// How many changes pass meanwhile, at least.
+/// The minimum number of changes during the stall.
 const CHANGES: u32 = 10_000;
 /// How many of them one import makes.
 const AT_ONCE: u32 = 1_000;
@@ -39,11 +39,11 @@ const AT_ONCE: u32 = 1_000;
 async fn who_does_not_read_costs_the_others_nothing_and_the_server_bounded_memory() {
     let mut scene = Scene::start().await;
     let healthy = scene.healthy();
-    // By flow control: the connection is read, the stream is not.
+    // By flow control: the connection is read, but not the stream.
     let windows: Vec<Recorder> = (0..4)
         .map(|n| scene.subscriber(of_its_own(&format!("window-{n}"))))
         .collect();
-    // By the socket: nobody reads it.
+    // By the socket, which is not read.
     let mut sockets = Vec::new();
     for n in 0..4 {
         let valve = Valve::to(scene.address).await;
@@ -88,7 +88,7 @@ async fn who_does_not_read_costs_the_others_nothing_and_the_server_bounded_memor
         head = scene.write(AT_ONCE, round).await;
         join_all(healthy.iter().map(|recorder| recorder.reaches(head))).await;
         let took = begun.elapsed();
-        // Who waited for one that stalls would wait for seconds; the rest is what a busy machine does to anybody.
+        // Waiting for a stalled subscriber would take seconds; the rest is ordinary variation on a busy machine.
         assert!(
             took <= 5 * longest + A_MOMENT,
             "{took:?}, {longest:?} while all read"
@@ -163,7 +163,7 @@ async fn who_comes_and_goes_leaves_nothing_behind() {
                 for recorder in &restless {
                     recorder.cut();
                 }
-                // Says nothing at all; or begins to say something.
+                // Sends nothing at all, or only the beginning of a preface.
                 let silent = TcpStream::connect(scene.address).await.unwrap();
                 if visit % 2 == 0 {
                     silent.try_write(b"PRI * HTTP/2").unwrap();
@@ -181,7 +181,7 @@ async fn who_comes_and_goes_leaves_nothing_behind() {
     join_all(restless.iter().map(|recorder| recorder.reaches_head(&log))).await;
     eventually("its sockets are closed", || async {
         let now = scene.open_files();
-        // The database's own may come and go.
+        // The database's own files may come and go.
         holds(now <= files + 4, || format!("{now} open files, {files} before"))
     })
     .await;
@@ -198,7 +198,7 @@ async fn two_hundred_that_come_back_at_once_all_get_what_they_missed() {
     let crowd: Vec<Recorder> = (0..200)
         .map(|n| {
             let mut request = everything(&format!("crowd-{n}"));
-            // Some of one filter, some of filters of their own.
+            // Most share a filter, some have one of their own.
             if n % 4 == 0 {
                 request.namespaces = vec![NAMESPACE.into(), format!("of-{n}")];
             }
@@ -218,7 +218,7 @@ async fn two_hundred_that_come_back_at_once_all_get_what_they_missed() {
         scene.open_gate();
         let back = join_all(crowd.iter().map(|recorder| recorder.reaches(head)));
         let mut back = pin!(back);
-        // Looked at while they come.
+        // Sampled while they reconnect.
         while timeout(Duration::from_millis(20), &mut back).await.is_err() {
             scene.run.resident(scene.resident(), bound);
         }

@@ -1,4 +1,5 @@
-//! learning-svc in a process of its own, so that its memory is its own, with a writer and subscribers that keep up.
+//! learning-svc in a process of its own, so that its memory can be measured, with a writer and subscribers that keep
+//! up.
 
 use std::net::SocketAddr;
 
@@ -11,15 +12,15 @@ use emend_tests::{
     harness::{Gateway, Learning, NAMESPACE, alias, answered, deployment::Deployment},
 };
 
-/// How many values each key takes in turn.
+/// The number of values that each key rotates through.
 const VALUES: u32 = 4;
 
-/// Believes in its connection, however long nothing comes.
+/// Trusts its connection, however long it stays silent.
 pub(super) fn patient() -> Habits {
     Habits { ping: None }
 }
 
-/// Everything, by a filter that nobody else has: nothing that is encoded for it is shared.
+/// Everything, by a unique filter: nothing that is encoded for it is shared.
 pub(super) fn of_its_own(id: &str) -> SubscribeRequest {
     SubscribeRequest {
         namespaces: vec![NAMESPACE.into(), format!("only-{id}")],
@@ -27,10 +28,10 @@ pub(super) fn of_its_own(id: &str) -> SubscribeRequest {
     }
 }
 
-/// The server, and who writes.
+/// The server and the writer.
 pub(super) struct Scene {
     deployment: Deployment,
-    /// Where the process itself listens.
+    /// The process's own listen address.
     pub(super) address: SocketAddr,
     pub(super) run: Run,
     learning: Learning,
@@ -40,7 +41,7 @@ pub(super) struct Scene {
 impl Scene {
     pub(super) async fn start() -> Self {
         let mut deployment = Deployment::sqlite().await;
-        // Past the gateway, which would read what clients don't.
+        // Without the gateway, which would read what clients do not.
         deployment.learning.kill().await;
         let address = deployment.start_learning().await;
         let gate = Gateway::open().await;
@@ -58,7 +59,7 @@ impl Scene {
         Recorder::with(&self.run, self.address, request, patient())
     }
 
-    /// One whose way can be closed.
+    /// A subscriber whose connection goes through the gate.
     pub(super) fn subscriber_by_the_gate(&self, request: SubscribeRequest) -> Recorder {
         Recorder::start(&self.run, self.gate.address(), request)
     }
@@ -71,7 +72,7 @@ impl Scene {
         self.gate.lead_to(self.address);
     }
 
-    /// Who keeps up: with everything, with a part, in small messages.
+    /// Subscribers that keep up: with everything, with a part, in small messages.
     pub(super) fn healthy(&self) -> Vec<Recorder> {
         let part = SubscribeRequest {
             namespaces: vec![NAMESPACE.into()],
@@ -87,8 +88,8 @@ impl Scene {
         all.map(|request| self.subscriber(request)).into()
     }
 
-    /// Changes so many keys, the same each time, to another value than they had; about 900 bytes each on the wire. Answers
-    /// with the head, committed and published.
+    /// Changes `keys` keys, the same each time, to a value different from their last; about 900 bytes each on the wire.
+    /// Answers with the head, committed and published.
     pub(super) async fn write(&self, keys: u32, round: u32) -> i64 {
         self.import(keys, round, &"x".repeat(400)).await
     }
@@ -99,8 +100,8 @@ impl Scene {
     }
 
     async fn import(&self, keys: u32, round: u32, long: &str) -> i64 {
-        // Of few values: who decides upon a contest looks at all that was ever proposed in it, so with a new value each time
-        // the work itself would take more memory from round to round.
+        // Few values: a decision looks at every candidate of its contest, so with a new value each time the work itself
+        // would take more memory from round to round.
         let value = format!("person-{}", round % VALUES);
         let rows = (1..=keys).map(|line| ImportRow {
             line: line.into(),
@@ -139,7 +140,7 @@ impl Scene {
         RevisionLog::read(&self.deployment.stored()).await
     }
 
-    /// Ends the server in good order.
+    /// Shuts the server down gracefully.
     pub(super) async fn stop(&mut self) {
         let process = self.deployment.learning.process.as_mut().unwrap();
         process.terminate().await;

@@ -1,4 +1,4 @@
-//! Finds, in a recording, the messages that a mutation is about.
+//! Finds the messages in a recording that a mutation is about.
 
 use bytes::Bytes;
 use emend_proto::{
@@ -25,7 +25,7 @@ pub(super) fn as_update_mut(message: &mut Message) -> Option<&mut Update> {
     }
 }
 
-/// The only part of its update: those that come in parts come later in the recording.
+/// An update in a single part: those in several parts come later in the recording.
 pub(super) fn whole(update: &Update) -> bool {
     let first = update.changes.first();
     update.last && first.is_some_and(|change| change.revision == update.from_revision + 1)
@@ -38,7 +38,7 @@ pub(super) fn shares_a_revision(update: &Update) -> bool {
     first.revision == second.revision
 }
 
-/// What tells of deletions while the subscriber was away: no other update of the recording has any.
+/// The update that carries the deletions made while the subscriber was away: no other update of the recording has any.
 pub(super) fn away(update: &Update) -> bool {
     update.changes.iter().any(is_deletion)
 }
@@ -47,7 +47,7 @@ pub(super) fn is_deletion(change: &Change) -> bool {
     matches!(change.change, Some(ChangeKind::Deleted(_)))
 }
 
-/// The first message that matches: connection and message.
+/// The first message that matches: the indices of its connection and of the message.
 pub(super) fn position(recording: &Recording, matches: impl Fn(&Message) -> bool) -> (usize, usize) {
     for (index, connection) in recording.connections.iter().enumerate() {
         let found = connection
@@ -85,7 +85,7 @@ pub(super) fn snapshot_begin(recording: &mut Recording) -> &mut SnapshotBegin {
     }
 }
 
-/// The first value that is put.
+/// The first resource that is put.
 pub(super) fn put(recording: &mut Recording) -> &mut Resource {
     let update = update(recording, |update| {
         matches!(
@@ -102,7 +102,7 @@ pub(super) fn put(recording: &mut Recording) -> &mut Resource {
     }
 }
 
-/// Two updates of one part each, one right after the other.
+/// Two consecutive updates of one part each.
 pub(super) fn neighbours(recording: &mut Recording) -> (&mut Vec<Received>, usize) {
     for connection in &mut recording.connections {
         let found = connection.messages.windows(2).position(|pair| {
@@ -116,7 +116,7 @@ pub(super) fn neighbours(recording: &mut Recording) -> (&mut Vec<Received>, usiz
     panic!("the recording has no such messages")
 }
 
-/// A bookmark whose update, of one part, comes right before it.
+/// A bookmark directly after an update in a single part.
 pub(super) fn position_of_bookmark_after_update(recording: &Recording) -> (usize, usize) {
     for (index, connection) in recording.connections.iter().enumerate() {
         let found = connection.messages.windows(2).position(|pair| {
@@ -144,7 +144,7 @@ pub(super) fn spoil(digest: &mut Digest) {
     digest.hash = Bytes::from(hash);
 }
 
-/// A change of a key as if the filter were another.
+/// Adds a change of a key that another filter would let through.
 pub(super) fn leak(recording: &mut Recording, change: impl FnOnce(&mut ResourceKey)) {
     let mut leaked = put(recording).clone();
     change(leaked.key.as_mut().unwrap());

@@ -1,4 +1,4 @@
-//! The stream validator: passes what a real pair streams, and reports each guarantee that is broken on purpose.
+//! The stream validator passes what a real pair streams, and reports every guarantee that is broken on purpose.
 
 mod find;
 mod tamper;
@@ -26,7 +26,7 @@ use uuid::Uuid;
 
 const ELSEWHERE: &str = "elsewhere";
 
-/// What a run left: what somebody with all rights received, what somebody with a narrow filter did, and the log.
+/// The results of a run: what a subscriber to everything received, what one with a narrow filter received, and the log.
 struct Left {
     wide: Recording,
     narrow: Recording,
@@ -50,7 +50,7 @@ impl Writer {
         self.committed(revision).await
     }
 
-    /// So many rows, which share a revision.
+    /// Imports `count` rows, which share a revision.
     async fn import(&self, entity: &str, count: u32) -> i64 {
         let rows = (1..=count).map(|line| ImportRow {
             line: line.into(),
@@ -65,7 +65,7 @@ impl Writer {
         self.committed(done.last_revision).await
     }
 
-    /// A writer was answered; and a reader is, from the published state.
+    /// Notes that a writer was answered; then that a reader was, from the published state.
     async fn committed(&self, revision: i64) -> i64 {
         self.run.committed(revision);
         let request = ListResourcesRequest {
@@ -95,7 +95,7 @@ fn wide(id: &str) -> SubscribeRequest {
     }
 }
 
-/// Aliases of one namespace, nobody's own.
+/// One namespace's aliases, without user-scoped ones.
 fn narrow(id: &str) -> SubscribeRequest {
     SubscribeRequest {
         namespaces: vec![NAMESPACE.into()],
@@ -105,8 +105,8 @@ fn narrow(id: &str) -> SubscribeRequest {
     }
 }
 
-/// Everything that a recording can show: nothing there, updates of one and of many changes, in parts, bookmarks, an absence
-/// with deletions, a stall, a farewell.
+/// Everything that a recording can show: an empty snapshot, updates of one and of many changes, updates in parts,
+/// bookmarks, an absence with deletions, a stall, a Drain.
 async fn recorded(system: &mut System) -> Left {
     let run = Run::new();
     let gate = Gateway::open().await;
@@ -121,7 +121,7 @@ async fn recorded(system: &mut System) -> Left {
         learning: learning.clone(),
         run: run.clone(),
     };
-    // One by one, so that each has an update of its own, whatever the machine.
+    // One by one, so that each gets an update of its own on any machine.
     for n in 0..6 {
         let revision = writer
             .put(alias_key(&format!("name {}", n % 4)), &format!("person-{n}"))
@@ -186,7 +186,7 @@ async fn recorded(system: &mut System) -> Left {
     }
 }
 
-/// Waits for a bookmark at that revision or later.
+/// Waits for a bookmark at this revision or later.
 async fn bookmarked(recorder: &Recorder, revision: i64) {
     eventually("a bookmark comes", || async {
         let recording = recorder.so_far();
@@ -208,7 +208,7 @@ fn messages(recording: &Recording) -> impl Iterator<Item = &Message> {
         .map(|received| &received.message)
 }
 
-/// Every cursor that was handed out, once.
+/// Every cursor that was handed out, without duplicates.
 fn cursors(recording: &Recording) -> Vec<Cursor> {
     let handed_out = messages(recording).filter_map(|message| match message {
         Message::SnapshotEnd(end) => end.cursor.clone(),
@@ -272,7 +272,7 @@ both_databases! {
             Ok(log)
         })
         .await;
-        // Each change of the request is shown until a stream has begun.
+        // Each changed request is sent until a stream has begun.
         let forgeries: [(&str, Forge); 5] = [
             ("SNAPSHOT_REASON_FOREIGN_EPOCH", |request| cursor(request).epoch = Uuid::from_u128(42).to_string()),
             ("SNAPSHOT_REASON_CURSOR_AHEAD", |request| cursor(request).revision += 1_000),
@@ -281,7 +281,7 @@ both_databases! {
             ("SNAPSHOT_REASON_NO_CURSOR", |request| request.cursor = None),
         ];
         for (n, (reason, forge)) in (1..).zip(forgeries) {
-            // The replica may not know yet that it has forgotten.
+            // The replica may not know yet that tombstones were deleted.
             eventually(reason, || async {
                 recorder.ask(forge);
                 begun(&recorder).await;
@@ -296,10 +296,10 @@ both_databases! {
     }
 }
 
-/// Changes what is asked for.
+/// Changes a request.
 type Forge = fn(&mut SubscribeRequest);
 
-/// Waits until its newest stream has begun, whole.
+/// Waits until its next stream has begun in full.
 async fn begun(recorder: &Recorder) {
     let before = recorder.so_far().connections.len();
     eventually("the next stream begins", || async {

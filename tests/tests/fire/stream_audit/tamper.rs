@@ -22,11 +22,11 @@ use super::find::{
     whole,
 };
 
-/// Which recording is tampered with.
+/// The recording that is tampered with.
 pub(super) enum Of {
-    /// Of everything.
+    /// The one of everything.
     Wide,
-    /// Of one namespace's aliases.
+    /// The one of one namespace's aliases.
     Narrow,
 }
 
@@ -34,9 +34,9 @@ pub(super) enum Of {
 pub(super) struct Mutation {
     pub(super) what: &'static str,
     pub(super) of: Of,
-    /// What has to be reported.
+    /// The guarantee that must be reported.
     pub(super) breaks: Guarantee,
-    /// What may be reported with it, because it is broken too.
+    /// Guarantees that may be reported too, because they are also broken.
     pub(super) also: &'static [Guarantee],
     pub(super) tamper: fn(&mut Recording),
 }
@@ -292,7 +292,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         if let Message::SnapshotBegin(begin) = &mut snapshot[0].message {
             begin.reason = SnapshotReason::CursorExpired.into();
         }
-        // Shown by somebody who comes back with what the snapshot of nothing had handed out, before all else.
+        // Sent, before everything else, to a subscriber that returns with the cursor of the empty snapshot.
         let cursor = snapshot.last().and_then(|received| match &received.message {
             Message::SnapshotEnd(end) => end.cursor.clone(),
             _ => None,

@@ -3,7 +3,7 @@
 /// A fenced block.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Block {
-    /// What its fence says: a language, or nothing.
+    /// The fence's info string: a language, or empty.
     pub(super) language: String,
     /// Its lines, without the indentation of the fence.
     pub(super) text: String,
@@ -11,7 +11,7 @@ pub(super) struct Block {
     pub(super) before: String,
 }
 
-/// All of them, in order.
+/// All fenced blocks, in order.
 pub(super) fn blocks(markdown: &str) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     let mut indent = None;

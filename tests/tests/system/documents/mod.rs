@@ -1,5 +1,5 @@
-//! What the documents tell to type works as pasted: every block for a shell is run, page by page, in order. Blocks in other
-//! languages are held to something, too; none is there for looks only.
+//! Every command in the documents works as pasted: every shell block is run, page by page, in order. Blocks in other
+//! languages are checked too; none is there only for show.
 
 mod markdown;
 mod reader;
@@ -19,7 +19,7 @@ use self::{
     reader::{Reader, text},
 };
 
-/// What the pages beside services that run already stand on.
+/// What pages that expect running services build on.
 const UP: &str =
     "emend up --data-dir before\n# emend: ready feedback=127.0.0.1:7401 learning=127.0.0.1:7402\n";
 /// The same, on PostgreSQL.
@@ -27,7 +27,7 @@ const UP_ON_POSTGRES: &str = "emend up --database-url \"$EMEND_DATABASE_URL\"\n#
 /// Where the pages expect the database.
 const DATABASE: &str = "export EMEND_DATABASE_URL=postgres://emend@127.0.0.1/emend\n";
 
-/// Pages whose blocks for a shell are run here, besides those of the runbooks.
+/// Pages whose shell blocks are run here, besides the runbooks.
 const TYPED: &[&str] = &[
     "README.md",
     "docs/wire.md",
@@ -39,12 +39,12 @@ const TYPED: &[&str] = &[
 ];
 /// The page whose commands a test of `emend` runs: services are started with the certificates that they make.
 const TLS: &str = "docs/tls.md";
-/// The page with a file of settings.
+/// The page with a settings file.
 const CONFIGURATION: &str = "docs/configuration.md";
-/// The page of what takes a container engine or a cluster to run. What it names is held to the programs by the tests of the
-/// manifests; here, to what there is.
+/// The page of what takes a container engine or a cluster to run. The names in it are checked against the programs by
+/// the manifests' tests, and here against what exists.
 const DEPLOY: &str = "docs/deploy.md";
-/// The page with a file that says who may do what.
+/// The page with files that say who may do what.
 const SECURITY: &str = "docs/security.md";
 /// The directory of pages that are run together.
 const RUNBOOKS: &str = "docs/runbooks";
@@ -216,11 +216,11 @@ fn every_block_of_every_page_is_held_to_something() {
                         || page == TLS
                 }
                 "yaml" => page == DEPLOY,
-                // Pictures; and queries, which `cargo xtask lint` has promtool check, and the names in them.
+                // Pictures; and queries, which `cargo xtask lint` has promtool check, with the names in them.
                 "text" | "promql" => true,
                 // A documentation test of emend-client.
                 "rust,no_run" => page == "README.md",
-                // A file of settings, given to a program below; dependencies, looked for below.
+                // A settings file, given to a program below; dependencies, looked up below.
                 "toml" => [CONFIGURATION, SECURITY, "README.md"].contains(&page.as_str()),
                 // Taken from a program that is run.
                 "rust" | "python" | "go" => is_part,

@@ -1,9 +1,10 @@
-//! Somebody who reads a page and pastes what it tells to type into a shell, block after block.
+//! A reader of a page who pastes its commands into a shell, block after block.
 //!
 //! * What a block exports is there for the next ones.
-//! * A block that ends with the line `# emend: ready …` or `# holds the terminal` is started, and runs on beside the others.
+//! * A block that ends with the line `# emend: ready …` or `# holds the terminal` is started, and keeps running beside
+//!   the others.
 //! * Before a block that begins with `# while nothing of Emend runs`, all of those are ended.
-//! * A block that begins with `# fails: CODE` has to be refused so.
+//! * A block that begins with `# fails: CODE` must be refused with that code.
 
 use std::{
     env,
@@ -24,37 +25,37 @@ use tokio::process::Command;
 use super::markdown::blocks;
 use crate::real_clients::tool;
 
-/// Where the pages say that feedback-svc listens.
+/// feedback-svc's address in the pages.
 const FEEDBACK: &str = "127.0.0.1:7401";
-/// Where the pages say that learning-svc listens.
+/// learning-svc's address in the pages.
 const LEARNING: &str = "127.0.0.1:7402";
-/// How the pages call the database.
+/// The database's URL in the pages.
 const DATABASE: &str = "postgres://emend@127.0.0.1/emend";
-/// The variable in which the pages keep it.
+/// The variable that holds it in the pages.
 const DATABASE_VARIABLE: &str = "EMEND_DATABASE_URL";
 
 const FAILS: &str = "# fails: ";
 const STOPPED: &str = "# while nothing of Emend runs";
 const READY: &str = "# emend: ready ";
 const HOLDS: &str = "# holds the terminal";
-/// The documents' ways to run what is not installed yet, and what it is: here it is built already.
+/// How the documents run programs that are not installed yet, and the equivalent here, where they are built already.
 const BUILD_AND_RUN: [(&str, &str); 2] = [
     ("cargo run -p emend-cli -- ", "emend "),
     ("cargo run -p search-node -- ", "search-node "),
 ];
-/// What a page asks for, by a word that it has then, and where it is.
+/// The tools that pages need, each with a word that shows the need and the variable with its path.
 const TOOLS: [(&str, &str); 4] = [
     ("grpcurl ", "EMEND_TEST_GRPCURL"),
     ("python ", "EMEND_TEST_PYTHON"),
     ("buf generate ", "EMEND_TEST_BUF"),
     ("go build ", "EMEND_TEST_GO"),
 ];
-/// What of a checkout the pages name.
+/// The parts of a checkout that the pages name.
 const CHECKOUT: [&str; 2] = ["proto", "examples"];
-/// What runs these tests.
+/// The command that runs these tests.
 const THIS: &str = "cargo xtask test\n";
 
-/// One who reads, in a directory of his own.
+/// A reader, in a directory of their own.
 pub(super) struct Reader {
     directory: TempDir,
     path: OsString,
@@ -66,7 +67,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Somebody who has what the pages ask for; `None` where something is missing, after the line that says so.
+    /// A reader who has what the pages need; `None` if something is missing, after one line of output that says so.
     pub(super) async fn of(pages: &[&str]) -> Option<Self> {
         let texts: Vec<String> = pages.iter().map(|page| text(page)).collect();
         let asks_for = |word: &str| texts.iter().any(|text| text.contains(word));
@@ -82,7 +83,7 @@ impl Reader {
             None
         };
         let programs = binary("emend").await;
-        // Built by itself where only tests were built: it has none that need it.
+        // Has to be built separately if only tests were built, since none of its own tests need it.
         binary("search-node").await;
         let mut path: Vec<PathBuf> = programs.parent().map(PathBuf::from).into_iter().collect();
         path.extend(
@@ -112,12 +113,12 @@ impl Reader {
         })
     }
 
-    /// Has typed something before the first page.
+    /// Types something before the first page.
     pub(super) async fn has_typed(&mut self, block: &str) {
         self.types("before the first page", block).await;
     }
 
-    /// Types what a page tells, all of it.
+    /// Types all commands of a page.
     pub(super) async fn reads(&mut self, page: &str) {
         for block in blocks(&text(page)).iter().filter(|block| block.language == "sh") {
             self.types(page, &block.text).await;
@@ -125,7 +126,7 @@ impl Reader {
         }
     }
 
-    /// Ends what still runs; answers with how many blocks were typed.
+    /// Ends what is still running; answers with how many blocks were typed.
     pub(super) async fn ends(mut self) -> usize {
         self.stops().await;
         self.done
@@ -156,7 +157,7 @@ impl Reader {
                     refusal.to_uppercase().contains(&code),
                     "{page}:\n{block}\n{refusal}"
                 );
-                // The details are shown in clear, because the services describe them too.
+                // Details are shown in clear text, because the services describe those types too.
                 for told in ["google.rpc.BadRequest", "fieldViolations"] {
                     assert!(
                         refusal.contains(told) || code != "INVALIDARGUMENT",
@@ -172,7 +173,7 @@ impl Reader {
         }
     }
 
-    /// Starts a program that goes on, and waits until it serves.
+    /// Starts a program that keeps running, and waits until it serves.
     async fn starts(&mut self, page: &str, block: &str) {
         let command: Vec<&str> = block.lines().filter(|line| !line.starts_with('#')).collect();
         let [command] = command[..] else {
@@ -206,7 +207,7 @@ impl Reader {
         }
     }
 
-    /// A shell in the reader's directory: what the page calls by its usual address is here somewhere else.
+    /// A shell in the reader's directory, in which the pages' usual addresses are replaced by the actual ones.
     fn shell(&self, script: &str) -> Command {
         let mut script = script
             .replace(FEEDBACK, &self.feedback)
@@ -230,13 +231,13 @@ pub(super) fn text(page: &str) -> String {
     fs::read_to_string(root().join(page)).unwrap_or_else(|error| panic!("{page}: {error}"))
 }
 
-/// The checkout.
+/// The root of the checkout.
 fn root() -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     root.canonicalize().expect("the checkout is there")
 }
 
-/// Where Debian has PostgreSQL's own programs.
+/// Where Debian puts PostgreSQL's own programs.
 fn postgres_programs() -> Vec<PathBuf> {
     let versions = fs::read_dir("/usr/lib/postgresql")
         .into_iter()

@@ -1,4 +1,4 @@
-//! What only the asker can know: that what was acknowledged is stored, once, as it was said, and nothing else is.
+//! What only the asker can know: that what was acknowledged is stored once, verbatim, and nothing else is.
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ fn codes(findings: &[Finding]) -> Vec<&'static str> {
     codes
 }
 
-/// What was asked of a system that was sound, and a copy of what it stored.
+/// What was asked of a sound system, and a copy of what it stored.
 async fn four_acknowledged(system: System) -> (Asked, Frozen) {
     let mut asked = Asked::default();
     for number in 0..3 {
@@ -60,14 +60,14 @@ async fn four_acknowledged(system: System) -> (Asked, Frozen) {
     asked.ask_to_retract(&taken_back.feedback_id);
     system.feedback().retract(&taken_back).await;
     asked.acknowledge_retraction(&taken_back.feedback_id);
-    // Asked for, and never sent: as if it had been lost on its way.
+    // Asked for but never sent, as if lost on its way.
     asked.ask(&request(3));
     assert_eq!(asked.acknowledged(), 4);
     ledger::expect_sound(&system, Some(&asked), &[]).await;
     (asked, Frozen::of(system).await)
 }
 
-/// A copy of a system in which a phrase waits for more votes, by a policy that was changed after the first.
+/// A copy of a system in which a phrase waits for more votes, under a policy that was changed after the first.
 async fn one_waits(system: System) -> Frozen {
     let (feedback, learning) = (system.feedback(), system.learning());
     feedback
@@ -104,7 +104,7 @@ async fn what_waits_for_a_newer_policy_is_noticed(system: System) {
 
 async fn found(copy: &Copy, asked: &Asked) -> Vec<&'static str> {
     let findings = ledger::check_within(Duration::ZERO, copy, Some(asked), &[]).await;
-    // What the services could tell by themselves is another test's.
+    // Whatever the services could detect themselves is covered by another test.
     let of_asker = |finding: &&Finding| ledger::CHECKS.contains(&finding.check);
     codes(&findings.iter().filter(of_asker).cloned().collect::<Vec<_>>())
 }
@@ -128,7 +128,7 @@ async fn every_check_of_the_asker_notices(system: System) {
     assert_eq!(found(&copy, &asked).await, ["RETRACTION_LOST"]);
     copy.close().await;
 
-    // As if a submission had been stored with its neighbour's words.
+    // As if a submission had been stored with another one's words.
     let copy = frozen.copy().await;
     copy.tamper(Service::Feedback, EXCHANGED).await;
     assert_eq!(

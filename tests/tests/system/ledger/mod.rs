@@ -1,4 +1,4 @@
-//! The ledger audit: a sound pair has no findings, and each of its checks notices when what it looks at is tampered with.
+//! The ledger audit: a sound pair has no findings, and each check notices when its subject is tampered with.
 
 mod asked;
 mod doctor;
@@ -17,8 +17,8 @@ use emend_tests::harness::{
     verb,
 };
 
-/// A bit of everything: learned by votes and by people, superseded, deleted, imported, a user's own, retracted, pending, and
-/// one event that could not be delivered.
+/// A bit of everything: learned by votes and by people, superseded, deleted, imported, user-scoped, retracted, pending,
+/// and one event that could not be delivered.
 async fn a_bit_of_everything(mut system: System) -> Frozen {
     let (feedback, learning) = (system.feedback(), system.learning());
     for reporter in ["ann", "bob", "eve", "kim"] {

@@ -1,4 +1,4 @@
-//! That nodes hold what the database holds, seen to fail: the database is tampered with behind their backs.
+//! Nodes that differ from the database: the database is tampered with behind their backs, and the audit must notice.
 
 use std::{collections::BTreeSet, slice, time::Duration};
 
@@ -38,7 +38,7 @@ async fn every_check_of_nodes_notices(system: System) {
         "DELETE FROM resources WHERE key = 'a'",
         "UPDATE resources SET key = 'c' WHERE key = 'a'",
         "UPDATE resources SET revision = revision + 1 WHERE key = 'a'",
-        // The last that the namespace has.
+        // The last resources of the namespace.
         "DELETE FROM resources",
     ] {
         let copy = frozen.copy().await;
@@ -52,7 +52,7 @@ async fn every_check_of_nodes_notices(system: System) {
                 "{holder:?}, {sql}: {found:?}"
             );
         }
-        // What does not match a filter is no difference.
+        // What does not match a filter is not a difference.
         let found = ledger::check_within(Duration::ZERO, &copy, None, &[(&of_phrases).into()]).await;
         assert!(
             !codes(&found).contains("NODE_DIFFERS"),
@@ -63,7 +63,8 @@ async fn every_check_of_nodes_notices(system: System) {
     let copy = frozen.copy().await;
     copy.tamper(Service::Learning, "DELETE FROM resources").await;
     let found = ledger::check_within(Duration::ZERO, &copy, None, &[(&node).into()]).await;
-    // Not only by what it holds: by what it answers, where nothing is stored that tells of the namespace.
+    // Found not only by what it holds but by what it answers, even though nothing stored mentions the namespace any
+    // more.
     let answers = |finding: &&Finding| finding.message.starts_with("for ");
     assert_eq!(found.iter().filter(answers).count(), 2, "a node: {found:?}");
     copy.tamper(Service::Learning, "UPDATE head SET revision = revision + 1")

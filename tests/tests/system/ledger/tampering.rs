@@ -1,4 +1,4 @@
-//! Every check of the audit, seen to fail.
+//! Every check of the audit, made to fail.
 
 use std::collections::BTreeSet;
 
@@ -22,14 +22,14 @@ macro_rules! oldest {
     };
 }
 
-/// A feedback whose ballot counts.
+/// Feedback whose ballot counts.
 macro_rules! counting {
     () => {
         "(SELECT min(feedback_id) FROM ballots WHERE retracted = 0)"
     };
 }
 
-/// What is done, and the code of the check that has to notice. Other checks may notice, too.
+/// The code of the check that must notice, and what is done. Other checks may notice too.
 const CASES: &[Case] = &[
     (
         "ROW_CORRUPT",
@@ -251,13 +251,13 @@ const CASES: &[Case] = &[
         "UPDATE contests SET highest_accept_order = 1",
     ),
     ("CONTEST_ROW", Learning, "UPDATE contests SET pinned = 1 - pinned"),
-    // As if what waits had not been evaluated by the newest policy, which is said to have.
+    // As if waiting candidates had not been evaluated under the newest policy, although marked so.
     (
         "CONTEST_DECIDED",
         Learning,
         "UPDATE policies SET threshold = 1 WHERE version > 0",
     ),
-    // As if votes had been counted, and nobody had looked whether they are enough.
+    // As if votes had been counted without checking whether they are enough.
     (
         "CONTEST_DECIDED",
         Learning,
@@ -437,7 +437,7 @@ const CASES: &[Case] = &[
     ),
 ];
 
-/// What can only be said in the words of one database.
+/// What takes SQL of one database.
 const SQLITE_CASES: &[Case] = &[("ACCEPT_ORDER", Feedback, "UPDATE accept_order SET last = 1")];
 const POSTGRES_CASES: &[Case] = &[("ACCEPT_ORDER", Feedback, "SELECT setval('accept_order', 1)")];
 
@@ -450,8 +450,8 @@ async fn codes_found(copy: &Copy) -> BTreeSet<&'static str> {
 
 type Case = (&'static str, Service, &'static str);
 
-/// All cases, or only the first of each code: copies of a PostgreSQL database take their time. `EMEND_TEST_LONG=1` asks for
-/// all.
+/// All cases, or only the first of each code, because copies of a PostgreSQL database take a while. `EMEND_TEST_LONG=1`
+/// asks for all.
 fn cases(own: &[Case], all: bool) -> Vec<Case> {
     let mut codes = BTreeSet::new();
     let cases = CASES.iter().chain(own).copied();

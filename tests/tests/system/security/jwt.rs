@@ -1,4 +1,4 @@
-//! Tokens that somebody else issues, to both services as the programs that are installed: which are taken, what the others
+//! Tokens from another issuer, at both services as the installed programs: which are accepted, what callers with others
 //! are told, when streams end, and how keys are replaced.
 
 use std::{fmt::Write as _, fs, path::Path};
@@ -29,11 +29,11 @@ use super::{OWN, messages::subscription, with_token};
 /// Longer than any test takes, in seconds.
 const LONG: i64 = 3_600;
 
-/// Signs tokens.
+/// Who signs tokens.
 enum By {
-    /// With a key of the JWKS file.
+    /// An issuer with a key in the JWKS file.
     Set(Box<Issuer>),
-    /// With the key that the services have too.
+    /// The holder of a key shared with the services.
     Shared(Vec<u8>),
 }
 
@@ -45,7 +45,7 @@ impl By {
         }
     }
 
-    /// The tokens of somebody who has not got the key.
+    /// Tokens made without the key.
     fn forged(&self, claims: &Value) -> Vec<String> {
         match self {
             Self::Set(issuer) => {
@@ -69,7 +69,7 @@ impl By {
         }
     }
 
-    /// What the services verify by, under the name that their file has for it.
+    /// Writes what the services verify with, under the name that their file has for it.
     fn write(&self, directory: &Path) {
         match self {
             Self::Set(issuer) => write_set(directory, &[issuer]),
@@ -87,12 +87,12 @@ fn now() -> i64 {
     SystemClock::shared().now().as_second()
 }
 
-/// What a good token of that subject says that is good for so long, in seconds.
+/// The claims of a good token with this subject and lifetime, in seconds.
 fn claims(subject: &str, lifetime: i64) -> Value {
     json!({"iss": "https://login.example", "aud": ["other", "emend"], "sub": subject, "exp": now() + lifetime})
 }
 
-/// Good claims, but for this one; null takes it away.
+/// Good claims, except for this one; null removes it.
 fn with(name: &str, value: Value) -> Value {
     let mut claims = claims("web@prod", LONG);
     if value.is_null() {
@@ -103,7 +103,8 @@ fn with(name: &str, value: Value) -> Value {
     claims
 }
 
-/// Both services, which know four callers by the subjects of tokens: also feedback-svc, at learning-svc.
+/// Both services, which know four callers by their tokens' subjects. One of them is feedback-svc, as learning-svc's
+/// caller.
 struct Issued {
     deployment: Deployment,
     directory: TempDir,
@@ -149,7 +150,7 @@ impl Issued {
         }
     }
 
-    /// A token of that subject that is good for long.
+    /// A token with this subject and a long lifetime.
     fn token(&self, subject: &str) -> String {
         self.by.token(&claims(subject, LONG))
     }
@@ -162,7 +163,7 @@ impl Issued {
         Ok(answer.into_inner().feedback.unwrap())
     }
 
-    /// Submits and waits for what became of it: feedback-svc is known to learning-svc.
+    /// Submits and waits for the outcome: learning-svc accepts feedback-svc's token.
     async fn learn(&self, name: &str) -> (Feedback, Outcome) {
         let token = self.token("web@prod");
         let stored = self.submit(&token, name).await.unwrap();
@@ -188,7 +189,7 @@ impl Issued {
         Ok(service.subscribe(request).await?.into_inner())
     }
 
-    /// What each service tells who comes with that token; both have to tell the same.
+    /// What each service tells a caller with this token; both must tell the same.
     async fn told(&self, token: &str) -> Explained {
         let submitted = told(self.submit(token, "never learned").await.map(drop));
         let subscribed = told(self.subscribe(token).await.map(drop));
@@ -197,7 +198,7 @@ impl Issued {
     }
 }
 
-/// A refusal but for the number of the call.
+/// A refusal without the request id.
 fn told(answer: Result<(), Status>) -> Explained {
     Explained {
         request_id: None,
@@ -240,7 +241,7 @@ const EXPIRED: (Code, &str) = (Code::Unauthenticated, "TOKEN_EXPIRED");
 
 /// What holds however tokens are signed.
 async fn check(issued: &Issued) {
-    // A good token: said, handed over, learned, streamed, each by the name of its principal.
+    // A good token: feedback is submitted, delivered, learned and streamed, each by the name of its principal.
     let node = issued.token("node@prod");
     let mut stream = issued.subscribe(&node).await.unwrap();
     let (stored, outcome) = issued.learn("jd").await;
@@ -265,7 +266,7 @@ async fn check(issued: &Issued) {
     let trail = answered(resources.list_revisions(with_token(trail, Some(&ops))).await);
     assert_eq!(trail.revisions[0].actor.clone().unwrap().caller, "ops");
 
-    // Any other: the same as a guess, in every word.
+    // Any other token: refused in exactly the same words as a guessed one.
     let guessed = issued.told("guessed").await;
     assert_eq!(reason(&guessed), NOT_ACCEPTED);
     assert_eq!(guessed.message, "the credentials are not accepted");
@@ -301,7 +302,7 @@ async fn check(issued: &Issued) {
     assert_eq!(reason(&expired), EXPIRED);
     assert_eq!(expired.message, "the token has expired");
 
-    // A stream lives no longer than its token, and others go on.
+    // A stream ends with its token, and others continue.
     let (short, mut brief) = eventually("a stream begins while its token is good", || async {
         let short = claims("node@prod", 3);
         let opened = issued.subscribe(&issued.by.token(&short)).await;
@@ -318,7 +319,7 @@ async fn check(issued: &Issued) {
     until_told(&mut stream, "jane d").await;
 }
 
-/// Waits until both services, which have to find out by themselves, take what somebody signs.
+/// Waits until both services, which must notice the new key by themselves, accept tokens signed with it.
 async fn until_taken(issued: &Issued, by: &By) {
     let (web, node) = (claims("web@prod", LONG), claims("node@prod", LONG));
     eventually("tokens by the new key are taken", || async {
@@ -330,7 +331,8 @@ async fn until_taken(issued: &Issued, by: &By) {
     .await;
 }
 
-/// The key is replaced by that of `new`: what was signed by the old one is worth nothing, and nothing is lost meanwhile.
+/// The key is replaced by that of `new`: tokens signed with the old one become worthless, and nothing is lost
+/// meanwhile.
 async fn replace(mut issued: Issued, new: By) {
     let mut stream = issued.subscribe(&issued.token("node@prod")).await.unwrap();
     within("it begins", stream.message()).await.unwrap();
@@ -351,7 +353,7 @@ async fn replace(mut issued: Issued, new: By) {
     for status in refused {
         assert_eq!(reason(&Explained::from(status)), NOT_ACCEPTED);
     }
-    // What was said while learning-svc did not know feedback-svc waits until it does.
+    // What was submitted while learning-svc did not accept feedback-svc waits until it does.
     let waiting = issued.submit(&issued.token("web@prod"), "said meanwhile").await;
     waiting.unwrap();
     let mut stream = issued.subscribe(&issued.token("node@prod")).await.unwrap();
@@ -367,7 +369,7 @@ async fn tokens_by_a_key_of_a_set_are_taken_and_the_set_may_change() {
     let issued = Issued::start(by_key("current")).await;
     check(&issued).await;
 
-    // While both keys are there, tokens of both are good and streams go on.
+    // While both keys are present, tokens signed with either are good and streams continue.
     let mut stream = issued.subscribe(&issued.token("node@prod")).await.unwrap();
     let (By::Set(first), By::Set(second)) = (&issued.by, &next) else {
         unreachable!("said so above")

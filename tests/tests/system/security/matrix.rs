@@ -1,5 +1,5 @@
-//! Every RPC × every role × own and foreign namespace. What is expected is read from the table in docs/security.md, which a
-//! unit test holds to the rules in force.
+//! Every RPC × every role × own and foreign namespace. The expectations are read from the table in docs/security.md,
+//! which a unit test checks against the rules in force.
 
 use bytes::Bytes;
 use emend_proto::frame::{Frame, FrameCodec};
@@ -16,7 +16,7 @@ use super::{
 /// A row of the table.
 struct Row {
     path: String,
-    /// By [`Role::ALL`].
+    /// In the order of [`Role::ALL`].
     may: Vec<bool>,
     namespace: String,
 }
@@ -42,7 +42,7 @@ fn documented() -> Vec<Row> {
     rows
 }
 
-/// Calls any RPC by its path with one encoded message; answers with the first message, if there is one.
+/// Calls any RPC by its path with one encoded message; answers with the first response message, if any.
 async fn call(
     channel: &Channel,
     path: &str,
@@ -59,7 +59,7 @@ async fn call(
     Ok(answers.message().await?.map(|Frame(bytes)| bytes))
 }
 
-/// The reason why the caller was refused as such; none if it was let through, whatever became of the request.
+/// The reason why the caller was refused access; `None` if it was let through, whatever became of the request.
 fn denied(path: &str, answer: Result<Option<Bytes>, Status>) -> Option<String> {
     let refusal = match answer {
         Err(status) => Some(Explained::from(status)),
@@ -80,7 +80,7 @@ fn expected(row: &Row, role: usize, namespace: &str) -> Option<String> {
             namespace == FOREIGN
         }
         "all" => true,
-        // Nobody reports for a node that somebody else subscribed, or nobody.
+        // A caller can't report for a node that another caller subscribed, or that does not exist.
         "none" => return Some("PermissionDenied NODE_NOT_SUBSCRIBED".to_owned()),
         other => panic!("{other:?} is not explained"),
     };
@@ -99,13 +99,13 @@ fn channels(guarded: &Guarded) -> impl Fn(&str) -> Channel + use<> {
     }
 }
 
-/// One of each role in its own namespace, and one who may do everything everywhere.
+/// A caller with each role in its own namespace, and one that may do everything everywhere.
 fn one_of_each_role() -> Vec<Caller<'static>> {
     let of_each = Role::ALL.iter().map(|role| (role.name(), role.name(), IN_OWN));
     of_each.chain([("everywhere", "admin", EVERYWHERE)]).collect()
 }
 
-/// What a stranger can tell two refusals apart by.
+/// Everything by which a stranger could tell two refusals apart.
 fn told(answer: Result<Option<Bytes>, Status>) -> (Code, String, Option<String>) {
     let refusal = Explained::from(answer.unwrap_err());
     (refusal.code, refusal.message, refusal.reason)
@@ -130,7 +130,7 @@ on_both_databases! {
                     }
                 }
             }
-            // Who may reach all namespaces may do everywhere what the role may.
+            // A caller with access to all namespaces may do everywhere what its role may.
             if row.may[Role::ALL.len() - 1] && row.namespace != "none" {
                 let sent = message(&row.path, FOREIGN);
                 let answer = call(&channel, &row.path, sent, Some(&token_of("everywhere"))).await;
@@ -138,7 +138,7 @@ on_both_databases! {
                     wrong.push(format!("{} as an admin of all: {found}", row.path));
                 }
             }
-            // None named stands for all, and is refused to who may not reach all.
+            // No namespace stands for all, and is refused to callers without access to all.
             if row.namespace == "named, or all" {
                 let sent = message(&row.path, "");
                 let answer = call(&channel, &row.path, sent, Some(&token_of("admin"))).await;

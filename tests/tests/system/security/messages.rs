@@ -1,4 +1,4 @@
-//! A request of each RPC that names a namespace, and what its items were answered.
+//! For each RPC a request that names a namespace, and what its items were answered.
 
 use bytes::Bytes;
 use emend_proto::{
@@ -23,7 +23,7 @@ fn submission(namespace: &str) -> feedback::SubmitFeedbackRequest {
     }
 }
 
-/// A message that names a namespace, and nothing else.
+/// A message with just a namespace.
 trait FromNamespace {
     fn from_namespace(namespace: String) -> Self;
 }
@@ -51,7 +51,7 @@ from_namespace!(
     learning::RevertRevisionRequest,
 );
 
-/// A request that names that namespace wherever it can, and may lack what only matters to who may do it.
+/// A request that names this namespace wherever it can. It may lack what matters only to an authorized caller.
 pub(super) fn message(path: &str, namespace: &str) -> Bytes {
     let ns = || namespace.to_owned();
     let key = || {
@@ -152,7 +152,7 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
     bytes.into()
 }
 
-/// A subscription to these.
+/// A subscription to these namespaces.
 pub(super) fn subscription(namespaces: &[&str]) -> learning::SubscribeRequest {
     learning::SubscribeRequest {
         node: Some(learning::NodeInfo {
@@ -164,7 +164,7 @@ pub(super) fn subscription(namespaces: &[&str]) -> learning::SubscribeRequest {
     }
 }
 
-/// What the first item of an answer was refused with.
+/// Why the first item of an answer was refused.
 pub(super) fn item(path: &str, answer: &Bytes) -> Option<ItemStatus> {
     let of_review = |results: Vec<learning::ReviewResult>| results.into_iter().next()?.status;
     match method(path) {

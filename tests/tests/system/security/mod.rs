@@ -1,5 +1,6 @@
 //! Who may do what, over the wire: every RPC × every role × own and foreign namespace, as docs/security.md says; what a
-//! stranger is told; what a changed file does to streams and imports; whom the audit trail names; tokens that others issue.
+//! stranger is told; what a changed file does to streams and imports; who is named in the audit trail; tokens from
+//! other issuers.
 
 mod jwt;
 mod matrix;
@@ -24,13 +25,14 @@ const OWN_FOR_USERS: &str = "[\"own\"], act_for_users = true";
 const EVERYWHERE: &str = "\"*\"";
 const FOREIGN: &str = "foreign";
 
-/// A caller, by its name, roles and namespaces (and what else its grant says) as the file has them. Its token is its name and `-token`.
+/// A caller: its name, roles and namespaces (and the rest of its grant), as written in the file. Its token is its name
+/// and `-token`.
 type Caller<'a> = (&'a str, &'a str, &'a str);
 
 /// feedback-svc itself.
 const SERVICE: Caller<'_> = ("feedback-svc", "ingester", EVERYWHERE);
 
-/// Both services, which know some callers by a file.
+/// Both services, which know some callers from a file.
 struct Guarded {
     system: System,
     /// learning-svc's.
@@ -40,8 +42,8 @@ struct Guarded {
     _directory: TempDir,
 }
 
-/// Stamps each test on both databases, with both services knowing these callers. On PostgreSQL it is skipped, with one line,
-/// where there is no server. After the test the system has to shut down in good order.
+/// Stamps each test on both databases, with both services knowing these callers. Without a PostgreSQL server, that half
+/// is skipped with one line of output. After the test the system must shut down gracefully.
 macro_rules! on_both_databases {
     ($( async fn $name:ident($guarded:ident: $callers:expr) $body:block )+) => { $(
         mod $name {
@@ -72,7 +74,7 @@ macro_rules! on_both_databases {
 use on_both_databases;
 
 impl Guarded {
-    /// Holds the test to them, then stops them.
+    /// Runs the test on both services, then stops them.
     async fn check(database: Database, callers: &[Caller<'_>], test: impl AsyncFnOnce(&Self)) {
         let guarded = Self::start(database, callers).await;
         test(&guarded).await;
@@ -102,7 +104,7 @@ impl Guarded {
         }
     }
 
-    /// The file says this from now on.
+    /// Replaces the callers in the file.
     fn rewrite(&self, callers: &[Caller<'_>]) {
         fs::write(&self.file, auth_file(callers)).unwrap();
         assert!(self.authenticator.reload_if_changed());
@@ -126,7 +128,7 @@ fn auth_file(callers: &[Caller<'_>]) -> String {
     callers.iter().chain([&SERVICE]).map(principal).collect()
 }
 
-/// A request with that token, if there is one.
+/// A request with a token, if there is one.
 fn with_token<T>(message: T, token: Option<&str>) -> Request<T> {
     let mut request = Request::new(message);
     authorize(request.metadata_mut(), token);

@@ -1,5 +1,5 @@
-//! Callers at work: whom the audit trail names, what a reporter sees, whom nodes belong to, what a changed file does to
-//! streams and to imports that are under way.
+//! Callers at work: who is named in the audit trail, what a reporter sees, whom nodes belong to, and what a changed
+//! file does to streams and to imports in progress.
 
 use emend_proto::{
     common::v1::Scope,
@@ -76,7 +76,7 @@ async fn end_of(stream: &mut Streaming<SubscribeResponse>) -> Option<Status> {
     .await
 }
 
-/// What a caller is told of a report for a node of that id, but for the number of the call.
+/// What a caller is told when it reports for a node of this id, without the request id.
 async fn told_of_report(guarded: &Guarded, name: &str, node_id: &str) -> Result<(), Explained> {
     let report = ReportStatusRequest {
         node_id: node_id.into(),
@@ -95,14 +95,14 @@ async fn told_of_report(guarded: &Guarded, name: &str, node_id: &str) -> Result<
     }
 }
 
-/// An import that is under way: what it is fed with, and what becomes of it.
+/// An import in progress: its input and its answer.
 struct UnderWay {
     messages: mpsc::Sender<ImportResourcesRequest>,
     answer: AbortOnDropHandle<Result<Response<ImportResourcesResponse>, Status>>,
 }
 
 impl UnderWay {
-    /// Its header and one row are sent.
+    /// Sends its header and one row.
     async fn begin(guarded: &Guarded, name: &str) -> Self {
         let (messages, sent) = mpsc::channel(4);
         let request = with_token(ReceiverStream::new(sent), Some(&token_of(name)));
@@ -126,7 +126,7 @@ impl UnderWay {
         let message = ImportResourcesRequest {
             message: Some(message),
         };
-        // Who was refused takes nothing any more: the answer tells.
+        // A refused import accepts nothing more; its answer says so.
         let _ = self.messages.send(message).await;
     }
 
@@ -139,7 +139,7 @@ impl UnderWay {
         self.send(Message::Rows(ImportRows { rows: vec![row] })).await;
     }
 
-    /// Nothing more comes.
+    /// Ends the input.
     async fn end(self) -> Result<ImportResourcesResponse, Status> {
         drop(self.messages);
         let answer = within("the import is answered", self.answer).await.unwrap();
@@ -147,7 +147,7 @@ impl UnderWay {
     }
 }
 
-/// Waits until so many imports have been let in and are not answered.
+/// Waits until this many imports are admitted and unanswered.
 async fn until_under_way(guarded: &Guarded, imports: u32) {
     const SERIES: &str = "grpc_server_in_flight{grpc_type=\"client_stream\",\
                           grpc_service=\"emend.learning.v1.ResourceService\",grpc_method=\"ImportResources\"}";
@@ -291,7 +291,7 @@ on_both_databases! {
         let reverted = answered(resources.revert_revision(with_token(revert, Some(&desk))).await);
         assert!(reverted.revision > 0);
         answered(candidates.approve_candidate(with_token(approve(own), Some(&desk))).await);
-        // Who has submitted it may always take it back.
+        // The caller that submitted it may always retract it.
         guarded.rewrite(&[("web", "reporter", IN_OWN)]);
         answered(feedback.retract_feedback(with_token(retract, Some(&web))).await);
     }
@@ -371,7 +371,7 @@ on_both_databases! {
         let ones = told_of_report(guarded, "other", "node").await.unwrap_err();
         assert_eq!(ones, nobodys, "the same in every word");
 
-        // Who subscribes with an id that another has is neither refused nor told, and disturbs nobody.
+        // A caller that subscribes with another's node id is not refused, learns nothing, and disturbs nobody.
         let mut second = stream_of(guarded, "other", &[]).await.unwrap();
         within("it begins", second.message()).await.unwrap();
         for caller in ["one", "other"] {
@@ -401,7 +401,7 @@ on_both_databases! {
         let leaving = UnderWay::begin(guarded, "leaving").await;
         until_under_way(guarded, 2).await;
         guarded.rewrite(&[OPS, ("demoted", "reviewer", IN_OWN)]);
-        // Rows go on arriving, or all have come: neither is written.
+        // Whether rows keep arriving or all have come, nothing is written.
         demoted.row(2).await;
         let demoted = refused(demoted.end().await);
         assert_eq!((demoted.code, demoted.reason.as_deref()), (Code::PermissionDenied, Some("ROLE_MISSING")));
@@ -418,7 +418,7 @@ on_both_databases! {
         let trail = answered(resources.list_revisions(with_token(trail, Some(&token_of("ops")))).await);
         assert_eq!(trail.revisions, []);
 
-        // Other rights that are still enough let it go on.
+        // Changed rights that still suffice let imports continue.
         let promoted = UnderWay::begin(guarded, "ops").await;
         let beside = UnderWay::begin(guarded, "ops").await;
         until_under_way(guarded, 2).await;

@@ -1,5 +1,5 @@
-//! Exporting traces harms nobody: the last spans are sent when a process ends, and a receiver that does not answer holds up
-//! neither calls nor the end.
+//! Exporting traces does no harm: the last spans are sent when a process ends, and a receiver that does not answer
+//! holds up neither calls nor shutdown.
 
 use emend_tests::harness::{
     Feedback, alias, deployment::Up, otlp::Receiver, process::Process, rpc::answered, says,
@@ -9,7 +9,7 @@ use tonic::Request;
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 
-/// `emend up` that exports there, and on its own only once in an hour.
+/// `emend up` that exports to `endpoint`, of its own accord only once an hour.
 async fn up(endpoint: &str) -> Up {
     let variables = [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint),
@@ -48,7 +48,7 @@ async fn the_last_spans_are_sent_when_a_process_ends() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_receiver_that_does_not_answer_holds_nothing_up() {
-    // Connections are taken by the system, and that is all that ever becomes of them.
+    // The system accepts connections, and nothing more ever happens on them.
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut up = up(&format!("http://{}", silent.local_addr().unwrap())).await;
     for _ in 0..10 {

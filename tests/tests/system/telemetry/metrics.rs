@@ -1,5 +1,5 @@
-//! Metrics: each that is described is shown by a running pair, under the name, of the type and with the labels by which it is
-//! described, and moves when it should.
+//! Metrics: a running pair shows every described metric, with the described name, type and labels, and each moves when
+//! it should.
 
 use std::{collections::BTreeSet, net::SocketAddr, path::Path, time::Duration};
 
@@ -28,7 +28,7 @@ const BEGIN: &str =
     "<!-- generated from the code: EMEND_UPDATE_DOCS=1 cargo test -p emend-tests --test system metrics -->";
 const END: &str = "<!-- end of what is generated -->";
 
-/// What the code describes, as the reference shows it.
+/// What the code describes, in the form of the reference.
 fn described() -> String {
     let metrics = Metrics::new();
     let mut text = String::new();
@@ -65,7 +65,7 @@ fn the_reference_of_metrics_is_what_the_code_describes() {
     );
 }
 
-/// The rows of the reference: name, type, names of labels.
+/// The rows of the reference: name, type, label names.
 fn rows() -> Vec<(String, String, Vec<String>)> {
     let reference = std::fs::read_to_string(REFERENCE).unwrap();
     let rows = reference.lines().filter(|line| line.starts_with("| `"));
@@ -81,7 +81,7 @@ fn rows() -> Vec<(String, String, Vec<String>)> {
     .collect()
 }
 
-/// The metrics that dashboards, rules and runbooks name; what has a colon is a recording rule's.
+/// The metrics named by dashboards, rules and runbooks; a name with a colon is a recording rule's.
 fn names_in_use() -> BTreeSet<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut names = BTreeSet::new();
@@ -105,7 +105,7 @@ fn names_in_use() -> BTreeSet<String> {
     names
 }
 
-/// `emend up` with its metrics at a known port.
+/// `emend up` with its metrics on a known port.
 async fn up() -> (Up, SocketAddr) {
     let address = SocketAddr::from(([127, 0, 0, 1], free_port().await));
     let up = Up::start_with(&["--ephemeral", "--metrics-addr", &address.to_string()]).await;
@@ -129,7 +129,7 @@ async fn each_metric_of_the_reference_is_shown_by_a_running_pair_and_moves() {
     until_counted(address, "emend_subscribers", 1).await;
     until_counted(address, "emend_snapshots_total{reason=\"no_cursor\"}", 1).await;
 
-    // An alias applies at once, a phrase waits for more votes.
+    // An alias applies immediately; a phrase waits for more votes.
     let learned = feedback.learn(says("jane", alias("jd", "jane-doe"))).await;
     feedback
         .learn(says("jane", phrase("set up a csa", "create_csa")))
@@ -164,7 +164,7 @@ async fn each_metric_of_the_reference_is_shown_by_a_running_pair_and_moves() {
         until_counted(address, series, expected).await;
     }
 
-    // Every code where it is told: in the head alone, in trailers after a head, and nowhere because the caller went away.
+    // Codes wherever they appear: in headers alone, in trailers after headers, and nowhere because the caller left.
     let missing = GetFeedbackRequest {
         namespace: NAMESPACE.into(),
         feedback_id: "5d1f1c3e-8a0e-4c6a-9d39-0d1f6f0f5a11".into(),
@@ -228,7 +228,7 @@ async fn each_metric_of_the_reference_is_shown_by_a_running_pair_and_moves() {
     lifecycle.shutdown(Duration::from_secs(5)).await;
 }
 
-/// Shown as it is described.
+/// Checks that a metric is shown as described.
 fn expect_shown(scraped: &Scraped, name: &str, kind: &str, labels: &[String]) {
     let family = name.strip_suffix("_total").unwrap_or(name);
     let declared = format!("# TYPE {family} {kind}");

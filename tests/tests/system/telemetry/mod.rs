@@ -1,4 +1,4 @@
-//! What can be seen of a running pair from outside: metrics, logs, traces; and what must not be.
+//! What is visible of a running pair from outside: metrics, logs, traces; and what must not be.
 
 mod export;
 mod metrics;

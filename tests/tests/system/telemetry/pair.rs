@@ -10,7 +10,7 @@ use emend_tests::harness::{
 };
 use tokio::process::Command;
 
-/// The processes, and where each listens.
+/// The processes, and their listen addresses.
 pub(super) struct Traced {
     pub(super) receiver: Receiver,
     pub(super) feedback: Process,
@@ -18,7 +18,7 @@ pub(super) struct Traced {
     pub(super) node: Process,
     pub(super) feedback_address: SocketAddr,
     pub(super) learning_address: SocketAddr,
-    /// Where feedback-svc and learning-svc show their metrics.
+    /// The metrics addresses of feedback-svc and learning-svc.
     pub(super) admin: [SocketAddr; 2],
     database: Database,
 }
@@ -40,7 +40,7 @@ fn spawn(program: PathBuf, name: &str, arguments: &[String], endpoint: &str) -> 
 }
 
 impl Traced {
-    /// Starts them; `None` where there is no server, after the one line that says so.
+    /// Starts them; `None` without a PostgreSQL server, after one line of output that says so.
     pub(super) async fn start() -> Option<Self> {
         let database = Database::postgres().await?;
         let receiver = Receiver::start().await;
@@ -99,7 +99,7 @@ impl Traced {
         self.learning = Some(learning);
     }
 
-    /// Asks learning-svc to end, and waits until it has.
+    /// Asks learning-svc to end, and waits until it has ended.
     pub(super) async fn stop_learning(&mut self) {
         let mut learning = self.learning.take().expect("it runs");
         learning.terminate().await;

@@ -1,4 +1,4 @@
-//! What people write is in no log, no span and no metric.
+//! What people write appears in no log, no span and no metric.
 
 use emend_proto::{
     common::v1::{Correction, Reporter, Scope, VerbCorrection, correction},
@@ -9,7 +9,7 @@ use tonic::Request;
 
 use super::pair::Traced;
 
-/// In every free text, and in nothing else.
+/// Occurs in every free text, and nowhere else.
 const MARK: &str = "wombat";
 
 fn marked(number: u8) -> SubmitFeedbackRequest {
@@ -59,7 +59,7 @@ async fn nothing_that_people_write_is_in_a_log_a_span_or_a_metric() {
         let answer = answered(feedback.service.clone().submit_feedback(call(said)).await);
         stored.push(answer.feedback.unwrap().feedback_id);
     }
-    // One that is refused, by its fields.
+    // A submission that is refused for its fields.
     let mut wrong = marked(2);
     wrong.query_id = MARK.repeat(100);
     wrong.context.insert(MARK.to_owned(), MARK.repeat(1000));
@@ -71,7 +71,8 @@ async fn nothing_that_people_write_is_in_a_log_a_span_or_a_metric() {
             .await
             .is_err()
     );
-    // It does reach the learned state, so that there is something to leak: before a supporter is lost.
+    // It does reach the learned state, so that there is something to leak; checked before a retraction costs it a
+    // supporter.
     let learning = Learning::at(traced.learning_address);
     eventually("it is learned", || async {
         let resources = learning.resources_in("fund-admin").await;

@@ -1,4 +1,5 @@
-//! Traces: one from the backend's call to the node that applies, through both processes and the outbox.
+//! Traces: one trace from the backend's call to the node that applies the update, through both processes and the
+//! outbox.
 
 use emend_proto::feedback::v1::SubmitFeedbackRequest;
 use emend_tests::harness::{Feedback, alias, eventually, http::Scraped, otlp::Seen, says, wait::holds};
@@ -26,7 +27,7 @@ async fn submit(feedback: &Feedback, request: SubmitFeedbackRequest, trace: &str
     feedback.service.clone().submit_feedback(request).await.unwrap();
 }
 
-/// The one span of that service and name; what else there is, is told where there is none.
+/// The span with this service and name; the error lists all spans.
 fn one<'a>(spans: &'a [Seen], service: &str, name: &str) -> Result<&'a Seen, String> {
     let mut found = spans
         .iter()
@@ -40,7 +41,7 @@ fn one<'a>(spans: &'a [Seen], service: &str, name: &str) -> Result<&'a Seen, Str
         .ok_or_else(|| format!("no span {name} of {service} among {all:?}"))
 }
 
-/// Waits until a trace is whole: from the call to the node that applied what it caused.
+/// Waits until a trace is complete: from the call to the node that applied its effect.
 async fn whole(traced: &Traced, id: &str) -> Vec<Seen> {
     eventually("the trace is whole", || async {
         let spans = traced.receiver.trace(id);
@@ -123,7 +124,7 @@ async fn one_trace_leads_from_a_submission_to_the_node_that_applies_it_also_afte
     submit(&feedback, says("jane", alias("jd", "jane-doe")), &trace(1), "01").await;
     expect_joined(&whole(&traced, &trace(1)).await);
 
-    // Without learning-svc they wait in the outbox, from which they come together.
+    // Without learning-svc they wait in the outbox, from which they are delivered together.
     traced.stop_learning().await;
     submit(&feedback, says("jane", alias("gs", "goldman")), &trace(2), "01").await;
     submit(&feedback, says("jane", alias("ms", "morgan")), &trace(3), "01").await;
@@ -145,7 +146,7 @@ async fn one_trace_leads_from_a_submission_to_the_node_that_applies_it_also_afte
         "it shared the batch with the first"
     );
 
-    // What the backend does not trace is traced nowhere, and neither is what it did not ask for, such as streams.
+    // What the backend does not trace is not traced anywhere, nor is anything it did not cause, such as streams.
     feedback
         .delivered(emend_tests::harness::NAMESPACE, &newest(&feedback).await)
         .await;
@@ -155,7 +156,7 @@ async fn one_trace_leads_from_a_submission_to_the_node_that_applies_it_also_afte
         assert!(known.contains(&seen.trace()), "{seen:?}");
     }
 
-    // The node tells which traces took how long; the number of a request is in the log with its trace.
+    // The node reports how long which traces took; the log has each request id with its trace.
     eventually("an exemplar names a trace", || async {
         let scraped = Scraped::from(traced.admin[1]).await;
         let found = scraped.0.lines().any(|line| {

@@ -1,4 +1,5 @@
-//! Items of batches: each bad one is told all that is wrong with it, by paths of its own, and its siblings are done.
+//! Items of batches: each bad one is told everything that is wrong with it, with its own paths, and its siblings
+//! succeed.
 
 use emend_proto::{
     common::v1::{Correction, Reporter, ResourceValue, VerbCorrection, correction::Correction as Form},
@@ -159,7 +160,7 @@ both_databases! {
                 Event {
                     event: Some(event::Event::Retracted(FeedbackRetracted {
                         caller: String::new(),
-                        // It is not kept there, so it does not matter.
+                        // It is not stored there, so its length does not matter.
                         reason: long(2_001),
                         retracted_at: bad_time,
                     })),

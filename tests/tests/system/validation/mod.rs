@@ -1,4 +1,5 @@
-//! Bad input of every kind on every RPC: `INVALID_ARGUMENT` that names every violated field at once, and nothing is written.
+//! Bad input of every kind on every RPC: `INVALID_ARGUMENT` that names every violated field at once, and nothing is
+//! written.
 //!
 //! The tables beside this module hold, for each RPC, requests and the exact fields that each violates.
 
@@ -30,7 +31,7 @@ use prost::Message;
 use prost_types::FileDescriptorSet;
 use tonic::Code;
 
-/// A bad request and what it violates.
+/// A bad request and the fields that it violates.
 pub(crate) struct Case {
     /// `/package.Service/Method`.
     path: &'static str,
@@ -78,16 +79,16 @@ impl Rpc {
     }
 }
 
-/// A text of that many characters.
+/// A text with this many characters.
 fn long(length: usize) -> String {
     "x".repeat(length)
 }
 
-/// What no text may contain.
+/// Contains a character that no text may.
 const NUL: &str = "a\0b";
-/// What is no application.
+/// Invalid namespaces.
 const BAD_NAMESPACES: [&str; 7] = ["Fund", "-a", "a-", "a_b", "a.b", " a", "a\0b"];
-/// What is no id.
+/// Invalid ids.
 const BAD_IDS: [&str; 5] = [
     "",
     "x",
@@ -95,7 +96,7 @@ const BAD_IDS: [&str; 5] = [
     "0192d3c57a0e7b519c553d5f0a4e8f10",
     "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f\0",
 ];
-/// An id of nothing.
+/// A valid id of nothing that exists.
 const NOBODY: &str = "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10";
 /// A number that no enum has.
 const UNKNOWN: i32 = 99;
@@ -186,7 +187,7 @@ async fn written(system: &System) -> Written {
 both_databases! {
     async fn every_bad_request_is_told_all_that_is_wrong_with_it_and_writes_nothing(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
-        // Something that a bad request could spoil.
+        // State that a bad request could spoil.
         feedback.learn(says("jane", alias("jd", "person-17"))).await;
         feedback.learn(says("jane", verb("set up a csa", "create_csa"))).await;
         let before = written(system).await;

@@ -47,7 +47,7 @@ fn update() -> Rpc {
         .case(
             "empty",
             &UpdatePolicyRequest::default(),
-            // Nothing to change is wrong as well.
+            // An empty mask is also a violation.
             &["policy.namespace", "policy.kind", "update_mask"],
         )
         .case(

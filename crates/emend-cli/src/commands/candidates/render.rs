@@ -1,4 +1,4 @@
-//! Candidates for people: tables, and all there is to know of one.
+//! Candidates as text for people: tables, and the details of one.
 //!
 //! It must know nothing of how they were fetched.
 
@@ -12,7 +12,7 @@ use crate::{
     words::{self, Kind},
 };
 
-/// A candidate in a few words: `set up a CSA → create_isda`.
+/// A candidate in short: `set up a CSA → create_isda`.
 pub(super) fn what(candidate: &Candidate) -> String {
     let display = candidate
         .value
@@ -26,7 +26,7 @@ pub(super) fn what(candidate: &Candidate) -> String {
     format!("{display} {arrow} {}", view::maps_to(candidate.value.as_ref()))
 }
 
-/// A line for each.
+/// A row for each.
 pub(super) fn table(candidates: &[Candidate]) -> Table {
     Table::new([
         ("CANDIDATE", Column::Whole),
@@ -48,7 +48,7 @@ pub(super) fn table(candidates: &[Candidate]) -> Table {
     })
 }
 
-/// One, with its votes, rivals, feedback and history.
+/// One candidate with its votes, rivals, feedback and history.
 pub(super) fn shown(details: &GetCandidateResponse, width: usize) -> String {
     let candidate = details.candidate.clone().unwrap_or_default();
     let key = candidate.key.clone().unwrap_or_default();

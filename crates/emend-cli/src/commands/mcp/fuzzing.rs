@@ -1,11 +1,11 @@
-//! What an assistant may send.
+//! Input that an assistant may send.
 
 use rmcp::model::ClientJsonRpcMessage;
 use serde::de::DeserializeOwned;
 
 use super::{ApproveParams, FeedbackParams, ListParams, RejectParams};
 
-/// Reads one line of standard input: a message of the protocol, or a tool's arguments.
+/// Parses one line of standard input, as a message of the protocol and as each tool's arguments.
 pub fn tool_call(line: &[u8]) {
     let _ = serde_json::from_slice::<ClientJsonRpcMessage>(line);
     arguments::<FeedbackParams>(line);

@@ -1,4 +1,4 @@
-//! Copies as a disk may give them back.
+//! Copies as a faulty disk might return them.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::{CHECKSUM_BYTES, Copy, read, write};
 use crate::{keyed_hash::KeyedHash, replica::Replica};
 
-/// Reads the bytes as a copy: as they are, and with a checksum that is right. No copy passes whose checksum is wrong; one
-/// that passes can be held, written and read again.
+/// Reads the bytes as a copy, both as they are and with a valid checksum appended. No copy with a wrong checksum is
+/// accepted; an accepted one can be held, written and read again.
 pub fn copy(bytes: &[u8]) {
     if let Ok(copy) = read(bytes, length(bytes)) {
         let (body, checksum) = bytes.split_at(bytes.len() - 16);
@@ -19,7 +19,7 @@ pub fn copy(bytes: &[u8]) {
         let at = usize::try_from(xxh3_128(bytes) % u128::from(length(bytes))).expect("within the bytes");
         turned[at] ^= 1 << (at % 8);
         assert!(read(&turned[..], length(&turned)).is_err(), "bit {at} is turned");
-        // A file that shrinks or grows while it is read.
+        // The file shrinks or grows while it is read.
         assert!(read(bytes, length(bytes) + 1).is_err());
         assert!(read(bytes, length(bytes) - 1).is_err());
     }

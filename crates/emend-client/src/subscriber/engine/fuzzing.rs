@@ -23,11 +23,11 @@ struct Sent {
     frames: Vec<Bytes>,
 }
 
-/// Key, packed → revision, checksum, value.
+/// Packed key → revision, checksum, value.
 type Held = BTreeMap<Vec<u8>, (i64, u64, Vec<u8>)>;
 
-/// Takes in the frames of a stream, and opens another wherever one breaks the protocol. What the node holds changes only
-/// where a snapshot or an update is whole, and then by all of it; what it shows is of what it holds.
+/// Takes in the frames of a stream, and opens another stream whenever a frame breaks the protocol. What the node holds
+/// changes only when a snapshot or an update is complete, and then by all of it; the view shows only what is held.
 pub fn stream(bytes: &[u8]) {
     let Ok(sent) = Sent::decode(bytes) else {
         return;
@@ -151,7 +151,7 @@ fn held(engine: &Engine) -> Held {
         .collect()
 }
 
-/// What the node holds for everybody is what it answers, unless it is prohibited.
+/// Checks that the node answers what it holds for everybody, unless that is prohibited.
 fn shown(engine: &Engine, view: &LearnedView) {
     let reading = view.read();
     assert_eq!(reading.revision(), engine.replica.revision());

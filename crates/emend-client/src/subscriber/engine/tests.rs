@@ -1,4 +1,4 @@
-//! Whatever happens to a stream, what a node holds and answers is a state that the server was in.
+//! Whatever happens to a stream, a node holds and answers from a state that the server was once in.
 
 use std::collections::BTreeSet;
 
@@ -21,13 +21,13 @@ const CHOICES: [&str; 3] = ["x", "y", "z"];
 #[derive(Debug, Clone)]
 enum Step {
     Commit(Vec<(usize, u8)>),
-    /// Everything up to the head, in parts of so many changes.
+    /// An update up to the head, in parts of this many changes.
     Update(usize),
     /// The same, but the stream breaks before the last part.
     BrokenUpdate(usize),
-    /// An update that came before.
+    /// An update sent before.
     Again,
-    /// An update with one left out before it.
+    /// An update that skips a revision.
     Gap,
     Bookmark,
     Snapshot(usize),
@@ -51,7 +51,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..40)
 }
 
-/// Every kind, scope and choice, and some that nobody can use.
+/// Every kind, scope and choice, including some that no node can use.
 fn change(id: usize, value: u8) -> (Key, Option<Vec<u8>>) {
     let (phrase, user, form) = (PHRASES[id % 3], USERS[id / 3 % 2], id / 6);
     let choice = CHOICES[usize::from(value) % 3];
@@ -80,7 +80,7 @@ struct Node {
     engine: Engine,
     view: LearnedView,
     ledger: Ledger,
-    /// How far the server has sent on this stream, and so what the node must hold.
+    /// The revision that the server has sent completely, and so what the node must hold.
     at: Option<i64>,
 }
 
@@ -119,7 +119,7 @@ impl Node {
         }
     }
 
-    /// As a server answers a new stream.
+    /// Answers a new stream as a server does.
     fn connect(&mut self) {
         let cursor = self.engine.replica.open();
         assert_eq!(cursor, self.at.map(|at| self.ledger.cursor(at)));
@@ -209,7 +209,7 @@ impl Node {
     }
 }
 
-/// The rules of look-ups once more, the plain way.
+/// The rules of look-ups, written again in the plainest way.
 fn expected(
     state: &State,
     phrase: &str,
@@ -233,7 +233,7 @@ fn expected(
         .flat_map(|scope| of(scope, 3))
         .map(|(choice, _)| choice)
         .collect();
-    // Descending, so that the user's own comes before everybody's.
+    // In descending order, so that the user's own comes before everybody's.
     let answer = scopes
         .iter()
         .rev()

@@ -1,10 +1,10 @@
-//! What holds of any history, in whatever order it comes.
+//! Properties of any history, in any order of delivery.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// One step of a made-up history: who says what, and whether it is taken back later.
+/// One step of a generated history: a vote, and whether it is retracted later.
 #[derive(Debug, Clone)]
 struct Step {
     reporter: u8,
@@ -22,7 +22,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..25)
 }
 
-/// The figures of all candidates, which must not depend on order.
+/// The figures of all candidates, which must not depend on the order.
 fn figures(state: &ContestState) -> Vec<(CandidateId, u64, u64)> {
     let mut figures: Vec<_> = state
         .candidates

@@ -1,4 +1,4 @@
-//! What policies and limits hold back: personal data, full namespaces, thresholds, kinds without rivals.
+//! What policies and limits prevent: personal data, full namespaces, thresholds, kinds without rivals.
 
 use super::*;
 

@@ -1,14 +1,14 @@
-//! A contest that is carried along from event to event decides as one whose ballots are counted from nothing each time.
+//! A contest carried from event to event decides like one whose ballots are counted from scratch each time.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::ballots::Ballots;
 
-/// Something that happens, by itself a mere number of this and that.
+/// A generated step; its numbers select voters, choices and ballots.
 #[derive(Debug, Clone)]
 enum Step {
-    /// `late`: accepted before so many others.
+    /// `late`: accepted before this many earlier ones.
     Vote {
         voter: u8,
         choice: u8,
@@ -65,7 +65,7 @@ fn voter(number: u8) -> Voter {
 
 const CHOICES: [&str; 4] = ["a", "b", "c", "d"];
 
-/// The event of a step; none where it only changes the policy or the time.
+/// The event of a step; `None` if it only changes the policy or the time.
 fn event_of(step: &Step, play: &mut Play, live: &mut Vec<Ballot>) -> Option<Event> {
     let value = |play: &Play, choice: u8| play.value(CHOICES[usize::from(choice)]);
     Some(match *step {

@@ -1,4 +1,4 @@
-//! What a person decided, and what votes can do about it.
+//! What people decide, and what votes can change about it.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What votes do: confirmations, rivals, who counts as one voter, retractions, decay.
+//! What votes do: confirmations, rivals, voter identity, retractions, decay.
 
 use super::*;
 
