@@ -1,4 +1,4 @@
-//! Embedded migrations are part of the source.
+//! Rebuilds the crate when its embedded migrations change.
 
 fn main() {
     println!("cargo:rerun-if-changed=migrations");

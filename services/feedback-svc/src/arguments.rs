@@ -1,4 +1,5 @@
-//! The command line of feedback-svc, which is also the schema of its configuration file (see [`emend_runtime::config`]).
+//! The command line of feedback-svc, which is also the schema of its configuration file (see
+//! [`emend_runtime::config`]).
 
 use std::{path::PathBuf, time::Duration};
 
@@ -21,7 +22,7 @@ use emend_runtime::{
 
 use crate::{CommitConfig, Config, LearningAddress, RelayConfig};
 
-/// Stores corrections durably and brings each to learning-svc.
+/// Stores corrections durably and delivers each to learning-svc.
 #[derive(Debug, Parser)]
 #[command(
     name = "feedback-svc",
@@ -36,7 +37,7 @@ pub struct Arguments {
     /// Where to listen.
     #[command(flatten)]
     pub listen: ListenArgs,
-    /// Where learning-svc is, https://HOST:PORT for TLS; it need not be there yet
+    /// The address of learning-svc, https://HOST:PORT for TLS; it need not be reachable yet
     #[arg(
         long,
         value_name = "HOST:PORT",
@@ -44,16 +45,17 @@ pub struct Arguments {
         env = "EMEND_LEARNING_ADDR"
     )]
     pub learning_addr: LearningAddress,
-    /// A file that holds the token that learning-svc knows this service by, as an ingester; read again for each connection
+    /// A file that holds the token by which learning-svc recognises this service as an ingester; read again for each
+    /// connection
     #[arg(long, value_name = "FILE", env = "EMEND_LEARNING_TOKEN_FILE")]
     pub learning_token_file: Option<PathBuf>,
-    /// How connections to it are secured.
+    /// How connections to learning-svc are secured.
     #[command(flatten)]
     pub learning_tls: LearningTlsArgs,
     /// How connections are secured.
     #[command(flatten)]
     pub tls: TlsArgs,
-    /// Where feedback is kept.
+    /// Where feedback is stored.
     #[command(flatten)]
     pub storage: StorageArgs,
     /// How submissions are stored.
@@ -62,16 +64,16 @@ pub struct Arguments {
     /// How events are delivered.
     #[command(flatten)]
     pub relay: RelayArgs,
-    /// What is served at once.
+    /// How much is served at once.
     #[command(flatten)]
     pub serve: ServeArgs,
-    /// How the log looks.
+    /// What the log looks like.
     #[command(flatten, next_help_heading = "Log")]
     pub log: LogArgs,
     /// What operators see.
     #[command(flatten)]
     pub telemetry: TelemetryArgs,
-    /// The file, and questions about all of these.
+    /// The configuration file, and commands that check or print the settings.
     #[command(flatten)]
     pub config: ConfigArgs,
 }
@@ -80,10 +82,10 @@ pub struct Arguments {
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "TLS")]
 pub struct LearningTlsArgs {
-    /// The CAs (PEM) that learning-svc's certificate is verified by, in place of the system's; read for each connection
+    /// The CAs (PEM) that verify learning-svc's certificate, instead of the system's; read again for each connection
     #[arg(long, value_name = "FILE", env = "EMEND_LEARNING_CA")]
     pub learning_ca: Option<PathBuf>,
-    /// The certificate (PEM) that learning-svc is shown; read for each connection
+    /// The client certificate (PEM) presented to learning-svc; read again for each connection
     #[arg(
         long,
         value_name = "FILE",
@@ -91,7 +93,7 @@ pub struct LearningTlsArgs {
         requires = "learning_client_key"
     )]
     pub learning_client_cert: Option<PathBuf>,
-    /// That certificate's private key (PEM)
+    /// The client certificate's private key (PEM)
     #[arg(
         long,
         value_name = "FILE",
@@ -111,12 +113,12 @@ impl LearningTlsArgs {
     }
 }
 
-/// Where feedback is kept.
+/// Where feedback is stored.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Database")]
 pub struct StorageArgs {
-    /// Where feedback is kept: postgres://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:PATH; without it, a SQLite file in the
-    /// data directory
+    /// Where feedback is stored: postgres://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:PATH; if unset, a SQLite file
+    /// in the data directory
     #[arg(
         long,
         value_name = "URL",
@@ -125,10 +127,10 @@ pub struct StorageArgs {
         conflicts_with = "database_url_file"
     )]
     pub database_url: Option<DatabaseUrl>,
-    /// A file that holds the URL, in place of --database-url
+    /// A file that holds the database URL, instead of --database-url
     #[arg(long, value_name = "FILE", env = "EMEND_FEEDBACK_DATABASE_URL_FILE")]
     pub database_url_file: Option<PathBuf>,
-    /// The directory of the SQLite file, which this process alone uses; not used with a database URL
+    /// The directory of the SQLite file, used by this process alone; ignored with a database URL
     #[arg(
         long,
         value_name = "DIR",
@@ -139,7 +141,8 @@ pub struct StorageArgs {
     /// How many connections to PostgreSQL this replica may have, 2 to 1000
     #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub database_connections: u32,
-    /// How long a start waits for a PostgreSQL that is away, without serving, 0s to 1h; then it ends with exit code 1
+    /// How long startup waits, without serving, for a PostgreSQL that is unavailable, 0s to 1h; after that it exits
+    /// with code 1
     #[arg(long, value_name = "SPAN", default_value = "1m",
           value_parser = span(Duration::ZERO..=Duration::from_hours(1)))]
     pub database_patience: Duration,
@@ -149,15 +152,15 @@ pub struct StorageArgs {
 #[derive(Debug, Clone, Copy, clap::Args)]
 #[command(next_help_heading = "Submissions")]
 pub struct CommitArgs {
-    /// How many bytes of submissions may wait for their commit, 1MiB to 16GiB; beyond it they are refused
-    /// at once. A submission counts as 4KiB at least
+    /// How many bytes of submissions may wait to be committed, 1MiB to 16GiB, each counted as 4KiB at least; further
+    /// ones are refused at once, and the last quarter is reserved for clients that hold few bytes
     #[arg(long, value_name = "SIZE", default_value = "32MiB", value_parser = bytes(1 << 20..=16 << 30))]
     pub commit_queue_size: usize,
-    /// How long a submission may wait until its commit begins, 10ms to 1m; beyond it, too, it is refused
+    /// How long a submission may wait for its commit to begin, 10ms to 1m; after that it is refused
     #[arg(long, value_name = "SPAN", default_value = "2s",
           value_parser = span(Duration::from_millis(10)..=Duration::from_mins(1)))]
     pub commit_queue_time: Duration,
-    /// For how long a request id makes a submission safe to repeat, 7d to 3650d
+    /// How long a submission can be repeated safely under its request id, 7d to 3650d
     #[arg(long, value_name = "SPAN", default_value = "8d",
           value_parser = span(Duration::from_hours(7 * 24)..=Duration::from_hours(3_650 * 24)))]
     pub request_id_retention: Duration,
@@ -167,33 +170,35 @@ pub struct CommitArgs {
 #[derive(Debug, Clone, Copy, clap::Args)]
 #[command(next_help_heading = "Delivery")]
 pub struct RelayArgs {
-    /// How many batches of events may be under way to learning-svc at once, 1 to 64
+    /// How many batches of events may be in flight to learning-svc at once, 1 to 64
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = count(1..=64))]
     pub relay_workers: usize,
-    /// For how long an event belongs to the replica that took it, 15s to 150s: so long may an event wait whose replica died
+    /// How long an event is leased to the replica that took it, 15s to 150s; if that replica dies, the event waits up
+    /// to this long
     #[arg(long, value_name = "SPAN", default_value = "30s",
           value_parser = span(Duration::from_secs(15)..=Duration::from_secs(150)))]
     pub relay_lease: Duration,
-    /// How often the outbox is looked into for what other replicas left, 100ms to 1m
+    /// How often the outbox is polled for events that other replicas left behind or that are due for a retry, 100ms to
+    /// 1m
     #[arg(long, value_name = "SPAN", default_value = "1s",
           value_parser = span(Duration::from_millis(100)..=Duration::from_mins(1)))]
     pub relay_poll: Duration,
-    /// The longest wait between two tries of an event that learning-svc refuses for now, 1s to 150s
+    /// The longest wait between two delivery attempts of an event that learning-svc refuses for now, 1s to 150s
     #[arg(long, value_name = "SPAN", default_value = "1m",
           value_parser = span(Duration::from_secs(1)..=Duration::from_secs(150)))]
     pub relay_retry_max: Duration,
-    /// How many events may wait in memory, 256 to 1000000; more wait in the outbox
+    /// How many events may be queued in memory, 256 to 1000000; further events wait in the outbox
     #[arg(long, value_name = "COUNT", default_value_t = 4_096, value_parser = count(256..=1_000_000))]
     pub relay_queue_events: usize,
 }
 
 impl Arguments {
-    /// Where to keep feedback, and the lock of a SQLite file's directory, to be held until the process ends.
+    /// The database to use and, for a SQLite file, the lock on its directory, to be held until the process ends.
     pub fn database(&self) -> Result<(DatabaseUrl, Option<DataDir>), StorageError> {
         storage::lock(self.url()?, &self.storage.data_dir, "feedback.db")
     }
 
-    /// How the service is set up, with that database. Reads the files for TLS.
+    /// The service's configuration, on that database. Reads the TLS files.
     pub fn configuration(&self, database: DatabaseUrl) -> Result<Config, TlsError> {
         let defaults = Config::new(database, self.learning()?);
         let retry = emend_runtime::BackoffConfig {

@@ -1,13 +1,14 @@
-//! Group commit: submissions that come at the same time share one transaction, so that durable submissions are several
-//! times faster than one transaction each.
+//! Group commit: concurrent submissions share one transaction, which makes durable submissions several times faster
+//! than one transaction each.
 //!
-//! One task per process takes what waits, of one caller after the other and up to a bound, and stores it as a group. A group
-//! that fails is tried again item by item, so that only the culprit sees its error.
+//! One task per process takes what is queued, round robin over clients and up to a limit, and stores it as a group. A
+//! group that fails is retried item by item, so that only the culprit sees its error, unless the database as a whole is
+//! at fault.
 //!
-//! What waits is bounded in bytes and in time, and so that no one caller has all of the queue. Until its group begins, a submission is its caller's: one whose caller is
-//! gone (its deadline has passed, its connection broke) is not begun, and one that waited too long is refused and not begun
-//! either. From then on it is the task's: a caller that goes away takes nothing back. It must know nothing of requests or
-//! responses.
+//! The queue is bounded in bytes and in time, and no single client can fill one of more than 4 MiB. Until its group
+//! begins, a submission belongs to its caller: if the caller is gone (its deadline has passed, its connection broke) it
+//! is skipped, and if it waited too long it is refused and skipped. From then on it belongs to the task and is stored
+//! even if its caller leaves. It must know nothing of requests or responses.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -34,49 +35,50 @@ use crate::{
     store::{Inserted, Store},
 };
 
-/// What a submission counts as at least, in bytes.
+/// The least that a submission counts as in the queue, in bytes.
 const MIN_COST: usize = 4 * 1024;
-/// As much of the last quarter of the queue each caller may have at least, in bytes: one message.
+/// The smallest share that a client may hold when only the reserved quarter of the queue is left, in bytes: one
+/// message.
 const LEAST_SHARE: usize = 4 * 1024 * 1024;
-/// After which time it may be worth trying again when the queue is full.
+/// The retry hint when the queue is full.
 const RETRY_AFTER: Duration = Duration::from_millis(250);
 
-/// A store that has owed an answer for so long does not store.
+/// A store that has not answered for this long counts as stuck.
 const STALL: Duration = Duration::from_secs(10);
 
-/// The items of a job as they were given, without their events' messages, and what became of them; in order.
+/// The items of a job, without their events' messages, each with its result; in order.
 type Results = Vec<Result<(NewFeedback, Inserted), Error>>;
 
-/// What one caller wants stored.
+/// The items of one call.
 #[derive(Debug)]
 struct Job {
     items: Vec<NewFeedback>,
-    /// Told when its group begins; who does not listen any more wants nothing stored.
+    /// Signalled when its group commit begins. A dropped receiver means the caller is gone and the job is skipped.
     begun: oneshot::Sender<()>,
     results: oneshot::Sender<Results>,
-    /// Its KiB of the queue, given back once the job is done.
+    /// Its KiB of the queue, released when the job is done.
     place: Permit,
 }
 
-/// The way to the committer. It runs until the last of its handles is gone.
+/// A handle to the committer, which runs until the last handle is dropped.
 #[derive(Debug, Clone)]
 pub(crate) struct Committer {
     jobs: mpsc::UnboundedSender<Job>,
-    /// In KiB.
+    /// One per KiB of the queue.
     permits: FairSemaphore,
     queue_time: Duration,
 }
 
-/// Since when the store has owed the committer an answer, if it does. Clones share it.
+/// Since when the committer has been waiting for the store, if it is. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Storing(Arc<Mutex<Option<Instant>>>);
 
-/// The store owes an answer for as long as this lives.
+/// The committer is waiting for the store for as long as this lives.
 #[derive(Debug)]
 struct Owed<'a>(&'a Storing);
 
 impl Storing {
-    /// Whether the store does not answer: what is submitted now is refused before it can be stored.
+    /// Whether the store has stopped answering, so that what is submitted now will be refused before it can be stored.
     pub(crate) fn is_stuck(&self) -> bool {
         let since = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         since.is_some_and(|since| since.elapsed() >= STALL)
@@ -102,9 +104,9 @@ impl Drop for Owed<'_> {
 #[derive(Debug)]
 pub(crate) struct CommitWorker {
     jobs: mpsc::UnboundedReceiver<Job>,
-    /// Those that came, of one caller after the other.
+    /// Received jobs, served round robin over clients.
     queue: FairQueue<Job>,
-    /// Whose turn it was, but did not fit into the last group.
+    /// The next job, which did not fit into the last group.
     next: Option<Job>,
     store: Arc<dyn Store>,
     dispatch: Dispatch,
@@ -114,7 +116,7 @@ pub(crate) struct CommitWorker {
 }
 
 impl Committer {
-    /// A committer and the task that has to be run for it.
+    /// A handle, and the worker that must be run for it.
     pub(crate) fn new(
         store: Arc<dyn Store>,
         dispatch: Dispatch,
@@ -141,9 +143,9 @@ impl Committer {
         )
     }
 
-    /// Stores all items of one caller in one go, together with those of others, and answers for each. Refuses at once where
-    /// too much waits already, of all callers or of `client`, and later where it waited too long. What is refused is not
-    /// stored, and neither is that of a caller that goes away while it waits.
+    /// Stores all items of a call in one group, together with those of other calls, and returns a result for each.
+    /// Refuses at once if too much is queued already, in total or by `client`, and later if the commit does not begin
+    /// in time. Refused items are not stored, nor are those of a caller that leaves while they are queued.
     pub(crate) async fn store(&self, client: ClientKey, items: Vec<NewFeedback>) -> Result<Results, Error> {
         let bytes: usize = items
             .iter()
@@ -166,7 +168,7 @@ impl Committer {
         if let Ok(begun) = timeout(self.queue_time, &mut beginning).await {
             begun.map_err(|_| stopped())?;
         } else {
-            // From here on it can't begin any more. It may have at this very moment.
+            // From here on it can no longer begin, but it may have begun at this very moment.
             beginning.close();
             beginning.try_recv().map_err(|_| too_many())?;
         }
@@ -187,23 +189,23 @@ fn stopped() -> Error {
 }
 
 impl CommitWorker {
-    /// Counts there what is stored.
+    /// Counts what is stored in `counted`.
     pub(crate) fn counting(mut self, counted: Stored) -> Self {
         self.counted = counted;
         self
     }
 
-    /// Whether its store answers it.
+    /// Whether its store answers.
     pub(crate) fn storing(&self) -> &Storing {
         &self.storing
     }
 
-    /// Stores groups until all handles are gone and everything they gave is stored.
+    /// Commits groups until all handles are dropped and every queued job is done.
     pub(crate) async fn run(mut self) {
         while self.run_once().await {}
     }
 
-    /// Waits for something to store and stores one group of it. False: there will never be anything again.
+    /// Waits for jobs and commits one group of them. False: there will be no more jobs.
     pub(crate) async fn run_once(&mut self) -> bool {
         let Some(group) = self.next_group().await else {
             return false;
@@ -229,13 +231,13 @@ impl CommitWorker {
         let mut results = self.commit(items).await.into_iter();
         fail_points::GROUP_HANDED_OVER.pass();
         for (count, owner, _place) in owners {
-            // Whoever asked may be gone; it is stored all the same.
+            // The caller may be gone; its items are stored all the same.
             let _ = owner.send(results.by_ref().take(count).collect());
         }
         true
     }
 
-    /// What waits, up to the bound of a group.
+    /// The next queued jobs, up to the limits of a group; none once all handles are gone.
     async fn next_group(&mut self) -> Option<Vec<Job>> {
         let first = loop {
             if let Some(job) = self.waiting() {
@@ -269,7 +271,7 @@ impl CommitWorker {
         self.queue.push(job.place.client().clone(), job);
     }
 
-    /// The next job that somebody still wants done, if there is one now.
+    /// The next queued job whose caller is still there, if any.
     fn waiting(&mut self) -> Option<Job> {
         while let Ok(job) = self.jobs.try_recv() {
             self.enqueue(job);
@@ -312,7 +314,7 @@ impl CommitWorker {
         results
     }
 
-    /// Stores items and hands over their events.
+    /// Stores items and hands their events over to the relay.
     async fn insert(
         &self,
         items: &mut [NewFeedback],
@@ -347,7 +349,7 @@ impl CommitWorker {
     }
 }
 
-/// The error for every item where the database's condition, and no single item, is the cause.
+/// The error for every item if the database as a whole, and not a single item, is at fault.
 fn condition(error: &StoreError) -> Option<fn() -> Error> {
     match error {
         StoreError::Unavailable(_) => {

@@ -1,4 +1,4 @@
-//! How the service is set up: where its database and learning-svc are, and its bounds.
+//! The service's configuration: where its database and learning-svc are, and its limits.
 //!
 //! It must know nothing of command lines.
 
@@ -15,39 +15,39 @@ use emend_runtime::{
     tls::{ClientTls, Remote, TlsError, TlsServer},
 };
 
-/// How one feedback-svc is set up.
+/// The configuration of one feedback-svc.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where feedback is kept. Of a SQLite file the caller holds the directory's lock.
+    /// Where feedback is stored. For a SQLite file, the caller holds the lock on its directory.
     pub database: DatabaseUrl,
     /// How many connections to PostgreSQL this replica may have at once.
     pub postgres_connections: u32,
-    /// How long the start waits for a PostgreSQL that is away.
+    /// How long startup waits for an unavailable PostgreSQL.
     pub database_patience: Duration,
     /// Where learning-svc is.
     pub learning: LearningAddress,
-    /// The token that learning-svc knows this service by, if it asks for one.
+    /// The token by which learning-svc recognises this service, if it requires one.
     pub learning_token: Option<TokenFile>,
     /// How submissions are grouped.
     pub commit: CommitConfig,
-    /// How events are brought to learning-svc.
+    /// How events are delivered to learning-svc.
     pub relay: RelayConfig,
-    /// For how long a request id makes a submission safe to repeat; at least 7 days.
+    /// How long a submission can be repeated safely under its request id; at least 7 days.
     pub request_id_retention: Duration,
-    /// How much it takes on at once, and how long it waits for clients.
+    /// How much it serves at once, and how long it waits for clients.
     pub bounds: Bounds,
-    /// Who knows who calls and who may do what; without one everybody may do everything.
+    /// Identifies callers and decides what they may do; without one, everybody may do everything.
     pub authenticator: Option<Arc<Authenticator>>,
-    /// Over what it is served; none: connections are plain.
+    /// How it serves TLS; without it, connections are plaintext.
     pub tls: Option<Arc<TlsServer>>,
     /// Whether it answers server reflection.
     pub reflection: bool,
-    /// Where it counts and measures what it does: the process's own, in which there is one feedback-svc.
+    /// The process's metrics, where it registers its own; a process runs one feedback-svc.
     pub metrics: Metrics,
 }
 
 impl Config {
-    /// With the defaults of all bounds.
+    /// A configuration with all limits at their defaults.
     pub fn new(database: DatabaseUrl, learning: LearningAddress) -> Self {
         Self {
             database,
@@ -70,15 +70,15 @@ impl Config {
 /// How concurrent submissions share a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommitConfig {
-    /// Most submissions of one commit; a larger batch is committed alone.
+    /// The most submissions in one commit; a larger batch is committed alone.
     pub group_items: usize,
-    /// Most bytes of events of one commit.
+    /// The most bytes of events in one commit.
     pub group_bytes: usize,
-    /// Most bytes that wait for their commit; beyond it submissions are refused with `RESOURCE_EXHAUSTED`. A submission
-    /// counts as 4 KiB at least.
+    /// The most bytes that may wait for their commit, each submission counting as 4 KiB at least. Beyond that, or
+    /// beyond its client's share of the last quarter, a submission is refused with `RESOURCE_EXHAUSTED`.
     pub queue_bytes: usize,
-    /// How long a submission may wait until its commit begins; beyond it, too, it is refused with `RESOURCE_EXHAUSTED`. So
-    /// who is answered is answered soon, however slow the database is.
+    /// How long a submission may wait for its commit to begin before it, too, is refused with `RESOURCE_EXHAUSTED`. So
+    /// callers do not queue for long, however slow the database is.
     pub queue_time: Duration,
 }
 
@@ -93,31 +93,32 @@ impl Default for CommitConfig {
     }
 }
 
-/// How events are brought to learning-svc.
+/// How events are delivered to learning-svc.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RelayConfig {
-    /// For how long an event belongs to one replica.
+    /// How long an event is leased to one replica.
     pub lease: Duration,
-    /// How often the outbox is looked into for what other replicas left or what is to be tried again, give or take a fifth.
+    /// How often the outbox is polled for events that other replicas left behind or that are due for a retry, give or
+    /// take a fifth.
     pub poll: Duration,
-    /// How many batches may be under way at once.
+    /// How many batches may be in flight at once.
     pub workers: usize,
-    /// Most events of a batch, at most 256.
+    /// The most events in a batch, at most 256.
     pub batch_events: usize,
-    /// Most bytes of a batch; a larger event travels alone.
+    /// The most bytes in a batch; a larger event is sent alone.
     pub batch_bytes: usize,
-    /// How many events may wait in memory.
+    /// How many events may be queued in memory.
     pub queue_events: usize,
-    /// How long an event may wait in memory before it is looked for in the outbox again when it is sent; shorter than any
-    /// failover of a database takes.
+    /// An event that has waited in memory for longer than this is looked up in the outbox again before it is sent.
+    /// Shorter than any database failover takes.
     pub trusted: Duration,
     /// How long learning-svc may take to answer a batch; well below the lease.
     pub answer_timeout: Duration,
-    /// How it finds out that learning-svc has gone without a word.
+    /// How it detects that learning-svc vanished without a word.
     pub keep_alive: KeepAlive,
-    /// How long an event waits after a refusal that is worth another try.
+    /// The back-off of an event after a refusal that is worth a retry.
     pub retry: BackoffConfig,
-    /// How long a worker waits while learning-svc is away.
+    /// The back-off of a worker while learning-svc is unavailable.
     pub reconnect: BackoffConfig,
 }
 
@@ -157,7 +158,7 @@ pub struct LearningAddress {
     remote: Remote,
 }
 
-/// Why it is no address.
+/// Why a text is not an address of learning-svc.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{address:?} is not an address of learning-svc, expected HOST:PORT, for example 127.0.0.1:7402: {reason}"
@@ -192,7 +193,7 @@ impl FromStr for LearningAddress {
 }
 
 impl LearningAddress {
-    /// In this process, where [`Remote`] leads.
+    /// learning-svc in this process, reached through [`Remote`].
     pub fn inside(remote: Remote) -> Self {
         Self {
             text: "this process".to_owned(),
@@ -200,7 +201,8 @@ impl LearningAddress {
         }
     }
 
-    /// Verified by these files, which are read again for every connection; refused where the scheme is not `https`.
+    /// The same over TLS with these files, which are read again for every connection; refused unless the scheme is
+    /// `https`.
     pub fn tls(self, tls: ClientTls) -> Result<Self, TlsError> {
         Ok(Self {
             remote: self.remote.tls(tls)?,

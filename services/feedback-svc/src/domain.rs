@@ -1,4 +1,4 @@
-//! What the service knows: submissions as they were parsed, feedback as it is stored, and where its events stand.
+//! The service's domain: parsed submissions, stored feedback, and the delivery state of its events.
 //!
 //! It must know nothing of gRPC, SQL or the order in which things happen.
 
@@ -22,7 +22,7 @@ pub(crate) struct Submission {
     pub(crate) request_id: Option<RequestId>,
     /// The search application.
     pub(crate) namespace: Namespace,
-    /// Who says so. With scope USER the id is there.
+    /// Who reports it. With scope USER the id is present.
     pub(crate) reporter: Reporter,
     /// The query it is about; may be empty.
     pub(crate) query_id: String,
@@ -45,7 +45,7 @@ impl Submission {
         self
     }
 
-    /// Tells whether a request id is used again for the same request. It covers every field but the request id itself.
+    /// Tells a repeated request from a reused request id. Covers every field but the request id itself.
     pub(crate) fn hash(&self) -> RequestHash {
         let mut hash = Hasher::new();
         let Self {
@@ -91,7 +91,7 @@ impl Submission {
     }
 }
 
-/// Masks personal data in a reason. A mask may be longer than what it hides: what goes beyond the bound is cut.
+/// Masks personal data in a reason. A mask may be longer than what it hides, so the result is cut to the limit.
 pub(crate) fn mask_prose(text: &mut String) {
     mask(text, |masked| {
         masked.char_indices().nth(MAX_REASON_CHARS).map(|(end, _)| end)
@@ -153,11 +153,11 @@ pub(crate) struct NewFeedback {
     pub(crate) submission: Submission,
     /// The hash of the request as it was parsed, before masking.
     pub(crate) hash: RequestHash,
-    /// That it was recorded, for learning-svc.
+    /// The event that tells learning-svc it was recorded.
     pub(crate) event: NewEvent,
 }
 
-/// An event that is ready to be stored, still without what the database gives: its accept order and its time.
+/// An event ready to be stored, still without what the database assigns: its accept order and its time.
 #[derive(Debug, Clone)]
 pub(crate) struct NewEvent {
     /// Its id.
@@ -168,7 +168,7 @@ pub(crate) struct NewEvent {
     pub(crate) payload: Bytes,
 }
 
-/// A request to take feedback back.
+/// A request to retract feedback.
 #[derive(Debug, Clone)]
 pub(crate) struct NewRetraction {
     /// The search application.
@@ -179,11 +179,11 @@ pub(crate) struct NewRetraction {
     pub(crate) caller: Caller,
     /// Why, masked; may be empty.
     pub(crate) reason: String,
-    /// That it was retracted, for learning-svc.
+    /// The event that tells learning-svc it was retracted.
     pub(crate) event: NewEvent,
 }
 
-/// What the database gave a stored event.
+/// What the database assigned to a stored event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Accepted {
     /// The feedback's accept order.
@@ -203,15 +203,15 @@ pub(crate) struct Feedback {
     pub(crate) caller: Caller,
     /// Where it stands in the order of all feedback, and when it was stored.
     pub(crate) accepted: Accepted,
-    /// That it was taken back, if it was.
+    /// Its retraction, if any.
     pub(crate) retraction: Option<Retraction>,
     /// What learning-svc answered, if it has.
     pub(crate) outcome: Option<EncodedOutcome>,
-    /// Where the newest event stands on its way to learning-svc.
+    /// The delivery state of its newest event.
     pub(crate) delivery: DeliveryState,
 }
 
-/// That a feedback was taken back.
+/// The retraction of a feedback.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Retraction {
     /// When, by the database's clock.
@@ -220,11 +220,12 @@ pub(crate) struct Retraction {
     pub(crate) reason: String,
 }
 
-/// An `emend.common.v1.Outcome` as learning-svc sent it. This service passes outcomes on; what they mean is not its concern.
+/// An `emend.common.v1.Outcome` as learning-svc sent it. This service passes outcomes on; what they mean is none of its
+/// concern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EncodedOutcome(pub(crate) Bytes);
 
-/// Where an event stands on its way to learning-svc.
+/// The state of an event's delivery to learning-svc.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeliveryState {
     /// In the outbox.
@@ -245,7 +246,7 @@ impl DeliveryState {
         }
     }
 
-    /// The state of that number.
+    /// The state with this number.
     pub(crate) const fn from_number(number: i64) -> Option<Self> {
         match number {
             1 => Some(Self::Pending),
@@ -259,13 +260,13 @@ impl DeliveryState {
 /// The right to deliver an outbox entry, until it expires by the database's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lease {
-    /// Random: nobody else has it.
+    /// Random, so no other lease has it.
     pub(crate) token: LeaseToken,
     /// For how long.
     pub(crate) duration: Duration,
 }
 
-/// Tells leases apart.
+/// Identifies a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LeaseToken(pub(crate) Uuid);
 
@@ -278,20 +279,20 @@ pub(crate) struct FeedbackQuery {
     pub(crate) reporter: Option<emend_core::ReporterId>,
     /// Only what would be learned as this kind.
     pub(crate) kind: Option<Kind>,
-    /// Only what stands here on its way.
+    /// Only feedback in this delivery state.
     pub(crate) delivery: Option<DeliveryState>,
     /// Only what was received at or after this time.
     pub(crate) from: Option<Timestamp>,
     /// Only what was received before this time.
     pub(crate) before: Option<Timestamp>,
-    /// Only what comes behind this one in the list.
+    /// Only what follows this one in the list.
     pub(crate) after: Option<AcceptOrder>,
-    /// At most so many.
+    /// At most this many.
     pub(crate) limit: u32,
 }
 
 impl FeedbackQuery {
-    /// Whether no index has just what is asked for, in order: so that much may have to be looked through.
+    /// Whether no index yields exactly these rows in order, so that the query may have to scan much.
     pub(crate) fn is_wide(&self) -> bool {
         let undelivered = matches!(
             self.delivery,
@@ -311,18 +312,18 @@ impl FeedbackQuery {
 pub(crate) struct DeadLetterQuery {
     /// Only this search application's.
     pub(crate) namespace: Option<Namespace>,
-    /// Only what comes behind this one in the list.
+    /// Only what follows this one in the list.
     pub(crate) after: Option<DeadLetterPosition>,
-    /// At most so many.
+    /// At most this many.
     pub(crate) limit: u32,
 }
 
-/// Where a dead letter stands in the list of them.
+/// The position of a dead letter in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DeadLetterPosition {
     /// When it became one, in microseconds since 1970.
     pub(crate) dead_at_us: i64,
-    /// Its id, which tells those of one instant apart.
+    /// Breaks ties between dead letters of the same instant.
     pub(crate) event_id: EventId,
 }
 
@@ -335,7 +336,7 @@ pub(crate) struct DeadLetter {
     pub(crate) feedback_id: FeedbackId,
     /// The search application.
     pub(crate) namespace: Namespace,
-    /// How often delivery was tried.
+    /// How often delivery was attempted.
     pub(crate) attempts: u32,
     /// The refusal.
     pub(crate) refusal: Refusal,
@@ -343,7 +344,7 @@ pub(crate) struct DeadLetter {
     pub(crate) dead_at_us: i64,
 }
 
-/// Why an event was not taken.
+/// Why an event was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     /// A google.rpc.Code.
@@ -357,7 +358,7 @@ pub(crate) struct Refusal {
 pub(crate) enum Redrive {
     /// All of a search application.
     Namespace(Namespace),
-    /// These; where a search application is given, only as far as they are its own.
+    /// These; if a search application is given, only those that belong to it.
     Events(Vec<EventId>, Option<Namespace>),
 }
 

@@ -1,6 +1,7 @@
-//! Events as learning-svc takes them: made here from what was stored, completed with what the database gave.
+//! Events in the form that learning-svc ingests: made here from what is to be stored, completed with what the database
+//! assigned.
 //!
-//! It must know nothing of how they get there.
+//! It must know nothing of how they are delivered.
 
 use bytes::Bytes;
 use emend_core::{Caller, EventId, FeedbackId, Namespace};
@@ -10,7 +11,7 @@ use prost::Message as _;
 
 use crate::domain::{Accepted, NewEvent, Submission};
 
-/// That a feedback was stored. `submission` is masked already.
+/// The event that a feedback was stored. `submission` is already masked.
 pub(crate) fn recorded(
     id: EventId,
     feedback_id: FeedbackId,
@@ -37,7 +38,7 @@ pub(crate) fn recorded(
     )
 }
 
-/// That a feedback was taken back. `reason` is masked already.
+/// The event that a feedback was retracted. `reason` is already masked.
 pub(crate) fn retracted(
     id: EventId,
     feedback_id: FeedbackId,
@@ -79,7 +80,7 @@ fn new(
     NewEvent { id, message, payload }
 }
 
-/// The event with what the database gave it.
+/// The event completed with what the database assigned.
 pub(crate) fn complete(mut message: Event, accepted: Accepted) -> Event {
     message.accept_order = accepted.order.0;
     let at = Some(render::timestamp(accepted.at));

@@ -1,32 +1,33 @@
-//! Where tests end this service between two steps of storing a correction and bringing its event to learning-svc, and of its upkeep.
+//! Points at which tests abort this service: between two steps of storing a correction, of delivering its event to
+//! learning-svc, and of upkeep.
 
 use emend_runtime::fail_point::FailPoint;
 
 /// A group of submissions was taken from the queue; nothing of it is stored.
 pub(crate) const GROUP_TAKEN: FailPoint = FailPoint::named("submission.taken");
-/// A group is written, in a transaction that is not committed. On SQLite: on PostgreSQL it is one statement.
+/// A group is written, but its transaction is not committed. Only on SQLite: on PostgreSQL a group is one statement.
 pub(crate) const GROUP_WRITTEN: FailPoint = FailPoint::named("submission.written");
-/// A group is stored; its events are not in the relay's hands.
+/// A group is stored; its events are not handed over to the relay.
 pub(crate) const GROUP_COMMITTED: FailPoint = FailPoint::named("submission.committed");
-/// The relay has a group's events; nobody is answered.
+/// A group's events are handed over to the relay; no caller is answered.
 pub(crate) const GROUP_HANDED_OVER: FailPoint = FailPoint::named("submission.handed-over");
-/// A retraction is written, in a transaction that is not committed.
+/// A retraction is written, but its transaction is not committed.
 pub(crate) const RETRACTION_WRITTEN: FailPoint = FailPoint::named("retraction.written");
-/// A retraction is stored; its event is not in the relay's hands.
+/// A retraction is stored; its event is not handed over to the relay.
 pub(crate) const RETRACTION_COMMITTED: FailPoint = FailPoint::named("retraction.committed");
 /// Events from the outbox are leased to this replica; none is sent.
 pub const EVENTS_CLAIMED: FailPoint = FailPoint::named("outbox.claimed");
 /// A batch was taken from the relay's queue; it is not sent.
 pub(crate) const BATCH_TAKEN: FailPoint = FailPoint::named("outbox.taken");
-/// A batch is on its way; no answer has come.
+/// A batch is sent; no answer has come.
 pub(crate) const BATCH_SENT: FailPoint = FailPoint::named("outbox.sent");
-/// learning-svc has answered; nothing of it is noted.
+/// learning-svc has answered; nothing of it is recorded.
 pub(crate) const BATCH_ANSWERED: FailPoint = FailPoint::named("outbox.answered");
-/// What was answered is written, in a transaction that is not committed.
+/// The answers are written, but their transaction is not committed.
 pub(crate) const BATCH_WRITTEN: FailPoint = FailPoint::named("outbox.written");
-/// What was answered is noted; nobody who waits for it was told.
+/// The answers are recorded; their waiters have not been told.
 pub(crate) const BATCH_SETTLED: FailPoint = FailPoint::named("outbox.settled");
-/// A batch of old request ids is forgotten; there may be more. Passed once soon after a start.
+/// A batch of old request ids is deleted; there may be more. Passed once soon after startup.
 pub const REQUEST_IDS_FORGOTTEN: FailPoint = FailPoint::named("upkeep.request-ids-forgotten");
 
 /// All of them.

@@ -1,5 +1,5 @@
-//! For the fuzz targets: what reads what others wrote and is private otherwise. Each panics where something does not hold
-//! that must.
+//! Entry points for the fuzz targets to otherwise private code that reads untrusted input. Each panics if an invariant
+//! does not hold.
 
 pub use crate::{
     grpc::fuzzing::{event, page_token, request},

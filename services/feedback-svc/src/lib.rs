@@ -1,16 +1,17 @@
-//! Emend's feedback service: stores corrections durably and brings each to learning-svc.
+//! Emend's feedback service: stores corrections durably and delivers each to learning-svc.
 //!
-//! A submission is parsed, joined with those that come at the same time, and stored with its event in one transaction: then
-//! it is answered. The event is leased to this replica and sent at once; whatever is not answered is found again in the
-//! outbox by any replica. Nothing that was answered OK is lost, and learning-svc sees each event at least once.
+//! A submission is parsed, grouped with concurrent ones, stored with its event in one transaction, and then answered.
+//! The event is leased to this replica and sent at once; one that learning-svc does not answer stays in the outbox,
+//! where any replica claims it. Nothing that was answered OK is lost, and learning-svc receives each event at least
+//! once.
 //!
 //! ```text
 //! grpc ─▶ app ─▶ committer ─▶ store ◀─ relay ─▶ learning-svc
 //!                    └── events, in memory ──▶┘
 //! ```
 //!
-//! [`start`] runs one replica; `main` does so by its command line, [`Arguments`]. Any number of replicas share one PostgreSQL database; a SQLite
-//! file belongs to one process.
+//! [`start`] runs one replica; `main` does so from its command line, [`Arguments`]. Any number of replicas share one
+//! PostgreSQL database; a SQLite file belongs to one process.
 
 mod app;
 pub mod arguments;
@@ -66,21 +67,21 @@ use crate::{
     waiters::Waiters,
 };
 
-/// How long connections to the database have to be closed in good order.
+/// How long a graceful close of the database connections may take.
 const CLOSE: Duration = Duration::from_secs(1);
 
-/// What the service does not make itself.
+/// What the service is given rather than creates itself.
 #[derive(Debug, Clone)]
 pub struct Environment {
-    /// Owns the service's tasks; the service gets a scope within it.
+    /// Owns the service's tasks, which run in a child of it.
     pub lifecycle: Lifecycle,
-    /// Orders new ids. Nothing else hangs on it: leases, accept orders and retention use the database's clock.
+    /// Orders new ids. Used for nothing else: leases, accept orders and retention use the database's clock.
     pub clock: SharedClock,
-    /// Makes ids, lease tokens and jitter.
+    /// Source of ids, lease tokens and jitter.
     pub entropy: Entropy,
 }
 
-/// A running service. Dropping it does not end the service.
+/// A running service. Dropping it does not stop the service.
 #[derive(Debug)]
 pub struct Handle {
     address: SocketAddr,
@@ -90,25 +91,26 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What its readiness hangs on.
+    /// Its readiness and the conditions behind it.
     pub fn readiness(&self) -> &Readiness {
         &self.readiness
     }
 
-    /// Waits until it is ready: its database answers and its relay moves.
+    /// Waits until it is ready: its database answers and its relay makes progress.
     pub async fn ready(&self) {
         self.readiness.ready(SERVICE_NAME).await;
     }
 
-    /// Ends it: stops accepting, stores what was taken on, sends what is under way; all that within `grace` and two seconds.
+    /// Stops the service: accepts nothing more, stores what it has accepted and sends the events it holds, all within
+    /// `grace` plus two seconds.
     pub async fn shutdown(&self, grace: Duration) -> Shutdown {
         let ended = self.lifecycle.shutdown(grace).await;
-        // A pool waits for all of its connections, also for one on which a silent server was asked something.
+        // A pool waits for all of its connections, even for one with a query pending at a silent server.
         if timeout(CLOSE, self.store.close()).await.is_err() {
             tracing::warn!("connections to the database are left as they are");
         }
@@ -116,7 +118,7 @@ impl Handle {
     }
 }
 
-/// Opens the database and serves on `listener`. learning-svc need not be there.
+/// Opens the database and serves on `listener`. learning-svc need not be running.
 pub async fn start(
     config: Config,
     listener: TcpListener,
@@ -209,12 +211,12 @@ pub async fn start(
     })
 }
 
-/// Describes in `metrics` what this service counts, as [`start`] does, for whoever shows that.
+/// Registers this service's metrics in `metrics`, as [`start`] does, for code that documents them.
 pub fn describe_metrics(metrics: &Metrics) {
     FeedbackMetrics::register(metrics);
 }
 
-/// What takes feedback in and brings it to learning-svc, whatever it is stored in and however it gets there.
+/// The parts that accept feedback and deliver it to learning-svc, independent of store and transport.
 struct Parts {
     endpoint: FeedbackEndpoint,
     commits: CommitWorker,
@@ -257,9 +259,9 @@ impl Parts {
     }
 }
 
-/// Runs what stores and delivers.
+/// Spawns the committer and the relay.
 fn spawn_delivery(commits: CommitWorker, relay: &Arc<Relay>, config: RelayConfig, lifecycle: &Lifecycle) {
-    // The committer ends when the last connection has, and the relay when nothing can come from the committer any more.
+    // The committer ends after the last connection, and the relay once nothing more can come from the committer.
     let draining = CancellationToken::new();
     let until_committed = draining.clone().drop_guard();
     lifecycle.spawn("commit submissions", async move {
@@ -284,7 +286,7 @@ async fn open(config: &Config, entropy: &Entropy) -> Result<Arc<dyn Store>, Stor
     }
 }
 
-/// The caller holds the lock of the file's directory.
+/// The caller holds the lock on the file's directory.
 async fn open_sqlite(path: &Path, entropy: &Entropy) -> Result<Arc<dyn Store>, StoreError> {
     let store = SqliteStore::open(path, entropy.clone()).await?;
     let released = store.release_leases().await?;

@@ -1,4 +1,4 @@
-//! feedback-svc as a program.
+//! The feedback-svc program.
 
 use std::{env, process::ExitCode, time::Duration};
 
@@ -11,11 +11,11 @@ use emend_runtime::{
 };
 use feedback_svc::{Arguments, Environment, start};
 
-/// Keeps idle connections a little smaller than the system's.
+/// Idle connections take a little less memory than with the system's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Where it listens unless it is said.
+/// Default listen address.
 const ADDRESS: &str = "127.0.0.1:7401";
 
 #[tokio::main]

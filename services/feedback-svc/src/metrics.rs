@@ -1,6 +1,7 @@
-//! What this service counts and measures beside its calls.
+//! This service's metrics, besides those of its RPCs.
 //!
-//! What is in the database is looked at by a worker; each replica shows the same of it. It must know nothing of SQL.
+//! Gauges of what is in the database are sampled by a worker; every replica shows the same values. It must know nothing
+//! of SQL.
 
 use std::sync::Arc;
 
@@ -57,12 +58,12 @@ const STORED: Description = Description {
     help: "Corrections that this replica has stored, by their form; a repeated request counts once",
 };
 
-/// Corrections that were stored. Clones are the same.
+/// Counts stored corrections. Clones share the counters.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stored(Family<Labels<1>, Counter>);
 
 impl Stored {
-    /// One more.
+    /// Counts one more.
     pub(crate) fn count(&self, form: Form) {
         self.of(form).inc();
     }
@@ -78,10 +79,10 @@ impl Stored {
     }
 }
 
-/// What this service counts. Clones are the same.
+/// This service's metrics. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FeedbackMetrics {
-    /// Corrections that were stored.
+    /// Stored corrections.
     pub(crate) stored: Stored,
     entries: Gauge,
     oldest_age: SecondsGauge,
@@ -89,7 +90,7 @@ pub(crate) struct FeedbackMetrics {
 }
 
 impl FeedbackMetrics {
-    /// Shows them among those of the process.
+    /// Registers them among the metrics of the process.
     pub(crate) fn register(metrics: &Metrics) -> Self {
         let own = Self::default();
         for form in [Form::Verb, Form::PhraseMapping, Form::Entity, Form::Prohibition] {
@@ -103,7 +104,7 @@ impl FeedbackMetrics {
         own
     }
 
-    /// Shows the state of this replica, too, whenever somebody asks.
+    /// Also exports the state of this replica, read whenever metrics are asked for.
     pub(crate) fn watch(config: &Config, store: &Arc<dyn Store>, readiness: &Readiness) {
         let (metrics, store) = (&config.metrics, Arc::clone(store));
         metrics.watch_connections(SERVICE, move || store.connections());
@@ -111,7 +112,7 @@ impl FeedbackMetrics {
         metrics.watch_files(SERVICE, config.authenticator.as_ref(), config.tls.as_ref());
     }
 
-    /// Looks at what has not been delivered.
+    /// Samples the backlog of undelivered events.
     pub(crate) async fn sample(&self, store: &dyn Store) -> Result<(), StoreError> {
         let backlog = store.backlog().await?;
         self.entries.set(signed(backlog.pending));

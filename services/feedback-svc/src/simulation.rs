@@ -1,5 +1,5 @@
-//! The seams of the deterministic simulation: a store in memory, and replicas on it that reach learning-svc in whatever
-//! way the simulation gives them. All else of a replica is what runs in production. For tests only.
+//! The seams of the deterministic simulation: a store in memory, and replicas on it that reach learning-svc through
+//! whatever the simulation provides. Everything else in a replica is production code. For tests only.
 
 use std::{fmt, sync::Arc};
 
@@ -33,7 +33,7 @@ use crate::{
     store::{Store, memory::MemoryStore},
 };
 
-/// A feedback database in memory. Clones are the same database.
+/// A feedback database in memory. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Database(MemoryStore);
 
@@ -46,7 +46,7 @@ pub struct Kept {
     pub request_id: Option<RequestId>,
     /// The search application.
     pub namespace: Namespace,
-    /// Who said so.
+    /// Who reported it.
     pub reporter: Reporter,
     /// The client that sent it.
     pub caller: Caller,
@@ -58,26 +58,26 @@ pub struct Kept {
     pub accept_order: AcceptOrder,
     /// When it was stored.
     pub received_at: Timestamp,
-    /// It was taken back.
+    /// Whether it was retracted.
     pub retracted: bool,
-    /// Its newest event was delivered.
+    /// Whether its newest event was delivered.
     pub delivered: bool,
     /// What learning-svc answered last.
     pub outcome: Option<Outcome>,
 }
 
 impl Database {
-    /// A new, empty one whose time is that of `clock`.
+    /// A new, empty database whose time is that of `clock`.
     pub fn new(clock: SharedClock) -> Self {
         Self(MemoryStore::new(clock, Arc::new(Undisturbed)))
     }
 
-    /// From now on something is wrong with it.
+    /// Gives it a defect from now on.
     pub fn break_on_purpose(&self, defect: Defect) {
         self.0.tables().defect = Some(defect);
     }
 
-    /// Moves its clock; back, where `step` is negative.
+    /// Moves its clock, backwards if `step` is negative.
     pub fn step_clock(&self, step: SignedDuration) {
         self.0.step_clock(step);
     }
@@ -87,12 +87,12 @@ impl Database {
         self.0.tables().all_feedback().map(kept).collect()
     }
 
-    /// The events that were not delivered: which, and whether they are dead letters.
+    /// The undelivered events, and whether each is a dead letter.
     pub fn undelivered(&self) -> Vec<(EventId, bool)> {
         self.0.tables().undelivered()
     }
 
-    /// What was done to it that never may be: leases given to two, or changed by one who did not hold them.
+    /// Violations of its invariants: leases granted to two holders, or changed by one that did not hold them.
     pub fn violations(&self) -> Vec<String> {
         self.0.tables().violations.clone()
     }
@@ -117,7 +117,7 @@ fn kept(feedback: &Feedback) -> Kept {
     }
 }
 
-/// The way to learning-svc. An error: there is no answer, and whether the events were applied is not known.
+/// The transport to learning-svc. After an error it is unknown whether the events were applied.
 pub trait Learning: Send + Sync + fmt::Debug + 'static {
     /// Sends a batch of events and waits for its results, one per event and in order.
     fn deliver(&self, events: Vec<Event>) -> BoxFuture<'_, Result<Vec<EventResult>, String>>;
@@ -141,7 +141,7 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// Starts one.
+    /// Starts a replica.
     pub fn start(
         database: &Database,
         interference: Arc<dyn Interference>,
@@ -168,7 +168,7 @@ impl Replica {
         Self { endpoint, lifecycle }
     }
 
-    /// What gRPC calls.
+    /// Calls the handler as gRPC does.
     pub async fn submit(&self, request: SubmitFeedbackRequest) -> Result<SubmitFeedbackResponse, Status> {
         let endpoint = self.endpoint.clone();
         Ok(endpoint
@@ -177,7 +177,7 @@ impl Replica {
             .into_inner())
     }
 
-    /// What gRPC calls.
+    /// Calls the handler as gRPC does.
     pub async fn retract(&self, request: RetractFeedbackRequest) -> Result<RetractFeedbackResponse, Status> {
         let endpoint = self.endpoint.clone();
         Ok(endpoint
@@ -186,7 +186,7 @@ impl Replica {
             .into_inner())
     }
 
-    /// Ends it wherever it is, as a process that is killed.
+    /// Ends it wherever it is, like a killed process.
     pub fn kill(&self) {
         self.lifecycle.hard().cancel();
     }

@@ -104,7 +104,7 @@ pub(crate) async fn stored(store: &dyn Store, new: &NewFeedback, lease: Option<L
     }
 }
 
-/// Stores a group of which no item fails.
+/// Stores a group in which no item fails.
 pub(crate) async fn inserted(
     store: &dyn Store,
     group: &[NewFeedback],
@@ -134,7 +134,7 @@ enum Database {
 }
 
 impl TestStore {
-    /// A new database; none where there is no server.
+    /// A new database; none if there is no server.
     pub(crate) async fn open(backend: Backend) -> Option<Self> {
         let (store, database): (Arc<dyn Store>, _) = match backend {
             Backend::Sqlite => {
@@ -199,7 +199,7 @@ impl TestStore {
         }
     }
 
-    /// Moves the database's clock by so many seconds.
+    /// Moves the database's clock by this many seconds.
     pub(crate) async fn advance(&self, seconds: i64) {
         if let Database::Memory(store) = &self.database {
             return store.step_clock(SignedDuration::from_secs(seconds));
@@ -212,13 +212,13 @@ impl TestStore {
         .unwrap();
     }
 
-    /// Makes it impossible to say whose the request ids are that are in use.
+    /// Corrupts the feedback ids that belong to the request ids in use.
     pub(crate) async fn corrupt_request_ids(&self) {
         if let Database::Memory(store) = &self.database {
             store.tables().request_ids_corrupt = true;
             return;
         }
-        // Its columns are checked: so the table is replaced by one where they are not.
+        // The table checks its columns, so it is replaced by one that does not.
         self.execute(
             "CREATE TABLE unchecked AS SELECT * FROM request_ids;
              DROP TABLE request_ids;

@@ -1,7 +1,7 @@
-//! Background work beside the relay: forgetting old request ids, keeping accept orders up with the clock, seeing whether the
-//! service is ready, and measuring the outbox.
+//! Background work besides the relay: pruning old request ids, keeping accept orders up with the clock, checking
+//! readiness, and sampling the outbox.
 //!
-//! Each step reads what is so and may be taken at any time.
+//! Each step starts from the current state and may run at any time.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,24 +16,24 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{committer::Storing, fail_points, metrics::FeedbackMetrics, relay::worker::Relay, store::Store};
 
-/// The database answers.
+/// Readiness condition: the database answers.
 pub(crate) const DATABASE: &str = "database";
-/// The relay's workers move.
+/// Readiness condition: the relay's workers make progress.
 pub(crate) const RELAY: &str = "relay";
 
-/// How many request ids are forgotten in one transaction.
+/// How many request ids are deleted in one transaction.
 const PRUNE_BATCH: u32 = 1_000;
-/// How often they are looked for, give or take a fifth.
+/// How often old request ids are pruned, give or take a fifth.
 const PRUNE_INTERVAL: Duration = Duration::from_mins(10);
-/// How often accept orders are raised, give or take a fifth; between two raises they fall behind the clock by about as much.
-/// learning-svc orders operators' votes by the clock, and of a voter's votes the newest counts.
+/// How often accept orders are raised, give or take a fifth; between two raises they fall behind the clock by about
+/// that much. It matters because learning-svc orders operators' votes by the clock, and a voter's newest vote counts.
 const RAISE_INTERVAL: Duration = Duration::from_secs(10);
-/// How often readiness is looked at.
+/// How often readiness is checked.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// How long the database may take to say that it is there.
+/// How long the database may take to answer a ping.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Forgets request ids that are older than the retention.
+/// Deletes request ids that are older than the retention.
 #[derive(Debug)]
 pub(crate) struct Pruner {
     pub(crate) store: Arc<dyn Store>,
@@ -42,7 +42,7 @@ pub(crate) struct Pruner {
 }
 
 impl Pruner {
-    /// Forgets all that are old, a batch at a time; answers with how many.
+    /// Deletes all old request ids, a batch at a time; returns how many.
     pub(crate) async fn run_once(&self) -> Result<u64, StoreError> {
         let mut pruned = 0;
         loop {
@@ -101,7 +101,7 @@ impl OrderRaiser {
     }
 }
 
-/// Reports what readiness hangs on.
+/// Checks the conditions of readiness and reports them.
 #[derive(Debug)]
 pub(crate) struct ReadinessCheck {
     pub(crate) store: Arc<dyn Store>,
@@ -113,7 +113,7 @@ pub(crate) struct ReadinessCheck {
 impl ReadinessCheck {
     pub(crate) async fn run_once(&self) {
         let database = timeout(LOOK_TIMEOUT, self.store.ping()).await;
-        // A new connection may lead to a server that answers, and the committer's to one that never will again.
+        // A new connection may reach a server that answers, while the committer's leads to one that never will.
         let answers = matches!(database, Ok(Ok(()))) && !self.storing.is_stuck();
         self.readiness.set(DATABASE, answers);
         self.readiness.set(RELAY, self.relay.is_alive());
@@ -133,7 +133,7 @@ impl ReadinessCheck {
     }
 }
 
-/// Shows what has not been delivered.
+/// Samples the backlog of undelivered events.
 #[derive(Debug)]
 pub(crate) struct Sampler {
     pub(crate) store: Arc<dyn Store>,
@@ -148,7 +148,7 @@ impl Sampler {
     pub(crate) async fn run(self, soft: CancellationToken) {
         sample_until(soft, INTERVAL, || async {
             if let Err(error) = self.run_once().await {
-                // Readiness tells that the database is away; what was seen last is still shown.
+                // Readiness reports that the database is away; the gauges keep their last values.
                 tracing::debug!(%error, "can't measure the outbox");
             }
         })

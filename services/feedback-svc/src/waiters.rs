@@ -1,7 +1,7 @@
-//! Who waits for what becomes of an event.
+//! Waiters for the answers to events.
 //!
-//! A waiter is registered before its event is stored, so that no answer can be faster than it, and goes when it is dropped.
-//! It must know nothing of where answers come from.
+//! A waiter is registered before its event is stored, so that no answer can come before it, and removed when it is
+//! dropped. It must know nothing of where answers come from.
 
 use std::{
     collections::HashMap,
@@ -16,7 +16,7 @@ use tokio::{
 
 use crate::domain::EncodedOutcome;
 
-/// What became of an event, for whoever waits for it.
+/// The answer to an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// It was evaluated.
@@ -25,11 +25,11 @@ pub(crate) enum Answer {
     Refused,
 }
 
-/// All who wait. Clones are the same.
+/// All waiters. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Waiters(Arc<Mutex<HashMap<EventId, oneshot::Sender<Answer>>>>);
 
-/// One who waits.
+/// A registered waiter.
 #[derive(Debug)]
 pub(crate) struct Waiter {
     waiters: Waiters,
@@ -42,7 +42,7 @@ impl Waiters {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits from now on for an event that only the caller knows yet.
+    /// Registers a waiter for an event that only the caller knows yet.
     pub(crate) fn register(&self, event_id: EventId) -> Waiter {
         let (sender, answer) = oneshot::channel();
         self.all().insert(event_id, sender);
@@ -53,15 +53,15 @@ impl Waiters {
         }
     }
 
-    /// Tells whoever waits for this event, if anybody does.
+    /// Passes the answer on to the event's waiter, if it has one.
     pub(crate) fn tell(&self, event_id: EventId, answer: Answer) {
         if let Some(sender) = self.all().remove(&event_id) {
-            // The other side may have stopped waiting this very moment.
+            // The waiter may have given up at this very moment.
             let _ = sender.send(answer);
         }
     }
 
-    /// How many wait.
+    /// The number of waiters.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.all().len()

@@ -51,7 +51,7 @@ impl Scene {
         }
     }
 
-    /// Everything that the program left where it ran.
+    /// The names of all files in the program's working directory.
     fn left(&self) -> Vec<String> {
         let entries = fs::read_dir(self.directory.path()).expect("the directory is there");
         let mut names: Vec<String> = entries
@@ -68,7 +68,7 @@ impl Scene {
     }
 }
 
-/// The line of a setting in what `--print-config` shows, as (what it says, where it comes from).
+/// The line of a setting in the output of `--print-config`, as (setting, source).
 fn line<'a>(printed: &'a str, key: &str) -> (&'a str, &'a str) {
     let of_key = |line: &&str| {
         let line = line.trim_start_matches("# ");
@@ -223,7 +223,7 @@ fn checking_starts_nothing_and_looks_into_the_files_that_are_named() {
 #[test]
 fn a_variable_that_nothing_reads_is_told() {
     let mut scene = Scene::new("");
-    // In use, so that it ends by itself.
+    // In use, so that the program exits by itself.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
     scene.environment = vec![

@@ -334,7 +334,7 @@ impl ServerHandler for Server {
         let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
         info.server_info = Implementation::new("emend", env!("CARGO_PKG_VERSION"));
         info.instructions = Some(
-            "When the user says that you or the search system misunderstood him (\"no, I meant X\"), record it with \
+            "When users say that you or the search system misunderstood them (\"no, I meant X\"), record it with \
              intent_feedback, so that it is understood next time."
                 .into(),
         );

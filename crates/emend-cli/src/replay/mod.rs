@@ -34,19 +34,19 @@ The data set is a directory with train.csv and test.csv (columns text,category),
 (https://github.com/PolyAI-LDN/task-specific-datasets) has them.
 
 Each day, users drawn from --reporters ask queries drawn from train.csv by Zipf's law. The node
-looks up what was learned; where there is nothing, a deliberately weak matcher answers: the
-label that shares the largest part of its words with the query. Who gets a wrong answer submits
-a verb correction with the label that he thinks is right:
+looks up what was learned; if nothing was, a deliberately weak matcher answers: the label that
+shares the largest part of its words with the query. A user who gets a wrong answer submits a
+verb correction with the label that this user believes to be right:
   honest reporters     the true label
-  erring reporters     (--noise) a wrong label, drawn anew at random each time
-  colluding reporters  (--colluders) always one and the same wrong label, agreed upon beforehand
-A right answer draws no correction, unless --attack-right-answers: then the erring and the
-colluding dispute right answers too. Where nobody confirms a right answer, a phrase that nobody
-honest ever corrected is theirs to win: any three colluders who meet on it are unopposed, and no
-threshold mends that while there are more colluders than it asks for. What stands against them
-is that people also say so when an answer is right (--confirmations): a vote for the label that
-was answered. Whoever thinks the answer right does so in that share of cases; those who err
-confirm wrong answers as often, and colluders always confirm theirs.
+  erring reporters     (--noise) a wrong label, drawn at random each time
+  colluding reporters  (--colluders) always the same wrong label, agreed beforehand
+A right answer draws no correction, unless --attack-right-answers: then erring and colluding
+reporters dispute right answers too. As long as nobody confirms right answers, any phrase that
+no honest user ever corrected can be won by three colluders: they are unopposed, and no higher
+threshold helps while there are more colluders than it requires. The defence is that users also
+say when an answer is right (--confirmations): a vote for the label that was answered. Users
+who believe the answer is right confirm it in that share of cases; erring reporters confirm
+wrong answers as often, and colluders always confirm theirs.
 
   --attack-right-answers, 7 days, seeds 1 to 7      wrong promotions, of all
   --confirmations 0                                 2.7 to 3.3 %
@@ -56,16 +56,15 @@ confirm wrong answers as often, and colluders always confirm theirs.
   --confirmations 0.15                              0.0 to 0.2 %
   --confirmations 0.2 (the default under attack)    0.0 to 0.2 %
   --confirmations 0.1 --threshold 4                 0.0 to 0.5 %
-A run of a few days has too few promotions to tell: one wrong of 150 is 0.7 % already.
+A run of a few days has too few promotions to tell: one wrong in 150 is already 0.7 %.
 
-The node is brought level after each batch of corrections, so equal seeds give equal figures.
-What is printed is counted from the node's answers; promotions from the audit trail. A promotion
-is wrong where the promoted label is not the true one. \"Answered learned\" is of the queries that
-were drawn that day, and so goes up and down by about a percentage point by chance alone;
-\"traffic covered\" is of all that may be asked, weighed by Zipf's law: at the end of the day the
-node is asked each utterance once. At the end every correction must be found
-stored, delivered, evaluated and counted once, and the node must hold what the database holds;
-else the exit code is 1.
+The node catches up after each batch of corrections, so equal seeds give equal figures. Figures
+are counted from the node's answers, promotions from the audit trail. A promotion is wrong if
+the promoted label is not the true one. \"Answered learned\" is the share of that day's queries,
+so it varies by about a percentage point by chance alone. \"Traffic covered\" is the share of
+everything that may be asked, weighted by Zipf's law: at the end of the day the node is asked
+each utterance once. At the end every correction must be stored, delivered, evaluated and
+counted once, and the node must hold what the database holds; otherwise the exit code is 1.
 
 Examples:
   emend replay --dataset data/banking77

@@ -1,4 +1,4 @@
-//! Events that learning-svc refused for good: seeing them, and trying them again.
+//! Dead letters, the events that learning-svc refused for good: listing and redriving them.
 
 use emend_core::Namespace;
 use emend_runtime::Error;
@@ -20,7 +20,7 @@ impl UseCases {
         Ok(Page::cut(self.store.dead_letters(&query).await?, limit))
     }
 
-    /// Makes dead letters due and has them sent; answers with how many.
+    /// Makes dead letters due and has them sent; returns how many.
     pub(crate) async fn redrive(&self, which: &Redrive) -> Result<u64, Error> {
         match which {
             Redrive::Namespace(namespace) => self.redrive_all(namespace).await,
@@ -34,8 +34,8 @@ impl UseCases {
         }
     }
 
-    /// Part by part, so that nobody waits for long. What fails again meanwhile, or is a dead letter only since, is left to the
-    /// next who asks: it comes behind as many as there were.
+    /// In batches, so that nobody waits for long. Stops after as many dead letters as there were at the start: those
+    /// that fail again meanwhile, or are new, come after them and are left to the next call.
     async fn redrive_all(&self, namespace: &Namespace) -> Result<u64, Error> {
         let there = self.store.backlog().await?.dead_letters;
         let (mut seen, mut redriven, mut after) = (0, 0, None);

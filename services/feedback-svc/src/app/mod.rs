@@ -1,4 +1,5 @@
-//! The use cases. Each is called by one handler and calls the store, the committer and the relay; none knows gRPC or SQL.
+//! The use cases. Each is called by one handler and calls the store, the committer and the relay; none knows gRPC or
+//! SQL.
 
 mod dead_letters;
 mod read;
@@ -25,7 +26,8 @@ use crate::{
 pub(crate) use read::Page;
 pub(crate) use submit::Item;
 
-/// How often the store is looked into for an outcome that another replica may bring: at first, and at most.
+/// The pause between two looks into the store for an outcome that another replica may deliver: the first, and the
+/// longest.
 const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(200));
 
 /// What can be done with feedback.
@@ -35,20 +37,20 @@ pub(crate) struct UseCases {
     committer: Committer,
     dispatch: Dispatch,
     waiters: Waiters,
-    /// Owns what goes on when its caller has gone away.
+    /// Owns the tasks that go on after their caller has left.
     lifecycle: Lifecycle,
-    /// Bounds the retractions that go on so.
+    /// Bounds these tasks, which are retractions.
     retractions: FairSemaphore,
     clock: SharedClock,
     entropy: Entropy,
 }
 
-/// Who asks, and how it is traced.
+/// Who calls, and how the call is traced.
 #[derive(Debug, Clone)]
 pub(crate) struct Origin {
     /// The authenticated client.
     pub(crate) caller: Caller,
-    /// Whom what it asks for counts for, where that is bounded.
+    /// The client that its permits are counted for.
     pub(crate) client: ClientKey,
     /// W3C trace context; may be empty.
     pub(crate) traceparent: String,
@@ -76,7 +78,7 @@ impl UseCases {
         }
     }
 
-    /// Ids sort by time, so that they go to the end of an index.
+    /// Ids sort by time, so new ones go to the end of an index.
     fn new_event_id(&self) -> EventId {
         EventId(self.entropy.uuid_v7(self.clock.now()))
     }
@@ -85,7 +87,7 @@ impl UseCases {
         FeedbackId(self.entropy.uuid_v7(self.clock.now()))
     }
 
-    /// The feedback with what became of the event that `waiter` waits for, if that is known in time.
+    /// The feedback with the answer to the event that `waiter` waits for, if it comes in time.
     async fn awaited(mut feedback: Feedback, waiter: Option<Waiter>, until: Option<Instant>) -> Feedback {
         if let (Some(waiter), Some(until)) = (waiter, until) {
             match waiter.answer(until).await {
@@ -100,8 +102,8 @@ impl UseCases {
         feedback
     }
 
-    /// A stored feedback, looked at again until its newest event has been answered or the time is up. For who did not send
-    /// the event himself: another replica may bring its answer.
+    /// A stored feedback, read again until its newest event has been answered or the time is up. For events that this
+    /// call did not store: another replica may deliver them.
     async fn looked_for(
         &self,
         namespace: &Namespace,

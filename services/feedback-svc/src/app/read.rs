@@ -6,7 +6,7 @@ use emend_runtime::Error;
 use super::UseCases;
 use crate::domain::{Feedback, FeedbackQuery};
 
-/// Part of a list, and whether there is more behind it.
+/// Part of a list, and whether more follows.
 #[derive(Debug)]
 pub(crate) struct Page<T> {
     pub(crate) items: Vec<T>,
@@ -14,7 +14,7 @@ pub(crate) struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// Of a list that was read one further than asked.
+    /// Cuts a list that was read with one item more than `limit`.
     pub(super) fn cut(mut items: Vec<T>, limit: u32) -> Self {
         let limit = limit as usize;
         let more = items.len() > limit;
@@ -24,7 +24,7 @@ impl<T> Page<T> {
 }
 
 impl UseCases {
-    /// One feedback with its current outcome. With `own`, that of others is as good as none.
+    /// One feedback with its current outcome. With `own`, the feedback of other callers counts as not found.
     pub(crate) async fn get(
         &self,
         namespace: &Namespace,

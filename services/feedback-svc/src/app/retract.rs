@@ -1,8 +1,8 @@
-//! Taking feedback back.
+//! Retracting feedback.
 //!
-//! What is stored is handed over to the relay by the same task, which no caller can end: else the event of one who goes
-//! away in between would wait for its lease to expire. So there may be only so many of these tasks: before one begins its
-//! caller waits for its turn, not for long and not behind all that another has waiting, and who goes away then has begun
+//! A retraction is stored, and its event handed over to the relay, by a task that no caller can cancel: otherwise the
+//! event of a caller that leaves in between would wait for its lease to expire. The number of these tasks is bounded by
+//! a fair semaphore. A caller waits for its permit for a short time only, and one that leaves meanwhile has begun
 //! nothing.
 
 use std::{sync::Arc, time::Duration};
@@ -24,13 +24,14 @@ use crate::{
 
 /// How many retractions are stored at once.
 pub(super) const AT_ONCE: usize = 64;
-/// How long one waits for its turn.
+/// How long a retraction waits for its permit.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
-/// After which time it may be worth trying again.
+/// The retry hint after that.
 const RETRY_AFTER: Duration = Duration::from_millis(250);
 
 impl UseCases {
-    /// Takes a feedback back. Doing so twice answers as the first time. With `until`, waits so long for the outcome.
+    /// Retracts a feedback. Idempotent: a repeated retraction is answered like the first. With `until`, waits until
+    /// then for the outcome.
     pub(crate) async fn retract(
         self: &Arc<Self>,
         origin: &Origin,
@@ -64,12 +65,12 @@ impl UseCases {
                 retry_after: Some(RETRY_AFTER),
             })?;
         let (answer, answered) = oneshot::channel();
-        // Owning these use cases it owns a way to the committer: the relay is not drained before it ends.
+        // The task owns the use cases, and so a handle to the committer: the relay is not drained before it ends.
         let use_cases = Arc::clone(self);
         self.lifecycle.spawn("retract feedback", async move {
             let stored = use_cases.store_retraction(retraction).await;
             drop(turn);
-            // Whoever asked may be gone; it is stored all the same.
+            // The caller may be gone; the retraction is stored all the same.
             let _ = answer.send(stored);
         });
         let retracted = answered
@@ -88,7 +89,7 @@ impl UseCases {
         }
     }
 
-    /// Stores a retraction and hands over its event.
+    /// Stores a retraction and hands its event over to the relay.
     async fn store_retraction(&self, retraction: NewRetraction) -> Result<Retracted, StoreError> {
         let reserved = self.dispatch.reserve(1);
         let lease = reserved.as_ref().map(Reserved::lease);
@@ -119,7 +120,7 @@ mod tests {
         waiters::Waiters,
     };
 
-    /// Use cases on that store, in that scope.
+    /// Use cases on that store, in that lifecycle.
     fn use_cases(database: &TestStore, hand_over: &HandOver, lifecycle: &Lifecycle) -> Arc<UseCases> {
         let dispatch = Dispatch::new(hand_over.clone(), Entropy::system(), RelayConfig::default());
         let (committer, _commits) = Committer::new(

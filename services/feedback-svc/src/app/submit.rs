@@ -11,14 +11,14 @@ use crate::{
     waiters::Waiter,
 };
 
-/// One item of a batch as it was parsed, or why its caller may not submit it.
+/// A parsed item of a batch, or why it is refused.
 pub(crate) type Item = Result<Submission, Error>;
 
-/// What the committer answers for one item; nothing if it forgot it.
+/// The committer's result for one item; it is a bug if there is none.
 type Stored = Option<Result<(NewFeedback, Inserted), Error>>;
 
 impl UseCases {
-    /// Stores a correction. With `until`, waits so long for its outcome.
+    /// Stores a correction. With `until`, waits until then for its outcome.
     pub(crate) async fn submit(
         &self,
         origin: &Origin,
@@ -34,8 +34,8 @@ impl UseCases {
         self.answer(stored, waiter, until).await
     }
 
-    /// Stores the valid ones of several corrections in one go; an answer for each. Fails as a whole only where nothing could
-    /// be tried.
+    /// Stores the valid items in one group, with a result for each item. Fails as a whole only if nothing could be
+    /// attempted.
     pub(crate) async fn submit_batch(
         &self,
         origin: &Origin,
@@ -57,7 +57,7 @@ impl UseCases {
             self.committer.store(origin.client.clone(), valid).await?
         };
         let mut stored = stored.into_iter();
-        // All wait for the same moment, so one after the other is as good as at once.
+        // All have the same deadline, so waiting one after the other takes no longer than waiting at once.
         let mut results = Vec::with_capacity(waiters.len());
         for waiter in waiters {
             results.push(match waiter {
@@ -68,12 +68,12 @@ impl UseCases {
         Ok(results)
     }
 
-    /// What is to be stored, and who waits for its outcome: registered before it is stored.
+    /// The feedback to store, and a waiter for its outcome, registered before it is stored.
     fn ready(&self, origin: &Origin, submission: Submission, waits: bool) -> (NewFeedback, Option<Waiter>) {
         let Origin {
             caller, traceparent, ..
         } = origin;
-        // Hashed as it was sent: what differs only in what is masked is not the same request.
+        // Hashed before masking: requests that differ only in what is masked are different requests.
         let hash = submission.hash();
         let submission = submission.masked();
         let (id, event_id) = (self.new_feedback_id(), self.new_event_id());
@@ -117,7 +117,7 @@ impl UseCases {
                 Ok(Self::awaited(feedback, waiter, until).await)
             }
             Inserted::Replayed(id) => {
-                // Nobody will answer for the event of this attempt: it was not stored.
+                // No answer will come for the event of this attempt: it was not stored.
                 drop(waiter);
                 self.looked_for(&new.submission.namespace, id, until).await
             }

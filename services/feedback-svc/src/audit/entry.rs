@@ -22,7 +22,7 @@ use crate::{
     event::recorded,
 };
 
-/// Where the newest event of a feedback stands on its way to learning-svc.
+/// The delivery state of a feedback's newest event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
     /// In the outbox.
@@ -33,17 +33,17 @@ pub enum Delivery {
     Dead,
 }
 
-/// One feedback with all its parts, of one moment.
+/// One feedback with all its parts, as of one moment.
 #[derive(Debug, Clone)]
 pub struct Entry {
     pub(crate) feedback: Feedback,
     pub(crate) kind: i64,
     pub(crate) traceparent: String,
-    /// As the personal part and the status have it.
+    /// Those of the personal part and of the status.
     pub(crate) namespaces: [String; 2],
-    /// How many events it had so far; the newest has this number.
+    /// How many events it has had; the newest has this number.
     pub(crate) events: i64,
-    /// The number of the event whose outcome it holds; 0: it holds none.
+    /// The number of the event whose outcome it holds; 0 if it holds none.
     pub(crate) outcome_of: i64,
     pub(crate) outbox: Vec<OutboxEntry>,
 }
@@ -87,12 +87,12 @@ impl Entry {
         &self.feedback.caller
     }
 
-    /// Who said so.
+    /// Who reported it.
     pub fn reporter(&self) -> &Reporter {
         &self.feedback.submission.reporter
     }
 
-    /// What made it safe to repeat.
+    /// The request id that made it safe to repeat.
     pub fn request_id(&self) -> Option<&RequestId> {
         self.feedback.submission.request_id.as_ref()
     }
@@ -137,27 +137,27 @@ impl Entry {
         &self.traceparent
     }
 
-    /// It was taken back.
+    /// Whether it was retracted.
     pub fn is_retracted(&self) -> bool {
         self.feedback.retraction.is_some()
     }
 
-    /// How many events it had so far.
+    /// How many events it has had.
     pub fn events(&self) -> i64 {
         self.events
     }
 
-    /// Its events that are not delivered, as far as this service knows.
+    /// Its events that are not delivered yet, as far as this service knows.
     pub fn outbox(&self) -> &[OutboxEntry] {
         &self.outbox
     }
 
-    /// The event of that number was delivered.
+    /// Whether the event with this number was delivered.
     pub fn is_delivered(&self, number: i64) -> bool {
         number <= self.events && self.outbox.iter().all(|entry| entry.number != number)
     }
 
-    /// Where its newest event stands.
+    /// The delivery state of its newest event.
     pub fn delivery(&self) -> Delivery {
         match self.feedback.delivery {
             DeliveryState::Pending => Delivery::Pending,
@@ -172,7 +172,7 @@ impl Entry {
         Some(Outcome::decode(&*outcome.0))
     }
 
-    /// Whether its parts agree.
+    /// Checks that its parts agree.
     pub fn check(&self, findings: &mut Findings) {
         let id = format!("feedback {}", self.id());
         if self.namespaces.iter().any(|of| of != self.namespace().as_str()) {

@@ -1,8 +1,8 @@
-//! Whether what this service stored agrees with itself, and what it stored, feedback by feedback, for whoever compares it
+//! Checks that what this service stored is consistent with itself, and reads it feedback by feedback, for comparison
 //! with what learning-svc holds.
 //!
-//! An [`Audit`] reads one consistent state, of the moment when it was opened, beside whoever serves; it changes nothing.
-//! Memory is bounded: feedback comes one at a time. It must know nothing of learning-svc's schema or rules.
+//! An [`Audit`] reads one consistent state, as of the moment it was opened, alongside running replicas; it changes
+//! nothing. Memory is bounded: feedback comes one at a time. It must know nothing of learning-svc's schema or rules.
 
 mod entry;
 
@@ -30,10 +30,10 @@ emend_runtime::checks! {
     ACCEPT_ORDER: "No feedback has an accept order beyond the last one given: that one would be given again.";
 }
 
-/// For how long a request id is kept at least, in microseconds.
+/// The shortest time for which a request id is kept, in microseconds.
 const REQUEST_ID_KEPT: i64 = 7 * 24 * 3600 * 1_000_000;
 
-/// A reading of everything that is stored.
+/// One read of everything stored.
 pub struct Audit {
     reading: Box<dyn AuditRead>,
 }
@@ -45,7 +45,7 @@ impl std::fmt::Debug for Audit {
 }
 
 impl Audit {
-    /// Begins to read: the state is that of this moment, whatever is stored meanwhile.
+    /// Begins to read the state as of this moment, whatever is stored meanwhile.
     pub async fn open(database: &DatabaseUrl) -> Result<Self, OpenError> {
         Ok(Self {
             reading: port::open(database).await?,
@@ -57,23 +57,23 @@ impl Audit {
         self.reading.count().await
     }
 
-    /// How many events wait to be delivered, dead letters left out.
+    /// How many events await delivery, dead letters excluded.
     pub async fn waiting(&mut self) -> Result<u64, StoreError> {
         self.reading.waiting().await
     }
 
-    /// All feedback, by id. One that can't be read is an error of its own ([`StoreError::Corrupt`]), after which the others
-    /// follow; any other error ends it.
+    /// All feedback, by id. One that can't be read is an error of its own ([`StoreError::Corrupt`]), after which the
+    /// others follow; any other error ends the stream.
     pub fn entries(&mut self) -> BoxStream<'_, Result<Entry, StoreError>> {
         gathered(self.reading.rows())
     }
 
-    /// The same of some; those that are not there are left out.
+    /// The same for these ids; those that do not exist are left out.
     pub fn entries_of(&mut self, ids: &[FeedbackId]) -> BoxStream<'_, Result<Entry, StoreError>> {
         gathered(self.reading.rows_of(ids))
     }
 
-    /// What is to be seen of all feedback together; what is to be seen of one alone is for [`Entry::check`].
+    /// Checks the invariants that span feedbacks; [`Entry::check`] checks those of one.
     pub async fn check(&mut self, findings: &mut Findings) -> Result<(), StoreError> {
         for adrift in self.reading.adrift().await? {
             let message = if adrift.missing {
@@ -106,7 +106,7 @@ impl Audit {
     }
 }
 
-/// Rows of one feedback become one.
+/// Merges the rows of each feedback into one entry.
 fn gathered(rows: BoxStream<'_, Result<AuditedRow, StoreError>>) -> BoxStream<'_, Result<Entry, StoreError>> {
     in_groups(rows, |one, other| one.accept_order() == other.accept_order())
         .map(|rows| Ok(AuditedRow::entry_of(rows?)?))

@@ -55,12 +55,12 @@ impl Bench {
         self.database.store.list(&all).await.unwrap().len()
     }
 
-    /// Begins to store items, and answers once they wait.
+    /// Begins to store items; returns once they are queued.
     fn begin(&self, items: Vec<NewFeedback>) -> impl Future<Output = Result<Results, Error>> + use<> {
         self.begin_for(ClientKey::Unknown, items)
     }
 
-    /// The same, of that caller.
+    /// The same for `client`.
     fn begin_for(
         &self,
         client: ClientKey,

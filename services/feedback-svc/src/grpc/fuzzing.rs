@@ -1,4 +1,4 @@
-//! Requests and page tokens as anybody may send them.
+//! Untrusted requests and page tokens.
 
 use bytes::Bytes;
 use emend_core::{Caller, EventId, FeedbackId};
@@ -18,8 +18,8 @@ use crate::{
     event,
 };
 
-/// Parses one request: the first byte says of which method. What is valid comes back as it was when it is rendered and
-/// parsed again.
+/// Parses one request of the method that the first byte selects. A valid request must survive being rendered and parsed
+/// again.
 pub fn request(bytes: &[u8]) {
     let Some((which, message)) = bytes.split_first() else {
         return;
@@ -85,7 +85,7 @@ pub fn event(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(event::complete(new.message, accepted).encode_to_vec())
 }
 
-/// Brings back any position in the token of each list.
+/// Round-trips any position through the page token of each list.
 pub fn page_token(position: &[u8]) {
     let mut feedback = pb::ListFeedbackRequest {
         namespace: "a".to_owned(),
@@ -121,7 +121,7 @@ fn submission(request: &pb::SubmitFeedbackRequest) {
     let parsed = parse::submission(&again);
     assert_eq!(parsed.as_ref(), Ok(&(submission.clone(), how)));
     assert_eq!(submission.hash(), parsed.expect("as was asserted").0.hash());
-    // Stored masked, and never masked further: what is read of the database is what was stored.
+    // Masked once, never masked further: what is read from the database is what was stored.
     let masked = submission.masked();
     assert_eq!(masked.clone().masked(), masked);
     assert_eq!(

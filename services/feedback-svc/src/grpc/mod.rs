@@ -1,4 +1,4 @@
-//! The wire: handlers that parse, call one use case and render what it answers.
+//! The gRPC handlers: each parses a request, calls one use case and renders its result.
 //!
 //! It must know nothing of storage or delivery.
 
@@ -25,12 +25,12 @@ use tonic::{Request, Response, Status};
 
 use crate::app::{Origin, UseCases};
 
-/// How long an outcome is waited for at most.
+/// The longest wait for an outcome.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
-/// What is kept of the caller's deadline for the way back.
+/// How much of the caller's deadline is reserved for returning the response.
 const WAY_BACK: Duration = Duration::from_millis(100);
 
-/// Answers `emend.feedback.v1.FeedbackService`.
+/// Implements `emend.feedback.v1.FeedbackService`.
 #[derive(Debug, Clone)]
 pub(crate) struct FeedbackEndpoint(Arc<UseCases>);
 
@@ -50,12 +50,12 @@ fn origin_of<T>(request: &Request<T>) -> Origin {
     }
 }
 
-/// Whose feedback alone the caller may see; none if everybody's.
+/// The caller itself if it may see only its own feedback; none if it may see everybody's.
 fn own<'a>(access: &Access, namespace: &Namespace, caller: &'a Caller) -> Option<&'a Caller> {
     (!access.holds(Role::Reviewer, namespace)).then_some(caller)
 }
 
-/// Until when an outcome is waited for: min(the caller's deadline − 100 ms, 2 s).
+/// The deadline for an outcome: min(the caller's deadline − 100 ms, 2 s).
 fn until<T>(request: &Request<T>) -> impl FnOnce(parse::Wait) -> Option<Instant> + use<T> {
     let deadline = deadline_of(request);
     move |wait| match wait {

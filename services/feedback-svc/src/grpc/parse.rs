@@ -1,4 +1,4 @@
-//! Requests → what the use cases take: a valid value, or every violated field at once.
+//! Requests → arguments of the use cases: a valid value, or every violated field at once.
 
 use emend_core::{
     AcceptOrder, EventId, FeedbackId, Invalid, Namespace, ReporterId, RequestId, Violations,
@@ -80,7 +80,7 @@ pub(super) fn submission(request: &pb::SubmitFeedbackRequest) -> Result<(Submiss
     violations.finish(parsed)
 }
 
-/// Each item for itself; fails as a whole only where the batch itself is wrong.
+/// Parses each item on its own; fails as a whole only if the batch itself is invalid.
 pub(super) fn batch(
     request: &pb::BatchSubmitFeedbackRequest,
     access: &Access,
@@ -109,7 +109,7 @@ pub(super) fn get(request: &pb::GetFeedbackRequest) -> Result<(Namespace, Feedba
     violations.finish(namespace.zip(id))
 }
 
-/// A valid request to take feedback back.
+/// A valid request to retract feedback.
 #[derive(Debug)]
 pub(super) struct Retraction {
     pub(super) namespace: Namespace,
@@ -135,7 +135,7 @@ pub(super) fn retraction(request: &pb::RetractFeedbackRequest) -> Result<Retract
     violations.finish(parsed)
 }
 
-/// Tells lists of feedback apart.
+/// Identifies a list of feedback, whatever the page.
 pub(super) fn list_hash(request: &pb::ListFeedbackRequest) -> QueryHash {
     let query = pb::ListFeedbackRequest {
         page_size: 0,
@@ -188,7 +188,7 @@ fn delivery_state(number: i32) -> Result<Option<DeliveryState>, Invalid> {
         .ok_or_else(|| Invalid::new(format!("is not a known delivery state: {number}")))
 }
 
-/// Tells lists of dead letters apart.
+/// Identifies a list of dead letters, whatever the page.
 pub(super) fn dead_letters_hash(request: &pb::ListDeadLettersRequest) -> QueryHash {
     let query = pb::ListDeadLettersRequest {
         page_size: 0,

@@ -1,4 +1,4 @@
-//! What the use cases answer → responses.
+//! Results of the use cases → responses.
 
 use emend_proto::{
     common::v1::{Outcome, OutcomeState},
@@ -24,7 +24,7 @@ fn delivery_state(state: DeliveryState) -> pb::DeliveryState {
     }
 }
 
-/// Until learning-svc has answered.
+/// The outcome until learning-svc has answered.
 fn not_evaluated() -> Outcome {
     Outcome {
         state: OutcomeState::Pending.into(),
@@ -105,11 +105,11 @@ pub(super) fn feedback_page(
     })
 }
 
-/// What gRPC clients read by default, less room for the message around the results.
+/// The message size that gRPC clients accept by default, less room for what surrounds the results.
 const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024 - 64 * 1024;
 
-/// Results that a client can read: what is stored is stored, so a batch whose answer would be too large is answered with
-/// less of each feedback.
+/// Results of a size that clients can read. The items are already stored, so a response that would be too large is
+/// abridged, not failed.
 pub(super) fn batch(results: Vec<pb::BatchSubmitFeedbackResult>) -> pb::BatchSubmitFeedbackResponse {
     let mut response = pb::BatchSubmitFeedbackResponse { results };
     let abridgements: [fn(&mut pb::Feedback); 3] = [

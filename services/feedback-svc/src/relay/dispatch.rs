@@ -1,4 +1,4 @@
-//! How newly stored events get into the relay's hands: leased to this replica and sent at once, where there is room.
+//! Hands newly stored events over to the relay: leased to this replica and sent at once, if there is room.
 //!
 //! It must know nothing of what the events say.
 
@@ -20,7 +20,7 @@ pub(crate) struct Dispatch {
     config: RelayConfig,
 }
 
-/// Reservation in the relay's queue and the lease under which it is to be used.
+/// Room in the relay's queue, and the lease under which to store the events that fill it.
 #[derive(Debug)]
 pub(crate) struct Reserved {
     room: Reservation,
@@ -29,7 +29,7 @@ pub(crate) struct Reserved {
 }
 
 impl Dispatch {
-    /// Into this queue.
+    /// Hands events over to `hand_over`.
     pub(crate) fn new(hand_over: HandOver, entropy: Entropy, config: RelayConfig) -> Self {
         Self {
             hand_over,
@@ -46,8 +46,8 @@ impl Dispatch {
         }
     }
 
-    /// Reservation for so many events. To be asked for before they are stored, so that the lease does not expire later here than
-    /// in the database.
+    /// Reserves room for this many events. To be called before they are stored, so that the lease does not expire later
+    /// here than in the database.
     pub(crate) fn reserve(&self, count: usize) -> Option<Reserved> {
         let room = self.hand_over.reserve(count)?;
         let lease = self.lease();
@@ -58,7 +58,7 @@ impl Dispatch {
         })
     }
 
-    /// Sends what was stored: from memory where it was leased, else by way of a claim.
+    /// Has stored events sent: from memory if they were leased, otherwise through a claim.
     pub(crate) fn stored(&self, reserved: Option<Reserved>, events: Vec<(NewEvent, Accepted)>) {
         if events.is_empty() {
             return;
@@ -80,14 +80,14 @@ impl Dispatch {
         }
     }
 
-    /// Something in the outbox is due that nobody holds.
+    /// Requests a claim: something in the outbox is due that nobody holds.
     pub(crate) fn due(&self) {
         self.hand_over.ask_for_claim();
     }
 }
 
 impl Reserved {
-    /// Under which events are to be stored.
+    /// The lease under which to store the events.
     pub(crate) fn lease(&self) -> Lease {
         self.lease
     }

@@ -1,7 +1,7 @@
 //! The bounded queue of events that are leased to this replica and wait to be sent.
 //!
-//! Whoever stores events reserves room first. Where there is none the events are stored without a lease and claimed later:
-//! so memory stays bounded however long learning-svc is away. It must know nothing of the outbox.
+//! Room is reserved before events are stored. If there is none, the events are stored without a lease and claimed
+//! later, so memory stays bounded however long learning-svc is away. It must know nothing of the outbox.
 
 use std::{
     collections::VecDeque,
@@ -21,19 +21,19 @@ pub(crate) struct Leased {
     pub(crate) event_id: EventId,
     /// As it is sent.
     pub(crate) event: Event,
-    /// About its length when encoded, in bytes.
+    /// Its approximate encoded length, in bytes.
     pub(crate) size: usize,
     /// How often its delivery failed so far.
     pub(crate) attempts: u32,
-    /// Whose lease it is.
+    /// The token of its lease.
     pub(crate) token: LeaseToken,
-    /// From when on another replica may have it. Never later than the database's clock says.
+    /// When its lease expires and another replica may claim it. Never later than in the database.
     pub(crate) expires: Instant,
-    /// When it was last seen to be in the outbox.
+    /// When it was last known to be in the outbox.
     pub(crate) seen: Instant,
 }
 
-/// The queue. Clones are the same one.
+/// The queue. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct HandOver(Arc<Shared>);
 
@@ -41,7 +41,7 @@ pub(crate) struct HandOver(Arc<Shared>);
 struct Shared {
     capacity: usize,
     state: Mutex<State>,
-    /// Something is there to be done: queued events, or a claim.
+    /// Signalled when there is work: queued events, or a claim to make.
     work: Notify,
 }
 
@@ -50,29 +50,29 @@ struct State {
     queue: VecDeque<Leased>,
     reserved: usize,
     claim_due: bool,
-    /// The claim was put off for as long as may be.
+    /// The due claim has been put off for as long as it may be.
     claim_overdue: bool,
 }
 
-/// Reservation for some events in the queue, given back when dropped.
+/// Room for some events in the queue, released when dropped.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     hand_over: HandOver,
     count: usize,
 }
 
-/// How much is taken at once.
+/// The limits of a batch.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BatchLimit {
     /// Events.
     pub(crate) events: usize,
-    /// Bytes of them; a larger event travels alone.
+    /// Bytes of them; a larger event is sent alone.
     pub(crate) bytes: usize,
 }
 
 impl HandOver {
-    /// A queue of at most so many events. What was taken and is put back may exceed that by what was taken, and what a
-    /// worker claims by that.
+    /// A queue of at most `capacity` events. Events that are put back may exceed it by what was taken, and claimed
+    /// events by the size of a claim.
     pub(crate) fn new(capacity: usize) -> Self {
         Self(Arc::new(Shared {
             capacity,
@@ -85,7 +85,7 @@ impl HandOver {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reservation for so many events, if there is.
+    /// Reserves room for this many events, if there is enough.
     pub(crate) fn reserve(&self, count: usize) -> Option<Reservation> {
         let mut state = self.state();
         if state.queue.len() + state.reserved + count > self.0.capacity {
@@ -98,7 +98,7 @@ impl HandOver {
         })
     }
 
-    /// Takes the next batch, leaving out what expired meanwhile. Wakes another taker if more is left.
+    /// Takes the next batch, dropping events whose leases have expired by `now`. Wakes another worker if more are left.
     pub(crate) fn take(&self, limit: BatchLimit, now: Instant) -> Vec<Leased> {
         let mut state = self.state();
         let mut batch = Vec::new();
@@ -108,7 +108,7 @@ impl HandOver {
         {
             if next.expires <= now {
                 state.queue.pop_front();
-                // Somebody has to look for it in the outbox.
+                // It has to be claimed from the outbox again.
                 state.claim_due = true;
                 continue;
             }
@@ -124,7 +124,7 @@ impl HandOver {
         batch
     }
 
-    /// Puts leased events in front, without waking anybody: they could not be sent.
+    /// Puts events back at the front without waking a worker, because they could not be sent.
     pub(crate) fn put_back(&self, leased: Vec<Leased>) {
         let mut state = self.state();
         for entry in leased.into_iter().rev() {
@@ -132,7 +132,7 @@ impl HandOver {
         }
     }
 
-    /// Takes all that waits.
+    /// Takes everything that is queued.
     pub(crate) fn take_all(&self) -> Vec<Leased> {
         std::mem::take(&mut self.state().queue).into()
     }
@@ -142,13 +142,14 @@ impl HandOver {
         self.state().queue.extend(leased);
     }
 
-    /// Asks for a claim from the outbox and wakes a taker.
+    /// Requests a claim from the outbox and wakes a worker.
     pub(crate) fn ask_for_claim(&self) {
         self.state().claim_due = true;
         self.0.work.notify_one();
     }
 
-    /// The timer's way to ask for a claim. One that was asked for before and not taken since is overdue.
+    /// Requests a claim on behalf of the timer. A claim that was requested earlier and has not been made becomes
+    /// overdue.
     pub(crate) fn remind_of_claim(&self) {
         let mut state = self.state();
         state.claim_overdue = state.claim_due;
@@ -156,9 +157,9 @@ impl HandOver {
         self.0.work.notify_one();
     }
 
-    /// Whether a claim is to be made by a taker that has taken something, or nothing: asked once, answered once. Who has
-    /// something to send puts a claim off, but not for ever: a queue that is never empty would keep from being sent what only
-    /// a claim finds. What is claimed may exceed the queue's bound, once.
+    /// Whether the calling worker is to make the requested claim; answering yes clears the request. A worker with
+    /// something to send puts a claim off, but not once it is overdue: otherwise a queue that is never empty would
+    /// starve events that only a claim finds. What is claimed may exceed the queue's capacity, once.
     pub(crate) fn take_claim(&self, has_something: bool) -> bool {
         let mut state = self.state();
         if has_something && (!state.claim_overdue || state.queue.len() + state.reserved > self.0.capacity) {
@@ -168,25 +169,25 @@ impl HandOver {
         std::mem::take(&mut state.claim_due)
     }
 
-    /// Whether there is anything to be done now.
+    /// Whether there is work now.
     pub(crate) fn has_work(&self) -> bool {
         let state = self.state();
         state.claim_due || !state.queue.is_empty()
     }
 
-    /// Waits until there may be something to be done.
+    /// Waits until there may be work.
     pub(crate) async fn work(&self) {
         self.0.work.notified().await;
     }
 
-    /// How many events wait.
+    /// How many events are queued.
     pub(crate) fn len(&self) -> usize {
         self.state().queue.len()
     }
 }
 
 impl Reservation {
-    /// Puts events into the room, at most as many as were reserved, and wakes a taker.
+    /// Queues events in the reserved room, at most as many as were reserved, and wakes a worker.
     pub(crate) fn fill(self, leased: impl IntoIterator<Item = Leased>) {
         let shared = &self.hand_over.0;
         self.hand_over

@@ -1,8 +1,8 @@
-//! The way to learning-svc over gRPC: one bidirectional `Ingest` stream, opened when it is needed, with several batches
-//! under way. Answers come in the order of the batches.
+//! The gRPC transport to learning-svc: one bidirectional `Ingest` stream, opened on demand, with several batches in
+//! flight. Answers come in the order of the batches.
 //!
-//! A stream that fails or falls silent is given up with all that is under way on it; the next batch opens another, over a
-//! new connection, so that names are resolved anew. It must know nothing of the outbox.
+//! A stream that fails or falls silent is abandoned with all batches in flight on it; the next batch opens another,
+//! over a new connection, so that names are resolved anew. It must know nothing of the outbox.
 
 use std::{
     collections::VecDeque,
@@ -51,7 +51,7 @@ pub(crate) struct IngestClient {
 struct Stream {
     requests: mpsc::Sender<IngestRequest>,
     under_way: UnderWay,
-    /// Ends with the stream.
+    /// Aborted with the stream.
     _reader: AbortOnDropHandle<()>,
 }
 
@@ -60,7 +60,7 @@ type Call = Request<ReceiverStream<IngestRequest>>;
 
 type Answer = Result<Vec<EventResult>, DeliveryError>;
 
-/// Who waits for the next answers, in order; none once the stream has ended.
+/// The senders of the next answers, in order; none once the stream has ended.
 #[derive(Debug, Clone)]
 struct UnderWay(Arc<SyncMutex<Option<VecDeque<oneshot::Sender<Answer>>>>>);
 
@@ -90,7 +90,7 @@ impl IngestClient {
         }
     }
 
-    /// Puts a batch on the stream, opening it if need be.
+    /// Sends a batch on the stream, opening it if needed.
     async fn send(&self, events: Vec<Event>) -> Result<oneshot::Receiver<Answer>, DeliveryError> {
         let mut stream = self.stream.lock().await;
         let (answer, answered) = oneshot::channel();
@@ -99,7 +99,7 @@ impl IngestClient {
             _ => self.open().await?,
         };
         // Under the lock, so that batches wait for their answers in the order in which they are sent. If the stream has
-        // just ended, dropping the sender says so.
+        // just ended, the receiver is told by the sender being dropped.
         open.under_way.push(answer);
         let sent = open.requests.send(IngestRequest { events }).await;
         *stream = Some(open);
@@ -127,7 +127,7 @@ impl IngestClient {
     }
 }
 
-/// Hands answers to who waits for them, until the stream ends.
+/// Passes answers on to the batches that wait for them, until the stream ends.
 async fn read(channel: Channel, call: Call, under_way: UnderWay) {
     let error = match answers(channel, call, &under_way).await {
         Ok(()) => DeliveryError::Unavailable("learning-svc ended the stream".to_owned()),
@@ -137,7 +137,7 @@ async fn read(channel: Channel, call: Call, under_way: UnderWay) {
 }
 
 async fn answers(channel: Channel, call: Call, under_way: &UnderWay) -> Result<(), Status> {
-    // Waiting for the response's head here lets batches be sent before it has come.
+    // Awaiting the response headers here lets batches be sent before they arrive.
     let mut client = IngestServiceClient::new(channel);
     let mut answers = client.ingest(call).await?.into_inner();
     while let Some(IngestResponse { results }) = answers.message().await? {
@@ -146,11 +146,11 @@ async fn answers(channel: Channel, call: Call, under_way: &UnderWay) -> Result<(
     Ok(())
 }
 
-/// What the end of a stream says of the batches on it.
+/// What the end of a stream means for the batches on it.
 fn explain(status: &Status) -> DeliveryError {
     let (code, message) = (status.code(), status.message());
     match code {
-        // Of what was sent; out of range is a message too large.
+        // The batch is at fault; `OUT_OF_RANGE` means a message that is too large.
         Code::InvalidArgument | Code::OutOfRange => DeliveryError::Refused {
             code: code.into(),
             message: message.to_owned(),
@@ -174,7 +174,7 @@ impl UnderWay {
 
     fn answer(&self, results: Vec<EventResult>) {
         if let Some(first) = self.with(|waiting| waiting.as_mut().and_then(VecDeque::pop_front)) {
-            // Whoever waited may have given up.
+            // The caller may have given up.
             let _ = first.send(Ok(results));
         }
     }
@@ -195,7 +195,8 @@ impl Delivery for IngestClient {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err(DeliveryError::Unavailable("the stream has ended".to_owned())),
             Err(_) => {
-                // A later answer must not be taken for that of another batch: the stream goes, with all that is on it.
+                // A late answer must not be taken for that of another batch, so the stream is dropped with all batches
+                // on it.
                 let error = DeliveryError::Unavailable(format!("no answer within {:?}", self.answer_timeout));
                 if let Some(silent) = self.stream.lock().await.take() {
                     silent.under_way.end(&error);

@@ -1,4 +1,4 @@
-//! The relay, step by step, with a learning-svc that does as it is told.
+//! The relay, step by step, against a scripted learning-svc.
 
 use std::{
     sync::{Arc, Mutex},
@@ -33,7 +33,7 @@ use crate::{
 };
 
 const SOON: Duration = Duration::from_secs(20);
-/// Of every refusal; such words may be a caller's.
+/// The message of every refusal; it may quote what a caller sent.
 const WORDS: &str = "context: must not have the key \"jane.doe@example.org\"";
 
 /// What learning-svc does with the next batches.
@@ -43,7 +43,7 @@ enum Mood {
     Away,
     /// Answers each event with this code.
     Refuses(Code),
-    /// Refuses each batch that has an event of this feedback's in it, without saying which.
+    /// Refuses each batch that contains this event, without saying which event is at fault.
     Chokes(EventId),
     /// Answers for events that nobody sent.
     Confused,
@@ -175,7 +175,7 @@ impl Bench {
         self.relay.run_once().await.unwrap()
     }
 
-    /// Takes a step after the timer of the outbox.
+    /// Takes a step after a claim was requested.
     async fn claiming_step(&self) -> Step {
         self.relay.dispatch().due();
         self.step().await
@@ -256,7 +256,7 @@ async fn what_waited_in_memory_and_is_gone_from_the_outbox_is_not_sent() {
     bench.learning.becomes(Mood::Away);
     let group = bench.submit(3).await;
     assert_eq!(bench.step().await, away());
-    // As a database does that fails over to a standby which had not heard of it.
+    // As in a failover to a standby that had not received it yet.
     let lost = format!(
         "DELETE FROM outbox WHERE event_id = X'{}'",
         group[1].event.id.0.simple()
@@ -329,7 +329,7 @@ async fn a_refusal_of_the_moment_is_tried_again_later_for_ever() {
     bench.learning.becomes(Mood::Refuses(Code::ResourceExhausted));
     let new = &bench.submit(1).await[0];
     assert_eq!(bench.step().await, Step::Answered(1));
-    // Not before its time.
+    // Not before its back-off has passed.
     assert_eq!(bench.claiming_step().await, Step::Idle);
     for _ in 0..50 {
         bench.database.advance(60).await;
@@ -529,7 +529,7 @@ async fn a_queue_that_is_never_empty_does_not_put_off_a_claim_for_ever() {
     let left = feedback("left behind");
     stored(bench.store(), &left, None).await;
     bench.submit(3).await;
-    // The timer's first reminder can wait, the second can't; what is claimed then waits its turn.
+    // The timer's first reminder can wait, the second can't; claimed events then wait their turn.
     for _ in 0..2 {
         bench.hand_over.remind_of_claim();
         bench.submit(1).await;

@@ -18,13 +18,13 @@ const MAX_ERROR: usize = 1_000;
 pub(crate) enum Verdict {
     /// It was applied, now or before.
     Delivered(EncodedOutcome),
-    /// It may be applied another time. With the stable reason, if one is given.
+    /// It may be applied on a later attempt. With the stable reason, if one is given.
     Again(Refusal, Option<String>),
-    /// It never will be as it is: a dead letter. With the stable reason, if one is given.
+    /// It will never be applied as it is: a dead letter. With the stable reason, if one is given.
     Never(Refusal, Option<String>),
 }
 
-/// Of one answer.
+/// The verdict on one answer.
 pub(crate) fn of(result: EventResult) -> Verdict {
     match result.result {
         Some(event_result::Result::Outcome(outcome)) => {
@@ -34,7 +34,7 @@ pub(crate) fn of(result: EventResult) -> Verdict {
             let reason = from_item_status(&status).and_then(|status| Explained::from(status).reason);
             refused(status.code, &status.message, reason)
         }
-        // From a newer learning-svc, or a defect in it. Asking again costs little and loses nothing.
+        // From a newer learning-svc, or a bug in it. A retry costs little and loses nothing.
         None => refused(
             Code::Unknown.into(),
             "the result is neither an outcome nor an error",
@@ -43,7 +43,7 @@ pub(crate) fn of(result: EventResult) -> Verdict {
     }
 }
 
-/// Of a refusal.
+/// The verdict on a refusal.
 fn refused(code: i32, message: &str, reason: Option<String>) -> Verdict {
     let refusal = Refusal {
         code,
@@ -56,8 +56,8 @@ fn refused(code: i32, message: &str, reason: Option<String>) -> Verdict {
     }
 }
 
-/// Codes that say something of the event, and not of learning-svc's condition. `NOT_FOUND`, `PERMISSION_DENIED`
-/// and `UNIMPLEMENTED` may pass when somebody changes something: then that person makes the dead letters due again.
+/// Whether a code concerns the event, and not the condition of learning-svc. What causes `NOT_FOUND`,
+/// `PERMISSION_DENIED` or `UNIMPLEMENTED` may be put right by somebody, who then redrives the dead letters.
 fn is_final(code: Code) -> bool {
     match code {
         Code::InvalidArgument

@@ -1,10 +1,10 @@
-//! The relay's worker: takes a batch, sends it, settles what became of it. Several run side by side, each with one batch
-//! under way.
+//! The relay's worker: takes a batch, sends it and settles the results. Several run concurrently, each with one batch
+//! in flight.
 //!
-//! It works from what is leased to it and from the outbox, so a step may be taken at any time, by anybody, any number of
-//! times. While learning-svc is away, what is leased waits in memory until its lease expires and is then claimed again, which
-//! writes a new lease; everything else waits in the outbox. Neither counts as an attempt, and no event becomes a dead letter
-//! for it. It must know nothing of gRPC streams.
+//! A step depends only on the leased events and the outbox, so any worker may take one at any time, any number of
+//! times. While learning-svc is away, leased events wait in memory until their leases expire and are then claimed
+//! again, which writes a new lease; all others wait in the outbox. Neither counts as an attempt or makes an event a
+//! dead letter. It must know nothing of gRPC streams.
 
 use std::{
     collections::HashSet,
@@ -44,22 +44,22 @@ use crate::{
     waiters::{Answer, Waiters},
 };
 
-/// A worker that has not moved for so long is taken for dead.
+/// The relay counts as dead if no worker has made progress for this long.
 const STALL: Duration = Duration::from_mins(1);
 
 /// What one step did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Nothing was to be done.
+    /// There was nothing to do.
     Idle,
-    /// So many events were answered.
+    /// This many events were answered.
     Answered(usize),
     /// learning-svc does not answer.
     Away(String),
 }
 
-/// Tells in the trace of each event that it was delivered, since `began`. Of attempts without an answer nothing is told: there
-/// are many while learning-svc is away.
+/// Adds a span that began at `began` to the trace of each event. Attempts without an answer add none: there are many
+/// while learning-svc is away.
 fn trace(batch: &[Leased], results: &[EventResult], began: Option<SystemTime>) {
     let items = batch.iter().map(|leased| Item {
         traceparent: &leased.event.traceparent,
@@ -73,13 +73,13 @@ fn trace(batch: &[Leased], results: &[EventResult], began: Option<SystemTime>) {
     }
 }
 
-/// Whether the log tells of an event whose delivery has failed so many times: not of what passes by itself, and less and less
-/// of what does not.
+/// Whether to log an event whose delivery has failed this many times: not failures that pass by themselves, and the
+/// others less and less often.
 fn is_told(failed: u32) -> bool {
     failed == 3 || (failed > 3 && failed.is_power_of_two())
 }
 
-/// Brings events to learning-svc.
+/// Delivers events to learning-svc.
 #[derive(Debug)]
 pub(crate) struct Relay {
     store: Arc<dyn Store>,
@@ -89,10 +89,10 @@ pub(crate) struct Relay {
     waiters: Waiters,
     entropy: Entropy,
     config: RelayConfig,
-    /// Held for writing by who must be sure that no other batch is under way.
+    /// Locked for writing to be sure that no other batch is in flight.
     under_way: RwLock<()>,
     started: Instant,
-    /// When a worker last moved, in milliseconds since `started`.
+    /// When a worker last made progress, in milliseconds since `started`.
     moved: AtomicU64,
 }
 
@@ -120,20 +120,20 @@ impl Relay {
         }
     }
 
-    /// The way into this relay.
+    /// Hands events over to this relay.
     pub(crate) fn dispatch(&self) -> &Dispatch {
         &self.dispatch
     }
 
-    /// Whether its workers move.
+    /// Whether its workers make progress.
     pub(crate) fn is_alive(&self) -> bool {
         let now = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
         now.saturating_sub(self.moved.load(Ordering::Relaxed))
             < u64::try_from(STALL.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Sends one batch: what was handed over, else what is due in the outbox if somebody asked for a claim. One that was put
-    /// off for too long comes first, and what it finds goes to the end of the queue.
+    /// Sends one batch: queued events, or else due events from the outbox if a claim was requested. An overdue claim is
+    /// made first, and its events go to the end of the queue.
     pub(crate) async fn run_once(&self) -> Result<Step, StoreError> {
         let mut batch = self.take();
         if self.hand_over.take_claim(!batch.is_empty()) {
@@ -148,7 +148,8 @@ impl Relay {
         self.send(batch).await
     }
 
-    /// Takes steps for as long as there is something to do; once `draining`, only until what was handed over is sent.
+    /// Takes steps whenever there is work. Once `draining`, sends what is queued, releases what can't be sent, and
+    /// returns.
     pub(crate) async fn run(self: Arc<Self>, draining: CancellationToken) {
         let mut backoff = Backoff::new(self.config.reconnect, self.entropy.clone());
         loop {
@@ -195,7 +196,8 @@ impl Relay {
         }
     }
 
-    /// Gives up the leases of all that waits, so that another replica or the next start need not wait for their end.
+    /// Releases the leases of all queued events, so that another replica or the next start need not wait for them to
+    /// expire.
     async fn release(&self) {
         let released: Vec<_> = self
             .hand_over
@@ -208,8 +210,8 @@ impl Relay {
         }
     }
 
-    /// Asks for a claim from time to time, until `draining`: that finds what other replicas left, and what is to be tried
-    /// again.
+    /// Requests a claim periodically until `draining`, to find events that other replicas left behind or that are due
+    /// for a retry.
     pub(crate) async fn ask_periodically(self: Arc<Self>, draining: CancellationToken) {
         while !draining.is_cancelled() {
             self.hand_over.remind_of_claim();
@@ -225,12 +227,12 @@ impl Relay {
             events: self.config.batch_events,
             bytes: self.config.batch_bytes,
         };
-        // What would expire while it is under way is left to a claim: another replica would send it too.
+        // An event whose lease would expire in flight is left to a claim: another replica would send it too.
         self.hand_over
             .take(limit, Instant::now() + self.config.answer_timeout)
     }
 
-    /// Leases what is due in the outbox.
+    /// Leases due events from the outbox and queues them.
     async fn claim(&self) -> Result<(), StoreError> {
         let lease = self.dispatch.lease();
         let expires = Instant::now() + lease.duration;
@@ -277,9 +279,9 @@ impl Relay {
         Ok(())
     }
 
-    /// Of a batch what is still in the outbox. What has waited here for a while may not be: it was leased to another since,
-    /// or the database lost it, as one does that fails over to a standby. What is lost must not be delivered: learning-svc
-    /// would count feedback that nobody has.
+    /// The events of a batch that are still in the outbox under their leases. One that has waited here for a while may
+    /// not be: another replica leased it, or the database lost it in a failover to a standby. Lost events must not be
+    /// delivered: learning-svc would count feedback that is stored nowhere.
     async fn confirm(&self, mut batch: Vec<Leased>) -> Result<Vec<Leased>, StoreError> {
         let now = Instant::now();
         let waited: Vec<_> = batch
@@ -341,7 +343,7 @@ impl Relay {
                 Ok(Step::Away(reason))
             }
             Err(DeliveryError::Refused { code, .. }) => {
-                // Not its words, which may be what a caller has sent: so for every refusal.
+                // The message is not logged, here or for any other refusal: it may quote what a caller sent.
                 tracing::warn!(
                     code = code_name(code.into()),
                     events = batch.len(),
@@ -352,7 +354,8 @@ impl Relay {
         }
     }
 
-    /// Sends events one by one with nothing else under way, so that a refusal without a name can only mean the one.
+    /// Sends events one by one with nothing else in flight, so that a refusal that names no event can only mean this
+    /// one.
     async fn send_alone(&self, batch: Vec<Leased>) -> Result<Step, StoreError> {
         let _alone = self.under_way.write().await;
         let mut answered = Vec::with_capacity(batch.len());
@@ -382,7 +385,7 @@ impl Relay {
         Ok(away.map_or(step, Step::Away))
     }
 
-    /// Results, one per event, or none at all.
+    /// Sends a batch: one result per event, or none at all.
     async fn deliver(&self, batch: &[Leased]) -> Result<Vec<EventResult>, DeliveryError> {
         let began = span::now();
         let results = self
@@ -451,7 +454,8 @@ impl Relay {
                 }
             });
         }
-        // Waiters are told also if this fails: the events were evaluated, and will be sent again when the lease expires.
+        // Waiters are told even if this fails: the events were evaluated, and will be sent again when their leases
+        // expire.
         let settled = self.store.settle(&settlements).await;
         fail_points::BATCH_SETTLED.pass();
         for (event_id, answer) in answers {

@@ -1,6 +1,6 @@
-//! The port of audits: everything that is stored, read in one consistent state.
+//! The port of audits: everything stored, read in one consistent state.
 //!
-//! It must know nothing of what has to be so.
+//! It must know nothing of which invariants hold.
 
 use async_trait::async_trait;
 use emend_core::FeedbackId;
@@ -9,14 +9,14 @@ use futures::stream::BoxStream;
 
 use super::{PostgresStore, SqliteStore, StoreError, rows::AuditedRow};
 
-/// A row that is there without the others of its feedback, or is not there with them.
+/// A row that exists without the others of its feedback, or is missing among them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Adrift {
-    /// Of which table.
+    /// The table it belongs to.
     pub(crate) part: String,
-    /// Whose.
+    /// The accept order of its feedback.
     pub(crate) accept_order: i64,
-    /// It is not there; else the feedback is not.
+    /// The row is missing; otherwise its feedback is.
     pub(crate) missing: bool,
 }
 
@@ -29,35 +29,35 @@ pub(crate) struct RepeatedRequestId {
     pub(crate) earlier: i64,
 }
 
-/// One reading of everything: all that it answers is of the moment when it was begun.
+/// One read of everything: all it returns is as of the moment it began.
 #[async_trait]
 pub(crate) trait AuditRead: Send {
     /// How many feedbacks there are.
     async fn count(&mut self) -> Result<u64, StoreError>;
 
-    /// How many events wait to be delivered, dead letters left out.
+    /// How many events await delivery, dead letters excluded.
     async fn waiting(&mut self) -> Result<u64, StoreError>;
 
-    /// All feedback that has all its parts, by id; for each one row, or as many as it has outbox entries.
+    /// All feedback that has all its parts, by id: one row for each of its outbox entries, or one row if it has none.
     fn rows(&mut self) -> BoxStream<'_, Result<AuditedRow, StoreError>>;
 
-    /// The same of some.
+    /// The same for these ids.
     fn rows_of(&mut self, ids: &[FeedbackId]) -> BoxStream<'_, Result<AuditedRow, StoreError>>;
 
-    /// Rows that do not go together; at most 1,000.
+    /// Rows that do not belong together; at most 1,000.
     async fn adrift(&mut self) -> Result<Vec<Adrift>, StoreError>;
 
-    /// Request ids that were taken twice within so many microseconds; at most 1,000.
+    /// Request ids that were taken twice within this many microseconds; at most 1,000.
     async fn repeated_request_ids(
         &mut self,
         within_micros: i64,
     ) -> Result<Vec<RepeatedRequestId>, StoreError>;
 
-    /// The highest accept order that a feedback has, and the last one given.
+    /// The highest accept order of any feedback, and the last one given.
     async fn accept_orders(&mut self) -> Result<(i64, i64), StoreError>;
 }
 
-/// Begins a reading.
+/// Opens a database for an audit.
 pub(crate) async fn open(database: &DatabaseUrl) -> Result<Box<dyn AuditRead>, OpenError> {
     match database {
         DatabaseUrl::Sqlite(path) => SqliteStore::read(path).await,

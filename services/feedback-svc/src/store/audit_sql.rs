@@ -1,7 +1,7 @@
-//! What an audit reads, in portable SQL: everything, in one consistent state, a row at a time, written once and compiled
-//! against each database: `super::Db` says which.
+//! The reads of an audit in portable SQL: everything, in one consistent state, row by row. Written once, compiled for
+//! each database: `super::Db` says which.
 //!
-//! It must know nothing of what has to be so.
+//! It must know nothing of which invariants hold.
 
 use async_trait::async_trait;
 use emend_core::FeedbackId;
@@ -20,17 +20,17 @@ use super::{
     BEGIN_AUDIT, Db, LAST_ACCEPT_ORDER,
 };
 
-/// One reading of everything.
+/// One read of everything.
 #[derive(Debug)]
 pub(super) struct Reading {
     transaction: Transaction<'static, Db>,
 }
 
 impl Reading {
-    /// The state is that of this moment.
+    /// Begins to read the state as of this moment.
     pub(super) async fn begin(pool: sqlx::Pool<Db>) -> Result<Self, StoreError> {
         let mut transaction = pool.begin_with(BEGIN_AUDIT).await?;
-        // The first read decides which state it is.
+        // The snapshot is taken by the first read.
         sqlx::query("SELECT accept_order FROM feedback LIMIT 1")
             .fetch_optional(&mut *transaction)
             .await?;
@@ -38,7 +38,7 @@ impl Reading {
     }
 }
 
-/// A feedback with its outbox entries; one row for each of them.
+/// Feedback with its outbox entries, one row for each entry.
 fn select() -> String {
     format!(
         "SELECT {}, f.kind, f.traceparent, p.namespace AS personal_namespace, s.namespace AS status_namespace,
@@ -54,7 +54,7 @@ fn select() -> String {
 
 const ORDER: &str = " ORDER BY f.feedback_id, o.event_number, o.event_id";
 
-/// Rows of one feedback without another, both ways.
+/// Feedback without one of its parts, and parts without their feedback.
 const PARTS: &str = "
     SELECT 'feedback_personal' AS part, f.accept_order, 1 AS missing FROM feedback AS f
     WHERE NOT EXISTS (SELECT 1 FROM feedback_personal AS x WHERE x.accept_order = f.accept_order)
@@ -71,7 +71,7 @@ const PARTS: &str = "
         AND f.feedback_id = x.feedback_id AND f.namespace = x.namespace AND f.caller = x.caller
         AND f.request_id = x.request_id)";
 
-/// A request id that was taken twice within the time for which it is kept.
+/// Request ids that were taken twice within the time for which they are kept.
 const REPEATED: &str = "
     SELECT accept_order, earlier FROM (
         SELECT accept_order, received_at_us,

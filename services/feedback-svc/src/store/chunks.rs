@@ -1,11 +1,12 @@
-//! Cuts many rows into statements of few different sizes, so that each is prepared once.
+//! Splits rows into batches of a few fixed sizes, so that multi-row statements have few distinct texts and each is
+//! prepared once.
 //!
 //! It must know nothing of what the rows are.
 
-/// Rows of a statement.
+/// Batch sizes, largest first.
 const SIZES: [usize; 8] = [128, 64, 32, 16, 8, 4, 2, 1];
 
-/// Cuts a slice into pieces, the large ones first.
+/// Splits a slice into pieces of these sizes, largest first.
 pub(super) fn chunks<T>(mut rest: &[T]) -> impl Iterator<Item = &[T]> {
     std::iter::from_fn(move || {
         let size = SIZES.into_iter().find(|size| *size <= rest.len())?;

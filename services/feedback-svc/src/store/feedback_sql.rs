@@ -1,4 +1,5 @@
-//! The portable SQL of feedback itself: the ledger, its personal parts, its status, request ids, written once and compiled against each database: `super::Db` says which.
+//! The portable SQL of feedback itself: the ledger, its personal parts, its status and request ids. Written once,
+//! compiled for each database: `super::Db` says which.
 //!
 //! It must know nothing of connections, locks or transactions; callers bring them.
 
@@ -57,7 +58,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// What became of a request whose id is in use; none if it was forgotten meanwhile.
+/// The result of a request whose id is in use; none if the id was deleted meanwhile.
 pub(super) async fn replay(
     connection: &mut Connection,
     new: &NewFeedback,
@@ -117,8 +118,8 @@ pub(super) async fn list(
     connection: &mut Connection,
     filter: &FeedbackQuery,
 ) -> Result<Vec<FeedbackRow>, StoreError> {
-    // Only the conditions that are asked for: so each combination has a plan of its own. The order is that of the table
-    // whose index finds the rows.
+    // Only the requested conditions, so that each combination gets a query plan of its own. The order is that of the
+    // table whose index finds the rows.
     let mut query = select_feedback();
     let namespace = filter.namespace.as_str();
     let leading = if let Some(reporter) = &filter.reporter {
@@ -148,7 +149,7 @@ pub(super) async fn list(
             .push_bind(delivery.number());
     }
     if let Some(from) = filter.from {
-        // Stored times have microseconds: a limit between two of them is the later one.
+        // Stored times have microsecond precision: a bound between two microseconds is rounded up.
         query
             .push(" AND f.received_at_us >= ")
             .push_bind(ceiling_us(from));
@@ -178,7 +179,7 @@ fn ceiling_us(at: jiff::Timestamp) -> i64 {
     micros + i64::from(at.as_nanosecond() > i128::from(micros) * 1000)
 }
 
-/// Notes the retraction and its event. To be run in a transaction.
+/// Stores the retraction and its event. Must run in a transaction.
 pub(super) async fn retract(
     connection: &mut Connection,
     retraction: &NewRetraction,
@@ -249,7 +250,7 @@ pub(super) async fn prune_request_ids(
     retention: Duration,
     limit: u32,
 ) -> Result<u64, StoreError> {
-    // The oldest are those of the lowest accept orders, so no index of times is needed.
+    // The oldest have the lowest accept orders, so no index of times is needed.
     let pruned = sqlx::query(
         "DELETE FROM request_ids WHERE accept_order IN (
              SELECT accept_order FROM (

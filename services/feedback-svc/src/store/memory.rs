@@ -1,9 +1,8 @@
-//! The store in memory, for tests only: the same contract as the databases, without their threads, so that the
-//! deterministic simulation can decide what happens when.
+//! The store in memory, for tests only: it fulfils the same contract as the databases, without their threads, so that
+//! the deterministic simulation can decide what happens when.
 //!
-//! Every call is one step that nobody sees half of. Before and after it an [`Interference`] may let time pass, fail it, or
-//! lose its answer; a connection that is dropped in between has either done all of it or nothing. It must know nothing of
-//! schedules.
+//! Every call is one atomic step. Before and after it, an [`Interference`] may let time pass, fail the call, or lose
+//! its answer; a call that is dropped in between has had all of its effect or none. It must know nothing of schedules.
 
 mod outbox;
 mod tables;
@@ -31,22 +30,22 @@ use crate::domain::{
     DeadLetter, DeadLetterQuery, Feedback, FeedbackQuery, Lease, LeaseToken, NewFeedback, NewRetraction,
 };
 
-/// Something wrong with the store, on purpose: so that it can be seen that the simulation notices.
+/// A deliberate bug in the store, to check that the simulation notices it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Defect {
-    /// A feedback is acknowledged and, where it came with others, not stored.
+    /// Feedback in a group of several is acknowledged but not stored.
     AcknowledgesUnstored,
     /// A repeated request is stored again.
     ForgetsRequestIds,
-    /// Whoever failed to deliver an event is believed, whether or not the lease is still his.
+    /// A failed delivery counts even if its lease has passed to another worker.
     IgnoresTokens,
-    /// Events are claimed that are leased to somebody else.
+    /// Events are claimed while they are leased to somebody else.
     IgnoresLeases,
     /// A failed event is never due again.
     NeverRetries,
 }
 
-/// One connection to a store in memory. Clones are the same connection.
+/// One connection to a store in memory. Clones share it.
 #[derive(Clone)]
 pub(crate) struct MemoryStore {
     shared: Arc<Shared>,
@@ -87,12 +86,12 @@ impl MemoryStore {
         }
     }
 
-    /// Moves the store's clock against that of which it has its time; back, where `step` is negative.
+    /// Moves the store's clock relative to the one it takes its time from, backwards if `step` is negative.
     pub(crate) fn step_clock(&self, step: SignedDuration) {
         self.tables().clock_offset_us += i64::try_from(step.as_micros()).unwrap_or(0);
     }
 
-    /// All there is, behind everybody's back.
+    /// The contents, bypassing the interference.
     pub(crate) fn tables(&self) -> MutexGuard<'_, Tables> {
         let mut tables = self.shared.tables.lock().unwrap_or_else(PoisonError::into_inner);
         tables.now_us = self.shared.clock.now().as_microsecond() + tables.clock_offset_us;
@@ -125,7 +124,7 @@ impl Store for MemoryStore {
     }
 
     async fn raise_accept_order(&self) -> Result<(), StoreError> {
-        // Every insert does.
+        // Every insert raises it.
         self.call("raise_accept_order", |_| Ok(())).await
     }
 

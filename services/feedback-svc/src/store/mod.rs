@@ -1,8 +1,8 @@
-//! The one port to what is stored, shaped by the use cases; its two implementations, a third in memory for tests; the
-//! suite that holds them alike.
+//! The storage port, shaped by the use cases; its two implementations, and a third in memory for tests; the contract
+//! suite that holds them to the same behaviour.
 //!
-//! All times are the database's: leases, back-off, retention and accept orders hang on one clock however many replicas
-//! there are. The port must know nothing of gRPC or of how events travel.
+//! All times are the database's: leases, back-off, retention and accept orders depend on one clock however many
+//! replicas there are. The port must know nothing of gRPC or of how events are delivered.
 
 pub(crate) mod audit;
 mod chunks;
@@ -31,25 +31,25 @@ pub(crate) use postgres::PostgresStore;
 pub(crate) use rows::fuzzing;
 pub(crate) use sqlite::SqliteStore;
 
-/// No lease and no back-off is this long. What is due later than that was written under a clock that has gone back since,
-/// and is due now: else it would wait for as long as the clock went back.
+/// No lease or back-off is this long. An entry due later than that was written before the clock went back, and counts
+/// as due now: otherwise it would wait for as long as the clock went back.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_mins(5);
 
-/// What is stored of feedback and of its way to learning-svc.
+/// Stores feedback and the outbox of its events.
 #[async_trait]
 pub(crate) trait Store: Send + Sync + Debug + 'static {
-    /// Stores all of a group with their events in one transaction, or nothing of it: then it fails as a whole. Else an
-    /// answer for each, in order; one that fails concerns its item alone, and the others are stored. With a lease the
-    /// events are leased from the start; without one they are due at once. Of equal request ids within the group the first
-    /// counts.
+    /// Stores a whole group with its events in one transaction, or fails as a whole and stores nothing of it. Otherwise
+    /// returns a result per item, in order; an error there concerns that item alone, and the others are stored. With a
+    /// lease, the events are leased from the start; without one, they are due at once. If a request id repeats within
+    /// the group, the first item counts.
     async fn insert(
         &self,
         group: &[NewFeedback],
         lease: Option<Lease>,
     ) -> Result<Vec<Result<Inserted, StoreError>>, StoreError>;
 
-    /// Sees to it that accept orders given from now on are not behind the database's clock. To be called from time to
-    /// time: some stores see to it only then.
+    /// Makes sure that accept orders given from now on are not behind the database's clock. To be called periodically:
+    /// some stores make sure of it only then.
     async fn raise_accept_order(&self) -> Result<(), StoreError>;
 
     /// One feedback, if it is in that namespace.
@@ -58,7 +58,7 @@ pub(crate) trait Store: Send + Sync + Debug + 'static {
     /// Feedback of a namespace, newest first.
     async fn list(&self, query: &FeedbackQuery) -> Result<Vec<Feedback>, StoreError>;
 
-    /// Takes a feedback back, with its event leased or due at once. Only the first retraction counts.
+    /// Retracts a feedback, with its event leased or due at once. Only the first retraction counts.
     async fn retract(
         &self,
         retraction: &NewRetraction,
@@ -68,28 +68,28 @@ pub(crate) trait Store: Send + Sync + Debug + 'static {
     /// Leases up to `limit` pending events that are due, in accept order. Two callers never get the same one.
     async fn claim(&self, limit: u32, lease: Lease) -> Result<Vec<Claimed>, StoreError>;
 
-    /// Those of these events that are pending and leased under these tokens. What was stored may be gone: a database that
-    /// fails over to a standby loses what that had not yet.
+    /// Those of these events that are pending and leased under these tokens. A stored event may be gone: a database
+    /// that fails over to a standby loses what was not yet replicated.
     async fn still_leased(&self, leases: &[(EventId, LeaseToken)]) -> Result<Vec<EventId>, StoreError>;
 
-    /// Notes what became of deliveries, all in one transaction. That an event was delivered counts always; that it was
-    /// not counts only where the token is still that of its lease.
+    /// Records the results of deliveries, all in one transaction. A success always counts; any other result counts only
+    /// while the token is still that of the lease.
     async fn settle(&self, settlements: &[Settlement]) -> Result<(), StoreError>;
 
     /// Dead letters, oldest first.
     async fn dead_letters(&self, query: &DeadLetterQuery) -> Result<Vec<DeadLetter>, StoreError>;
 
-    /// Makes those of these events that are dead letters due now, as if they had never been tried; where a search application
-    /// is given, only its own. Answers with how many.
+    /// Makes the dead letters among these events due now, as if they had never been attempted; if a search application
+    /// is given, only its own. Returns how many.
     async fn redrive(&self, events: &[EventId], of: Option<&Namespace>) -> Result<u64, StoreError>;
 
-    /// What has not been delivered, for who watches over it.
+    /// The backlog of undelivered events, for monitoring.
     async fn backlog(&self) -> Result<Backlog, StoreError>;
 
-    /// Forgets up to `limit` request ids older than `retention`; answers with how many.
+    /// Deletes up to `limit` request ids older than `retention`; returns how many.
     async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64, StoreError>;
 
-    /// The connections to the database, as they are now.
+    /// The current state of the database connections.
     fn connections(&self) -> Connections;
 
     /// Whether the database answers.
@@ -99,18 +99,18 @@ pub(crate) trait Store: Send + Sync + Debug + 'static {
     async fn close(&self);
 }
 
-/// What has not been delivered.
+/// The backlog of undelivered events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Backlog {
-    /// Events that wait for their delivery, those under way included.
+    /// Events awaiting delivery, including those in flight.
     pub(crate) pending: u64,
-    /// How long the oldest of them has waited; zero where there is none, or the clock went back.
+    /// How long the oldest of them has waited; zero if there is none, or the clock went back.
     pub(crate) oldest_age: Duration,
     /// Dead letters.
     pub(crate) dead_letters: u64,
 }
 
-/// What became of one item of a group.
+/// The result of one item of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Inserted {
     /// It is stored.
@@ -121,10 +121,10 @@ pub(crate) enum Inserted {
     RequestIdReused,
 }
 
-/// What became of a retraction.
+/// The result of a retraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Retracted {
-    /// Noted, with its event.
+    /// Stored, with its event.
     Now(Accepted),
     /// It was retracted before.
     Before,
@@ -137,7 +137,7 @@ pub(crate) enum Retracted {
 pub(crate) struct Claimed {
     /// The event.
     pub(crate) event_id: EventId,
-    /// What completes it.
+    /// What completes the event.
     pub(crate) accepted: Accepted,
     /// How often its delivery failed so far.
     pub(crate) attempts: u32,
@@ -145,39 +145,39 @@ pub(crate) struct Claimed {
     pub(crate) payload: Bytes,
 }
 
-/// What became of one delivery.
+/// The result of one delivery.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Settlement {
-    /// learning-svc took it and answered.
+    /// learning-svc evaluated it.
     Delivered {
         /// The event.
         event_id: EventId,
         /// The answer.
         outcome: EncodedOutcome,
     },
-    /// It is worth another try, after a while.
+    /// It failed, and is worth a retry after a while.
     Failed {
         /// The event.
         event_id: EventId,
-        /// Whose lease it was.
+        /// The token of its lease.
         token: LeaseToken,
         /// When it is due again, from now.
         retry_in: Duration,
         /// Why.
         refusal: Refusal,
     },
-    /// It was not tried: somebody else may do so at once.
+    /// It was not attempted; another worker may claim it at once.
     Released {
         /// The event.
         event_id: EventId,
-        /// Whose lease it was.
+        /// The token of its lease.
         token: LeaseToken,
     },
     /// It was refused for good.
     Dead {
         /// The event.
         event_id: EventId,
-        /// Whose lease it was.
+        /// The token of its lease.
         token: LeaseToken,
         /// Why.
         refusal: Refusal,

@@ -1,4 +1,5 @@
-//! The portable SQL of events on their way: claims, what became of deliveries, dead letters, written once and compiled against each database: `super::Db` says which.
+//! The portable SQL of the outbox: claims, results of deliveries, dead letters. Written once, compiled for each
+//! database: `super::Db` says which.
 //!
 //! It must know nothing of connections, locks or transactions; callers bring them.
 
@@ -21,7 +22,7 @@ const PENDING: i64 = DeliveryState::Pending.number();
 const DELIVERED: i64 = DeliveryState::Delivered.number();
 const DEAD_LETTER: i64 = DeliveryState::DeadLetter.number();
 
-/// Runs a claim; the entries come in accept order.
+/// Runs a claim; returns the entries in accept order.
 pub(super) async fn claim(
     connection: &mut Connection,
     sql: &'static str,
@@ -62,7 +63,7 @@ pub(super) async fn still_leased(
     Ok(found)
 }
 
-/// Notes what became of deliveries. To be run in a transaction.
+/// Records the results of deliveries. Must run in a transaction.
 pub(super) async fn settle(
     connection: &mut Connection,
     settlements: &[Settlement],
@@ -91,7 +92,7 @@ pub(super) async fn settle(
             }
         }
     }
-    // In one order everywhere, so that two replicas that delivered the same events do not lock each other out.
+    // In the same order everywhere, so that two replicas that delivered the same events do not deadlock.
     delivered.sort_unstable_by_key(|(event_id, _)| *event_id);
     for chunk in chunks(&delivered) {
         mark_delivered(connection, chunk).await?;
@@ -103,7 +104,7 @@ async fn mark_delivered(
     connection: &mut Connection,
     delivered: &[(EventId, &EncodedOutcome)],
 ) -> Result<(), StoreError> {
-    // Of one feedback's events in the same statement only the newest may be joined: a row is updated once.
+    // Of a feedback's events in this statement only the newest may be joined, because a row is updated only once.
     let mut update = QueryBuilder::<Db>::new("WITH d (event_id, outcome) AS (");
     update.push_values(delivered, |mut row, (event_id, outcome)| {
         row.push_bind(event_id.0.as_bytes().as_slice())
@@ -203,11 +204,11 @@ async fn mark_dead(
     Ok(())
 }
 
-/// How many of the first events in accept order are looked at for the oldest. They lie in the order in which feedback was
-/// accepted, so only retractions of still older feedback come before the event that has waited longest.
+/// How many of the first events in accept order are examined for the oldest. They are in the order in which feedback
+/// was accepted, so only retractions of still older feedback come before the event that has waited longest.
 const OLDEST_AMONG: i64 = 10_000;
 
-/// What has not been delivered: counted on the indexes of what is pending and dead.
+/// The backlog, counted on the indexes of pending and dead events.
 pub(super) async fn backlog(connection: &mut Connection) -> Result<Backlog, StoreError> {
     let (pending, oldest_age_us, dead_letters): (i64, Option<i64>, i64) = sqlx::query_as(
         "SELECT (SELECT count(*) FROM outbox WHERE state = 1),
@@ -252,7 +253,7 @@ pub(super) async fn dead_letters(
     Ok(query.build_query_as().fetch_all(connection).await?)
 }
 
-/// Makes dead letters due. To be run in a transaction.
+/// Makes dead letters due. Must run in a transaction.
 pub(super) async fn redrive(
     connection: &mut Connection,
     events: &[EventId],

@@ -1,7 +1,8 @@
-//! The store on PostgreSQL, shared by any number of replicas: a group of feedback is one statement and so one round trip;
-//! claims skip what another replica has locked.
+//! The store on PostgreSQL, shared by any number of replicas: a group of feedback is one statement and so one round
+//! trip; claims skip rows that another replica has locked.
 //!
-//! READ COMMITTED throughout; deadlocks repeat the whole use case. It must know nothing of which replicas there are.
+//! READ COMMITTED throughout; after a deadlock the whole use case is retried. It must know nothing of which replicas
+//! there are.
 
 use std::collections::HashMap;
 
@@ -48,7 +49,7 @@ mod store_sql;
 
 /// What the portable SQL runs on.
 type Connection = Link;
-/// The store of that database.
+/// The store that the portable SQL implements.
 type Backend = PostgresStore;
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
@@ -61,8 +62,8 @@ const BEGIN: &str = "BEGIN";
 /// The last accept order given.
 const LAST_ACCEPT_ORDER: &str = "SELECT last_value FROM accept_order";
 
-/// All of a group at once. Every item gets an accept order in the order of the group; those that lose their request id to
-/// another one leave a gap. Request ids are taken in key order, so that two replicas never wait for each other.
+/// Inserts a whole group. Items get accept orders in the order of the group; those whose request ids are already taken
+/// leave gaps. Request ids are taken in key order, so that two replicas never deadlock.
 const INSERT: &str = "
 WITH item AS MATERIALIZED (
     SELECT nextval('accept_order') AS accept_order, clock.now_us, u.*
@@ -121,7 +122,7 @@ pub(crate) struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Connects, creates the schema if need be and brings it up to date.
+    /// Connects, creates the schema if needed and migrates it.
     pub(crate) async fn open(
         url: &PostgresUrl,
         max_connections: u32,
@@ -139,7 +140,7 @@ impl PostgresStore {
         Ok(store)
     }
 
-    /// Begins to read all that is in the service's schema.
+    /// Begins an audit's read of the service's schema.
     pub(super) async fn read(url: &PostgresUrl) -> Result<Box<dyn AuditRead>, OpenError> {
         let config = PostgresConfig {
             url: url.clone(),
@@ -151,9 +152,9 @@ impl PostgresStore {
         Ok(Box::new(audit_sql::Reading::begin(pool).await?))
     }
 
-    /// Raises the sequence to at least now. Altering it locks it, so that no other replica is given a number between the
-    /// look at it and the raise: that number would be given again. Inserts wait meanwhile, which is why not each of them
-    /// raises it.
+    /// Raises the sequence to at least now. ALTER SEQUENCE locks it, so that no other replica draws a number between
+    /// the read and the raise: that number would be given again. Inserts wait meanwhile, which is why they do not each
+    /// raise it.
     async fn raise_accept_order_once(&self) -> Result<(), StoreError> {
         let behind: bool =
             sqlx::query_scalar("SELECT last_value < (SELECT now_us FROM database_clock) FROM accept_order")
@@ -209,7 +210,7 @@ impl PostgresStore {
         Ok(stored)
     }
 
-    /// What became of an item whose request id was taken when its group was inserted.
+    /// The result of an item whose request id was taken when its group was inserted.
     async fn replay(&self, item: &Columns<'_>, lease: Option<Lease>) -> Result<Inserted, StoreError> {
         loop {
             if let Some(replayed) =
@@ -217,7 +218,7 @@ impl PostgresStore {
             {
                 return Ok(replayed);
             }
-            // It was pruned in between, so the id is free again.
+            // The id was deleted in between, so it is free again.
             if let [(_, order, at_us)] = *self.insert_once(std::slice::from_ref(item), lease).await? {
                 return Ok(Inserted::Stored(rows::accepted("feedback", order, at_us)?));
             }
@@ -240,7 +241,7 @@ impl PostgresStore {
                 Some(&(order, at_us)) => rows::accepted("feedback", order, at_us)
                     .map(Inserted::Stored)
                     .map_err(StoreError::from),
-                // The others are stored by now, whatever comes of this.
+                // The other items are already stored, whatever comes of this.
                 None => retry_conflicts(&self.entropy, || self.replay(item, lease)).await,
             });
         }
@@ -279,7 +280,7 @@ impl PostgresStore {
         self.links.close().await;
     }
 
-    /// A connection for a list; `wide` if much may have to be looked through for it.
+    /// A connection for a list; `wide` if the list may have to scan much.
     async fn lister(&self, wide: bool) -> Result<Lent, StoreError> {
         if wide {
             self.links.browse().await
@@ -288,7 +289,7 @@ impl PostgresStore {
         }
     }
 
-    /// Runs a statement of a test.
+    /// Runs a statement for a test.
     #[cfg(test)]
     pub(crate) async fn execute(&self, sql: sqlx::AssertSqlSafe<String>) -> Result<u64, sqlx::Error> {
         sqlx::raw_sql(sql)

@@ -1,4 +1,5 @@
-//! Rows as both databases return them, and what they mean. Rows are parsed, not trusted: a bad one is named.
+//! Rows as both databases return them, and how they are parsed. Rows are parsed, not trusted: an error names the bad
+//! row.
 //!
 //! It must know nothing of the queries that return them.
 
@@ -24,12 +25,12 @@ use crate::domain::{
     Accepted, DeadLetter, DeliveryState, EncodedOutcome, Feedback, Refusal, Retraction, Submission,
 };
 
-/// A duration as databases count it.
+/// A duration in microseconds, as databases store it.
 pub(super) fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// Names what is wrong with a column of one row.
+/// Names the row in errors about its columns.
 struct Row<I> {
     table: &'static str,
     id: I,
@@ -59,7 +60,7 @@ impl<I: ToString> Row<I> {
     }
 }
 
-/// What the database gave an event.
+/// Parses what the database assigned to an event.
 pub(super) fn accepted(table: &'static str, order: i64, at_us: i64) -> Result<Accepted, CorruptRow> {
     let at = Row { table, id: order }.time("time", at_us)?;
     Ok(Accepted {
@@ -200,12 +201,12 @@ pub(crate) struct AuditedRow {
 impl AuditedRow {
     pub(super) const COLUMNS: &str = FeedbackRow::COLUMNS;
 
-    /// Whose row it is.
+    /// The accept order of its feedback.
     pub(crate) fn accept_order(&self) -> i64 {
         self.feedback.accept_order
     }
 
-    /// A feedback of all its rows.
+    /// Assembles a feedback from all its rows, of which there is at least one.
     pub(crate) fn entry_of(mut rows: Vec<Self>) -> Result<Entry, CorruptRow> {
         let mut outbox = Vec::new();
         for row in &mut rows {

@@ -1,6 +1,6 @@
-//! The store on SQLite: one writer at a time, so that nothing needs locking; many rows a statement.
+//! The store on SQLite: one writer at a time, so that nothing needs locking; many rows per statement.
 //!
-//! It must know nothing of other processes: the data directory is this one's alone.
+//! It must know nothing of other processes: the data directory belongs to this one alone.
 
 use std::{collections::HashSet, path::Path};
 
@@ -46,16 +46,16 @@ mod store_sql;
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
 
-/// The store of that database.
+/// The store that the portable SQL implements.
 type Backend = SqliteStore;
 
-/// Begins a transaction that reads one state, however long that takes.
+/// Begins a transaction that reads one consistent state, however long it takes.
 const BEGIN_AUDIT: &str = "BEGIN";
 
 /// The last accept order given.
 const LAST_ACCEPT_ORDER: &str = "SELECT last FROM accept_order WHERE one = 1";
 
-/// Readers do not wait for the writer, nor for each other up to this many.
+/// The number of readers. They do not wait for the writer, nor for each other up to this many.
 const READERS: u32 = 4;
 
 const CLAIM: &str = "UPDATE outbox SET lease_token = $3, due_at_us = $2 + (SELECT now_us FROM database_clock)
@@ -72,21 +72,21 @@ pub(crate) struct SqliteStore {
     entropy: Entropy,
 }
 
-/// One item of a group with the accept order that it gets.
+/// One item of a group, with its accept order.
 struct Numbered<'a> {
     order: i64,
     columns: &'a Columns<'a>,
 }
 
 impl SqliteStore {
-    /// Opens the file, creating it if need be, and brings it up to date. Whoever opens it holds its directory's lock.
+    /// Opens the file, creating it if needed, and migrates it. The caller holds the lock on its directory.
     pub(crate) async fn open(path: &Path, entropy: Entropy) -> Result<Self, StoreError> {
         let pools = open_sqlite(path, READERS, &MIGRATIONS).await?;
         Ok(Self { pools, entropy })
     }
 
-    /// Gives up all leases. They are of processes that have ended: whoever opened the file has it alone, and those that
-    /// come after a kill need not wait for the leases' ends. Answers with how many there were.
+    /// Releases all leases; returns how many. They belong to processes that have ended, because this one has the file
+    /// to itself; so a start after a kill need not wait for them to expire.
     pub(crate) async fn release_leases(&self) -> Result<u64, StoreError> {
         let released = sqlx::query(
             "UPDATE outbox SET lease_token = NULL, due_at_us = (SELECT now_us FROM database_clock)
@@ -97,7 +97,7 @@ impl SqliteStore {
         Ok(released.rows_affected())
     }
 
-    /// Begins to read all that is in the file.
+    /// Begins an audit's read of the file.
     pub(super) async fn read(path: &Path) -> Result<Box<dyn AuditRead>, OpenError> {
         let pool = open_sqlite_to_read(path, &MIGRATIONS).await?;
         Ok(Box::new(audit_sql::Reading::begin(pool).await?))
@@ -110,7 +110,7 @@ impl SqliteStore {
     ) -> Result<Vec<Result<Inserted, StoreError>>, StoreError> {
         let mut transaction = self.pools.begin_write().await?;
         let count = i64::try_from(columns.len()).unwrap_or(i64::MAX);
-        // The first is at least now, and never behind what was given, also with a clock that goes back.
+        // The first is at least now, and after all orders given before, even if the clock went back.
         let (last, now_us): (i64, i64) = sqlx::query_as(
             "UPDATE accept_order SET last = max(last, (SELECT now_us FROM database_clock) - 1) + $1
              RETURNING last, (SELECT now_us FROM database_clock)",
@@ -134,7 +134,7 @@ impl SqliteStore {
                             CorruptRow::new("request_ids", "request_id", request_id, "in use and not there")
                                 .into()
                         }),
-                        // The row is at fault, which concerns no other item.
+                        // The row is corrupt, which concerns no other item.
                         Err(error @ StoreError::Corrupt(_)) => Err(error),
                         Err(error) => return Err(error),
                     },
@@ -162,7 +162,7 @@ impl SqliteStore {
         Ok(self.pools.read.acquire().await?)
     }
 
-    /// A connection for a list; `wide` if much may have to be looked through for it.
+    /// A connection for a list; `wide` if the list may have to scan much.
     async fn lister(&self, wide: bool) -> Result<sqlx::pool::PoolConnection<Db>, StoreError> {
         if wide {
             self.pools.browse().await
@@ -176,7 +176,7 @@ impl SqliteStore {
         Ok(self.pools.write.acquire().await?)
     }
 
-    /// Begins a transaction that may write; everybody else's waits.
+    /// Begins a transaction that may write; all others wait.
     async fn begin_write(&self) -> Result<sqlx::Transaction<'static, Db>, StoreError> {
         self.pools.begin_write().await
     }
@@ -189,7 +189,7 @@ impl SqliteStore {
         retry_conflicts(&self.entropy, || self.insert_once(columns, lease)).await
     }
 
-    /// Nothing: every insert raises the accept order.
+    /// Does nothing: every insert raises the accept order.
     #[expect(clippy::unused_async, reason = "PostgreSQL's is not at once")]
     async fn raise(&self) -> Result<(), StoreError> {
         Ok(())
@@ -208,7 +208,7 @@ impl SqliteStore {
         self.pools.close().await;
     }
 
-    /// Runs a statement of a test.
+    /// Runs a statement for a test.
     #[cfg(test)]
     pub(crate) async fn execute(&self, sql: sqlx::AssertSqlSafe<String>) -> Result<u64, sqlx::Error> {
         sqlx::raw_sql(sql)
@@ -218,7 +218,7 @@ impl SqliteStore {
     }
 }
 
-/// Takes the request ids that are free; answers with the orders of those whose ids were taken already.
+/// Takes the request ids that are free; returns the accept orders of the items whose ids were already taken.
 async fn insert_request_ids(
     connection: &mut Connection,
     numbered: &[Numbered<'_>],
@@ -244,7 +244,7 @@ async fn insert_request_ids(
         });
         query.push(" ON CONFLICT (namespace, caller, request_id) DO NOTHING");
         let inserted = query.build().execute(&mut *connection).await?.rows_affected();
-        // To be told each row costs more than to store it, and hardly ever is one missing.
+        // Returning every row costs more than storing it, and one is hardly ever missing.
         if usize::try_from(inserted).is_ok_and(|inserted| inserted < chunk.len()) {
             let free: HashSet<i64> = sqlx::query_scalar(
                 "SELECT accept_order FROM request_ids WHERE accept_order BETWEEN $1 AND $2",
@@ -262,7 +262,8 @@ async fn insert_request_ids(
     Ok(taken)
 }
 
-/// All rows of some feedback in one go: each statement on its own would be a way to the connection's thread and back.
+/// Inserts all rows of some feedback in one query: separate statements would each be a round trip to the connection's
+/// thread.
 async fn insert_chunk(
     connection: &mut Connection,
     chunk: &[Numbered<'_>],
@@ -321,7 +322,7 @@ async fn insert_chunk(
             .push_bind(lease.map(|lease| lease.token.0.as_bytes().to_vec()));
         row.push("1, 0, 0, ''");
     });
-    // Nobody else's orders lie between them.
+    // No other feedback's orders lie between them.
     query
         .push(
             "; INSERT INTO feedback_status (accept_order, namespace, delivery_state, event_count, outcome_of, retracted_by)

@@ -1,5 +1,5 @@
-//! The store's port in portable SQL: what each use case reads and writes, whichever the database. Written once, compiled for
-//! each database.
+//! The storage port in portable SQL: what each use case reads and writes, on either database. Written once, compiled
+//! for each database.
 //!
 //! It must know nothing of how connections are made, nor of how a group is inserted.
 
@@ -48,7 +48,7 @@ impl Backend {
     }
 }
 
-/// Rows parsed into what they say.
+/// Parses rows into domain values.
 fn parsed<R, T>(rows: Vec<R>) -> Result<Vec<T>>
 where
     T: TryFrom<R>,

@@ -140,7 +140,7 @@ fn bad_submissions() -> Vec<(pb::SubmitFeedbackRequest, Vec<&'static str>)> {
         ),
         (
             with(|request| {
-                // Nothing but characters that nobody sees.
+                // Only invisible characters.
                 request.correction = some(Correction::Verb(common::VerbCorrection {
                     original_input: "\u{200b}\u{ad}".into(),
                     system_choice: String::new(),
@@ -171,7 +171,7 @@ async fn a_bad_item_of_a_batch_costs_the_others_nothing() {
     let mut client = service.client.clone();
     let (bad, expected): (Vec<_>, Vec<_>) = bad_submissions()
         .into_iter()
-        // An item's wait is ignored, but not what it is not.
+        // An item's wait is ignored, but has to be valid.
         .unzip();
     let requests = std::iter::once(request("good"))
         .chain(bad)

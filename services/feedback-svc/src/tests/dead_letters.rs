@@ -103,7 +103,7 @@ async fn all_dead_letters_of_a_namespace_are_sent_again_however_many(database: D
         pending.feedback.is_empty()
     })
     .await;
-    // They fail again at once, which does not keep it going.
+    // They fail again at once, which does not keep the redrive going.
     let all = pb::RedriveDeadLettersRequest {
         namespace: "fund-admin".into(),
         event_ids: Vec::new(),

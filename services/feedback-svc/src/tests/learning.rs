@@ -1,4 +1,4 @@
-//! A learning-svc on a socket that does as it is told, and remembers what it was sent.
+//! A scripted learning-svc on a socket, which remembers what it was sent.
 
 use std::{
     net::SocketAddr,
@@ -33,7 +33,7 @@ pub(super) enum Mood {
     BreaksOnce,
 }
 
-/// Remembers across restarts. Clones are the same.
+/// Remembers across restarts. Clones share its memory.
 #[derive(Debug, Clone)]
 pub(super) struct Learning(Arc<State>);
 
@@ -76,14 +76,14 @@ impl Learning {
         received.filter_map(|event| event.event).collect()
     }
 
-    /// Serves at a free address.
+    /// Serves on a free port.
     pub(super) async fn serve(&self) -> (String, Lifecycle) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         (address.to_string(), self.serve_on(listener))
     }
 
-    /// Serves where it was expected.
+    /// Serves at the address where it was expected.
     pub(super) async fn serve_at(&self, address: SocketAddr) -> Lifecycle {
         self.serve_on(TcpListener::bind(address).await.unwrap())
     }

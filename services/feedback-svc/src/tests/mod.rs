@@ -1,4 +1,4 @@
-//! The whole service over real sockets, with a learning-svc that does as it is told.
+//! The whole service over real sockets, with a scripted learning-svc.
 
 /// One test per scenario and database.
 macro_rules! on_both {
@@ -54,7 +54,7 @@ pub(super) async fn eventually<F: Future<Output = bool>>(what: &str, condition: 
     assert!(timeout(SOON, met).await.is_ok(), "not within {SOON:?}: {what}");
 }
 
-/// A database for services, kept over their restarts.
+/// A database for services, kept across their restarts.
 pub(super) enum Database {
     Sqlite(TempDir),
     Postgres(TestDatabase),
@@ -65,7 +65,7 @@ impl Database {
         match backend {
             Backend::Sqlite => Some(Self::Sqlite(tempfile::tempdir().unwrap())),
             Backend::Postgres => TestPostgres::create().await.map(Self::Postgres),
-            // Whole services run on databases.
+            // Whole services run on real databases only.
             Backend::Memory => None,
         }
     }

@@ -44,7 +44,7 @@ pub(super) async fn stop(service: Service, learning: Lifecycle) {
     learning.shutdown(SOON).await;
 }
 
-/// An address at which nobody listens yet.
+/// An address on which nobody listens yet.
 async fn vacant() -> std::net::SocketAddr {
     TcpListener::bind("127.0.0.1:0")
         .await
@@ -80,7 +80,7 @@ async fn a_correction_is_stored_sent_and_answered_with_its_outcome(database: Dat
         (answered.caller.as_str(), answered.scope()),
         ("anonymous", common::Scope::Global)
     );
-    // Free text is masked, what becomes a key is not.
+    // Free text is masked; text that becomes a key is not.
     assert_eq!(answered.reason, "ask [email]");
     assert_eq!(
         answered.correction,
@@ -115,7 +115,7 @@ async fn a_correction_is_stored_sent_and_answered_with_its_outcome(database: Dat
         (&answered.reporter, &answered.caller)
     );
 
-    // Without waiting the answer comes before the outcome, which comes all the same.
+    // Without waiting, the response comes before the outcome, which still follows.
     let recorded = service.submit(request("another")).await.unwrap();
     let outcome = recorded.outcome.unwrap();
     assert_eq!(
@@ -146,7 +146,7 @@ async fn a_repeated_request_is_answered_as_the_first_with_its_current_outcome(da
         Some("REQUEST_ID_REUSED")
     );
 
-    // Many at once, over two replicas where the database can be shared.
+    // Many at once, on two replicas where the database can be shared.
     let second = match &database {
         Database::Sqlite(_) => None,
         Database::Postgres(_) => Some(Service::start(&database, "127.0.0.1:1").await),
@@ -349,7 +349,7 @@ async fn pages_continue_where_they_ended_and_only_for_the_same_query(database: D
             .collect::<Vec<_>>()
     );
 
-    // Another page size is the same query, another filter is not.
+    // Another page size is the same query; another filter is not.
     let larger = pb::ListFeedbackRequest {
         page_size: 100,
         ..query(&first_token)
@@ -419,11 +419,11 @@ async fn on_sqlite_nobody_waits_for_the_leases_of_a_process_that_was_killed() {
     let new = feedback("book the trade");
     {
         let killed = SqliteStore::open(&path, Entropy::system()).await.unwrap();
-        // For longer than this test waits.
+        // Leased for longer than this test waits.
         stored(&killed, &new, Some(lease())).await;
         killed.close().await;
     }
-    // Kept to the end: with it goes the directory.
+    // Kept to the end: dropping it deletes the directory.
     let database = Database::Sqlite(directory);
     let (service, _learning, lifecycle) = start(&database).await;
     service.delivered(&new.id.to_string()).await;
@@ -436,7 +436,8 @@ async fn two_replicas_deliver_everything_that_either_took() {
         return;
     };
     let (one, learning, lifecycle) = start(&database).await;
-    // The second one's learning-svc is away: what it took is delivered by the first once its leases expire.
+    // The second replica's learning-svc is away: the first delivers what it stored once its leases are released or
+    // expire.
     let other = Service::start(&database, "127.0.0.1:1").await;
     let submissions = (0..60).map(|n| [&one, &other][n % 2].submit(request(&format!("phrase {n}"))));
     let stored: Vec<_> = join_all(submissions)

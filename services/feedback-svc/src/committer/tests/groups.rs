@@ -1,4 +1,4 @@
-//! What is stored together, and what becomes of each item of it.
+//! What is stored together, and the result of each item.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What waits: for how long, how much of it, and whose it is.
+//! The queue: how long and how much may wait, and each client's fair share.
 
 use emend_core::Caller;
 
@@ -15,7 +15,7 @@ async fn what_a_caller_wanted_who_went_away_while_it_waited_is_not_begun() {
     let gone = ["a", "b", "c"].map(|phrase| bench.begin(vec![feedback(phrase)]));
     assert!(bench.begin(vec![feedback("no room")]).await.is_err());
     drop(gone);
-    // They still have their room, and give it back without a group of their own.
+    // They still hold their permits, and release them without a group of their own.
     let idle = bench.worker.run_once().now_or_never();
     assert_eq!(idle, None, "there is nothing to store");
     let staying = [
@@ -117,7 +117,7 @@ async fn a_full_queue_refuses_at_once_and_has_room_again_later() {
     assert!(later.await.is_ok());
 }
 
-/// Somebody who is known by name.
+/// An authenticated client.
 fn called(name: &str) -> ClientKey {
     ClientKey::of(Some(&Caller::parse(name).unwrap()), None)
 }

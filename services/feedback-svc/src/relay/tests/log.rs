@@ -6,13 +6,13 @@ thread_local! {
     static LOGGED: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Keeps the lines that are logged at warn or above, for each thread by itself. It is the whole process': with one that counts
-/// for one thread, what another thread logs first would be taken for what nobody wants.
+/// Keeps the lines logged at warn or above, per thread. It is the subscriber of the whole process: with one per thread,
+/// an event first logged by another thread would be cached as wanted by nobody.
 pub(super) struct Log;
 
 impl Log {
     pub(super) fn begin() {
-        // Another test may have begun.
+        // Another test may have set it.
         let _ = tracing::subscriber::set_global_default(Self);
     }
 

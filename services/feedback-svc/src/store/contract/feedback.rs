@@ -87,7 +87,7 @@ async fn accept_orders_grow_in_the_order_of_a_group_and_across_replicas(database
     let mut last = 0;
     for store in [&database.store, &other, &database.store] {
         let group = [feedback("a"), with_request_id("b", "r"), feedback("c")];
-        // The request id is used again from the second round on: its item leaves a gap at most.
+        // The request id is taken from the second round on: its item leaves a gap at most.
         let inserted = inserted(&**store, &group, None).await;
         let kept: Vec<_> = inserted
             .iter()
@@ -169,7 +169,7 @@ async fn a_repeated_request_is_the_same_feedback_and_another_one_is_refused(data
         [Inserted::Replayed(original.id), Inserted::RequestIdReused]
     );
 
-    // Of another caller, or in another namespace, it is another id.
+    // For another caller, or in another namespace, it is a different id.
     let request_id = Some(RequestId::parse("r").unwrap());
     let of_another = of(
         Submission {
@@ -208,7 +208,7 @@ async fn equal_requests_at_once_on_two_replicas_are_one_feedback(database: &Test
     let other = database.replica().await;
     let requests = (0..40).map(|attempt| {
         let store = if attempt % 2 == 0 { &database.store } else { &other };
-        // Groups that name the same ids in opposite order must not lock each other out.
+        // Groups that name the same ids in opposite order must not deadlock.
         let mut group = vec![
             with_request_id("a", "r-1"),
             with_request_id("a", "r-2"),
@@ -248,7 +248,7 @@ async fn request_ids_are_forgotten_after_the_retention_and_not_before(database: 
     let answers = inserted(&*database.store, &again, None).await;
     assert_eq!(answers[0], Inserted::Replayed(young.id));
     assert!(orders(&answers[1..])[0] > old_order);
-    // What was said with it stays.
+    // The feedback itself stays.
     assert_eq!(get(database, old.id).await.submission, old.submission);
 }
 

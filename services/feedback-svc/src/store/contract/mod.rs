@@ -1,4 +1,4 @@
-//! What every store must do, stamped on both databases and on the store in memory that the simulation stands on.
+//! The contract of every store, stamped on both databases and on the store in memory that the simulation uses.
 
 use emend_core::{EventId, FeedbackId};
 
@@ -8,7 +8,7 @@ use crate::{
     testing::{TestStore, lease, namespace, outcome},
 };
 
-/// One test per scenario and store; those behind `sql` are of what only a database has.
+/// One test per scenario and store; those after `sql` apply to databases only.
 macro_rules! contract {
     ($($scenario:ident)* $(; sql $($of_sql:ident)*)?) => {
         contract!(on_sqlite, Backend::Sqlite, $($scenario)* $($($of_sql)*)?);

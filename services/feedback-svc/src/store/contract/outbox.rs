@@ -1,4 +1,4 @@
-//! What every store must do with events: leases, claims, what became of deliveries, dead letters.
+//! What every store must do with events: leases, claims, results of deliveries, dead letters.
 
 use std::time::Duration;
 
@@ -110,7 +110,7 @@ async fn a_failure_counts_only_under_its_own_lease(database: &TestStore) {
         retry_in: Duration::from_secs(5),
         refusal: refusal(),
     };
-    // Mine has expired: neither a failure nor a refusal of mine takes their lease from them.
+    // My lease has expired: neither a failure nor a refusal of mine takes theirs away.
     database
         .store
         .settle(&[failed(mine.token), dead(new.event.id, mine.token)])
@@ -126,7 +126,7 @@ async fn a_failure_counts_only_under_its_own_lease(database: &TestStore) {
     let again = lease();
     assert_eq!(database.store.claim(1, again).await.unwrap()[0].attempts, 1);
 
-    // Giving a lease up is no failure, and only its holder can.
+    // Releasing a lease is not a failure, and only its holder can do it.
     let released = |token| Settlement::Released {
         event_id: new.event.id,
         token,
@@ -239,7 +239,7 @@ async fn dead_letters_are_listed_oldest_first_and_made_due_again(database: &Test
         (&elsewhere, &refusal())
     );
 
-    // Nobody claims them until they are made due again, and only those that are asked for are.
+    // They are not claimed until they are redriven, and only those that are asked for are redriven.
     database.advance(3_600).await;
     assert_eq!(claim_all(database).await, []);
     let own = namespace();
@@ -272,7 +272,7 @@ async fn the_outcome_of_a_retraction_is_not_replaced_by_an_older_one(database: &
         .unwrap();
     assert_eq!(get(database, new.id).await.delivery, DeliveryState::Pending);
 
-    // It overtakes the feedback.
+    // The retraction overtakes the feedback.
     delivered(database, retracted.event.id, "retracted").await;
     assert_eq!(get(database, new.id).await.delivery, DeliveryState::Delivered);
     delivered(database, new.event.id, "recorded").await;
@@ -282,7 +282,7 @@ async fn the_outcome_of_a_retraction_is_not_replaced_by_an_older_one(database: &
         (Some(outcome("retracted")), DeliveryState::Delivered)
     );
 
-    // In order, the older event says nothing of where the newer stands.
+    // In order, the older event says nothing about the delivery of the newer one.
     delivered(database, other.event.id, "recorded").await;
     let feedback = get(database, other.id).await;
     assert_eq!(
@@ -321,7 +321,7 @@ async fn both_events_of_a_feedback_are_settled_at_once(database: &TestStore) {
 }
 
 async fn large_groups_are_stored_and_settled_whole(database: &TestStore) {
-    // Sizes on both sides of those that statements are cut into.
+    // Sizes around those of the batches that statements are split into.
     for size in [1, 3, 4, 17, 64, 65, 199] {
         let group: Vec<NewFeedback> = (0..size)
             .map(|number| with_request_id(&format!("phrase {number}"), &format!("{size}-{number}")))
@@ -365,7 +365,7 @@ async fn the_backlog_is_what_waits_with_the_age_of_the_oldest_and_what_is_dead(d
     delivered(database, old.event.id, "done").await;
     stored(&*database.store, &young, Some(token)).await;
     database.advance(40).await;
-    // Of the older feedback, and younger itself: it must not hide what has waited longer.
+    // An event of the older feedback, but younger itself: it must not hide the one that has waited longer.
     let taken_back = retraction(old.id, "oops");
     database.store.retract(&taken_back, Some(token)).await.unwrap();
     database.advance(20).await;

@@ -1,4 +1,4 @@
-//! The steps of events on their way: claims, what became of deliveries, dead letters.
+//! The steps of the outbox: claims, results of deliveries, dead letters.
 
 use std::time::Duration;
 
@@ -108,7 +108,7 @@ impl Tables {
             } => {
                 entry.attempts += 1;
                 entry.refusal = Some(refusal.clone());
-                // As late as an event may be due; later, its clock would count as one that went back.
+                // The latest an event may be due; any later would look as if the clock had gone back.
                 let wait = if never_retries { LONGEST_WAIT } else { *retry_in };
                 entry.due_at_us = now_us.saturating_add(micros(wait));
             }

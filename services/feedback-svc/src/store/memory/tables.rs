@@ -1,4 +1,4 @@
-//! What the store in memory holds, and its steps: what the SQL of the databases does, in plain code.
+//! The contents of the store in memory, and its steps: what the databases do in SQL, in plain code.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,12 +22,12 @@ use crate::domain::{
     NewRetraction, Refusal, RequestHash, Retraction,
 };
 
-/// A duration as databases count it.
+/// A duration in microseconds, as databases store it.
 pub(super) fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// All there is.
+/// The contents.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
     pub(super) clock_offset_us: i64,
@@ -40,17 +40,17 @@ pub(crate) struct Tables {
     orders: BTreeMap<FeedbackId, i64>,
     request_ids: BTreeMap<(Namespace, Caller, RequestId), UsedId>,
     pub(super) outbox: BTreeMap<EventId, Entry>,
-    /// Nothing can be said of the request ids that are in use.
+    /// Look-ups of request ids that are in use fail as corrupt.
     pub(crate) request_ids_corrupt: bool,
     pub(crate) defect: Option<Defect>,
-    /// What was done that never may be.
+    /// Violations of invariants.
     pub(crate) violations: Vec<String>,
 }
 
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) feedback: Feedback,
-    /// How many events there were so far; the newest has this number.
+    /// How many events it has had; the newest has this number.
     pub(super) events: u32,
     /// The number of the event whose outcome it has.
     pub(super) outcome_of: u32,
@@ -64,7 +64,7 @@ struct UsedId {
     created_at_us: i64,
 }
 
-/// An event on its way.
+/// An outbox entry.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Entry {
     pub(super) accepted: Accepted,
@@ -103,7 +103,7 @@ impl Tables {
             }
         }
         let at = self.now()?;
-        // The first is at least now, and never behind what was given, also with a clock that goes back.
+        // The first is at least now, and after all orders given before, even if the clock went back.
         self.last_order = self.last_order.max(self.now_us - 1);
         let mut results = Vec::with_capacity(group.len());
         for item in group {
@@ -126,7 +126,7 @@ impl Tables {
         Ok(results)
     }
 
-    /// An answer if the request was stored before, or its id can't be had.
+    /// The result if the item's request id is already in use. Otherwise takes the id, if the item has one.
     fn take_request_id(
         &mut self,
         item: &NewFeedback,
@@ -218,7 +218,7 @@ impl Tables {
         self.feedback.values().map(|row| &row.feedback)
     }
 
-    /// The events that were not delivered: which, and whether they are dead letters.
+    /// The undelivered events, and whether each is a dead letter.
     pub(crate) fn undelivered(&self) -> Vec<(EventId, bool)> {
         let entries = self.outbox.iter();
         entries

@@ -10,7 +10,7 @@ use crate::{
     store::Claimed,
 };
 
-/// Makes rows of the bytes, most of their columns good, and parses them. Of no bytes all columns are good.
+/// Makes rows from the bytes, most of their columns good, and parses them. Without any bytes, all columns are good.
 pub fn row(bytes: &[u8]) {
     let mut columns = Unstructured::new(bytes);
     let row = feedback(&mut columns).expect("columns are made of anything");
@@ -30,7 +30,7 @@ pub fn row(bytes: &[u8]) {
     }
     let rest = columns.take_rest();
     assert_eq!(feedback_id("feedback", order, rest).is_ok(), rest.len() == 16);
-    // A time is one that can be rendered again, or it is refused.
+    // A time either round-trips or is refused.
     if let Ok(accepted) = accepted("feedback", 1, order) {
         assert_eq!(accepted.at.as_microsecond(), order);
     }

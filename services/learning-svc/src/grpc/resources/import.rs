@@ -68,7 +68,9 @@ impl Slots {
             .try_acquire_owned()
             .map_err(|_| Error::ResourceExhausted {
                 reason: "IMPORTS_BUSY",
-                message: format!("{IMPORTS} imports are under way here already, which is as many as may be"),
+                message: format!(
+                    "{IMPORTS} imports are already in progress on this replica, which is the maximum"
+                ),
                 retry_after: Some(BUSY_FOR),
             })
     }
