@@ -51,7 +51,7 @@ pub struct Policy {
 }
 
 /// Maximum number of scopes, (namespace, kind) pairs, that hold resources: nodes compare one digest per scope with
-/// every bookmark.
+/// every bookmark. Replicas that decide at the same moment may exceed it slightly.
 pub const MAX_SCOPES: u64 = 10_000;
 
 impl Policy {

@@ -4,7 +4,15 @@
 //! Kubernetes' symbolic links. A file that could not be used is retried at the same interval. SIGHUP reloads at once,
 //! changed or not; it never ends the process. It must know nothing of what is in them.
 
-use std::{fs, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    fs,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use ring::digest::{Context, SHA256};
 use tokio::signal::unix::{SignalKind, signal};
@@ -45,6 +53,8 @@ pub struct Watched {
     seen: [u8; 32],
     /// Why the content can't be used, if it can't.
     failure: Option<String>,
+    /// Whether there is a failure, to be read without waiting for a reload.
+    failing: Arc<AtomicBool>,
 }
 
 impl Watched {
@@ -55,6 +65,7 @@ impl Watched {
             files,
             seen,
             failure: None,
+            failing: Arc::default(),
         }
     }
 
@@ -79,6 +90,7 @@ impl Watched {
     /// The content is in force.
     pub fn succeeded(&mut self) {
         self.failure = None;
+        self.failing.store(false, Ordering::Relaxed);
     }
 
     /// The content can't be used; the files stay due until it can. Returns whether to report the failure.
@@ -86,12 +98,13 @@ impl Watched {
     pub fn failed(&mut self, why: String, when: When) -> bool {
         let is_known = self.failure.as_ref() == Some(&why);
         self.failure = Some(why);
+        self.failing.store(true, Ordering::Relaxed);
         !is_known || when == When::Asked
     }
 
-    /// Whether the content, when last read, could not be used.
-    pub fn is_failing(&self) -> bool {
-        self.failure.is_some()
+    /// Whether what the files held when they were last read was unusable, readable by others at any time.
+    pub fn failing(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.failing)
     }
 
     /// Whether the content has changed since the last call.

@@ -277,7 +277,8 @@ impl CommitWorker {
             self.enqueue(job);
         }
         loop {
-            let turn = |turns: &mut FairQueue<Job>| Some(turns.pop(|_| true)?.1);
+            let wanted = |job: &Job| !job.begun.is_closed();
+            let turn = |queue: &mut FairQueue<Job>| Some(queue.pop(|_| true, wanted)?.1);
             let job = self.next.take().or_else(|| turn(&mut self.queue))?;
             if !job.begun.is_closed() {
                 return Some(job);

@@ -332,6 +332,12 @@ impl LearningMetrics {
         });
     }
 
+    /// Shows no counts of nodes until the next sample. Alerts take the maximum of all replicas, and an outdated count would
+    /// hide that nodes were lost.
+    pub fn forget_nodes(&self) {
+        self.nodes.clear();
+    }
+
     /// Samples what is in the database.
     pub async fn sample(&self, store: &dyn Store, settings: &Settings) -> Result<(), StoreError> {
         let NodeCounts {

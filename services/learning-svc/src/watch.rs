@@ -43,7 +43,8 @@ pub(crate) async fn measure(
 ) {
     sample_until(soft, INTERVAL, || async {
         if let Err(error) = metrics.sample(&*store, &settings).await {
-            // Readiness already reports an unavailable database; the last samples stay visible.
+            // Readiness already reports an unavailable database. The other samples stay visible.
+            metrics.forget_nodes();
             tracing::debug!(%error, "can't measure what is learned");
         }
     })

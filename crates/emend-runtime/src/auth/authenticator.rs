@@ -6,7 +6,10 @@
 use std::{
     fmt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use arc_swap::ArcSwap;
@@ -29,6 +32,8 @@ pub struct Authenticator {
     clock: SharedClock,
     directory: ArcSwap<Directory>,
     watched: Mutex<Watched>,
+    /// That of `watched`, which is locked while files are read.
+    failing: Arc<AtomicBool>,
     seats: Seats,
 }
 
@@ -54,6 +59,7 @@ impl Authenticator {
             path: path.to_owned(),
             clock,
             directory: ArcSwap::from_pointee(directory),
+            failing: watched.failing(),
             watched: Mutex::new(watched),
             seats: Seats::default(),
         })
@@ -112,8 +118,7 @@ impl Reload for Authenticator {
     }
 
     fn is_failing(&self) -> bool {
-        let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        watched.is_failing()
+        self.failing.load(Ordering::Relaxed)
     }
 }
 

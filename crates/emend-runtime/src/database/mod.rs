@@ -19,6 +19,10 @@ use std::{
 };
 
 use sqlx::{migrate::Migrator, postgres::PgConnectOptions};
+use tokio::time::timeout;
+
+/// How long reading a URL again may take: the file may be on a file system that hangs.
+const READ_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The same migrations, applicable to a database that a newer release has migrated further. In a rolling upgrade the
 /// first new replica migrates while old ones still serve, and any of those may be restarted before its turn or after a
@@ -158,28 +162,22 @@ impl PostgresUrl {
         }
     }
 
-    /// The file's current URL, if it differs. If the file can't be read, or holds no PostgreSQL URL, nothing changes
-    /// and the log says so.
-    pub(crate) async fn reread(&self) -> Option<Self> {
-        let UrlFile { path, text } = self.file.as_ref()?;
-        let read = tokio::fs::read_to_string(path).await;
-        let found = match &read {
-            Ok(found) => found.trim(),
-            Err(error) => {
-                tracing::error!(file = %path.display(), %error, "can't read the database's URL again");
-                return None;
-            }
+    /// The file's current URL; none if it is still the same, or if there is no file. Fails within [`READ_TIMEOUT`] if the
+    /// file can't be read or holds no PostgreSQL URL, with what to tell operators.
+    pub(crate) async fn reread(&self) -> Result<Option<Self>, String> {
+        let Some(UrlFile { path, text }) = &self.file else {
+            return Ok(None);
         };
+        let unusable = |why: &dyn fmt::Display| format!("{}: {why}", path.display());
+        let read = timeout(READ_TIMEOUT, tokio::fs::read_to_string(path)).await;
+        let read = read.map_err(|_| unusable(&"it can't be read in time"))?;
+        let read = read.map_err(|error| unusable(&error))?;
+        let found = read.trim();
         if found == &**text {
-            return None;
+            return Ok(None);
         }
-        match found.parse::<Self>() {
-            Ok(url) => Some(url.of_file(path, found)),
-            Err(error) => {
-                tracing::error!(file = %path.display(), %error, "can't use the database's new URL");
-                None
-            }
-        }
+        let url: Self = found.parse().map_err(|error| unusable(&error))?;
+        Ok(Some(url.of_file(path, found)))
     }
 
     fn with_options(options: PgConnectOptions) -> Self {

@@ -254,9 +254,6 @@ struct Listener {
 impl Listener {
     async fn run(mut self, mut backoff: Backoff) {
         loop {
-            if let Some(url) = self.url.reread().await {
-                self.url = url;
-            }
             let error = match self.connect().await {
                 Ok(listener) => {
                     backoff.reset();
@@ -267,6 +264,11 @@ impl Listener {
             let pause = backoff.next();
             tracing::warn!(%error, channel = self.channel, ?pause, "not listening for notifications");
             sleep(pause).await;
+            match self.url.reread().await {
+                Ok(Some(url)) => self.url = url,
+                Ok(None) => {}
+                Err(why) => tracing::warn!(%why, "the file with the database's URL can't be used"),
+            }
         }
     }
 
@@ -505,6 +507,14 @@ mod tests {
         std::fs::write(&file, "not a URL").unwrap();
         assert!(links.acquire().await.is_err(), "what is no URL changes nothing");
         now_is(&new);
+        let found = async {
+            while links.acquire().await.is_err() {
+                sleep(Duration::from_millis(50)).await;
+            }
+        };
+        timeout(Duration::from_secs(30), found)
+            .await
+            .expect("the new URL is found");
         assert_eq!(user().await, new);
 
         links.close().await;

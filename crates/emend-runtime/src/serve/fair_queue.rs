@@ -37,18 +37,27 @@ impl<T> FairQueue<T> {
         }
     }
 
-    /// Takes the first item of the next client that `may` be served; clients passed over keep their turn.
-    pub fn pop(&mut self, mut may: impl FnMut(&ClientKey) -> bool) -> Option<(ClientKey, T)> {
-        let next = self.order.iter().position(&mut may)?;
-        let client = self.order.remove(next)?;
-        let own = self.of.get_mut(&client)?;
-        let first = own.pop_front()?;
-        if own.is_empty() {
-            self.of.remove(&client);
-        } else {
-            self.order.push_back(client.clone());
+    /// Removes the first item of the next client that `may` be served. A client that may not be served keeps its turn. Items
+    /// that are no longer wanted are dropped and cost their client no turn.
+    pub fn pop(
+        &mut self,
+        mut may: impl FnMut(&ClientKey) -> bool,
+        mut is_wanted: impl FnMut(&T) -> bool,
+    ) -> Option<(ClientKey, T)> {
+        loop {
+            let next = self.order.iter().position(&mut may)?;
+            let client = self.order.remove(next)?;
+            let own = self.of.get_mut(&client)?;
+            let first = std::iter::from_fn(|| own.pop_front()).find(&mut is_wanted);
+            if own.is_empty() {
+                self.of.remove(&client);
+            } else {
+                self.order.push_back(client.clone());
+            }
+            if let Some(first) = first {
+                return Some((client, first));
+            }
         }
-        Some((client, first))
     }
 
     /// Removes the client's first item for which `is_it` returns true.
@@ -82,7 +91,7 @@ mod tests {
     }
 
     fn rest(mut queue: FairQueue<u32>) -> Vec<u32> {
-        std::iter::from_fn(|| queue.pop(|_| true))
+        std::iter::from_fn(|| queue.pop(|_| true, |_| true))
             .map(|(_, number)| number)
             .collect()
     }
@@ -96,9 +105,9 @@ mod tests {
     #[test]
     fn who_may_not_now_keeps_his_turn() {
         let mut queue = waiting(&[("a", 1), ("b", 2), ("b", 3), ("c", 4)]);
-        let first = queue.pop(|who| *who != client("a"));
+        let first = queue.pop(|who| *who != client("a"), |_| true);
         assert_eq!(first, Some((client("b"), 2)));
-        assert_eq!(queue.pop(|_| false), None);
+        assert_eq!(queue.pop(|_| false, |_| true), None);
         assert_eq!(rest(queue), [1, 4, 3]);
     }
 
@@ -112,5 +121,16 @@ mod tests {
         assert_eq!(queue.of.len(), 1);
         assert_eq!(queue.order, [client("a")]);
         assert_eq!(rest(queue), [2]);
+    }
+
+    #[test]
+    fn what_is_no_longer_wanted_costs_no_turn() {
+        let mut queue = waiting(&[("a", 1), ("a", 2), ("a", 3), ("b", 4), ("b", 5), ("c", 6)]);
+        let wanted = |number: &u32| ![1, 2, 6].contains(number);
+        let popped: Vec<_> = std::iter::from_fn(|| queue.pop(|_| true, wanted))
+            .map(|(_, number)| number)
+            .collect();
+        assert_eq!(popped, [3, 4, 5]);
+        assert!(queue.of.is_empty() && queue.order.is_empty());
     }
 }

@@ -139,7 +139,8 @@ impl Shared {
         let Some(left) = self.permits.checked_sub(held.all + more) else {
             return false;
         };
-        left >= self.permits / KEPT || held.by(client) + more <= self.share
+        // Where nobody holds any, nobody is kept out: so a request that takes nearly all is met at all.
+        left >= self.permits / KEPT || held.by(client) + more <= self.share || held.all == 0
     }
 }
 
@@ -201,6 +202,14 @@ impl FairSemaphore {
         }
     }
 
+    /// Whether the client would get one more permit after it released `own` and others released `others`.
+    pub fn would_admit(&self, client: &ClientKey, own: usize, others: usize) -> bool {
+        let state = self.state();
+        let free = (self.0.permits + own + others).saturating_sub(state.held.all);
+        let held = state.held.by(client).saturating_sub(own);
+        free > self.0.permits / KEPT || free > 0 && held < self.0.share
+    }
+
     /// How many permits the client holds.
     pub fn held_by(&self, client: &ClientKey) -> usize {
         self.state().held.by(client)
@@ -222,7 +231,10 @@ impl FairSemaphore {
         {
             let State { held, waiting, .. } = &mut *self.state();
             held.subtract(from, count);
-            while let Some((client, waiter)) = waiting.pop(|client| self.0.admits(held, client, 1)) {
+            while let Some((client, waiter)) = waiting.pop(
+                |client| self.0.admits(held, client, 1),
+                |waiter| !waiter.granted.is_closed(),
+            ) {
                 granted.push((waiter, self.hand_out(held, client)));
             }
         }
@@ -311,7 +323,7 @@ mod tests {
 
     fn is_empty(semaphore: &FairSemaphore) -> bool {
         let State { held, waiting, .. } = &mut *semaphore.state();
-        held.all == 0 && held.by.is_empty() && waiting.pop(|_| true).is_none()
+        held.all == 0 && held.by.is_empty() && waiting.pop(|_| true, |_| true).is_none()
     }
 
     #[test]

@@ -6,6 +6,10 @@ use std::{
     convert::Infallible,
     future::{Ready, pending, poll_fn, ready},
     pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll},
     time::Duration,
 };
@@ -156,25 +160,22 @@ where
         let time = time_for(request.uri().path(), request_time);
         request.map(|body| Body::new(TimedBody::new(body, soft.clone(), time)))
     });
-    let io = TokioIo::new(TimedConnection::new(stream, deadline, lifecycle.soft()));
+    let has_aged = Arc::new(AtomicBool::new(false));
+    let io = TimedConnection::new(stream, deadline, lifecycle.soft(), Arc::clone(&has_aged));
+    let io = TokioIo::new(io);
     let parts = Parts::new();
     let mut served = pin!(
         http(parts.executor(lifecycle.clone()), keep_alive)
             .serve_connection(io, TowerToHyperService::new(OverHttp2(service)))
             .into_owned()
     );
-    let mut soft = pin!(async {
-        let aged = async {
-            match age {
-                Some(age) => sleep(age.mul_f64(entropy.jitter(AGE_JITTER))).await,
-                None => pending().await,
-            }
-        };
-        tokio::select! {
-            () = lifecycle.soft().cancelled() => {}
-            () = aged => {}
+    let mut aged = pin!(async {
+        match age {
+            Some(age) => sleep(age.mul_f64(entropy.jitter(AGE_JITTER))).await,
+            None => pending().await,
         }
     });
+    let mut soft = pin!(lifecycle.soft().cancelled());
     let mut hard = pin!(lifecycle.hard().cancelled());
     let mut draining = false;
     let ended = poll_fn(|cx| {
@@ -184,7 +185,13 @@ where
                 if hard.as_mut().poll(cx).is_ready() {
                     return Poll::Ready(None);
                 }
-                if !draining && soft.as_mut().poll(cx).is_ready() {
+                if draining {
+                    return Poll::Pending;
+                }
+                // Once stopping, age is of no interest: the farewell of a stop is the stricter one.
+                let stops = soft.as_mut().poll(cx).is_ready();
+                if stops || aged.as_mut().poll(cx).is_ready() {
+                    has_aged.store(!stops, Ordering::Relaxed);
                     draining = true;
                     served.as_mut().graceful_shutdown();
                     parts.wake(Part::Connection);

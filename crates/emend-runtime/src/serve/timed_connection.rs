@@ -6,6 +6,10 @@
 use std::{
     io,
     pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -35,6 +39,9 @@ pub(crate) struct TimedConnection<S> {
     /// `None` once the preface has arrived.
     pending: Option<Handshake>,
     soft: CancellationToken,
+    /// GOAWAY was sent before any stop, because the connection was old: the client has acknowledged it, or is found out by
+    /// HTTP/2's keep-alive.
+    has_aged: Arc<AtomicBool>,
     farewell: Farewell,
     /// How long the client has to close; `None` while there is still something to send.
     lingering: Option<Pin<Box<Sleep>>>,
@@ -57,8 +64,13 @@ enum Farewell {
 }
 
 impl<S> TimedConnection<S> {
-    /// The preface must arrive by `deadline`.
-    pub(crate) fn new(stream: S, deadline: Instant, soft: &CancellationToken) -> Self {
+    /// The preface must arrive by `deadline`. `has_aged` is set when GOAWAY is sent for another reason than a stop.
+    pub(crate) fn new(
+        stream: S,
+        deadline: Instant,
+        soft: &CancellationToken,
+        has_aged: Arc<AtomicBool>,
+    ) -> Self {
         Self {
             stream,
             pending: Some(Handshake {
@@ -67,6 +79,7 @@ impl<S> TimedConnection<S> {
                 soft: Box::pin(soft.clone().cancelled_owned()),
             }),
             soft: soft.clone(),
+            has_aged,
             farewell: Farewell::NotYet,
             lingering: None,
         }
@@ -77,7 +90,11 @@ impl<S> TimedConnection<S> {
     /// nothing needs to wait for the token here.
     fn poll_unanswered(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if matches!(self.farewell, Farewell::NotYet) && self.soft.is_cancelled() {
-            self.farewell = Farewell::Said(Box::pin(sleep(ANSWER)));
+            self.farewell = if self.has_aged.load(Ordering::Relaxed) {
+                Farewell::Answered
+            } else {
+                Farewell::Said(Box::pin(sleep(ANSWER)))
+            };
         }
         match &mut self.farewell {
             Farewell::Said(time) => time.as_mut().poll(cx),
@@ -214,7 +231,7 @@ mod tests {
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (server, _) = listener.accept().await.unwrap();
         let deadline = Instant::now() + Duration::from_mins(1);
-        let mut server = TimedConnection::new(server, deadline, &CancellationToken::new());
+        let mut server = TimedConnection::new(server, deadline, &CancellationToken::new(), Arc::default());
         client.write_all(&[0; PREFACE]).await.unwrap();
         server.read_exact(&mut [0; PREFACE]).await.unwrap();
         (client, server)
@@ -247,9 +264,27 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn at_a_stop_only_a_client_that_was_told_then_has_to_acknowledge() {
+        for (has_aged, is_cut) in [(false, true), (true, false)] {
+            let (mut client, server) = duplex(16);
+            let (stop, aged) = (CancellationToken::new(), Arc::new(AtomicBool::new(has_aged)));
+            let deadline = Instant::now() + Duration::from_mins(1);
+            let mut server = TimedConnection::new(server, deadline, &stop, aged);
+            let mut preface = [0; PREFACE];
+            let (sent, read) = tokio::join!(client.write_all(&[0; PREFACE]), server.read_exact(&mut preface));
+            sent.and(read.map(drop)).unwrap();
+            stop.cancel();
+            let read = tokio::time::timeout(2 * ANSWER, server.read(&mut [0])).await;
+            assert_eq!(read.is_ok_and(|read| read.is_err()), is_cut, "aged: {has_aged}");
+            drop(client);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn who_does_not_close_is_left() {
         let (client, server) = duplex(16);
-        let mut server = TimedConnection::new(server, Instant::now() + LINGER, &CancellationToken::new());
+        let stop = CancellationToken::new();
+        let mut server = TimedConnection::new(server, Instant::now() + LINGER, &stop, Arc::default());
         let before = Instant::now();
         server.shutdown().await.unwrap();
         assert_eq!(before.elapsed(), LINGER);

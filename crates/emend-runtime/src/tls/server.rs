@@ -5,7 +5,10 @@
 use std::{
     io,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use arc_swap::ArcSwap;
@@ -91,6 +94,8 @@ pub struct TlsServer {
     files: TlsFiles,
     current: ArcSwap<ServerConfig>,
     watched: Mutex<Watched>,
+    /// That of `watched`, which is locked while files are read.
+    failing: Arc<AtomicBool>,
 }
 
 impl TlsServer {
@@ -99,6 +104,7 @@ impl TlsServer {
         let watched = Watched::new(files.all());
         Ok(Self {
             current: ArcSwap::from_pointee(files.config()?),
+            failing: watched.failing(),
             watched: Mutex::new(watched),
             files,
         })
@@ -158,8 +164,7 @@ impl Reload for TlsServer {
     }
 
     fn is_failing(&self) -> bool {
-        let watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        watched.is_failing()
+        self.failing.load(Ordering::Relaxed)
     }
 }
 

@@ -196,6 +196,23 @@ impl Places {
             let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
             taken.iter().filter_map(Weak::upgrade).collect()
         };
+        // The stalled transfers that may be taken: the waiter's own, and others'.
+        let (mut own, mut others) = (0, 0);
+        for slot in &slots {
+            let running = slot.lock().unwrap_or_else(PoisonError::into_inner);
+            match running
+                .as_ref()
+                .map(|running| (running.keeps(self.pace), running.place.client()))
+            {
+                Some((false, client)) if client == waiting => own += 1,
+                Some((false, client)) if self.yields(client, waiting) => others += 1,
+                _ => {}
+            }
+        }
+        // Taking them would not help.
+        if !self.permits.would_admit(waiting, own, others) {
+            return;
+        }
         for slot in slots {
             let stalled = slot
                 .lock()

@@ -28,12 +28,14 @@ use sqlx::{
 use tokio::{
     runtime,
     sync::{Mutex, OwnedSemaphorePermit, Semaphore},
-    time::timeout,
+    time::{Instant, timeout},
 };
 
 use super::PostgresConfig;
 use crate::store::{Connections, StoreError};
 
+/// The file with the URL is looked at no more often than this, and waited for no longer.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// How long an idle connection may take to prove that it is alive.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
 
@@ -50,10 +52,18 @@ pub struct Links {
 /// How connections are made.
 #[derive(Debug)]
 struct Source {
-    /// With the URL as last read.
-    config: Mutex<PostgresConfig>,
+    /// With the URL as last read, and when somebody last looked whether there is another.
+    config: Mutex<(PostgresConfig, Looked)>,
     /// How often the URL has changed.
     version: AtomicU64,
+}
+
+/// The last look at the file with the URL.
+#[derive(Debug, Default)]
+struct Looked {
+    at: Option<Instant>,
+    /// Why the file could not be used then; logged once.
+    complaint: Option<String>,
 }
 
 /// A connection on which every statement is answered within a bound or fails with [`sqlx::Error::Io`]. When dropped, it
@@ -84,7 +94,7 @@ impl Links {
         Self {
             pool,
             source: Arc::new(Source {
-                config: Mutex::new(config),
+                config: Mutex::new((config, Looked::default())),
                 version: AtomicU64::new(0),
             }),
             browsers: Arc::new(Semaphore::new(half.max(1))),
@@ -136,18 +146,36 @@ impl Links {
 
     /// Switches new connections to the URL that the file holds now. False if it is still that of `version`.
     async fn follow_url(&self, version: u64) -> bool {
-        let mut config = self.source.config.lock().await;
+        let Ok(mut source) = timeout(LOOK_INTERVAL, self.source.config.lock()).await else {
+            return false;
+        };
+        let (config, looked) = &mut *source;
         if self.source.version.load(Ordering::Acquire) != version {
             return true;
         }
-        let Some(url) = config.url.reread().await else {
+        if looked.at.is_some_and(|at| at.elapsed() < LOOK_INTERVAL) {
             return false;
-        };
-        tracing::info!(database = %url, "connections to the database are made by its new URL");
-        config.url = url;
-        self.pool.set_connect_options(config.options());
-        self.source.version.fetch_add(1, Ordering::Release);
-        true
+        }
+        let read = config.url.reread().await;
+        looked.at = Some(Instant::now());
+        match read {
+            Ok(Some(url)) => {
+                tracing::info!(database = %url, "connections to the database are made by its new URL");
+                config.url = url;
+                self.pool.set_connect_options(config.options());
+                self.source.version.fetch_add(1, Ordering::Release);
+                looked.complaint = None;
+                true
+            }
+            Ok(None) => false,
+            Err(why) => {
+                if looked.complaint.as_ref() != Some(&why) {
+                    tracing::error!(%why, "the file with the database's URL can't be used; the last URL stays in use");
+                    looked.complaint = Some(why);
+                }
+                false
+            }
+        }
     }
 
     /// Begins a transaction with `statement`, on its own connection.

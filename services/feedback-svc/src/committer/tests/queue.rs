@@ -168,6 +168,30 @@ async fn who_submits_much_is_not_stored_before_all_others() {
 }
 
 #[tokio::test]
+async fn what_a_caller_gave_up_costs_it_no_turn() {
+    let mut bench = Bench::new(CommitConfig {
+        group_items: 2,
+        ..CommitConfig::default()
+    })
+    .await;
+    let (leaving, busy) = (called("leaving"), called("busy"));
+    let gone: Vec<_> = ["a", "b", "c"]
+        .map(|phrase| Box::pin(bench.begin_for(leaving.clone(), vec![feedback(phrase)])))
+        .into();
+    let staying = bench.begin_for(leaving, vec![feedback("d")]);
+    let many = ["e", "f", "g"].map(|phrase| bench.begin_for(busy.clone(), vec![feedback(phrase)]));
+    drop(gone);
+    assert!(bench.worker.run_once().await);
+    assert!(staying.await.is_ok(), "it is in the first group of two");
+    while bench.stored().await < 4 {
+        assert!(bench.worker.run_once().await);
+    }
+    for answer in join_all(many).await {
+        assert!(answer.is_ok());
+    }
+}
+
+#[tokio::test]
 async fn it_ends_when_nobody_can_ask_any_more_and_stores_what_was_asked() {
     let bench = Bench::new(CommitConfig::default()).await;
     let asked = bench.begin(vec![feedback("a")]);
