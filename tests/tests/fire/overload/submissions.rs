@@ -1,18 +1,22 @@
 //! More submissions than can be stored.
 
-use std::time::Duration;
+use std::{str::FromStr as _, time::Duration};
 
 use emend_proto::feedback::v1::{SubmitFeedbackRequest, Wait};
 use emend_tests::{
     faults::{proxy::Fault, runs::short_or_long},
-    harness::{Feedback, alias, says, system::Database},
+    harness::{
+        Feedback, alias, says,
+        system::{Database, Service},
+    },
     load::{
         memory::{peak_during, resident},
         pressure::{capacity, press},
     },
 };
-use tokio::time::sleep;
-use tokio_util::task::AbortOnDropHandle;
+use sqlx::{ConnectOptions as _, Connection as _, sqlite::SqliteConnectOptions};
+use tokio::{task::JoinHandle, time::sleep};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{DEADLINE, MIB, Served, eprint_figures, timed};
 
@@ -38,60 +42,54 @@ async fn three_times_the_submissions_that_can_be_stored() {
     assert_eq!(served.stored().await, before_healing);
 }
 
-/// On SQLite there is no connection to slow down; instead the service gets only part of the time. It lasts less than a
-/// minute, because a process without even the time to refuse answers later and later, until callers give up. What it
-/// has not read waits in its connections.
+/// On SQLite there is no connection to slow down; instead somebody else writes to the file most of the time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn three_times_the_submissions_that_can_be_stored_on_sqlite() {
     let database = Database::sqlite();
     let served = Served::feedback(&database, None).await;
-    let drowsy = Drowsy::begin(served.process.id());
-    let stored = three_times_the_submissions(&served, "submissions on SQLite", SHORT).await;
-    drop(drowsy);
+    let other = OtherWriter::begin(&database).await;
+    let lasting = short_or_long(SHORT, Duration::from_mins(1));
+    let stored = three_times_the_submissions(&served, "submissions on SQLite", lasting).await;
+    other.end().await;
     assert_eq!(served.stored().await, stored);
 }
 
-/// Keeps a process stopped most of the time, until it is dropped.
-struct Drowsy {
-    process: u32,
-    stopping: AbortOnDropHandle<()>,
+/// Holds the write lock of feedback-svc's SQLite file most of the time.
+struct OtherWriter {
+    ending: DropGuard,
+    writing: JoinHandle<Result<(), sqlx::Error>>,
 }
 
-impl Drowsy {
-    fn begin(process: u32) -> Self {
-        let stopping = tokio::spawn(async move {
-            loop {
-                signal(process, "STOP").await;
-                sleep(Duration::from_millis(90)).await;
-                signal(process, "CONT").await;
-                sleep(Duration::from_millis(10)).await;
+impl OtherWriter {
+    /// How long it holds the lock.
+    const HOLDS: Duration = Duration::from_millis(400);
+    /// How long it leaves the lock to others: longer than the longest pause between two tries of SQLite's.
+    const PAUSES: Duration = Duration::from_millis(150);
+
+    async fn begin(database: &Database) -> Self {
+        let url = database.url(Service::Feedback, None);
+        let options = SqliteConnectOptions::from_str(&url)
+            .unwrap()
+            .busy_timeout(DEADLINE);
+        let mut connection = options.connect().await.unwrap();
+        let ended = CancellationToken::new();
+        let ending = ended.clone().drop_guard();
+        let writing = tokio::spawn(async move {
+            while !ended.is_cancelled() {
+                let transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+                sleep(Self::HOLDS).await;
+                transaction.rollback().await?;
+                sleep(Self::PAUSES).await;
             }
+            connection.close().await
         });
-        Self {
-            process,
-            stopping: AbortOnDropHandle::new(stopping),
-        }
+        Self { ending, writing }
     }
-}
 
-impl Drop for Drowsy {
-    fn drop(&mut self) {
-        self.stopping.abort();
-        // After any signal still on its way.
-        let woken = std::process::Command::new("sh")
-            .args(["-c", &format!("sleep 0.2; kill -CONT {}", self.process)])
-            .status();
-        assert!(woken.is_ok_and(|status| status.success()), "it is woken");
+    async fn end(self) {
+        drop(self.ending);
+        self.writing.await.unwrap().unwrap();
     }
-}
-
-async fn signal(process: u32, name: &str) {
-    let mut shell = tokio::process::Command::new("sh");
-    // The process may have ended.
-    let _ = shell
-        .args(["-c", &format!("kill -{name} {process}")])
-        .status()
-        .await;
 }
 
 /// Applies the overload, and answers with how many submissions are stored in the end.
