@@ -141,7 +141,7 @@ pub async fn start(
         .with_context(|| format!("can't open the database {}", config.database))?;
     let readiness = Readiness::new();
     let metrics = FeedbackMetrics::register(&config.metrics);
-    FeedbackMetrics::watch(&config, &store, &readiness);
+    FeedbackMetrics::watch(&config, &store, &readiness, &lifecycle);
 
     let delivery = IngestClient::new(
         config.learning.remote(),

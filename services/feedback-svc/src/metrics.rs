@@ -8,6 +8,7 @@ use std::sync::Arc;
 use emend_core::correction::Form;
 use emend_proto::feedback::v1::feedback_service_server::SERVICE_NAME;
 use emend_runtime::{
+    Lifecycle,
     health::Readiness,
     telemetry::{
         Metrics,
@@ -105,11 +106,25 @@ impl FeedbackMetrics {
     }
 
     /// Also exports the state of this replica, read whenever metrics are asked for.
-    pub(crate) fn watch(config: &Config, store: &Arc<dyn Store>, readiness: &Readiness) {
+    pub(crate) fn watch(
+        config: &Config,
+        store: &Arc<dyn Store>,
+        readiness: &Readiness,
+        lifecycle: &Lifecycle,
+    ) {
         let (metrics, store) = (&config.metrics, Arc::clone(store));
         metrics.watch_connections(SERVICE, move || store.connections());
         metrics.watch_readiness(SERVICE, readiness.clone(), SERVICE_NAME);
         metrics.watch_files(SERVICE, config.authenticator.as_ref(), config.tls.as_ref());
+        let server = config
+            .tls
+            .as_ref()
+            .map(|tls| ("server", tls.certificate().to_owned()));
+        let client = config.learning.remote();
+        let client = client
+            .certificate()
+            .map(|file| ("learning_client", file.to_owned()));
+        metrics.watch_certificates(SERVICE, server.into_iter().chain(client).collect(), lifecycle);
     }
 
     /// Samples the backlog of undelivered events.

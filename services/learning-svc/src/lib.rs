@@ -197,7 +197,7 @@ pub async fn start(
     );
     stream.report_readiness(readiness.clone(), LOG, &lifecycle);
 
-    metrics.watch(&config, &readiness, &stream, &store);
+    metrics.watch(&config, &readiness, &stream, &store, &lifecycle);
 
     let mut app = App::new(
         Arc::<dyn Store>::clone(&store),

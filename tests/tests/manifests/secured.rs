@@ -10,8 +10,8 @@ use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
 };
 
-use emend_runtime::tls::testing::{Authority, ExtendedKeyUsagePurpose as Usage, Issued};
-use emend_tests::harness::{Database, process::Process};
+use emend_runtime::tls::testing::{Authority, ExtendedKeyUsagePurpose as Usage, Issued, date_time_ymd};
+use emend_tests::harness::{Database, http::until_counted, process::Process};
 use serde_json::{Value, json};
 
 use crate::{
@@ -19,6 +19,10 @@ use crate::{
     pod::Pod,
     running::{Addresses, ends_well, is_true, probe, secrets},
 };
+
+/// The years in which the certificates begin and end to be valid.
+const FROM: i32 = 2025;
+const TO: i32 = 2095;
 
 /// How a custom overlay says who may do what, from the page on deploying.
 pub(super) fn own_auth() -> &'static str {
@@ -87,6 +91,8 @@ fn issued(objects: &Objects, authority: &Authority) -> BTreeMap<(String, &'stati
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let made = authority.issue_as(number as u64 + 10, &names, |params| {
             params.extended_key_usages = usages;
+            params.not_before = date_time_ymd(FROM, 1, 1);
+            params.not_after = date_time_ymd(TO, 1, 1);
         });
         let secret = text(certificate, "/spec/secretName");
         secrets.insert((secret.clone(), "tls.crt"), made.cert);
@@ -192,6 +198,23 @@ async fn the_pods_of_prod_with_tls_know_each_other_and_their_callers_by_certific
             "{service}"
         );
         running.push((process, pod));
+    }
+
+    for workload in &workloads {
+        let operators = network.at(workload)[&workload.ports()["metrics"]];
+        let certificates: &[&str] = match &*workload.name {
+            "emend-feedback" => &["server", "learning_client"],
+            _ => &["server"],
+        };
+        for certificate in certificates {
+            let service = workload.name.trim_start_matches("emend-");
+            let labels = format!("{{service=\"{service}-svc\",certificate=\"{certificate}\"}}");
+            for (time, year) in [("not_before", FROM), ("not_after", TO)] {
+                let series = format!("emend_certificate_{time}_timestamp_seconds{labels}");
+                let seconds = date_time_ymd(year, 1, 1).unix_timestamp();
+                until_counted(operators, &series, u32::try_from(seconds).unwrap()).await;
+            }
+        }
     }
 
     let Some(caller) = Caller::make(&objects, &hosts, &authority).await else {

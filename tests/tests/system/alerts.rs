@@ -173,6 +173,10 @@ async fn every_query_is_answered_and_every_metric_is_there() {
     let metrics: Vec<String> = rows
         .filter_map(|row| {
             let (name, rest) = row.split_once('`')?;
+            // Shown only with TLS, as by the pods with TLS of the manifests' tests.
+            if name.starts_with("emend_certificate_") {
+                return None;
+            }
             let series = if rest.starts_with(" | histogram") {
                 "_bucket"
             } else {

@@ -475,10 +475,21 @@ pub(super) const ROWS: &[Row] = &[
                 about: "What runs, on how many replicas.",
                 kind: Count("replicas"),
                 unit: "short",
-                width: 24,
+                width: 12,
                 queries: &[q(
                     r#"count by (service, version) (emend_build_info{namespace=~"$namespace"})"#,
                     "",
+                )],
+            },
+            Panel {
+                title: "Certificates",
+                about: "The time left until a service's own certificate expires.",
+                kind: Lines(Few),
+                unit: "s",
+                width: 12,
+                queries: &[q(
+                    r#"min by (service, certificate) (emend_certificate_not_after_timestamp_seconds{namespace=~"$namespace"} - time())"#,
+                    "{{service}}: {{certificate}}",
                 )],
             },
         ],

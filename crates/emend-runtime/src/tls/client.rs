@@ -69,6 +69,11 @@ impl ClientTls {
         (tls != Self::default()).then_some(tls)
     }
 
+    /// The file with the certificate that it presents, if it presents one.
+    pub fn certificate(&self) -> Option<&Path> {
+        self.identity.as_ref().map(|(cert, _)| cert.as_path())
+    }
+
     /// Whether the files are valid now.
     pub fn check(&self) -> Result<(), TlsError> {
         self.config().map(drop)

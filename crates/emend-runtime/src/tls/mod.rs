@@ -17,6 +17,8 @@ pub mod testing;
 #[cfg(all(test, feature = "server"))]
 mod tests;
 mod untrusted;
+#[cfg(feature = "server")]
+mod validity;
 
 use std::sync::Arc;
 
@@ -26,6 +28,8 @@ pub use remote::{Remote, why};
 #[cfg(feature = "server")]
 pub use server::{TlsArgs, TlsFiles, TlsServer};
 pub use untrusted::Untrusted;
+#[cfg(feature = "server")]
+pub use validity::Validity;
 
 /// The names in a client's certificate, verified in the connection's handshake: of the subject alternative names, the
 /// URIs, then the DNS names. In the extensions of every request on such a connection.

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::{
     io,
+    path::Path,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -93,6 +94,14 @@ impl Remote {
     /// Whether connections are over TLS, which [`Remote::tls`] can configure.
     pub fn is_secured(&self) -> bool {
         matches!(self.way, Way::Secured(_))
+    }
+
+    /// The file with the certificate that is presented to it, if one is.
+    pub fn certificate(&self) -> Option<&Path> {
+        match &self.way {
+            Way::Secured(secured) => secured.tls.certificate(),
+            _ => None,
+        }
     }
 
     /// The port, if the URI names one.

@@ -4,7 +4,7 @@
 
 use std::{
     io,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -108,6 +108,11 @@ impl TlsServer {
             watched: Mutex::new(watched),
             files,
         })
+    }
+
+    /// The file with the server's certificate.
+    pub fn certificate(&self) -> &Path {
+        &self.files.cert
     }
 
     /// Performs the handshake with the files as last read; also returns the client's names if it had to present a

@@ -5,6 +5,7 @@
 //! by workers ([`sampler`](super::sampler)), never on a scrape; those that only read memory are refreshed on the
 //! scrape. Labels take few values, all known beforehand. It must know nothing of what the services do.
 
+mod certificates;
 #[cfg(feature = "database")]
 mod database;
 mod process;
@@ -142,6 +143,7 @@ struct Shared {
     build: Family<Labels<2>, Gauge>,
     ready: Family<Labels<1>, Gauge>,
     failing: Family<Labels<2>, Gauge>,
+    certificates: certificates::Certificates,
     #[cfg(feature = "database")]
     database: database::DatabaseMetrics,
 }
@@ -196,12 +198,14 @@ impl Metrics {
             build: Family::default(),
             ready: Family::default(),
             failing: Family::default(),
+            certificates: certificates::Certificates::default(),
             #[cfg(feature = "database")]
             database: database::DatabaseMetrics::default(),
         }));
         metrics.register(BUILD_INFO, metrics.0.build.clone());
         metrics.register(READY, metrics.0.ready.clone());
         metrics.register(RELOAD_FAILING, metrics.0.failing.clone());
+        metrics.0.certificates.register(&metrics);
         metrics.0.rpc.register(&metrics);
         #[cfg(feature = "database")]
         metrics.0.database.register(&metrics);
