@@ -18,8 +18,8 @@ use emend_proto::{
         subscription_service_client::SubscriptionServiceClient,
     },
 };
-use emend_runtime::{Entropy, Lifecycle, SystemClock, database::DatabaseUrl};
-use learning_svc::{Config, Environment};
+use emend_runtime::{Environment, Lifecycle, database::DatabaseUrl, program::Running as _};
+use learning_svc::Config;
 use tokio::{
     net::TcpListener,
     time::{Instant, MissedTickBehavior, interval, sleep},
@@ -223,11 +223,7 @@ async fn serve_emend() -> Result<()> {
 
 async fn start_emend(directory: &Path) -> Result<learning_svc::Handle> {
     let config = Config::new(DatabaseUrl::sqlite(directory.join("learning.db")));
-    let environment = Environment {
-        lifecycle: Lifecycle::new(),
-        clock: SystemClock::shared(),
-        entropy: Entropy::system(),
-    };
+    let environment = Environment::system(&Lifecycle::new());
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     learning_svc::start(config, listener, environment).await
 }

@@ -11,8 +11,8 @@ use emend_proto::{
     common::v1::{Correction, PhraseMapping, Reporter, correction},
     feedback::v1::{SubmitFeedbackRequest, feedback_service_client::FeedbackServiceClient},
 };
-use emend_runtime::{Entropy, Lifecycle, SystemClock, database::DatabaseUrl};
-use feedback_svc::{CommitConfig, Config, Environment};
+use emend_runtime::{Entropy, Environment, Lifecycle, database::DatabaseUrl, program::Running as _};
+use feedback_svc::{CommitConfig, Config};
 use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::{net::TcpListener, task::JoinSet, time::Instant};
 use tonic::transport::Channel;
@@ -136,11 +136,7 @@ async fn through_service(
             commit,
             ..Config::new(database.clone(), "127.0.0.1:9".parse()?)
         };
-        let environment = Environment {
-            lifecycle: lifecycle.clone(),
-            clock: SystemClock::shared(),
-            entropy: Entropy::system(),
-        };
+        let environment = Environment::system(&lifecycle);
         let handle = feedback_svc::start(config, listener, environment).await?;
         channels.push(
             Channel::from_shared(format!("http://{}", handle.address()))?

@@ -6,12 +6,13 @@ use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use emend_runtime::{
-    Lifecycle,
+    Environment, Lifecycle,
     auth::Authenticator,
     bearer::TokenFile,
     database::DatabaseUrl,
     health::Readiness,
     listen::{self, Exposure, reachable},
+    program::Running as _,
     sqlite::DataDir,
     telemetry::Metrics,
     tls::TlsServer,
@@ -114,23 +115,20 @@ impl Pair {
                 .map_err(|error| Failure::usage(error.to_string()))
         };
         let (feedback_listener, learning_listener) = (bind(addresses.0).await?, bind(addresses.1).await?);
+        let environment = Environment {
+            lifecycle: lifecycle.clone(),
+            clock: context.clock.clone(),
+            entropy: context.entropy.clone(),
+        };
         let metrics = Metrics::new();
         let mut config = learning_svc::Config::new(databases.learning.clone());
         config.metrics = metrics.clone();
         config.authenticator.clone_from(&known.authenticator);
         config.tls.clone_from(&known.tls);
         config.reflection = !exposure.no_reflection;
-        let learning = learning_svc::start(
-            config,
-            learning_listener,
-            learning_svc::Environment {
-                lifecycle: lifecycle.clone(),
-                clock: context.clock.clone(),
-                entropy: context.entropy.clone(),
-            },
-        )
-        .await
-        .context("learning-svc can't start")?;
+        let learning = learning_svc::start(config, learning_listener, environment.clone())
+            .await
+            .context("learning-svc can't start")?;
         let peer = LearningAddress::inside(learning.inside());
         let mut config = feedback_svc::Config::new(databases.feedback.clone(), peer);
         config.metrics = metrics.clone();
@@ -138,17 +136,9 @@ impl Pair {
         config.learning_token = known.token;
         config.tls = known.tls;
         config.reflection = !exposure.no_reflection;
-        let feedback = feedback_svc::start(
-            config,
-            feedback_listener,
-            feedback_svc::Environment {
-                lifecycle: lifecycle.clone(),
-                clock: context.clock.clone(),
-                entropy: context.entropy.clone(),
-            },
-        )
-        .await
-        .context("feedback-svc can't start")?;
+        let feedback = feedback_svc::start(config, feedback_listener, environment)
+            .await
+            .context("feedback-svc can't start")?;
         let ready = async {
             learning.ready().await;
             feedback.ready().await;

@@ -21,9 +21,7 @@
 //! `simulation`: faults injected into in-memory stores), [`fail_point`] (feature `fail-points`: ends the process
 //! between two steps).
 //!
-//! A service's `main`: [`config::begin`], [`telemetry::init`], [`listen::bind`], then start the service, which opens
-//! its database, in a [`lifecycle::Lifecycle`] during [`lifecycle::Signals`], and finally
-//! [`lifecycle::run_until_signal`].
+//! A service's `main` is [`program::run`] (features `server` and `database`).
 
 pub mod backoff;
 pub mod clock;
@@ -63,6 +61,9 @@ pub mod tls;
 #[cfg(feature = "database")]
 pub mod database;
 
+#[cfg(all(feature = "database", feature = "server"))]
+pub mod program;
+
 #[cfg(all(feature = "database", any(test, feature = "testing")))]
 pub mod testing;
 
@@ -76,6 +77,8 @@ pub use lifecycle::Lifecycle;
 
 #[cfg(feature = "status")]
 pub use error::Error;
+#[cfg(all(feature = "database", feature = "server"))]
+pub use program::Environment;
 
 // Short paths to modules of the two large folders.
 #[cfg(all(feature = "database", feature = "server"))]

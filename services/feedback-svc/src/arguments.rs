@@ -3,24 +3,23 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::Parser;
+use clap::{Arg, Parser};
+use emend_proto::feedback::v1::feedback_service_server::SERVICE_NAME;
 use emend_runtime::{
-    auth,
     bearer::TokenFile,
     config::{
-        ConfigArgs, Program,
+        Program,
         units::{bytes, count, span},
     },
     database::DatabaseUrl,
-    listen::ListenArgs,
-    serve_args::ServeArgs,
-    sqlite::DataDir,
-    storage::{self, StorageError},
-    telemetry::{self, LogArgs, TelemetryArgs},
-    tls::{ClientTls, TlsArgs, TlsError},
+    program::{Service, ServiceArgs, Start},
+    tls::{ClientTls, TlsError},
 };
 
-use crate::{CommitConfig, Config, LearningAddress, RelayConfig};
+use crate::{CommitConfig, Config, Handle, LearningAddress, RelayConfig};
+
+/// The default listen address.
+const ADDRESS: &str = "127.0.0.1:7401";
 
 /// Stores corrections durably and delivers each to learning-svc.
 #[derive(Debug, Parser)]
@@ -29,14 +28,9 @@ use crate::{CommitConfig, Config, LearningAddress, RelayConfig};
     version,
     after_help = "SIGTERM or ctrl-c ends it in good order, within two seconds more than --shutdown-grace and with exit code \
                   0; a second one ends it at once, with exit code 130.",
-    mut_arg("listen", |arg| arg.default_value("127.0.0.1:7401").env("EMEND_FEEDBACK_LISTEN")),
-    mut_arg("auth_config", |arg| arg.env("EMEND_FEEDBACK_AUTH_CONFIG")),
-    mut_arg("config", |arg| arg.env("EMEND_FEEDBACK_CONFIG")),
+    mut_args(own_setting)
 )]
 pub struct Arguments {
-    /// Where to listen.
-    #[command(flatten)]
-    pub listen: ListenArgs,
     /// The address of learning-svc, https://HOST:PORT for TLS; it need not be reachable yet
     #[arg(
         long,
@@ -49,33 +43,18 @@ pub struct Arguments {
     /// connection
     #[arg(long, value_name = "FILE", env = "EMEND_LEARNING_TOKEN_FILE")]
     pub learning_token_file: Option<PathBuf>,
+    /// What all services have.
+    #[command(flatten)]
+    pub service: ServiceArgs,
     /// How connections to learning-svc are secured.
     #[command(flatten)]
     pub learning_tls: LearningTlsArgs,
-    /// How connections are secured.
-    #[command(flatten)]
-    pub tls: TlsArgs,
-    /// Where feedback is stored.
-    #[command(flatten)]
-    pub storage: StorageArgs,
     /// How submissions are stored.
     #[command(flatten)]
     pub commit: CommitArgs,
     /// How events are delivered.
     #[command(flatten)]
     pub relay: RelayArgs,
-    /// How much is served at once.
-    #[command(flatten)]
-    pub serve: ServeArgs,
-    /// What the log looks like.
-    #[command(flatten, next_help_heading = "Log")]
-    pub log: LogArgs,
-    /// What operators see.
-    #[command(flatten)]
-    pub telemetry: TelemetryArgs,
-    /// The configuration file, and commands that check or print the settings.
-    #[command(flatten)]
-    pub config: ConfigArgs,
 }
 
 /// How connections to learning-svc are secured.
@@ -111,41 +90,6 @@ impl LearningTlsArgs {
             self.learning_client_key.as_deref(),
         )
     }
-}
-
-/// Where feedback is stored.
-#[derive(Debug, Clone, clap::Args)]
-#[command(next_help_heading = "Database")]
-pub struct StorageArgs {
-    /// Where feedback is stored: postgres://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:PATH; if unset, a SQLite file
-    /// in the data directory
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "EMEND_FEEDBACK_DATABASE_URL",
-        hide_env_values = true,
-        conflicts_with = "database_url_file"
-    )]
-    pub database_url: Option<DatabaseUrl>,
-    /// A file that holds the database URL, instead of --database-url
-    #[arg(long, value_name = "FILE", env = "EMEND_FEEDBACK_DATABASE_URL_FILE")]
-    pub database_url_file: Option<PathBuf>,
-    /// The directory of the SQLite file, used by this process alone; ignored with a database URL
-    #[arg(
-        long,
-        value_name = "DIR",
-        default_value = "emend-data/feedback",
-        env = "EMEND_DATA_DIR"
-    )]
-    pub data_dir: PathBuf,
-    /// How many connections to PostgreSQL this replica may have, 2 to 1000
-    #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=1000))]
-    pub database_connections: u32,
-    /// How long startup waits, without serving, for a PostgreSQL that is unavailable, 0s to 1h; after that it exits
-    /// with code 1
-    #[arg(long, value_name = "SPAN", default_value = "1m",
-          value_parser = span(Duration::ZERO..=Duration::from_hours(1)))]
-    pub database_patience: Duration,
 }
 
 /// How submissions are stored.
@@ -192,12 +136,20 @@ pub struct RelayArgs {
     pub relay_queue_events: usize,
 }
 
-impl Arguments {
-    /// The database to use and, for a SQLite file, the lock on its directory, to be held until the process ends.
-    pub fn database(&self) -> Result<(DatabaseUrl, Option<DataDir>), StorageError> {
-        storage::lock(self.url()?, &self.storage.data_dir, "feedback.db")
+/// Gives a setting that all services have this service's variable and default.
+fn own_setting(setting: Arg) -> Arg {
+    match setting.get_id().as_str() {
+        "listen" => setting.env("EMEND_FEEDBACK_LISTEN").default_value(ADDRESS),
+        "auth_config" => setting.env("EMEND_FEEDBACK_AUTH_CONFIG"),
+        "database_url" => setting.env("EMEND_FEEDBACK_DATABASE_URL"),
+        "database_url_file" => setting.env("EMEND_FEEDBACK_DATABASE_URL_FILE"),
+        "data_dir" => setting.default_value("emend-data/feedback").required(false),
+        "config" => setting.env("EMEND_FEEDBACK_CONFIG"),
+        _ => setting,
     }
+}
 
+impl Arguments {
     /// The service's configuration, on that database. Reads the TLS files.
     pub fn configuration(&self, database: DatabaseUrl) -> Result<Config, TlsError> {
         let defaults = Config::new(database, self.learning()?);
@@ -207,8 +159,8 @@ impl Arguments {
         };
         Ok(Config {
             learning_token: self.learning_token_file.as_ref().map(TokenFile::new),
-            postgres_connections: self.storage.database_connections,
-            database_patience: self.storage.database_patience,
+            postgres_connections: self.service.storage.database_connections,
+            database_patience: self.service.storage.database_patience,
             commit: CommitConfig {
                 queue_bytes: self.commit.commit_queue_size,
                 queue_time: self.commit.commit_queue_time,
@@ -223,9 +175,9 @@ impl Arguments {
                 ..defaults.relay
             },
             request_id_retention: self.commit.request_id_retention,
-            bounds: self.serve.bounds(),
-            tls: self.tls.load()?,
-            reflection: !self.listen.exposure.no_reflection,
+            bounds: self.service.serve.bounds(),
+            tls: self.service.tls.load()?,
+            reflection: !self.service.listen.exposure.no_reflection,
             ..defaults
         })
     }
@@ -240,34 +192,38 @@ impl Arguments {
             None => Ok(address),
         }
     }
-
-    fn url(&self) -> Result<Option<DatabaseUrl>, StorageError> {
-        match (&self.storage.database_url, &self.storage.database_url_file) {
-            (None, Some(path)) => storage::read_url("--database-url-file", path).map(Some),
-            (url, _) => Ok(url.clone()),
-        }
-    }
 }
 
 impl Program for Arguments {
     fn check(&self) -> Vec<String> {
-        let url = self.url().err().map(|error| error.to_string());
-        let auth = auth::args::check(self.listen.exposure.auth_config.as_ref());
-        let log = telemetry::check(&self.log).err().map(|error| error.to_string());
         let token = self.learning_token_file.as_ref().map(TokenFile::new);
         let token = token.and_then(|file| file.authorization().err().map(|error| error.to_string()));
         let learning = self
             .learning()
             .err()
             .map(|error| format!("--learning-addr, --learning-ca, --learning-client-cert: {error}"));
-        url.into_iter()
-            .chain(token)
-            .chain(log)
-            .chain(self.listen.check())
-            .chain(learning)
-            .chain(self.tls.check())
-            .chain(auth)
-            .collect()
+        let own = token.into_iter().chain(learning);
+        own.chain(self.service.check()).collect()
+    }
+}
+
+impl Service for Arguments {
+    const NAME: &'static str = "feedback-svc";
+    const ADDRESS: &'static str = ADDRESS;
+    const HEALTH: &'static str = SERVICE_NAME;
+    const FILE: &'static str = "feedback.db";
+
+    type Handle = Handle;
+
+    fn shared(&self) -> &ServiceArgs {
+        &self.service
+    }
+
+    async fn start(&self, start: Start) -> anyhow::Result<Handle> {
+        let mut config = self.configuration(start.database)?;
+        config.authenticator = start.authenticator;
+        config.metrics = start.metrics;
+        crate::start(config, start.listener, start.environment).await
     }
 }
 

@@ -41,16 +41,17 @@ use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 use anyhow::Context as _;
 use emend_proto::feedback::v1::feedback_service_server::{FeedbackServiceServer, SERVICE_NAME};
 use emend_runtime::{
-    Entropy, Lifecycle, SharedClock,
+    Entropy, Environment, Lifecycle, SharedClock,
     available::once_available,
-    database::DatabaseUrl,
+    database::{self, DatabaseUrl},
     health::Readiness,
     lifecycle::Shutdown,
+    program::Running,
     reload::{self, Reload},
     serve::Server,
     telemetry::Metrics,
 };
-use tokio::{net::TcpListener, time::timeout};
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 pub use arguments::Arguments;
@@ -67,20 +68,6 @@ use crate::{
     waiters::Waiters,
 };
 
-/// How long a graceful close of the database connections may take.
-const CLOSE: Duration = Duration::from_secs(1);
-
-/// What the service is given rather than creates itself.
-#[derive(Debug, Clone)]
-pub struct Environment {
-    /// Owns the service's tasks, which run in a child of it.
-    pub lifecycle: Lifecycle,
-    /// Orders new ids. Used for nothing else: leases, accept orders and retention use the database's clock.
-    pub clock: SharedClock,
-    /// Source of ids, lease tokens and jitter.
-    pub entropy: Entropy,
-}
-
 /// A running service. Dropping it does not stop the service.
 #[derive(Debug)]
 pub struct Handle {
@@ -96,24 +83,22 @@ impl Handle {
         self.address
     }
 
-    /// Its readiness and the conditions behind it.
-    pub fn readiness(&self) -> &Readiness {
-        &self.readiness
-    }
-
     /// Waits until it is ready: its database answers and its relay makes progress.
     pub async fn ready(&self) {
         self.readiness.ready(SERVICE_NAME).await;
     }
+}
+
+impl Running for Handle {
+    fn readiness(&self) -> &Readiness {
+        &self.readiness
+    }
 
     /// Stops the service: accepts nothing more, stores what it has accepted and sends the events it holds, all within
     /// `grace` plus two seconds.
-    pub async fn shutdown(&self, grace: Duration) -> Shutdown {
+    async fn shutdown(&self, grace: Duration) -> Shutdown {
         let ended = self.lifecycle.shutdown(grace).await;
-        // A pool waits for all of its connections, even for one with a query pending at a silent server.
-        if timeout(CLOSE, self.store.close()).await.is_err() {
-            tracing::warn!("connections to the database are left as they are");
-        }
+        database::close(self.store.close()).await;
         ended
     }
 }

@@ -3,24 +3,23 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::Parser;
+use clap::{Arg, Parser};
+use emend_proto::learning::v1::subscription_service_server::SERVICE_NAME;
 use emend_runtime::{
-    auth,
     config::{
-        ConfigArgs, Program,
+        Program,
         units::{bytes, count, span},
     },
     database::{DatabaseUrl, PostgresUrl},
-    listen::ListenArgs,
-    serve_args::ServeArgs,
-    sqlite::DataDir,
+    program::{Service, ServiceArgs, Start},
     storage::{self, StorageError},
-    telemetry::{self, LogArgs, TelemetryArgs},
-    tls::TlsArgs,
 };
 use jiff::SignedDuration;
 
-use crate::{Config, stream::Settings};
+use crate::{Config, Handle, stream::Settings};
+
+/// The default listen address.
+const ADDRESS: &str = "127.0.0.1:7402";
 
 /// Decides what to learn from corrections and streams it to search nodes.
 #[derive(Debug, Parser)]
@@ -29,59 +28,24 @@ use crate::{Config, stream::Settings};
     version,
     after_help = "SIGTERM or ctrl-c ends it in good order, within two seconds more than --shutdown-grace and with exit code \
                   0; a second one ends it at once, with exit code 130.",
-    mut_arg("listen", |arg| arg.default_value("127.0.0.1:7402").env("EMEND_LEARNING_LISTEN")),
-    mut_arg("auth_config", |arg| arg.env("EMEND_LEARNING_AUTH_CONFIG")),
-    mut_arg("config", |arg| arg.env("EMEND_LEARNING_CONFIG")),
+    mut_args(own_setting)
 )]
 pub struct Arguments {
-    /// Where to listen.
+    /// What all services have.
     #[command(flatten)]
-    pub listen: ListenArgs,
-    /// How connections are secured.
+    pub service: ServiceArgs,
+    /// What it does with its database.
     #[command(flatten)]
-    pub tls: TlsArgs,
-    /// Where everything is stored.
-    #[command(flatten)]
-    pub storage: StorageArgs,
+    pub database: DatabaseArgs,
     /// How the update stream behaves.
     #[command(flatten)]
     pub stream: StreamArgs,
-    /// How much is served at once.
-    #[command(flatten)]
-    pub serve: ServeArgs,
-    /// What the log looks like.
-    #[command(flatten, next_help_heading = "Log")]
-    pub log: LogArgs,
-    /// What operators see.
-    #[command(flatten)]
-    pub telemetry: TelemetryArgs,
-    /// The configuration file, and commands that check or print the settings.
-    #[command(flatten)]
-    pub config: ConfigArgs,
 }
 
-/// Where everything is stored.
+/// What learning-svc does with its database.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Database")]
-pub struct StorageArgs {
-    /// Where everything is stored: postgres://USER:PASSWORD@HOST:PORT/DATABASE, or sqlite:PATH; if unset, a SQLite file
-    /// in the data directory
-    #[arg(
-        long,
-        value_name = "URL",
-        env = "EMEND_LEARNING_DATABASE_URL",
-        hide_env_values = true,
-        group = "database"
-    )]
-    pub database_url: Option<DatabaseUrl>,
-    /// A file that holds the database URL, instead of --database-url
-    #[arg(
-        long,
-        value_name = "FILE",
-        env = "EMEND_LEARNING_DATABASE_URL_FILE",
-        group = "database"
-    )]
-    pub database_url_file: Option<PathBuf>,
+pub struct DatabaseArgs {
     /// A direct connection to the same PostgreSQL database for notifications, needed where the database URL leads
     /// through a pooler (which must be in session mode) that does not pass notifications on
     #[arg(
@@ -101,22 +65,6 @@ pub struct StorageArgs {
         requires = "database"
     )]
     pub listen_database_url_file: Option<PathBuf>,
-    /// The directory of the SQLite file, used by this process alone; ignored with a database URL
-    #[arg(
-        long,
-        value_name = "DIR",
-        default_value = "emend-data/learning",
-        env = "EMEND_DATA_DIR"
-    )]
-    pub data_dir: PathBuf,
-    /// How many connections to PostgreSQL this replica may have, 2 to 1000
-    #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=1000))]
-    pub database_connections: u32,
-    /// How long startup waits, without serving, for a PostgreSQL that is unavailable, 0s to 1h; after that it exits
-    /// with code 1
-    #[arg(long, value_name = "SPAN", default_value = "1m",
-          value_parser = span(Duration::ZERO..=Duration::from_hours(1)))]
-    pub database_patience: Duration,
     /// How many groups of events are applied concurrently, 1 to 64; always 1 on SQLite, which has one writer
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = count(1..=64))]
     pub ingest_workers: usize,
@@ -163,6 +111,19 @@ pub struct StreamArgs {
     pub node_forgotten_after: SignedDuration,
 }
 
+/// Gives a setting that all services have this service's variable and default.
+fn own_setting(setting: Arg) -> Arg {
+    match setting.get_id().as_str() {
+        "listen" => setting.env("EMEND_LEARNING_LISTEN").default_value(ADDRESS),
+        "auth_config" => setting.env("EMEND_LEARNING_AUTH_CONFIG"),
+        "database_url" => setting.env("EMEND_LEARNING_DATABASE_URL"),
+        "database_url_file" => setting.env("EMEND_LEARNING_DATABASE_URL_FILE"),
+        "data_dir" => setting.default_value("emend-data/learning").required(false),
+        "config" => setting.env("EMEND_LEARNING_CONFIG"),
+        _ => setting,
+    }
+}
+
 /// Parses a span from one hour to ten years.
 fn long_span(text: &str) -> Result<SignedDuration, String> {
     let parse = span(Duration::from_hours(1)..=Duration::from_hours(3_650 * 24));
@@ -170,21 +131,16 @@ fn long_span(text: &str) -> Result<SignedDuration, String> {
 }
 
 impl Arguments {
-    /// The database to use and, for a SQLite file, the lock on its directory, to be held until the process ends.
-    pub fn database(&self) -> Result<(DatabaseUrl, Option<DataDir>), StorageError> {
-        storage::lock(self.url()?, &self.storage.data_dir, "learning.db")
-    }
-
     /// The service's configuration, on that database.
     pub fn configuration(&self, database: DatabaseUrl) -> anyhow::Result<Config> {
         let mut config = Config::new(database);
         config.listen_database = self.listen_url()?;
         if matches!(config.database, DatabaseUrl::Postgres(_)) {
-            config.connections = self.storage.database_connections;
-            config.ingest_workers = self.storage.ingest_workers;
+            config.connections = self.service.storage.database_connections;
+            config.ingest_workers = self.database.ingest_workers;
         }
-        config.database_patience = self.storage.database_patience;
-        config.import_bytes = self.storage.import_buffer_size;
+        config.database_patience = self.service.storage.database_patience;
+        config.import_bytes = self.database.import_buffer_size;
         config.stream = Settings {
             max_streams: self.stream.max_streams,
             max_stream_age: self.stream.max_stream_age,
@@ -196,23 +152,16 @@ impl Arguments {
             node_forgotten_after: self.stream.node_forgotten_after,
             ..config.stream
         };
-        config.bounds = self.serve.bounds();
-        config.tls = self.tls.load()?;
-        config.reflection = !self.listen.exposure.no_reflection;
+        config.bounds = self.service.serve.bounds();
+        config.tls = self.service.tls.load()?;
+        config.reflection = !self.service.listen.exposure.no_reflection;
         Ok(config)
-    }
-
-    fn url(&self) -> Result<Option<DatabaseUrl>, StorageError> {
-        match (&self.storage.database_url, &self.storage.database_url_file) {
-            (None, Some(path)) => storage::read_url("--database-url-file", path).map(Some),
-            (url, _) => Ok(url.clone()),
-        }
     }
 
     fn listen_url(&self) -> Result<Option<PostgresUrl>, StorageError> {
         match (
-            &self.storage.listen_database_url,
-            &self.storage.listen_database_url_file,
+            &self.database.listen_database_url,
+            &self.database.listen_database_url_file,
         ) {
             (None, Some(path)) => storage::read_postgres_url("--listen-database-url-file", path).map(Some),
             (url, _) => Ok(url.clone()),
@@ -222,21 +171,33 @@ impl Arguments {
 
 impl Program for Arguments {
     fn check(&self) -> Vec<String> {
-        let url = self.url().err().map(|error| error.to_string());
         let listen_url = self.listen_url().err().map(|error| error.to_string());
-        let auth = auth::args::check(self.listen.exposure.auth_config.as_ref());
-        let log = telemetry::check(&self.log).err().map(|error| error.to_string());
-        let (streams, connections) = (self.stream.max_streams, self.serve.max_connections);
+        let (streams, connections) = (self.stream.max_streams, self.service.serve.max_connections);
         let room = (streams > connections).then(|| {
             format!("--max-streams {streams}: expected at most as many as --max-connections, {connections}")
         });
-        let files = url.into_iter().chain(listen_url).chain(room);
-        files
-            .chain(log)
-            .chain(self.listen.check())
-            .chain(self.tls.check())
-            .chain(auth)
-            .collect()
+        let own = listen_url.into_iter().chain(room);
+        own.chain(self.service.check()).collect()
+    }
+}
+
+impl Service for Arguments {
+    const NAME: &'static str = "learning-svc";
+    const ADDRESS: &'static str = ADDRESS;
+    const HEALTH: &'static str = SERVICE_NAME;
+    const FILE: &'static str = "learning.db";
+
+    type Handle = Handle;
+
+    fn shared(&self) -> &ServiceArgs {
+        &self.service
+    }
+
+    async fn start(&self, start: Start) -> anyhow::Result<Handle> {
+        let mut config = self.configuration(start.database)?;
+        config.authenticator = start.authenticator;
+        config.metrics = start.metrics;
+        crate::start(config, start.listener, start.environment).await
     }
 }
 
@@ -306,7 +267,7 @@ mod tests {
             "--response-patience=4s",
             "--stream-buffer-size=2MiB",
         ]);
-        let (database, _) = arguments.database().unwrap();
+        let (database, _) = arguments.service.storage.open("x.db").unwrap();
         let config = arguments.configuration(database).unwrap();
         assert_eq!(
             config.listen_database.unwrap().to_string(),

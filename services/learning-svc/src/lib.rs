@@ -36,17 +36,18 @@ use emend_proto::learning::v1::{
     resource_service_server::ResourceServiceServer,
 };
 use emend_runtime::{
-    Entropy, Lifecycle, SharedClock,
+    Environment, Lifecycle,
     available::once_available,
-    database::DatabaseUrl,
+    database::{self, DatabaseUrl},
     health::Readiness,
     lifecycle::Shutdown,
     postgres::PgWake,
+    program::Running,
     reload::{self, Reload},
     serve::Server,
     tls::Remote,
 };
-use tokio::{net::TcpListener, time::timeout};
+use tokio::net::TcpListener;
 
 pub use arguments::Arguments;
 pub use config::Config;
@@ -67,20 +68,6 @@ use crate::{
 const LOG: &str = "log";
 /// The checks every service of this process needs to be ready.
 const NEEDS: &[&str] = &[DATABASE, LOG, REEVALUATION];
-
-/// Time allowed for closing database connections in good order.
-const CLOSE: Duration = Duration::from_secs(1);
-
-/// What the service is given from outside.
-#[derive(Debug, Clone)]
-pub struct Environment {
-    /// Owns the service's tasks; the service gets a scope within it.
-    pub lifecycle: Lifecycle,
-    /// For deciding: decay and the times of transitions. Commits carry the database's time.
-    pub clock: SharedClock,
-    /// Source of ids and jitter.
-    pub entropy: Entropy,
-}
 
 /// A running service. Dropping it does not end the service.
 pub struct Handle {
@@ -112,11 +99,6 @@ impl Handle {
         (*self.inside).clone()
     }
 
-    /// Its readiness checks.
-    pub fn readiness(&self) -> &Readiness {
-        &self.readiness
-    }
-
     /// Waits until it is ready: the database answers, state and log are loaded and followed, re-evaluation is running.
     pub async fn ready(&self) {
         self.readiness.ready(INGEST).await;
@@ -131,14 +113,17 @@ impl Handle {
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
+}
+
+impl Running for Handle {
+    fn readiness(&self) -> &Readiness {
+        &self.readiness
+    }
 
     /// Shuts down: applies queued events and sends subscribers a `Drain`, all within `grace` plus two seconds.
-    pub async fn shutdown(&self, grace: Duration) -> Shutdown {
+    async fn shutdown(&self, grace: Duration) -> Shutdown {
         let ended = self.lifecycle.shutdown(grace).await;
-        // Closing a pool waits for all its connections, including one still waiting on a database that fell silent.
-        if timeout(CLOSE, self.store.close()).await.is_err() {
-            tracing::warn!("connections to the database are left as they are");
-        }
+        database::close(self.store.close()).await;
         ended
     }
 }

@@ -3,11 +3,12 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use emend_runtime::{
-    Entropy, Lifecycle, SystemClock,
+    Environment, Lifecycle,
     auth::Authenticator,
     bearer::TokenFile,
     bounds::{Bounds, KeepAlive},
     lifecycle::Shutdown,
+    program::Running as _,
     telemetry::Metrics,
 };
 use tokio::net::TcpListener;
@@ -90,11 +91,7 @@ async fn listener() -> TcpListener {
 /// If it does not start.
 pub async fn feedback(database_url: &str, learning: SocketAddr, settings: &Settings) -> Running {
     let lifecycle = Lifecycle::new();
-    let environment = feedback_svc::Environment {
-        lifecycle: lifecycle.clone(),
-        clock: SystemClock::shared(),
-        entropy: Entropy::system(),
-    };
+    let environment = Environment::system(&lifecycle);
     let learning = learning.to_string().parse().expect("an address");
     let mut config = feedback_svc::Config::new(database_url.parse().expect("a database"), learning);
     config.postgres_connections = CONNECTIONS;
@@ -120,11 +117,7 @@ pub async fn feedback(database_url: &str, learning: SocketAddr, settings: &Setti
 /// If it does not start.
 pub async fn learning(database_url: &str, settings: &Settings) -> Running {
     let lifecycle = Lifecycle::new();
-    let environment = learning_svc::Environment {
-        lifecycle: lifecycle.clone(),
-        clock: SystemClock::shared(),
-        entropy: Entropy::system(),
-    };
+    let environment = Environment::system(&lifecycle);
     let mut config = learning_svc::Config::new(database_url.parse().expect("a database"));
     config.connections = CONNECTIONS;
     let Settings {

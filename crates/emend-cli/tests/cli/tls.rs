@@ -15,7 +15,7 @@ use emend_client::{
 };
 use emend_core::Revision;
 use emend_runtime::{
-    Entropy, Lifecycle, SystemClock,
+    Environment, Lifecycle,
     lifecycle::Shutdown,
     reload::Reload as _,
     tls::{TlsFiles, TlsServer, testing::Authority},
@@ -54,11 +54,7 @@ impl Secured {
         };
         let mut config = learning_svc::Config::new(database("learning.db"));
         config.tls = Some(Arc::clone(&tls));
-        let environment = learning_svc::Environment {
-            lifecycle: lifecycle.clone(),
-            clock: SystemClock::shared(),
-            entropy: Entropy::system(),
-        };
+        let environment = Environment::system(&lifecycle);
         let learning = learning_svc::start(config, listener().await, environment)
             .await
             .expect("learning-svc starts");
@@ -69,11 +65,7 @@ impl Secured {
         let address = address.tls(relay).expect("https");
         let mut config = feedback_svc::Config::new(database("feedback.db"), address);
         config.tls = Some(Arc::clone(&tls));
-        let environment = feedback_svc::Environment {
-            lifecycle: lifecycle.clone(),
-            clock: SystemClock::shared(),
-            entropy: Entropy::system(),
-        };
+        let environment = Environment::system(&lifecycle);
         let feedback = feedback_svc::start(config, listener().await, environment)
             .await
             .expect("feedback-svc starts");

@@ -12,6 +12,7 @@ pub mod store;
 
 use std::{
     fmt,
+    future::Future,
     path::{Path, PathBuf},
     str::FromStr,
     sync::Arc,
@@ -23,6 +24,17 @@ use tokio::time::timeout;
 
 /// How long reading a URL again may take: the file may be on a file system that hangs.
 const READ_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How long closing connections may take.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Waits for a pool that closes its connections in good order, but not for one that is still waiting on a database that
+/// fell silent.
+pub async fn close(closing: impl Future<Output = ()>) {
+    if timeout(CLOSE_TIMEOUT, closing).await.is_err() {
+        tracing::warn!("connections to the database are left as they are");
+    }
+}
 
 /// The same migrations, applicable to a database that a newer release has migrated further. In a rolling upgrade the
 /// first new replica migrates while old ones still serve, and any of those may be restarted before its turn or after a

@@ -31,16 +31,17 @@ use emend_proto::{
     feedback::v1::{self as pb, feedback_service_client::FeedbackServiceClient},
 };
 use emend_runtime::{
-    Entropy, Lifecycle, SystemClock,
+    Environment, Lifecycle,
     database::DatabaseUrl,
     lifecycle::Shutdown,
+    program::Running as _,
     testing::{TestDatabase, TestPostgres},
 };
 use tempfile::TempDir;
 use tokio::{net::TcpListener, time::timeout};
 use tonic::transport::Channel;
 
-use crate::{Config, Environment, Handle, RelayConfig, start, testing::Backend};
+use crate::{Config, Handle, RelayConfig, start, testing::Backend};
 
 pub(super) const SOON: Duration = Duration::from_secs(20);
 
@@ -96,11 +97,7 @@ impl Service {
             },
             ..Config::new(database.url(), learning.parse().unwrap())
         };
-        let environment = Environment {
-            lifecycle: Lifecycle::new(),
-            clock: SystemClock::shared(),
-            entropy: Entropy::system(),
-        };
+        let environment = Environment::system(&Lifecycle::new());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let handle = start(config, listener, environment).await.unwrap();
         handle.ready().await;

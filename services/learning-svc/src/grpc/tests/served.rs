@@ -7,14 +7,15 @@ use emend_proto::learning::v1::{
     policy_service_client::PolicyServiceClient, resource_service_client::ResourceServiceClient,
 };
 use emend_runtime::{
-    Entropy, Lifecycle, SystemClock,
+    Environment, Lifecycle,
     database::DatabaseUrl,
+    program::Running as _,
     testing::{TestDatabase, TestPostgres},
 };
 use tokio::{net::TcpListener, time::timeout};
 use tonic::transport::Channel;
 
-use crate::{Config, Environment, Handle, start};
+use crate::{Config, Handle, start};
 
 /// Longer than anything here takes.
 const SOON: Duration = Duration::from_secs(30);
@@ -53,11 +54,7 @@ impl Served {
     pub(super) async fn on(database: &Database) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let lifecycle = Lifecycle::new();
-        let environment = Environment {
-            lifecycle: lifecycle.clone(),
-            clock: SystemClock::shared(),
-            entropy: Entropy::system(),
-        };
+        let environment = Environment::system(&lifecycle);
         let handle = start(Config::new(database.url()), listener, environment)
             .await
             .unwrap();
