@@ -19,7 +19,6 @@ macro_rules! on_both {
     };
 }
 
-mod bad_input;
 mod dead_letters;
 mod learning;
 mod service;

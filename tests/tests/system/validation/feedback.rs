@@ -61,7 +61,7 @@ fn submit() -> Rpc {
                 }),
                 query_id: long(129),
                 reason: long(2_001),
-                context: context("k", &long(1_025)),
+                context: [(String::new(), String::new()), ("k".to_owned(), long(1_025))].into(),
                 scope: UNKNOWN,
                 wait: -1,
                 correction: Some(Correction {
@@ -81,6 +81,7 @@ fn submit() -> Rpc {
                 "reporter.client_key",
                 "query_id",
                 "reason",
+                "context",
                 "context[\"k\"]",
                 "scope",
                 "wait",
@@ -152,6 +153,17 @@ fn submit() -> Rpc {
             ],
         )
         .case(
+            "a prohibition with U+0000 and of too long a choice",
+            &correcting(Form::Prohibition(Prohibition {
+                phrase: NUL.into(),
+                forbidden_choice: long(257),
+            })),
+            &[
+                "correction.prohibition.phrase",
+                "correction.prohibition.forbidden_choice",
+            ],
+        )
+        .case(
             "an empty name",
             &correcting(Form::Entity(EntityCorrection::default())),
             &[
@@ -162,7 +174,7 @@ fn submit() -> Rpc {
         .case(
             "a phrase of nothing visible",
             &correcting(Form::Verb(VerbCorrection {
-                original_input: "\u{200B} \u{3164}".into(),
+                original_input: "\u{200B}\u{AD} \u{3164}".into(),
                 correct_choice: "create_csa".into(),
                 ..VerbCorrection::default()
             })),
@@ -176,6 +188,20 @@ fn submit() -> Rpc {
                 correct_choice: "create_csa".into(),
             })),
             &["correction.verb.correct_choice"],
+        )
+        .case(
+            "nothing to correct about a name",
+            &correcting(Form::Entity(EntityCorrection {
+                original_input: "jd".into(),
+                system_choice: "person-1".into(),
+                correct_choice: "person-1".into(),
+            })),
+            &["correction.entity.correct_choice"],
+        )
+        .case(
+            "a negative scope",
+            &SubmitFeedbackRequest { scope: -1, ..good() },
+            &["scope"],
         )
         .case(
             "one user's own without the user",
@@ -213,10 +239,14 @@ fn submit() -> Rpc {
         .case(
             "a stray control character",
             &SubmitFeedbackRequest {
+                reporter: Some(Reporter {
+                    client_key: "\u{7}".into(),
+                    ..Reporter::default()
+                }),
                 reason: "rings \u{7}".into(),
                 ..good()
             },
-            &["reason"],
+            &["reporter.client_key", "reason"],
         )
         .case(
             "too long a request id",
@@ -274,6 +304,12 @@ fn list() -> Rpc {
         namespace: NAMESPACE.into(),
         ..ListFeedbackRequest::default()
     };
+    let at = |seconds: i64| Some(Timestamp { seconds, nanos: 0 });
+    let received = |from: i64, before: i64| ListFeedbackRequest {
+        received_from: at(from),
+        received_before: at(before),
+        ..good.clone()
+    };
     Rpc::of("/emend.feedback.v1.FeedbackService/ListFeedback")
         .case("empty", &ListFeedbackRequest::default(), &["namespace"])
         .case(
@@ -311,9 +347,15 @@ fn list() -> Rpc {
                 page_size: -1,
                 page_token: NUL.into(),
                 reporter_id: NUL.into(),
-                ..good
+                ..good.clone()
             },
             &["page_size", "page_token", "reporter_id"],
+        )
+        .case("a span of nothing", &received(7, 7), &["received_before"])
+        .case(
+            "a span that ends before it begins",
+            &received(2, 1),
+            &["received_before"],
         )
 }
 
@@ -358,12 +400,13 @@ fn dead_letters() -> Rpc {
             &["namespace", "page_size", "page_token"],
         )
         .case(
-            "a negative page",
+            "a negative page and a token of no list",
             &ListDeadLettersRequest {
                 page_size: -1,
+                page_token: "AAAA".into(),
                 ..ListDeadLettersRequest::default()
             },
-            &["page_size"],
+            &["page_size", "page_token"],
         )
 }
 
@@ -374,15 +417,23 @@ fn redrive() -> Rpc {
             "everything at once",
             &RedriveDeadLettersRequest {
                 namespace: "Not OK".into(),
-                event_ids: vec!["x".into(), NOBODY.into(), NUL.into()],
+                event_ids: vec!["x".into(), String::new(), NOBODY.into(), NUL.into()],
             },
-            &["namespace", "event_ids[0]", "event_ids[2]"],
+            &["namespace", "event_ids[0]", "event_ids[1]", "event_ids[3]"],
         )
         .case(
             "too many",
             &RedriveDeadLettersRequest {
                 namespace: NAMESPACE.into(),
                 event_ids: vec![NOBODY.into(); 501],
+            },
+            &["event_ids"],
+        )
+        .case(
+            "too many, of any namespace",
+            &RedriveDeadLettersRequest {
+                event_ids: vec![NOBODY.into(); 501],
+                ..RedriveDeadLettersRequest::default()
             },
             &["event_ids"],
         )

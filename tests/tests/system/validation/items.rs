@@ -2,7 +2,9 @@
 //! succeed.
 
 use emend_proto::{
-    common::v1::{Correction, Reporter, ResourceValue, VerbCorrection, correction::Correction as Form},
+    common::v1::{
+        Correction, Reporter, ResourceValue, Scope, VerbCorrection, correction::Correction as Form,
+    },
     feedback::v1::{BatchSubmitFeedbackRequest, ListFeedbackRequest, SubmitFeedbackRequest},
     learning::v1::{
         ApproveCandidateRequest, BatchApproveCandidatesRequest, BatchRejectCandidatesRequest, Event,
@@ -10,7 +12,7 @@ use emend_proto::{
         ListCandidatesRequest, RejectCandidateRequest, event, event_result,
     },
 };
-use emend_runtime::status::from_item_status;
+use emend_runtime::status::{Explained, from_item_status};
 use emend_tests::{
     both_databases,
     harness::{
@@ -21,32 +23,47 @@ use emend_tests::{
         verb,
     },
 };
+use prost::Message as _;
 use prost_types::Timestamp;
 use tonic::Code;
 
-use super::{NOBODY, NUL, UNKNOWN, long, written};
+use super::{Case, NOBODY, NUL, REASON, UNKNOWN, long, table, written};
+
+/// The fields that a refusal for bad input names, sorted.
+#[track_caller]
+fn violated(refusal: &Explained) -> Vec<&str> {
+    assert_eq!(
+        (refusal.code, refusal.reason.as_deref()),
+        (Code::InvalidArgument, Some(REASON)),
+        "{refusal}"
+    );
+    fields(refusal)
+}
 
 both_databases! {
     async fn a_bad_item_of_a_batch_of_feedback_is_told_all_that_is_wrong(system) {
         let feedback = system.feedback();
-        let bad = SubmitFeedbackRequest {
-            request_id: NUL.into(),
-            namespace: "Not OK".into(),
-            reporter: Some(Reporter { id: long(129), ..Reporter::default() }),
-            scope: UNKNOWN,
-            correction: None,
-            ..SubmitFeedbackRequest::default()
-        };
-        let request = BatchSubmitFeedbackRequest {
-            requests: vec![bad, says("jane", alias("jd", "person-1"))],
-            wait: 0,
-        };
+        let mut requests = vec![says("jane", alias("jd", "person-1"))];
+        let mut expected = vec![vec![]];
+        // Each bad submission of the table. An item's wait is ignored, but has to be valid.
+        for Case { path, messages, fields, .. } in table() {
+            if path.ends_with("/SubmitFeedback") {
+                requests.push(SubmitFeedbackRequest::decode(&*messages[0]).unwrap());
+                expected.push(fields);
+            }
+        }
+        requests.push(says("jane", alias("ms", "person-2")));
+        expected.push(vec![]);
+        let request = BatchSubmitFeedbackRequest { requests: requests.clone(), wait: 0 };
         let results = answered(feedback.service.clone().batch_submit_feedback(request).await).results;
-        let refusal = item_refusal(results[0].status.as_ref()).unwrap();
-        assert_eq!(refusal.code, Code::InvalidArgument);
-        assert_eq!(fields(&refusal), ["correction", "namespace", "reporter.id", "request_id", "scope"]);
-        assert_eq!(item_refusal(results[1].status.as_ref()), None);
-        assert_eq!(feedback.all_delivered(NAMESPACE).await.len(), 1);
+        assert_eq!(results.len(), requests.len());
+        for ((result, expected), sent) in results.iter().zip(expected).zip(requests) {
+            let refusal = item_refusal(result.status.as_ref());
+            let named = refusal.as_ref().map(violated).unwrap_or_default();
+            assert_eq!(named, expected, "{sent:?}");
+            assert_eq!(result.feedback.is_some(), expected.is_empty(), "{sent:?}");
+        }
+        assert_eq!(feedback.all_delivered(NAMESPACE).await.len(), 2);
     }
 
     async fn a_bad_item_of_a_batch_of_reviews_is_told_all_that_is_wrong(system) {
@@ -55,6 +72,7 @@ both_databases! {
         let approve = ApproveCandidateRequest {
             namespace: "Not OK".into(),
             candidate_id: "x".into(),
+            etag: long(65),
             reason: long(2_001),
             on_behalf_of: NUL.into(),
             ..ApproveCandidateRequest::default()
@@ -62,13 +80,28 @@ both_databases! {
         let batch = BatchApproveCandidatesRequest { requests: vec![approve] };
         let results = answered(learning.candidates.clone().batch_approve_candidates(batch).await).results;
         let refusal = item_refusal(results[0].status.as_ref()).unwrap();
-        assert_eq!(refusal.code, Code::InvalidArgument);
-        assert_eq!(fields(&refusal), ["candidate_id", "namespace", "on_behalf_of", "reason"]);
+        assert_eq!(violated(&refusal), ["candidate_id", "etag", "namespace", "on_behalf_of", "reason"]);
+        assert_eq!(results[0].candidate, None);
 
-        let batch = BatchRejectCandidatesRequest { requests: vec![RejectCandidateRequest::default()] };
+        let reject = RejectCandidateRequest {
+            namespace: long(64),
+            candidate_id: "x".into(),
+            etag: NUL.into(),
+            reason: "  ".into(),
+            on_behalf_of: long(129),
+        };
+        let requests = vec![RejectCandidateRequest::default(), reject];
+        let batch = BatchRejectCandidatesRequest { requests };
         let results = answered(learning.candidates.clone().batch_reject_candidates(batch).await).results;
-        let refusal = item_refusal(results[0].status.as_ref()).unwrap();
-        assert_eq!(fields(&refusal), ["candidate_id", "namespace", "reason"]);
+        assert_eq!(results.len(), 2);
+        for (result, expected) in results.iter().zip([
+            vec!["candidate_id", "namespace", "reason"],
+            vec!["candidate_id", "etag", "namespace", "on_behalf_of", "reason"],
+        ]) {
+            let refusal = item_refusal(result.status.as_ref()).unwrap();
+            assert_eq!(violated(&refusal), expected);
+            assert_eq!(result.candidate, None);
+        }
         assert_eq!(written(system).await, before);
     }
 
@@ -92,7 +125,7 @@ both_databases! {
                 ..ApproveCandidateRequest::default()
             };
             let refusal = refused(learning.candidates.clone().approve_candidate(request).await);
-            assert_eq!((refusal.code, fields(&refusal)), (Code::InvalidArgument, expected), "{edited:?}");
+            assert_eq!(violated(&refusal), expected, "{edited:?}");
         }
         assert_eq!(written(system).await, before);
     }
@@ -109,7 +142,11 @@ both_databases! {
             ..Event::default()
         };
         let cases = [
-            (Event::default(), vec!["accept_order", "event", "event_id", "feedback_id", "namespace"]),
+            (
+                // A bad traceparent is ignored.
+                Event { traceparent: "nonsense".into(), ..Event::default() },
+                vec!["accept_order", "event", "event_id", "feedback_id", "namespace"],
+            ),
             (
                 Event {
                     event_id: "x".into(),
@@ -117,7 +154,11 @@ both_databases! {
                     namespace: "Not OK".into(),
                     accept_order: -1,
                     event: Some(event::Event::Recorded(FeedbackRecorded {
-                        reporter: Some(Reporter { id: long(129), ..Reporter::default() }),
+                        reporter: Some(Reporter {
+                            id: long(129),
+                            session_id: long(129),
+                            ..Reporter::default()
+                        }),
                         caller: NUL.into(),
                         query_id: long(129),
                         reason: long(2_001),
@@ -143,18 +184,62 @@ both_databases! {
                     "recorded.reason",
                     "recorded.received_at",
                     "recorded.reporter.id",
+                    "recorded.reporter.session_id",
                     "recorded.scope",
                 ],
             ),
             (
                 Event {
                     event: Some(event::Event::Recorded(FeedbackRecorded {
-                        caller: "web".into(),
+                        context: (0..33).map(|n| (n.to_string(), String::new())).collect(),
                         ..FeedbackRecorded::default()
                     })),
                     ..good.clone()
                 },
-                vec!["recorded.correction", "recorded.received_at"],
+                vec![
+                    "recorded.caller",
+                    "recorded.context",
+                    "recorded.correction",
+                    "recorded.received_at",
+                ],
+            ),
+            (
+                // One user's own without the user, and with nothing to correct.
+                Event {
+                    event: Some(event::Event::Recorded(FeedbackRecorded {
+                        caller: "web".into(),
+                        scope: Scope::User.into(),
+                        correction: Some(Correction {
+                            correction: Some(Form::Verb(VerbCorrection {
+                                original_input: "set up a csa".into(),
+                                system_choice: "create_csa".into(),
+                                correct_choice: "create_csa".into(),
+                            })),
+                        }),
+                        received_at: Some(Timestamp { seconds: i64::MAX, nanos: 0 }),
+                        ..FeedbackRecorded::default()
+                    })),
+                    ..good.clone()
+                },
+                vec![
+                    "recorded.correction.verb.correct_choice",
+                    "recorded.received_at",
+                    "recorded.reporter.id",
+                ],
+            ),
+            (
+                Event {
+                    event: Some(event::Event::Retracted(FeedbackRetracted::default())),
+                    ..good.clone()
+                },
+                vec!["retracted.caller", "retracted.retracted_at"],
+            ),
+            (
+                Event {
+                    event: Some(event::Event::Redacted(FeedbackRedacted::default())),
+                    ..good.clone()
+                },
+                vec!["redacted.caller", "redacted.redacted_at"],
             ),
             (
                 Event {
@@ -183,12 +268,13 @@ both_databases! {
         let batches = tokio_stream::iter([IngestRequest { events }]);
         let mut answers = answered(learning.ingest.clone().ingest(batches).await);
         let results = answers.message().await.unwrap().unwrap().results;
+        assert_eq!(results.len(), expected.len());
         for (result, expected) in results.iter().zip(expected) {
             let Some(event_result::Result::Error(error)) = &result.result else {
                 panic!("taken: {result:?}")
             };
-            let refusal = from_item_status(error).map(emend_runtime::status::Explained::from).unwrap();
-            assert_eq!((refusal.code, fields(&refusal)), (Code::InvalidArgument, expected));
+            let refusal = from_item_status(error).map(Explained::from).unwrap();
+            assert_eq!(violated(&refusal), expected);
         }
         assert_eq!(written(system).await, before);
     }
@@ -203,9 +289,8 @@ both_databases! {
         ];
         let header = ImportHeader { namespace: NAMESPACE.into(), ..ImportHeader::default() };
         let refusal = refused(learning.import(header, rows).await);
-        assert_eq!(refusal.code, Code::InvalidArgument);
         assert_eq!(
-            fields(&refusal),
+            violated(&refusal),
             [
                 "rows[line 4].correction.entity.correct_choice",
                 "rows[line 4].correction.entity.original_input",
@@ -229,13 +314,13 @@ both_databases! {
             ..list
         };
         let refusal = refused(feedback.service.clone().list_feedback(other).await);
-        assert_eq!((refusal.code, fields(&refusal)), (Code::InvalidArgument, vec!["page_token"]));
+        assert_eq!(violated(&refusal), ["page_token"]);
         let candidates = ListCandidatesRequest {
             namespace: NAMESPACE.into(),
             page_token: page.next_page_token,
             ..ListCandidatesRequest::default()
         };
         let refusal = refused(learning.candidates.clone().list_candidates(candidates).await);
-        assert_eq!((refusal.code, fields(&refusal)), (Code::InvalidArgument, vec!["page_token"]));
+        assert_eq!(violated(&refusal), ["page_token"]);
     }
 }

@@ -87,7 +87,7 @@ fn long(length: usize) -> String {
 /// Contains a character that no text may.
 const NUL: &str = "a\0b";
 /// Invalid namespaces.
-const BAD_NAMESPACES: [&str; 7] = ["Fund", "-a", "a-", "a_b", "a.b", " a", "a\0b"];
+const BAD_NAMESPACES: [&str; 8] = ["Fund", "-a", "a-", "a_b", "a.b", " a", "a\0b", "é"];
 /// Invalid ids.
 const BAD_IDS: [&str; 5] = [
     "",
@@ -100,6 +100,8 @@ const BAD_IDS: [&str; 5] = [
 const NOBODY: &str = "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10";
 /// A number that no enum has.
 const UNKNOWN: i32 = 99;
+/// The stable reason of every refusal here.
+const REASON: &str = "INVALID_FIELDS";
 
 fn table() -> Vec<Case> {
     let tables = [
@@ -209,8 +211,8 @@ both_databases! {
                         wrong.push(format!("{path}: {what}: {refusal}"));
                     } else if named != expected {
                         wrong.push(format!("{path}: {what}:\n  expected {expected:?}\n  named    {named:?}"));
-                    } else if refusal.reason.is_none() || refusal.domain.is_none() {
-                        wrong.push(format!("{path}: {what}: no stable reason"));
+                    } else if refusal.reason.as_deref() != Some(REASON) || refusal.domain.is_none() {
+                        wrong.push(format!("{path}: {what}: not for the stable reason: {refusal}"));
                     } else if refusal.field_violations.iter().any(|violation| violation.description.is_empty()) {
                         wrong.push(format!("{path}: {what}: a field without a description"));
                     }

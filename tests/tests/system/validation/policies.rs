@@ -64,6 +64,7 @@ fn update() -> Rpc {
                     max_resources: 2_000_001,
                     max_value_bytes: 524_289,
                     max_counted_feedback: 99,
+                    etag: long(65),
                     ..Policy::default()
                 }),
                 reason: long(2_001),
@@ -81,6 +82,7 @@ fn update() -> Rpc {
                 "policy.max_resources",
                 "policy.max_value_bytes",
                 "policy.max_counted_feedback",
+                "policy.etag",
                 "reason",
                 "on_behalf_of",
             ],
@@ -113,9 +115,20 @@ fn update() -> Rpc {
             &UpdatePolicyRequest {
                 reason: NUL.into(),
                 on_behalf_of: NUL.into(),
-                ..of(good.clone())
+                ..of(Policy {
+                    etag: NUL.into(),
+                    ..good.clone()
+                })
             },
-            &["reason", "on_behalf_of"],
+            &["policy.etag", "reason", "on_behalf_of"],
+        )
+        .case(
+            "an update of nothing",
+            &of(Policy {
+                threshold: 0,
+                ..good.clone()
+            }),
+            &["update_mask"],
         )
         .case(
             "a mask of what is not there",
@@ -126,6 +139,17 @@ fn update() -> Rpc {
             "a mask of what is given",
             &masked(good.clone(), &["version"]),
             &["update_mask"],
+        )
+        .case(
+            "a mask that takes a risk and a number away and names what is given",
+            &masked(
+                Policy {
+                    threshold: 0,
+                    ..good.clone()
+                },
+                &["threshold", "version", "risk_level"],
+            ),
+            &["update_mask", "policy.risk_level", "policy.threshold"],
         )
         .case(
             "a mask that takes a number away",

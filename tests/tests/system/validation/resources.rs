@@ -9,7 +9,7 @@ use emend_proto::{
     },
 };
 use emend_tests::harness::{
-    NAMESPACE, alias,
+    NAMESPACE, alias, phrase,
     says::{alias_key, entity_value, forbidden_value, phrase_key, prohibition_key, verb_value},
 };
 
@@ -147,9 +147,9 @@ fn put() -> Rpc {
                     display: long(513),
                     ..verb_value("")
                 }),
+                etag: long(65),
                 reason: long(2_001),
                 on_behalf_of: long(129),
-                ..PutResourceRequest::default()
             },
             &[
                 "key.namespace",
@@ -158,6 +158,7 @@ fn put() -> Rpc {
                 "key.user_id",
                 "value.display",
                 "value.invocation_phrase.verb",
+                "etag",
                 "reason",
                 "on_behalf_of",
             ],
@@ -170,13 +171,14 @@ fn put() -> Rpc {
                     display: NUL.into(),
                     ..entity_value(NUL)
                 }),
+                etag: NUL.into(),
                 reason: NUL.into(),
                 on_behalf_of: NUL.into(),
-                ..PutResourceRequest::default()
             },
             &[
                 "value.display",
                 "value.entity_alias.entity_id",
+                "etag",
                 "reason",
                 "on_behalf_of",
             ],
@@ -185,6 +187,21 @@ fn put() -> Rpc {
             "no value",
             &of(alias_key("jd"), ResourceValue::default()),
             &["value.value"],
+        )
+        .case(
+            "nothing to display but a bad key",
+            &PutResourceRequest {
+                key: Some(bad_key()),
+                ..PutResourceRequest::default()
+            },
+            &[
+                "key.namespace",
+                "key.kind",
+                "key.key",
+                "key.user_id",
+                "value.display",
+                "value.value",
+            ],
         )
         .case(
             "a value of another kind",
@@ -209,15 +226,16 @@ fn delete() -> Rpc {
             "everything at once",
             &DeleteResourceRequest {
                 key: Some(bad_key()),
+                etag: long(65),
                 reason: long(2_001),
                 on_behalf_of: long(129),
-                ..DeleteResourceRequest::default()
             },
             &[
                 "key.namespace",
                 "key.kind",
                 "key.key",
                 "key.user_id",
+                "etag",
                 "reason",
                 "on_behalf_of",
             ],
@@ -226,11 +244,11 @@ fn delete() -> Rpc {
             "U+0000 in every text",
             &DeleteResourceRequest {
                 key: Some(alias_key("jd")),
+                etag: NUL.into(),
                 reason: NUL.into(),
                 on_behalf_of: NUL.into(),
-                ..DeleteResourceRequest::default()
             },
-            &["reason", "on_behalf_of"],
+            &["etag", "reason", "on_behalf_of"],
         )
 }
 
@@ -248,6 +266,14 @@ fn import() -> Rpc {
         correction: Some(alias("jd", "person-1")),
         user_id: String::new(),
     };
+    let bad_row = ImportRow {
+        line: 0,
+        correction: Some(phrase(" ", NUL)),
+        user_id: long(129),
+    };
+    // However many rows are bad, the refusal is small enough to travel: it names twenty fields and the rows.
+    let mut most = ["rows[line 0].line", "rows[line 0].correction"].repeat(10);
+    most.push("rows");
     let nothing = ImportResourcesRequest { message: None };
     let none: [&ImportResourcesRequest; 0] = [];
     Rpc::of("/emend.learning.v1.ResourceService/ImportResources")
@@ -292,6 +318,21 @@ fn import() -> Rpc {
             &[&header, &rows((1..=1_001).map(row).collect())],
             &["rows.rows"],
         )
+        .stream(
+            "a bad row",
+            &[&header, &rows(vec![bad_row])],
+            &[
+                "rows[line 0].line",
+                "rows[line 0].correction.phrase_mapping.phrase",
+                "rows[line 0].correction.phrase_mapping.verb",
+                "rows[line 0].user_id",
+            ],
+        )
+        .stream(
+            "a thousand bad rows",
+            &[&header, &rows(vec![ImportRow::default(); 1_000])],
+            &most,
+        )
 }
 
 fn revisions() -> Rpc {
@@ -327,6 +368,16 @@ fn revisions() -> Rpc {
                 ..ListRevisionsRequest::default()
             },
             &["key", "operation_id", "page_size", "page_token"],
+        )
+        .case(
+            "a key of nothing visible and a token of no list",
+            &ListRevisionsRequest {
+                namespace: NAMESPACE.into(),
+                key: "\u{200B}".into(),
+                page_token: "AAAA".into(),
+                ..ListRevisionsRequest::default()
+            },
+            &["key", "page_token"],
         )
 }
 

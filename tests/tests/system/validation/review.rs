@@ -27,7 +27,7 @@ fn list() -> Rpc {
             &ListCandidatesRequest {
                 namespace: "Not OK".into(),
                 kinds: vec![UNKNOWN, 1, 0],
-                statuses: vec![1, UNKNOWN],
+                statuses: vec![0, 1, UNKNOWN],
                 key: long(513),
                 page_size: 501,
                 page_token: "not a token".into(),
@@ -36,7 +36,8 @@ fn list() -> Rpc {
                 "namespace",
                 "kinds[0]",
                 "kinds[2]",
-                "statuses[1]",
+                "statuses[0]",
+                "statuses[2]",
                 "key",
                 "page_size",
                 "page_token",
@@ -52,6 +53,17 @@ fn list() -> Rpc {
                 ..ListCandidatesRequest::default()
             },
             &["key", "page_size", "page_token"],
+        )
+        .case(
+            "too many of everything",
+            &ListCandidatesRequest {
+                namespace: NAMESPACE.into(),
+                kinds: vec![1; 65],
+                statuses: vec![1; 65],
+                page_size: 501,
+                ..ListCandidatesRequest::default()
+            },
+            &["kinds", "statuses", "page_size"],
         )
 }
 
@@ -86,22 +98,34 @@ fn approve() -> Rpc {
             &ApproveCandidateRequest {
                 namespace: "Not OK".into(),
                 candidate_id: "x".into(),
+                etag: long(65),
                 reason: long(2_001),
                 on_behalf_of: long(129),
                 ..ApproveCandidateRequest::default()
             },
-            &["namespace", "candidate_id", "reason", "on_behalf_of"],
+            &["namespace", "candidate_id", "etag", "reason", "on_behalf_of"],
         )
         .case(
             "U+0000 in every text",
             &ApproveCandidateRequest {
                 namespace: NUL.into(),
                 candidate_id: NUL.into(),
+                etag: NUL.into(),
                 reason: NUL.into(),
                 on_behalf_of: NUL.into(),
                 ..ApproveCandidateRequest::default()
             },
-            &["namespace", "candidate_id", "reason", "on_behalf_of"],
+            &["namespace", "candidate_id", "etag", "reason", "on_behalf_of"],
+        )
+        .case(
+            "a stray control character",
+            &ApproveCandidateRequest {
+                namespace: NAMESPACE.into(),
+                candidate_id: NOBODY.into(),
+                on_behalf_of: "rings \u{7}".into(),
+                ..ApproveCandidateRequest::default()
+            },
+            &["on_behalf_of"],
         )
 }
 
@@ -117,22 +141,22 @@ fn reject() -> Rpc {
             &RejectCandidateRequest {
                 namespace: "Not OK".into(),
                 candidate_id: "x".into(),
+                etag: long(65),
                 reason: long(2_001),
                 on_behalf_of: long(129),
-                ..RejectCandidateRequest::default()
             },
-            &["namespace", "candidate_id", "reason", "on_behalf_of"],
+            &["namespace", "candidate_id", "etag", "reason", "on_behalf_of"],
         )
         .case(
-            "a reason of nothing but space",
+            "a reason of nothing but space and U+0000",
             &RejectCandidateRequest {
                 namespace: NAMESPACE.into(),
                 candidate_id: NOBODY.into(),
+                etag: NUL.into(),
                 reason: " \n ".into(),
                 on_behalf_of: NUL.into(),
-                ..RejectCandidateRequest::default()
             },
-            &["reason", "on_behalf_of"],
+            &["etag", "reason", "on_behalf_of"],
         )
 }
 

@@ -1,6 +1,5 @@
-//! Every RPC, over a served connection.
+//! The RPCs, over a served connection.
 
 mod calls;
 mod leaving;
 mod served;
-mod validation;
