@@ -62,7 +62,7 @@ use crate::{
     committer::{CommitWorker, Committer},
     grpc::FeedbackEndpoint,
     metrics::FeedbackMetrics,
-    relay::{Delivery, hand_over::HandOver, ingest::IngestClient, worker::Relay},
+    relay::{Delivery, delivery_queue::DeliveryQueue, ingest::IngestClient, worker::Relay},
     store::{LONGEST_WAIT, PostgresStore, SqliteStore, Store, StoreError},
     upkeep::{DATABASE, OrderRaiser, Pruner, RELAY, ReadinessCheck, Sampler},
     waiters::Waiters,
@@ -221,7 +221,7 @@ impl Parts {
         let relay = Arc::new(Relay::new(
             Arc::clone(store),
             delivery,
-            HandOver::new(relay.queue_events),
+            DeliveryQueue::new(relay.queue_events),
             waiters.clone(),
             entropy.clone(),
             relay,

@@ -8,9 +8,9 @@
 mod entry;
 mod line;
 mod lookup;
-mod picture;
 mod publisher;
 pub(crate) mod standing;
+mod state;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -30,7 +30,7 @@ pub use self::{
     publisher::{Fact, Publisher},
     standing::{Origin, Staleness},
 };
-use self::{picture::Picture, standing::Standing};
+use self::{standing::Standing, state::ViewState};
 use crate::keyed_hash::KeyedHash;
 
 /// What was learned. Clones share the same view.
@@ -38,7 +38,7 @@ use crate::keyed_hash::KeyedHash;
 pub struct LearnedView(Arc<Shared>);
 
 struct Shared {
-    picture: Arc<ArcSwap<Picture>>,
+    state: Arc<ArcSwap<ViewState>>,
     hash: Arc<KeyedHash>,
     standing: watch::Sender<Standing>,
     clock: SharedClock,
@@ -59,7 +59,7 @@ impl LearnedView {
     pub fn new(entropy: &Entropy, clock: SharedClock) -> (Publisher, Self) {
         let hash = Arc::new(KeyedHash::new(entropy));
         let view = Self(Arc::new(Shared {
-            picture: Arc::new(ArcSwap::from_pointee(Picture::empty())),
+            state: Arc::new(ArcSwap::from_pointee(ViewState::empty())),
             hash: Arc::clone(&hash),
             standing: watch::Sender::new(Standing::default()),
             clock,
@@ -72,7 +72,7 @@ impl LearnedView {
     #[inline]
     pub fn read(&self) -> Reading<'_> {
         Reading {
-            picture: Held::Guarded(self.0.picture.load()),
+            state: Held::Guarded(self.0.state.load()),
             hash: &self.0.hash,
         }
     }
@@ -80,7 +80,7 @@ impl LearnedView {
     /// A reader for a thread that looks up all the time. It never writes to memory shared between threads.
     pub fn reader(&self) -> Reader {
         Reader {
-            cache: Cache::new(Arc::clone(&self.0.picture)),
+            cache: Cache::new(Arc::clone(&self.0.state)),
             hash: Arc::clone(&self.0.hash),
         }
     }
@@ -150,12 +150,12 @@ impl LearnedView {
         &self.0.hash
     }
 
-    fn picture(&self) -> Arc<Picture> {
-        self.0.picture.load_full()
+    fn state(&self) -> Arc<ViewState> {
+        self.0.state.load_full()
     }
 
-    fn swap(&self, next: Arc<Picture>) -> Arc<Picture> {
-        self.0.picture.swap(next)
+    fn swap(&self, next: Arc<ViewState>) -> Arc<ViewState> {
+        self.0.state.swap(next)
     }
 }
 
@@ -170,7 +170,7 @@ impl fmt::Debug for LearnedView {
 /// One thread's access to a view, the fastest there is; see [`LearnedView::reader`]. It keeps the state it last read in
 /// memory until it reads again.
 pub struct Reader {
-    cache: Cache<Arc<ArcSwap<Picture>>, Arc<Picture>>,
+    cache: Cache<Arc<ArcSwap<ViewState>>, Arc<ViewState>>,
     hash: Arc<KeyedHash>,
 }
 
@@ -179,7 +179,7 @@ impl Reader {
     #[inline]
     pub fn read(&mut self) -> Reading<'_> {
         Reading {
-            picture: Held::Cached(self.cache.load()),
+            state: Held::Cached(self.cache.load()),
             hash: &self.hash,
         }
     }
@@ -193,23 +193,23 @@ impl fmt::Debug for Reader {
 
 /// One state of a view.
 pub struct Reading<'v> {
-    picture: Held<'v>,
+    state: Held<'v>,
     hash: &'v KeyedHash,
 }
 
 enum Held<'v> {
-    Guarded(Guard<Arc<Picture>>),
-    Cached(&'v Picture),
+    Guarded(Guard<Arc<ViewState>>),
+    Cached(&'v ViewState),
 }
 
 impl Deref for Held<'_> {
-    type Target = Picture;
+    type Target = ViewState;
 
     #[inline]
-    fn deref(&self) -> &Picture {
+    fn deref(&self) -> &ViewState {
         match self {
-            Self::Guarded(picture) => picture,
-            Self::Cached(picture) => picture,
+            Self::Guarded(state) => state,
+            Self::Cached(state) => state,
         }
     }
 }
@@ -217,20 +217,20 @@ impl Deref for Held<'_> {
 impl Reading<'_> {
     /// The revision of this state.
     pub fn revision(&self) -> Revision {
-        self.picture.revision
+        self.state.revision
     }
 
     /// What was learned for a phrase: the user's own answer first, then everybody's, never a prohibited one. What is
     /// prohibited for everybody is prohibited for every user.
     #[inline]
     pub fn lookup(&self, key: LookupKey<'_>, kind: Kind, user: Option<&UserId>) -> Lookup<'_> {
-        let picture = &*self.picture;
+        let state = &*self.state;
         let everybody = self.hash.namespace(key.namespace.as_str()) ^ self.hash.phrase(key.phrase.as_str());
         let own = match user {
-            Some(user) if picture.user_scoped => picture.find(everybody ^ self.hash.user(user.as_str())),
+            Some(user) if state.user_scoped => state.find(everybody ^ self.hash.user(user.as_str())),
             _ => None,
         };
-        let everybodys = picture.find(everybody);
+        let everybodys = state.find(everybody);
         let own_prohibited = own.map_or(&[][..], entry::Found::prohibited);
         let everybodys_prohibited = everybodys.map_or(&[][..], entry::Found::prohibited);
         let as_match = |scope| {

@@ -1,8 +1,8 @@
-//! The writing half of a view: builds the next picture and swaps it in as a whole, so that an update's changes become
+//! The writing half of a view: builds the next state and swaps it in as a whole, so that an update's changes become
 //! visible together and readers never wait.
 //!
 //! An update copies the overlay and changes the copy. When the overlay exceeds its bound it is merged into a new table;
-//! at 20 updates a second, that is every few minutes for a million phrases. The publisher keeps retired pictures until
+//! at 20 updates a second, that is every few minutes for a million phrases. The publisher keeps retired states until
 //! no reader holds them, so that a reader never has to free a large table.
 //!
 //! It must know nothing of messages.
@@ -14,7 +14,7 @@ use emend_core::{Kind, Revision};
 use super::{
     LearnedView,
     entry::Found,
-    picture::{Overlay, Picture},
+    state::{Overlay, ViewState},
     table::{Table, TextIndex},
 };
 use crate::keyed_hash::KeyedHash;
@@ -44,7 +44,7 @@ pub struct Publisher {
     view: LearnedView,
     hash: Arc<KeyedHash>,
     texts: TextIndex,
-    pub(super) retired: Vec<Arc<Picture>>,
+    pub(super) retired: Vec<Arc<ViewState>>,
 }
 
 impl Publisher {
@@ -80,7 +80,7 @@ impl Publisher {
             table.put(key, &entry, &mut texts);
         }
         self.texts = texts;
-        self.publish(Picture {
+        self.publish(ViewState {
             table: Arc::new(table),
             overlay: Overlay::default(),
             user_scoped,
@@ -90,7 +90,7 @@ impl Publisher {
 
     /// Publishes a set of changes, all at once.
     pub fn apply<'a>(&mut self, facts: impl IntoIterator<Item = Fact<'a>>, revision: Revision) {
-        let mut next = Picture::clone(&self.view.picture());
+        let mut next = ViewState::clone(&self.view.state());
         next.revision = revision;
         for fact in facts {
             next.user_scoped |= !fact.user_id.is_empty();
@@ -111,23 +111,23 @@ impl Publisher {
     /// Publishes that nothing has changed up to `revision`.
     pub fn advance(&mut self, revision: Revision) {
         self.sweep();
-        let current = self.view.picture();
+        let current = self.view.state();
         if current.revision != revision {
-            self.publish(Picture {
+            self.publish(ViewState {
                 revision,
-                ..Picture::clone(&current)
+                ..ViewState::clone(&current)
             });
         }
     }
 
     /// Whether the next `apply` may take milliseconds, because it merges into a large table.
     pub(crate) fn is_about_to_merge(&self, changes: usize) -> bool {
-        let current = self.view.picture();
+        let current = self.view.state();
         let phrases = current.table.len();
         phrases > 20_000 && current.overlay.len() + changes > overlay_bound(phrases)
     }
 
-    fn merge(&mut self, next: &mut Picture) {
+    fn merge(&mut self, next: &mut ViewState) {
         let changed = next.overlay.len();
         let mut table = if next.table.is_worn(changed) {
             rebuilt(&next.table, changed, &mut self.texts, &self.hash)
@@ -144,14 +144,14 @@ impl Publisher {
         next.overlay = Overlay::default();
     }
 
-    fn publish(&mut self, next: Picture) {
+    fn publish(&mut self, next: ViewState) {
         self.retired.push(self.view.swap(Arc::new(next)));
         self.sweep();
     }
 
-    /// Frees the pictures that no reader holds any more.
+    /// Frees the states that no reader holds any more.
     fn sweep(&mut self) {
-        self.retired.retain(|picture| Arc::strong_count(picture) > 1);
+        self.retired.retain(|state| Arc::strong_count(state) > 1);
     }
 }
 

@@ -180,7 +180,7 @@ fn what_was_learned_survives_every_merge() {
         }
     }
     let reading = view.read();
-    assert!(reading.picture.table.len() > 10_000, "most were merged");
+    assert!(reading.state.table.len() > 10_000, "most were merged");
     for revision in 1..=total {
         let phrase = NormalizedKey::parse(&format!("phrase {revision}")).unwrap();
         let key = LookupKey {

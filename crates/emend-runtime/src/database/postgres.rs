@@ -1,9 +1,9 @@
 //! Opening PostgreSQL, by any number of replicas at once, and being woken by its notifications.
 //!
-//! Services use it through [`links`], where nothing waits for ever for a server that fell silent. It must know nothing
+//! Services use it through [`bounded_pool`], where nothing waits for ever for a server that fell silent. It must know nothing
 //! of any schema but its name; migrations are passed in.
 
-mod links;
+mod bounded_pool;
 
 use std::{io::ErrorKind, sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-pub use links::{Lent, Link, Links, Transaction};
+pub use bounded_pool::{BoundedConnection, BoundedPool, Lent, Transaction};
 
 use crate::{
     audit::{APPLIED, OpenError, same_schema},
@@ -80,16 +80,19 @@ impl PostgresConfig {
 ///
 /// # Panics
 /// If `config.schema` is not a valid name.
-pub async fn open_postgres(config: &PostgresConfig, migrations: &Migrator) -> Result<Links, StoreError> {
-    open_links(config, migrations, SILENCE, LIFETIME).await
+pub async fn open_postgres(
+    config: &PostgresConfig,
+    migrations: &Migrator,
+) -> Result<BoundedPool, StoreError> {
+    open_bounded(config, migrations, SILENCE, LIFETIME).await
 }
 
-async fn open_links(
+async fn open_bounded(
     config: &PostgresConfig,
     migrations: &Migrator,
     silence: Duration,
     lifetime: Duration,
-) -> Result<Links, StoreError> {
+) -> Result<BoundedPool, StoreError> {
     let schema = config.schema;
     assert!(
         !schema.is_empty()
@@ -104,12 +107,12 @@ async fn open_links(
         .after_connect(move |connection, _| Box::pin(async move { prepare(connection, schema).await }))
         // sqlx's own test could use up the whole acquire timeout.
         .test_before_acquire(false)
-        .before_acquire(|connection, _| Box::pin(links::shows_life(connection)))
+        .before_acquire(|connection, _| Box::pin(bounded_pool::shows_life(connection)))
         .after_release(move |_, connection| Box::pin(async move { Ok(connection.age < lifetime) }))
         .connect_with(options)
         .await
         .map_err(StoreError::connecting)?;
-    Ok(Links::new(pool, config.clone(), silence))
+    Ok(BoundedPool::new(pool, config.clone(), silence))
 }
 
 /// Begins a transaction that reads one consistent state for as long as it takes: the timeouts meant for serving do not
@@ -313,7 +316,7 @@ async fn heard(listener: &mut PgListener) -> Result<(), sqlx::Error> {
         if let Ok(heard) = timeout(LISTEN_SILENCE, listener.try_recv()).await {
             return heard.map(drop);
         }
-        links::shows_life(sqlx::Acquire::acquire(&mut *listener).await?).await?;
+        bounded_pool::shows_life(sqlx::Acquire::acquire(&mut *listener).await?).await?;
         if listener.next_buffered().is_some() {
             return Ok(());
         }
@@ -369,23 +372,23 @@ mod tests {
             tokio::spawn(async move { open_postgres(&config, &migrations()).await })
         });
         let opened = futures::future::try_join_all(replicas).await.unwrap();
-        for links in opened {
-            let links = links.unwrap();
+        for pool in opened {
+            let pool = pool.unwrap();
             sqlx::query("INSERT INTO note (text) VALUES (gen_random_uuid()::text)")
-                .execute(&mut *links.acquire().await.unwrap())
+                .execute(&mut *pool.acquire().await.unwrap())
                 .await
                 .unwrap();
-            links.close().await;
+            pool.close().await;
         }
-        let links = open_postgres(&config(database.url(), "emend_learning"), &migrations())
+        let pool = open_postgres(&config(database.url(), "emend_learning"), &migrations())
             .await
             .unwrap();
         let notes: i64 = sqlx::query_scalar("SELECT count(*) FROM note")
-            .fetch_one(&mut *links.acquire().await.unwrap())
+            .fetch_one(&mut *pool.acquire().await.unwrap())
             .await
             .unwrap();
         assert_eq!(notes, 4, "each schema has its own");
-        links.close().await;
+        pool.close().await;
         database.close().await;
     }
 
@@ -399,8 +402,8 @@ mod tests {
             .unwrap();
         let run = async |statement: String| {
             let statement = sqlx::AssertSqlSafe(statement);
-            let mut link = admin.acquire().await.unwrap();
-            sqlx::query(statement).execute(&mut *link).await.unwrap();
+            let mut connection = admin.acquire().await.unwrap();
+            sqlx::query(statement).execute(&mut *connection).await.unwrap();
         };
         let database_name: String = sqlx::query_scalar("SELECT current_database()")
             .fetch_one(&mut *admin.acquire().await.unwrap())
@@ -439,18 +442,18 @@ mod tests {
             ..config(database.url(), "emend_feedback")
         };
         for (lifetime, is_replaced) in [(LIFETIME, false), (Duration::ZERO, true)] {
-            let links = open_links(&config, &migrations(), SILENCE, lifetime)
+            let pool = open_bounded(&config, &migrations(), SILENCE, lifetime)
                 .await
                 .unwrap();
             let backend = async || -> i32 {
                 sqlx::query_scalar("SELECT pg_backend_pid()")
-                    .fetch_one(&mut *links.acquire().await.unwrap())
+                    .fetch_one(&mut *pool.acquire().await.unwrap())
                     .await
                     .unwrap()
             };
             let first = backend().await;
             assert_eq!(backend().await != first, is_replaced);
-            links.close().await;
+            pool.close().await;
         }
         database.close().await;
     }
@@ -485,12 +488,12 @@ mod tests {
         }
         now_is(&old);
         let url = crate::storage::read_postgres_url("--database-url-file", &file).unwrap();
-        let links = open_postgres(&config(&url, "emend_feedback"), &migrations())
+        let pool = open_postgres(&config(&url, "emend_feedback"), &migrations())
             .await
             .unwrap();
         let user = async || -> String {
             sqlx::query_scalar("SELECT current_user::text")
-                .fetch_one(&mut *links.acquire().await.unwrap())
+                .fetch_one(&mut *pool.acquire().await.unwrap())
                 .await
                 .unwrap()
         };
@@ -502,13 +505,13 @@ mod tests {
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{old}'"
         ))
         .await;
-        let refused = links.acquire().await.unwrap_err();
+        let refused = pool.acquire().await.unwrap_err();
         assert!(matches!(refused, StoreError::Unavailable(_)), "{refused:?}");
         std::fs::write(&file, "not a URL").unwrap();
-        assert!(links.acquire().await.is_err(), "what is no URL changes nothing");
+        assert!(pool.acquire().await.is_err(), "what is no URL changes nothing");
         now_is(&new);
         let found = async {
-            while links.acquire().await.is_err() {
+            while pool.acquire().await.is_err() {
                 sleep(Duration::from_millis(50)).await;
             }
         };
@@ -517,7 +520,7 @@ mod tests {
             .expect("the new URL is found");
         assert_eq!(user().await, new);
 
-        links.close().await;
+        pool.close().await;
         for role in [&old, &new] {
             run(format!("DROP OWNED BY {role}")).await;
             run(format!("DROP ROLE {role}")).await;
@@ -541,12 +544,12 @@ mod tests {
             false,
         ));
         open_postgres(&config, &newer).await.unwrap().close().await;
-        let links = open_postgres(&config, &migrations()).await.unwrap();
+        let pool = open_postgres(&config, &migrations()).await.unwrap();
         sqlx::query("INSERT INTO note (text) VALUES ('x')")
-            .execute(&mut *links.acquire().await.unwrap())
+            .execute(&mut *pool.acquire().await.unwrap())
             .await
             .unwrap();
-        links.close().await;
+        pool.close().await;
         database.close().await;
     }
 
@@ -555,20 +558,20 @@ mod tests {
         let Some(database) = TestPostgres::create().await else {
             return;
         };
-        let links = open_postgres(&config(database.url(), "emend_feedback"), &migrations())
+        let pool = open_postgres(&config(database.url(), "emend_feedback"), &migrations())
             .await
             .unwrap();
         let settings: (String, String, String) = sqlx::query_as(
             "SELECT current_setting('search_path'), current_setting('statement_timeout'), current_setting('application_name')",
         )
-        .fetch_one(&mut *links.acquire().await.unwrap())
+        .fetch_one(&mut *pool.acquire().await.unwrap())
         .await
         .unwrap();
         assert_eq!(
             settings,
             ("emend_feedback".into(), "30s".into(), "emend test".into())
         );
-        links.close().await;
+        pool.close().await;
         database.close().await;
     }
 
@@ -577,23 +580,23 @@ mod tests {
         let Some(database) = TestPostgres::create().await else {
             return;
         };
-        let links = open_postgres(&config(database.url(), "emend_feedback"), &migrations())
+        let pool = open_postgres(&config(database.url(), "emend_feedback"), &migrations())
             .await
             .unwrap();
         sqlx::query("INSERT INTO note (text) VALUES ('a'), ('b')")
-            .execute(&mut *links.acquire().await.unwrap())
+            .execute(&mut *pool.acquire().await.unwrap())
             .await
             .unwrap();
         let duplicate = sqlx::query("INSERT INTO note (text) VALUES ('a')")
-            .execute(&mut *links.acquire().await.unwrap())
+            .execute(&mut *pool.acquire().await.unwrap())
             .await
             .unwrap_err();
         assert!(StoreError::from(duplicate).is_unique_violation());
 
         let lock = "SELECT id FROM note WHERE text = $1 FOR UPDATE";
         let (mut one, mut other) = (
-            links.begin("BEGIN").await.unwrap(),
-            links.begin("BEGIN").await.unwrap(),
+            pool.begin("BEGIN").await.unwrap(),
+            pool.begin("BEGIN").await.unwrap(),
         );
         sqlx::query(lock).bind("a").execute(&mut *one).await.unwrap();
         sqlx::query(lock).bind("b").execute(&mut *other).await.unwrap();
@@ -608,7 +611,7 @@ mod tests {
             .expect("one of two deadlocked transactions fails");
         assert!(matches!(StoreError::from(victim), StoreError::Conflict(_)));
         one.rollback().await.unwrap();
-        links.close().await;
+        pool.close().await;
         database.close().await;
     }
 
@@ -618,7 +621,7 @@ mod tests {
             return;
         };
         let lifecycle = Lifecycle::new();
-        let links = open_postgres(&config(database.url(), "emend_learning"), &migrations())
+        let pool = open_postgres(&config(database.url(), "emend_learning"), &migrations())
             .await
             .unwrap();
         let mut wake = PgWake::listen(database.url(), "emend_head", &lifecycle, &Entropy::system());
@@ -627,7 +630,7 @@ mod tests {
             .expect("woken when listening begins");
 
         sqlx::query("NOTIFY emend_head")
-            .execute(&mut *links.acquire().await.unwrap())
+            .execute(&mut *pool.acquire().await.unwrap())
             .await
             .unwrap();
         timeout(SOON, wake.woken())
@@ -635,7 +638,7 @@ mod tests {
             .expect("woken by a notification");
 
         sqlx::query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'emend listen' AND datname = current_database()")
-            .execute(&mut *links.acquire().await.unwrap())
+            .execute(&mut *pool.acquire().await.unwrap())
             .await
             .unwrap();
         timeout(SOON, wake.woken())
@@ -643,14 +646,14 @@ mod tests {
             .expect("woken after the reconnect");
 
         sqlx::query("NOTIFY emend_head")
-            .execute(&mut *links.acquire().await.unwrap())
+            .execute(&mut *pool.acquire().await.unwrap())
             .await
             .unwrap();
         timeout(SOON, wake.woken())
             .await
             .expect("woken by a notification again");
         lifecycle.shutdown(SOON).await;
-        links.close().await;
+        pool.close().await;
         database.close().await;
     }
 

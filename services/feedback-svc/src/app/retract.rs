@@ -114,15 +114,19 @@ mod tests {
     use crate::{
         committer::Committer,
         config::{CommitConfig, RelayConfig},
-        relay::{dispatch::Dispatch, hand_over::HandOver},
+        relay::{delivery_queue::DeliveryQueue, dispatch::Dispatch},
         testing::{TestStore, feedback, namespace, stored},
         tests::{SOON, eventually},
         waiters::Waiters,
     };
 
     /// Use cases on that store, in that lifecycle.
-    fn use_cases(database: &TestStore, hand_over: &HandOver, lifecycle: &Lifecycle) -> Arc<UseCases> {
-        let dispatch = Dispatch::new(hand_over.clone(), Entropy::system(), RelayConfig::default());
+    fn use_cases(
+        database: &TestStore,
+        delivery_queue: &DeliveryQueue,
+        lifecycle: &Lifecycle,
+    ) -> Arc<UseCases> {
+        let dispatch = Dispatch::new(delivery_queue.clone(), Entropy::system(), RelayConfig::default());
         let (committer, _commits) = Committer::new(
             Arc::clone(&database.store),
             dispatch.clone(),
@@ -152,13 +156,13 @@ mod tests {
         let database = TestStore::sqlite().await;
         let said = feedback("a");
         stored(&*database.store, &said, None).await;
-        let (hand_over, lifecycle) = (HandOver::new(10), Lifecycle::new());
-        let use_cases = use_cases(&database, &hand_over, &lifecycle);
+        let (delivery_queue, lifecycle) = (DeliveryQueue::new(10), Lifecycle::new());
+        let use_cases = use_cases(&database, &delivery_queue, &lifecycle);
         let origin = origin();
         let mut asked = Box::pin(use_cases.retract(&origin, namespace(), said.id, "oops".into(), None));
         assert!((&mut asked).now_or_never().is_none(), "it takes a while");
         drop(asked);
-        eventually("its event is handed over", || async { hand_over.len() == 1 }).await;
+        eventually("its event is handed over", || async { delivery_queue.len() == 1 }).await;
         lifecycle.shutdown(SOON).await;
     }
 
@@ -167,8 +171,8 @@ mod tests {
         let database = TestStore::sqlite().await;
         let said = feedback("a");
         stored(&*database.store, &said, None).await;
-        let (hand_over, lifecycle) = (HandOver::new(10), Lifecycle::new());
-        let use_cases = use_cases(&database, &hand_over, &lifecycle);
+        let (delivery_queue, lifecycle) = (DeliveryQueue::new(10), Lifecycle::new());
+        let use_cases = use_cases(&database, &delivery_queue, &lifecycle);
         let others: Vec<_> = (1..)
             .map(|host| ClientKey::of(None, Some(Ipv4Addr::from_bits(host).into())))
             .map_while(|other| use_cases.retractions.try_acquire(other))

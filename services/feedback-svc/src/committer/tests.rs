@@ -13,13 +13,13 @@ use super::*;
 use crate::{
     config::RelayConfig,
     domain::{DeadLetterQuery, FeedbackQuery},
-    relay::hand_over::HandOver,
+    relay::delivery_queue::DeliveryQueue,
     testing::{Backend, TestStore, feedback, lease, namespace, stored, with_request_id},
 };
 
 struct Bench {
     database: TestStore,
-    hand_over: HandOver,
+    delivery_queue: DeliveryQueue,
     committer: Committer,
     worker: CommitWorker,
 }
@@ -30,12 +30,12 @@ impl Bench {
     }
 
     fn on(database: TestStore, config: CommitConfig) -> Self {
-        let hand_over = HandOver::new(1_000);
-        let dispatch = Dispatch::new(hand_over.clone(), Entropy::seeded(1), RelayConfig::default());
+        let delivery_queue = DeliveryQueue::new(1_000);
+        let dispatch = Dispatch::new(delivery_queue.clone(), Entropy::seeded(1), RelayConfig::default());
         let (committer, worker) = Committer::new(Arc::clone(&database.store), dispatch, config);
         Self {
             database,
-            hand_over,
+            delivery_queue,
             committer,
             worker,
         }

@@ -5,7 +5,7 @@
 use emend_runtime::Entropy;
 use tokio::time::Instant;
 
-use super::hand_over::{HandOver, Leased, Reservation};
+use super::delivery_queue::{DeliveryQueue, Leased, Reservation};
 use crate::{
     config::RelayConfig,
     domain::{Accepted, Lease, LeaseToken, NewEvent},
@@ -15,7 +15,7 @@ use crate::{
 /// Hands events over to the relay. Clones share its queue.
 #[derive(Debug, Clone)]
 pub(crate) struct Dispatch {
-    hand_over: HandOver,
+    delivery_queue: DeliveryQueue,
     entropy: Entropy,
     config: RelayConfig,
 }
@@ -29,10 +29,10 @@ pub(crate) struct Reserved {
 }
 
 impl Dispatch {
-    /// Hands events over to `hand_over`.
-    pub(crate) fn new(hand_over: HandOver, entropy: Entropy, config: RelayConfig) -> Self {
+    /// Hands events over to `delivery_queue`.
+    pub(crate) fn new(delivery_queue: DeliveryQueue, entropy: Entropy, config: RelayConfig) -> Self {
         Self {
-            hand_over,
+            delivery_queue,
             entropy,
             config,
         }
@@ -49,7 +49,7 @@ impl Dispatch {
     /// Reserves room for this many events. To be called before they are stored, so that the lease does not expire later
     /// here than in the database.
     pub(crate) fn reserve(&self, count: usize) -> Option<Reserved> {
-        let room = self.hand_over.reserve(count)?;
+        let room = self.delivery_queue.reserve(count)?;
         let lease = self.lease();
         Some(Reserved {
             room,
@@ -76,13 +76,13 @@ impl Dispatch {
                     seen,
                 }));
             }
-            None => self.hand_over.ask_for_claim(),
+            None => self.delivery_queue.ask_for_claim(),
         }
     }
 
     /// Requests a claim: something in the outbox is due that nobody holds.
     pub(crate) fn due(&self) {
-        self.hand_over.ask_for_claim();
+        self.delivery_queue.ask_for_claim();
     }
 }
 

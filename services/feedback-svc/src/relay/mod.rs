@@ -1,12 +1,12 @@
 //! Delivers events from the outbox to learning-svc, each at least once.
 //!
 //! Events come in two ways: handed over in memory by the code that stored them on this replica, or claimed from the
-//! outbox by any replica when a lease or a back-off has expired. [`hand_over`] bounds the first way; [`worker`] takes,
+//! outbox by any replica when a lease or a back-off has expired. [`delivery_queue`] bounds the first way; [`worker`] takes,
 //! sends and settles batches; [`verdict`] decides what a refusal means; [`ingest`] is the gRPC transport. The order of
 //! events does not matter to learning-svc, so nothing here preserves it.
 
+pub(crate) mod delivery_queue;
 pub(crate) mod dispatch;
-pub(crate) mod hand_over;
 pub(crate) mod ingest;
 pub(crate) mod verdict;
 pub(crate) mod worker;

@@ -21,7 +21,7 @@ mod log;
 use self::log::Log;
 use super::{
     Delivery, DeliveryError,
-    hand_over::HandOver,
+    delivery_queue::DeliveryQueue,
     worker::{Relay, Step},
 };
 use crate::{
@@ -116,7 +116,7 @@ impl Delivery for Learning {
 struct Bench {
     database: TestStore,
     learning: Arc<Learning>,
-    hand_over: HandOver,
+    delivery_queue: DeliveryQueue,
     waiters: Waiters,
     relay: Arc<Relay>,
 }
@@ -132,11 +132,11 @@ impl Bench {
             mood: Mutex::new(Mood::Evaluates),
             batches: Mutex::default(),
         });
-        let (hand_over, waiters) = (HandOver::new(config.queue_events), Waiters::default());
+        let (delivery_queue, waiters) = (DeliveryQueue::new(config.queue_events), Waiters::default());
         let relay = Relay::new(
             Arc::clone(&database.store),
             Arc::clone(&learning) as _,
-            hand_over.clone(),
+            delivery_queue.clone(),
             waiters.clone(),
             Entropy::seeded(1),
             config,
@@ -144,7 +144,7 @@ impl Bench {
         Self {
             database,
             learning,
-            hand_over,
+            delivery_queue,
             waiters,
             relay: Arc::new(relay),
         }
@@ -451,7 +451,7 @@ async fn what_does_not_fit_into_memory_waits_in_the_outbox() {
     .await;
     bench.submit(8).await;
     let beyond = bench.submit(5).await;
-    assert_eq!(bench.hand_over.len(), 8);
+    assert_eq!(bench.delivery_queue.len(), 8);
     assert_eq!(
         [bench.step().await, bench.step().await],
         [Step::Answered(4), Step::Answered(4)]
@@ -531,7 +531,7 @@ async fn a_queue_that_is_never_empty_does_not_put_off_a_claim_for_ever() {
     bench.submit(3).await;
     // The timer's first reminder can wait, the second can't; claimed events then wait their turn.
     for _ in 0..2 {
-        bench.hand_over.remind_of_claim();
+        bench.delivery_queue.remind_of_claim();
         bench.submit(1).await;
         assert_eq!(bench.step().await, Step::Answered(1));
     }

@@ -32,8 +32,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Delivery, DeliveryError,
+    delivery_queue::{BatchLimit, DeliveryQueue, Leased},
     dispatch::Dispatch,
-    hand_over::{BatchLimit, HandOver, Leased},
     verdict::{self, Verdict},
 };
 use crate::{
@@ -84,7 +84,7 @@ fn is_told(failed: u32) -> bool {
 pub(crate) struct Relay {
     store: Arc<dyn Store>,
     delivery: Arc<dyn Delivery>,
-    hand_over: HandOver,
+    delivery_queue: DeliveryQueue,
     dispatch: Dispatch,
     waiters: Waiters,
     entropy: Entropy,
@@ -101,16 +101,16 @@ impl Relay {
     pub(crate) fn new(
         store: Arc<dyn Store>,
         delivery: Arc<dyn Delivery>,
-        hand_over: HandOver,
+        delivery_queue: DeliveryQueue,
         waiters: Waiters,
         entropy: Entropy,
         config: RelayConfig,
     ) -> Self {
         Self {
-            dispatch: Dispatch::new(hand_over.clone(), entropy.clone(), config),
+            dispatch: Dispatch::new(delivery_queue.clone(), entropy.clone(), config),
             store,
             delivery,
-            hand_over,
+            delivery_queue,
             waiters,
             entropy,
             config,
@@ -136,9 +136,9 @@ impl Relay {
     /// made first, and its events go to the end of the queue.
     pub(crate) async fn run_once(&self) -> Result<Step, StoreError> {
         let mut batch = self.take();
-        if self.hand_over.take_claim(!batch.is_empty()) {
+        if self.delivery_queue.take_claim(!batch.is_empty()) {
             if let Err(error) = self.claim().await {
-                self.hand_over.put_back(batch);
+                self.delivery_queue.put_back(batch);
                 return Err(error);
             }
             if batch.is_empty() {
@@ -156,15 +156,15 @@ impl Relay {
             let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
             self.moved.store(elapsed, Ordering::Relaxed);
             let step = if draining.is_cancelled() {
-                if self.hand_over.len() == 0 {
+                if self.delivery_queue.len() == 0 {
                     return;
                 }
                 self.send(self.take()).await
             } else {
-                if !self.hand_over.has_work() {
+                if !self.delivery_queue.has_work() {
                     tokio::select! {
                         () = draining.cancelled() => continue,
-                        () = self.hand_over.work() => {}
+                        () = self.delivery_queue.work() => {}
                     }
                 }
                 self.run_once().await
@@ -200,7 +200,7 @@ impl Relay {
     /// expire.
     async fn release(&self) {
         let released: Vec<_> = self
-            .hand_over
+            .delivery_queue
             .take_all()
             .into_iter()
             .map(|Leased { event_id, token, .. }| Settlement::Released { event_id, token })
@@ -214,7 +214,7 @@ impl Relay {
     /// for a retry.
     pub(crate) async fn ask_periodically(self: Arc<Self>, draining: CancellationToken) {
         while !draining.is_cancelled() {
-            self.hand_over.remind_of_claim();
+            self.delivery_queue.remind_of_claim();
             tokio::select! {
                 () = draining.cancelled() => {}
                 () = sleep(self.config.poll.mul_f64(self.entropy.jitter(0.2))) => {}
@@ -228,7 +228,7 @@ impl Relay {
             bytes: self.config.batch_bytes,
         };
         // An event whose lease would expire in flight is left to a claim: another replica would send it too.
-        self.hand_over
+        self.delivery_queue
             .take(limit, Instant::now() + self.config.answer_timeout)
     }
 
@@ -268,7 +268,7 @@ impl Relay {
                 }),
             }
         }
-        self.hand_over.append(leased);
+        self.delivery_queue.append(leased);
         if !unreadable.is_empty() {
             tracing::error!(
                 count = unreadable.len(),
@@ -295,7 +295,7 @@ impl Relay {
         let there: HashSet<EventId> = match self.store.still_leased(&waited).await {
             Ok(there) => there.into_iter().collect(),
             Err(error) => {
-                self.hand_over.put_back(batch);
+                self.delivery_queue.put_back(batch);
                 return Err(error);
             }
         };
@@ -339,7 +339,7 @@ impl Relay {
                 self.settle(answered).await
             }
             Err(DeliveryError::Unavailable(reason)) => {
-                self.hand_over.put_back(batch);
+                self.delivery_queue.put_back(batch);
                 Ok(Step::Away(reason))
             }
             Err(DeliveryError::Refused { code, .. }) => {
@@ -374,7 +374,7 @@ impl Relay {
                     answered.push((leased, Verdict::Never(Refusal { code, error: message }, None)));
                 }
                 Err(DeliveryError::Unavailable(reason)) => {
-                    self.hand_over
+                    self.delivery_queue
                         .put_back(std::iter::once(leased).chain(rest).collect());
                     away = Some(reason);
                     break;

@@ -11,8 +11,8 @@ use emend_runtime::{
     audit::OpenError,
     database::PostgresUrl,
     postgres::{
-        BEGIN_LONG_READ as BEGIN_AUDIT, Lent, Link, Links, PostgresConfig, Transaction, open_postgres,
-        open_postgres_to_read,
+        BEGIN_LONG_READ as BEGIN_AUDIT, BoundedConnection, BoundedPool, Lent, PostgresConfig, Transaction,
+        open_postgres, open_postgres_to_read,
     },
     store::retry_conflicts,
 };
@@ -48,7 +48,7 @@ mod outbox_sql;
 mod store_sql;
 
 /// What the portable SQL runs on.
-type Connection = Link;
+type Connection = BoundedConnection;
 /// The store that the portable SQL implements.
 type Backend = PostgresStore;
 
@@ -117,7 +117,7 @@ RETURNING o.event_id, o.accept_order, o.event_number, o.occurred_at_us, o.attemp
 /// Feedback in one schema of a PostgreSQL database.
 #[derive(Debug)]
 pub(crate) struct PostgresStore {
-    links: Links,
+    pool: BoundedPool,
     entropy: Entropy,
 }
 
@@ -134,8 +134,8 @@ impl PostgresStore {
             application_name: "emend feedback-svc",
             max_connections,
         };
-        let links = open_postgres(&config, &MIGRATIONS).await?;
-        let store = Self { links, entropy };
+        let pool = open_postgres(&config, &MIGRATIONS).await?;
+        let store = Self { pool, entropy };
         store.raise().await?;
         Ok(store)
     }
@@ -158,12 +158,12 @@ impl PostgresStore {
     async fn raise_accept_order_once(&self) -> Result<(), StoreError> {
         let behind: bool =
             sqlx::query_scalar("SELECT last_value < (SELECT now_us FROM database_clock) FROM accept_order")
-                .fetch_one(&mut *self.links.acquire().await?)
+                .fetch_one(&mut *self.pool.acquire().await?)
                 .await?;
         if !behind {
             return Ok(());
         }
-        let mut transaction = self.links.begin(BEGIN).await?;
+        let mut transaction = self.pool.begin(BEGIN).await?;
         sqlx::query("ALTER SEQUENCE accept_order CACHE 1")
             .execute(&mut *transaction)
             .await?;
@@ -205,7 +205,7 @@ impl PostgresStore {
             .bind(DeliveryState::Pending.number())
             .bind(lease.map_or(0, |lease| rows::micros(lease.duration)))
             .bind(lease.map(|lease| lease.token.0.as_bytes().to_vec()))
-            .fetch_all(&mut *self.links.acquire().await?)
+            .fetch_all(&mut *self.pool.acquire().await?)
             .await?;
         Ok(stored)
     }
@@ -214,7 +214,7 @@ impl PostgresStore {
     async fn replay(&self, item: &Columns<'_>, lease: Option<Lease>) -> Result<Inserted, StoreError> {
         loop {
             if let Some(replayed) =
-                feedback_sql::replay(&mut *self.links.acquire().await?, item.new, item.request_id).await?
+                feedback_sql::replay(&mut *self.pool.acquire().await?, item.new, item.request_id).await?
             {
                 return Ok(replayed);
             }
@@ -254,38 +254,38 @@ impl PostgresStore {
 
     /// A connection.
     async fn reader(&self) -> Result<Lent, StoreError> {
-        self.links.acquire().await
+        self.pool.acquire().await
     }
 
     /// Any connection may write.
     async fn writer(&self) -> Result<Lent, StoreError> {
-        self.links.acquire().await
+        self.pool.acquire().await
     }
 
     /// Begins a transaction that may write.
     async fn begin_write(&self) -> Result<Transaction, StoreError> {
-        self.links.begin(BEGIN).await
+        self.pool.begin(BEGIN).await
     }
 
     /// Whether the server answers.
     async fn answers(&self) -> Result<(), StoreError> {
-        Ok(self.links.acquire().await?.ping().await?)
+        Ok(self.pool.acquire().await?.ping().await?)
     }
 
     fn pool_connections(&self) -> Connections {
-        self.links.connections()
+        self.pool.connections()
     }
 
     async fn close_pools(&self) {
-        self.links.close().await;
+        self.pool.close().await;
     }
 
     /// A connection for a list; `wide` if the list may have to scan much.
     async fn lister(&self, wide: bool) -> Result<Lent, StoreError> {
         if wide {
-            self.links.browse().await
+            self.pool.browse().await
         } else {
-            self.links.acquire().await
+            self.pool.acquire().await
         }
     }
 
@@ -293,7 +293,7 @@ impl PostgresStore {
     #[cfg(test)]
     pub(crate) async fn execute(&self, sql: sqlx::AssertSqlSafe<String>) -> Result<u64, sqlx::Error> {
         sqlx::raw_sql(sql)
-            .execute(&mut *self.links.acquire().await.unwrap())
+            .execute(&mut *self.pool.acquire().await.unwrap())
             .await
             .map(|done| done.rows_affected())
     }

@@ -23,8 +23,8 @@ use uuid::Uuid;
 
 use super::{
     App,
-    desk::{Because, Desk, InRevision, Written},
     failure::{Failure, resource_limit},
+    unit_of_work::{Because, InRevision, UnitOfWork, Written},
 };
 use crate::{
     fail_points,
@@ -197,7 +197,7 @@ impl App {
         promoted: &mut Vec<(Kind, Cause)>,
     ) -> Result<Imported, Failure> {
         let keys = rows.iter().map(|row| row.proposal.key.clone());
-        let mut desk = Desk::open(tx, &self.hot, self.clock.now(), keys, 0).await?;
+        let mut unit = UnitOfWork::open(tx, &self.hot, self.clock.now(), keys, 0).await?;
         let because = Because {
             actor: import.actor.clone(),
             reason: import.reason.clone().unwrap_or_default(),
@@ -216,21 +216,21 @@ impl App {
             }
         };
         for row in rows {
-            let done = if let Err(limit) = desk.check_size(&row.proposal.key, &row.proposal.value) {
+            let done = if let Err(limit) = unit.check_size(&row.proposal.key, &row.proposal.value) {
                 Err(format!("has more than the {limit} bytes that the policy allows"))
             } else if import.import_as == As::Votes
-                && !desk.check_candidates(row.proposal.key.contest_id(), &row.proposal.value)
+                && !unit.check_candidates(row.proposal.key.contest_id(), &row.proposal.value)
             {
                 Err(format!(
                     "is a new value for a key that has {MAX_CANDIDATES} candidates already"
                 ))
             } else {
                 let done = match import.import_as {
-                    As::Decision => decide_row(&mut desk, &because, row),
+                    As::Decision => decide_row(&mut unit, &because, row),
                     As::Votes if cast.contains_key(&vote_id(&import.actor.caller, &row.proposal)) => {
                         Ok(false)
                     }
-                    As::Votes => self.vote_row(&mut desk, import, &because, row),
+                    As::Votes => self.vote_row(&mut unit, import, &because, row),
                 };
                 done.map_err(|refusal| format!("is refused: {refusal}"))
             };
@@ -244,7 +244,7 @@ impl App {
                 }),
             }
         }
-        let written: Written = desk.finish(tx).await?;
+        let written: Written = unit.finish(tx).await?;
         imported.first = written.first();
         imported.last = written.last();
         promoted.extend(written.promoted);
@@ -254,7 +254,7 @@ impl App {
     /// Casts the caller's vote for a row.
     fn vote_row(
         &self,
-        desk: &mut Desk,
+        unit: &mut UnitOfWork,
         import: &Import,
         because: &Because,
         row: &Row,
@@ -265,7 +265,7 @@ impl App {
         let voter = Voter::new(None, caller.clone(), None);
         let ballot = Ballot {
             feedback_id: vote_id(caller, &row.proposal),
-            accept_order: desk.next_accept_order(contest),
+            accept_order: unit.next_accept_order(contest),
             voter: voter.key(&key.namespace),
             identified: voter.is_identified(),
             caller: caller.clone(),
@@ -286,15 +286,15 @@ impl App {
             }),
             ..because.clone()
         };
-        desk.decide(contest, &event, &because, InRevision::Shared)?;
-        desk.votes.details.push(BallotDetails {
+        unit.decide(contest, &event, &because, InRevision::Shared)?;
+        unit.votes.details.push(BallotDetails {
             feedback: ballot.feedback_id,
             reporter: emend_core::Reporter::default(),
             query_id: String::new(),
             reason: because.reason,
             context: std::collections::BTreeMap::new(),
         });
-        desk.votes.ballots.push(NewBallot {
+        unit.votes.ballots.push(NewBallot {
             contest,
             ballot,
             retracted: false,
@@ -306,10 +306,10 @@ impl App {
 }
 
 /// Applies a row's value as a person's decision. Returns whether that changed anything.
-fn decide_row(desk: &mut Desk, because: &Because, row: &Row) -> Result<bool, Refusal> {
+fn decide_row(unit: &mut UnitOfWork, because: &Because, row: &Row) -> Result<bool, Refusal> {
     let Proposal { key, value, .. } = &row.proposal;
     let contest = key.contest_id();
-    let is_so = desk.state(contest).is_some_and(|state| {
+    let is_so = unit.state(contest).is_some_and(|state| {
         state.pinned
             && state
                 .resource
@@ -324,7 +324,7 @@ fn decide_row(desk: &mut Desk, because: &Because, row: &Row) -> Result<bool, Ref
         origin: Origin::Import,
         reason: (!because.reason.is_empty()).then(|| because.reason.clone()),
     };
-    desk.decide(contest, &event, because, InRevision::Shared)?;
+    unit.decide(contest, &event, because, InRevision::Shared)?;
     Ok(true)
 }
 

@@ -21,8 +21,8 @@ use prost::Message as _;
 
 use super::{
     App,
-    desk::{Because, Desk, InRevision, Made},
     failure::{Failure, refused},
+    unit_of_work::{Because, InRevision, Made, UnitOfWork},
 };
 use crate::{
     fail_points,
@@ -155,11 +155,11 @@ impl App {
             What::Redacted { .. } => None,
         });
         let leaving = u32::try_from(events.len()).unwrap_or(u32::MAX);
-        let desk = Desk::open(&mut *tx, &self.hot, now, keys, leaving).await?;
+        let unit = UnitOfWork::open(&mut *tx, &self.hot, now, keys, leaving).await?;
         fail_points::GROUP_LOCKED.pass();
         let mut group = Group {
             now,
-            desk,
+            unit,
             retracted: seen.retracted.iter().copied().collect(),
             redacted: seen.redacted.iter().copied().collect(),
             ballots: HashMap::new(),
@@ -173,7 +173,7 @@ impl App {
             answers[index] = Some(group.apply(&events[index])?);
         }
         fail_points::GROUP_DECIDED.pass();
-        let written = self.commit(tx, &mut group.desk).await?;
+        let written = self.commit(tx, &mut group.unit).await?;
         fail_points::GROUP_COMMITTED.pass();
         let results = answers.into_iter().flatten().map(|answer| match answer {
             Answer::Now(place) => written
@@ -201,7 +201,7 @@ enum Answer {
 /// A group being applied.
 struct Group {
     now: Timestamp,
-    desk: Desk,
+    unit: UnitOfWork,
     seen: Seen,
     retracted: HashSet<FeedbackId>,
     redacted: HashSet<FeedbackId>,
@@ -239,7 +239,7 @@ impl Group {
             What::Retracted { caller, at } => self.retract(event, known, caller, *at)?,
             What::Redacted { caller, at } => self.redact(event, known.as_ref(), caller, *at),
         };
-        let place = self.desk.answer(event.id, event.feedback, outcome);
+        let place = self.unit.answer(event.id, event.feedback, outcome);
         self.answered.insert(event.id, place);
         Ok(Answer::Now(place))
     }
@@ -255,7 +255,7 @@ impl Group {
     fn record(&mut self, event: &IngestEvent, recorded: &Recorded) -> Result<pb::Outcome, Failure> {
         let Recorded { proposal, caller, .. } = recorded;
         let contest = proposal.key.contest_id();
-        let policy = self.desk.policy(&proposal.key);
+        let policy = self.unit.policy(&proposal.key);
         let candidate = proposal.value.candidate_id(contest);
         let without_effect = |state, reason| {
             let risk = policy.risk_for(proposal.key.user.is_some());
@@ -270,8 +270,8 @@ impl Group {
                 self.now,
             )
         };
-        if self.desk.check_size(&proposal.key, &proposal.value).is_err()
-            || !self.desk.check_candidates(contest, &proposal.value)
+        if self.unit.check_size(&proposal.key, &proposal.value).is_err()
+            || !self.unit.check_candidates(contest, &proposal.value)
         {
             let outcome = without_effect(OutcomeState::Refused, Reason::ResourceLimit);
             return Ok(render::outcome(&outcome));
@@ -288,7 +288,7 @@ impl Group {
         };
         let retracted = self.retracted.contains(&event.feedback);
         let outcome = if retracted {
-            self.desk.note_accept_order(contest, event.accept_order);
+            self.unit.note_accept_order(contest, event.accept_order);
             without_effect(OutcomeState::NoEffect, Reason::Retracted)
         } else {
             let happened = Event::Recorded {
@@ -298,7 +298,7 @@ impl Group {
                 personal_data: proposal.personal_data,
             };
             let because = because(event, caller, recorded.received_at);
-            let made = self.desk.decide(contest, &happened, &because, InRevision::Own);
+            let made = self.unit.decide(contest, &happened, &because, InRevision::Own);
             outcome_of(made, event)?
         };
         self.keep(event, recorded, ballot, retracted);
@@ -308,7 +308,7 @@ impl Group {
     /// Stores the ballot, and its personal parts unless their erasure was requested before they arrived.
     fn keep(&mut self, event: &IngestEvent, recorded: &Recorded, ballot: Ballot, retracted: bool) {
         let key = recorded.proposal.key.clone();
-        self.desk.votes.ballots.push(NewBallot {
+        self.unit.votes.ballots.push(NewBallot {
             contest: key.contest_id(),
             ballot: ballot.clone(),
             retracted,
@@ -316,7 +316,7 @@ impl Group {
             traceparent: event.traceparent.clone(),
         });
         if !self.redacted.contains(&event.feedback) {
-            self.desk.votes.details.push(BallotDetails {
+            self.unit.votes.details.push(BallotDetails {
                 feedback: event.feedback,
                 reporter: recorded.reporter.clone(),
                 query_id: recorded.query_id.clone(),
@@ -340,7 +340,7 @@ impl Group {
         at: Timestamp,
     ) -> Result<pb::Outcome, Failure> {
         if self.retracted.insert(event.feedback) {
-            self.desk.votes.retraction_marks.push(mark(event, caller, at));
+            self.unit.votes.retraction_marks.push(mark(event, caller, at));
         }
         match known {
             Some(known) if !known.retracted => {
@@ -349,8 +349,8 @@ impl Group {
                     ballot: known.ballot.clone(),
                 };
                 let because = because(event, caller, at);
-                let made = self.desk.decide(contest, &happened, &because, InRevision::Own);
-                self.desk.votes.retracted.push(event.feedback);
+                let made = self.unit.decide(contest, &happened, &because, InRevision::Own);
+                self.unit.votes.retracted.push(event.feedback);
                 let retracted = KnownBallot {
                     retracted: true,
                     ..known
@@ -374,9 +374,9 @@ impl Group {
         at: Timestamp,
     ) -> pb::Outcome {
         if self.redacted.insert(event.feedback) {
-            self.desk.votes.redaction_marks.push(mark(event, caller, at));
+            self.unit.votes.redaction_marks.push(mark(event, caller, at));
         }
-        self.desk.votes.erased.push(event.feedback);
+        self.unit.votes.erased.push(event.feedback);
         self.nothing_more(
             known,
             "",

@@ -1,13 +1,12 @@
 //! The use cases. Each is one transaction, from its first read to its commit, retried as a whole on a conflict; nothing
 //! leaves the process within it.
 //!
-//! They share [`desk`]: contests decided in memory, one event after another, and written in one go. [`hot`] caches the
-//! ballots of contests with many votes from one desk to the next. They must know nothing of gRPC or SQL.
+//! They share [`unit_of_work`]: contests decided in memory, one event after another, and written in one go. [`hot`] caches the
+//! ballots of contests with many votes from one unit of work to the next. They must know nothing of gRPC or SQL.
 
 pub mod candidates;
 #[cfg(any(test, feature = "simulation"))]
 mod consistency;
-pub mod desk;
 pub mod etag;
 pub mod failure;
 pub mod hot;
@@ -20,6 +19,7 @@ pub mod resources;
 pub mod revert;
 pub mod review;
 mod trace;
+pub mod unit_of_work;
 
 #[cfg(test)]
 mod tests;
@@ -32,8 +32,8 @@ use emend_runtime::{Entropy, SharedClock, store::StoreError};
 use tokio::{sync::Notify, time::timeout};
 
 use self::{
-    desk::{Desk, Written},
     hot::HotContests,
+    unit_of_work::{UnitOfWork, Written},
 };
 use crate::{
     fail_points,
@@ -98,12 +98,12 @@ impl App {
         }
     }
 
-    /// Writes a desk's decisions and commits.
-    async fn commit(&self, mut tx: Box<dyn Tx>, desk: &mut Desk) -> Result<Written, StoreError> {
-        let written = desk.finish(&mut *tx).await?;
+    /// Writes the decisions of a unit of work and commits.
+    async fn commit(&self, mut tx: Box<dyn Tx>, unit: &mut UnitOfWork) -> Result<Written, StoreError> {
+        let written = unit.finish(&mut *tx).await?;
         tx.commit().await?;
         self.promotions.count(&written.promoted);
-        desk.leave_ballots();
+        unit.leave_ballots();
         Ok(written)
     }
 

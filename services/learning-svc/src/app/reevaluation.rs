@@ -16,9 +16,9 @@ use tokio::time::timeout;
 
 use super::{
     App,
-    desk::{Because, Desk, InRevision},
     failure::{Failure, refused},
     resources::subject,
+    unit_of_work::{Because, InRevision, UnitOfWork},
 };
 use crate::{fail_points, store::decisions::Actor};
 
@@ -111,20 +111,21 @@ impl App {
             trigger: None,
         };
         let mut tx = self.store.begin().await?;
-        let mut desk = Desk::open(&mut *tx, &self.hot, self.clock.now(), keys.iter().cloned(), 0).await?;
+        let mut unit =
+            UnitOfWork::open(&mut *tx, &self.hot, self.clock.now(), keys.iter().cloned(), 0).await?;
         for key in keys {
             let contest = key.contest_id();
-            let version = desk.policy(key).version;
+            let version = unit.policy(key).version;
             // Another replica or an event may have evaluated it already.
-            if desk
+            if unit
                 .found(contest)
                 .is_some_and(|found| found.row.pending && found.row.policy_version < version)
             {
-                desk.decide(contest, &Event::PolicyChanged, &because, InRevision::Own)
+                unit.decide(contest, &Event::PolicyChanged, &because, InRevision::Own)
                     .map_err(|refusal| refused(&refusal, &subject(key)))?;
             }
         }
-        let written = self.commit(tx, &mut desk).await?;
+        let written = self.commit(tx, &mut unit).await?;
         Ok(written.last())
     }
 

@@ -4,10 +4,9 @@ use emend_core::{Event, Origin, ResourceKey, ResourceValue, Revision};
 use emend_runtime::{Error, store::retry_conflicts};
 
 use super::{
-    App,
-    desk::{Because, Desk, InRevision},
-    etag,
+    App, etag,
     failure::{Failure, refused, value_too_large},
+    unit_of_work::{Because, InRevision, UnitOfWork},
 };
 use crate::store::decisions::Actor;
 
@@ -61,23 +60,23 @@ impl App {
     async fn try_put(&self, put: &Put) -> Result<PutResource, Failure> {
         let contest = put.key.contest_id();
         let mut tx = self.store.begin().await?;
-        let mut desk = Desk::open(&mut *tx, &self.hot, self.clock.now(), [put.key.clone()], 0).await?;
-        etag::check(put.etag.as_deref(), &current_etag(&desk, &put.key))?;
-        desk.check_size(&put.key, &put.value).map_err(value_too_large)?;
+        let mut unit = UnitOfWork::open(&mut *tx, &self.hot, self.clock.now(), [put.key.clone()], 0).await?;
+        etag::check(put.etag.as_deref(), &current_etag(&unit, &put.key))?;
+        unit.check_size(&put.key, &put.value).map_err(value_too_large)?;
         let event = Event::Put {
             value: put.value.clone(),
             origin: Origin::Operator,
             reason: put.reason.clone(),
         };
         let because = because(&put.actor, put.reason.as_deref());
-        let made = desk
+        let made = unit
             .decide(contest, &event, &because, InRevision::Own)
             .map_err(|refusal| refused(&refusal, &subject(&put.key)))?;
-        let written = self.commit(tx, &mut desk).await?;
+        let written = self.commit(tx, &mut unit).await?;
         let revision = written.settle(made.revision);
-        let before = desk.found(contest).map_or(0, |found| found.committed_at);
+        let before = unit.found(contest).map_or(0, |found| found.committed_at);
         Ok(PutResource {
-            resource_revision: desk
+            resource_revision: unit
                 .state(contest)
                 .and_then(|state| state.resource.as_ref())
                 .map_or(revision, |resource| resource.revision),
@@ -100,18 +99,19 @@ impl App {
     async fn try_delete(&self, delete: &Delete) -> Result<Revision, Failure> {
         let contest = delete.key.contest_id();
         let mut tx = self.store.begin().await?;
-        let mut desk = Desk::open(&mut *tx, &self.hot, self.clock.now(), [delete.key.clone()], 0).await?;
-        if desk.state(contest).is_some_and(|state| state.resource.is_some()) {
-            etag::check(delete.etag.as_deref(), &current_etag(&desk, &delete.key))?;
+        let mut unit =
+            UnitOfWork::open(&mut *tx, &self.hot, self.clock.now(), [delete.key.clone()], 0).await?;
+        if unit.state(contest).is_some_and(|state| state.resource.is_some()) {
+            etag::check(delete.etag.as_deref(), &current_etag(&unit, &delete.key))?;
         }
         let event = Event::Delete {
             reason: delete.reason.clone(),
         };
         let because = because(&delete.actor, delete.reason.as_deref());
-        let made = desk
+        let made = unit
             .decide(contest, &event, &because, InRevision::Own)
             .map_err(|refusal| refused(&refusal, &subject(&delete.key)))?;
-        let written = self.commit(tx, &mut desk).await?;
+        let written = self.commit(tx, &mut unit).await?;
         Ok(written.settle(made.revision))
     }
 }
@@ -126,8 +126,8 @@ fn because(actor: &Actor, reason: Option<&str>) -> Because {
 }
 
 /// The current etag; where there is no resource, one that no resource has.
-fn current_etag(desk: &Desk, key: &ResourceKey) -> String {
-    desk.state(key.contest_id())
+fn current_etag(unit: &UnitOfWork, key: &ResourceKey) -> String {
+    unit.state(key.contest_id())
         .and_then(|state| state.resource.as_ref())
         .map_or_else(String::new, |resource| etag::of_revision(resource.revision.0))
 }

@@ -5,9 +5,9 @@ use emend_runtime::{Error, auth::Access, error::PreconditionViolation, store::re
 
 use super::{
     App,
-    desk::{Because, Desk, InRevision},
     failure::{Failure, refused},
     resources::subject,
+    unit_of_work::{Because, InRevision, UnitOfWork},
 };
 use crate::store::decisions::{Actor, WrittenChange};
 
@@ -52,7 +52,7 @@ impl App {
             access.speaks_for_users(revert.namespace.as_str())?;
         }
         let keys = changes.into_iter().map(|change| change.key);
-        let mut desk = Desk::open(&mut *tx, &self.hot, self.clock.now(), keys, 0).await?;
+        let mut unit = UnitOfWork::open(&mut *tx, &self.hot, self.clock.now(), keys, 0).await?;
         // Read again, now that nobody else can write to these keys.
         let changes = tx.changes_of(revert.revision).await?;
         let newer: Vec<&WrittenChange> = changes
@@ -73,10 +73,10 @@ impl App {
                 restore: change.before,
                 reason: revert.reason.clone(),
             };
-            desk.decide(change.key.contest_id(), &event, &because, InRevision::Shared)
+            unit.decide(change.key.contest_id(), &event, &because, InRevision::Shared)
                 .map_err(|refusal| refused(&refusal, &subject(&change.key)))?;
         }
-        let written = self.commit(tx, &mut desk).await?;
+        let written = self.commit(tx, &mut unit).await?;
         Ok(written.last())
     }
 }

@@ -4,10 +4,9 @@ use emend_core::{CandidateId, Event, Namespace, OperationId, ResourceValue, Revi
 use emend_runtime::{Error, auth::Access, store::retry_conflicts};
 
 use super::{
-    App,
-    desk::{Because, Desk, InRevision},
-    etag,
+    App, etag,
     failure::{Failure, refused, value_too_large},
+    unit_of_work::{Because, InRevision, UnitOfWork},
 };
 use crate::store::decisions::{Actor, CandidateRecord};
 
@@ -73,8 +72,8 @@ impl App {
             .filter(|key| key.namespace == review.namespace)
             .ok_or_else(unknown)?;
         let contest = key.contest_id();
-        let mut desk = Desk::open(&mut *tx, &self.hot, self.clock.now(), [key.clone()], 0).await?;
-        let version = desk
+        let mut unit = UnitOfWork::open(&mut *tx, &self.hot, self.clock.now(), [key.clone()], 0).await?;
+        let version = unit
             .found(contest)
             .and_then(|found| found.kept.get(&id))
             .map(|kept| kept.version)
@@ -87,7 +86,7 @@ impl App {
         let (event, reason) = match &review.verdict {
             Verdict::Approve { edited, reason } => {
                 if let Some(edited) = edited {
-                    desk.check_size(&key, edited).map_err(value_too_large)?;
+                    unit.check_size(&key, edited).map_err(value_too_large)?;
                 }
                 let event = Event::Approve {
                     candidate: id,
@@ -110,18 +109,18 @@ impl App {
             operation: review.operation,
             trigger: None,
         };
-        let made = desk
+        let made = unit
             .decide(contest, &event, &because, InRevision::Own)
             .map_err(|refusal| refused(&refusal, &id.to_string()))?;
         let decided_upon = match &review.verdict {
-            Verdict::Approve { .. } => desk
+            Verdict::Approve { .. } => unit
                 .state(contest)
                 .and_then(|state| state.applied())
                 .map_or(id, |applied| applied.id),
             Verdict::Reject { .. } => id,
         };
-        let written = self.commit(tx, &mut desk).await?;
-        let candidate = desk.record(contest, decided_upon).ok_or_else(|| {
+        let written = self.commit(tx, &mut unit).await?;
+        let candidate = unit.record(contest, decided_upon).ok_or_else(|| {
             Error::internal(format!("candidate {decided_upon} was decided upon and is gone"))
         })?;
         Ok(Reviewed {

@@ -7,7 +7,8 @@ use emend_runtime::{
     audit::OpenError,
     database::PostgresUrl,
     postgres::{
-        BEGIN_LONG_READ as BEGIN_AUDIT, Lent, Links, PostgresConfig, open_postgres, open_postgres_to_read,
+        BEGIN_LONG_READ as BEGIN_AUDIT, BoundedPool, Lent, PostgresConfig, open_postgres,
+        open_postgres_to_read,
     },
     store::{Connections, StoreError},
 };
@@ -57,7 +58,7 @@ static MIGRATIONS: Migrator = sqlx::migrate!("./migrations/postgres");
 /// The store in one PostgreSQL database.
 #[derive(Debug, Clone)]
 pub struct PostgresStore {
-    links: Links,
+    pool: BoundedPool,
 }
 
 impl PostgresStore {
@@ -69,8 +70,8 @@ impl PostgresStore {
             application_name: "emend learning-svc",
             max_connections,
         };
-        let links = open_postgres(&config, &MIGRATIONS).await?;
-        Ok(Self { links })
+        let pool = open_postgres(&config, &MIGRATIONS).await?;
+        Ok(Self { pool })
     }
 
     /// Opens everything in the service's schema for an audit.
@@ -87,12 +88,12 @@ impl PostgresStore {
 
     /// A connection for reading.
     pub(super) async fn reader(&self) -> Result<Lent, StoreError> {
-        self.links.acquire().await
+        self.pool.acquire().await
     }
 
     /// A connection for a statement that may scan a lot.
     pub(super) async fn browser(&self) -> Result<Lent, StoreError> {
-        self.links.browse().await
+        self.pool.browse().await
     }
 
     /// Begins a READ COMMITTED transaction that may write.
@@ -100,14 +101,14 @@ impl PostgresStore {
     /// All its look-ups use indexes. The planner has to be told: while a table grows faster than its statistics (within
     /// one large import they do not change at all), it would scan the table for every statement.
     pub(super) async fn begin_write(&self) -> Result<Transaction, StoreError> {
-        self.links
+        self.pool
             .begin("BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL enable_seqscan = off")
             .await
     }
 
     /// Begins a transaction that reads one consistent state.
     pub(super) async fn begin_read(&self) -> Result<Transaction, StoreError> {
-        self.links
+        self.pool
             .begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             .await
     }
@@ -116,7 +117,7 @@ impl PostgresStore {
     #[cfg(test)]
     pub(super) async fn tamper(&self, sql: &'static str) -> Result<(), StoreError> {
         sqlx::raw_sql(sql)
-            .execute(&mut *self.links.acquire().await?)
+            .execute(&mut *self.pool.acquire().await?)
             .await?;
         self.close_pools().await;
         Ok(())
@@ -124,12 +125,12 @@ impl PostgresStore {
 
     /// The current state of all connections.
     pub(super) fn pool_connections(&self) -> Connections {
-        self.links.connections()
+        self.pool.connections()
     }
 
     /// Closes all connections.
     pub(super) async fn close_pools(&self) {
-        self.links.close().await;
+        self.pool.close().await;
     }
 }
 

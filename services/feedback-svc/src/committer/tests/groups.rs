@@ -10,7 +10,7 @@ async fn what_waits_together_is_stored_together_and_handed_over() {
         .collect();
     assert!(bench.worker.run_once().await);
     assert_eq!(bench.stored().await, 50);
-    assert_eq!(bench.hand_over.len(), 50);
+    assert_eq!(bench.delivery_queue.len(), 50);
     for answer in join_all(waiting).await {
         assert!(matches!(answer.unwrap()[..], [Ok((_, Inserted::Stored(_)))]));
     }
@@ -86,7 +86,7 @@ async fn expect_an_error_for_the_culprit_alone(mut bench: Bench) {
         ]
     );
     assert_eq!(bench.stored().await, 6);
-    assert_eq!(bench.hand_over.len(), 5);
+    assert_eq!(bench.delivery_queue.len(), 5);
     bench.database.close().await;
 }
 
@@ -114,7 +114,7 @@ async fn expect_an_error_for_the_repeat_alone(mut bench: Bench) {
         matches!(answers[1].as_deref().unwrap(), [Ok((_, Inserted::Stored(_)))]),
         "{answers:?}"
     );
-    assert_eq!((bench.stored().await, bench.hand_over.len()), (2, 1));
+    assert_eq!((bench.stored().await, bench.delivery_queue.len()), (2, 1));
     bench.database.close().await;
 }
 
@@ -126,5 +126,5 @@ async fn repeated_requests_are_not_handed_over_again() {
         .collect();
     assert!(bench.worker.run_once().await);
     join_all(waiting).await;
-    assert_eq!((bench.stored().await, bench.hand_over.len()), (1, 1));
+    assert_eq!((bench.stored().await, bench.delivery_queue.len()), (1, 1));
 }

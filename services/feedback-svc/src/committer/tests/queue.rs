@@ -26,14 +26,14 @@ async fn what_a_caller_wanted_who_went_away_while_it_waited_is_not_begun() {
     for answer in join_all(staying).await {
         assert!(answer.is_ok());
     }
-    assert_eq!((bench.stored().await, bench.hand_over.len()), (2, 2));
+    assert_eq!((bench.stored().await, bench.delivery_queue.len()), (2, 2));
 }
 
 #[tokio::test]
 async fn a_caller_that_goes_away_once_its_group_has_begun_takes_nothing_back() {
     let Bench {
         database,
-        hand_over,
+        delivery_queue,
         committer,
         mut worker,
     } = Bench::new(CommitConfig::default()).await;
@@ -43,7 +43,7 @@ async fn a_caller_that_goes_away_once_its_group_has_begun_takes_nothing_back() {
     assert!((&mut step).now_or_never().is_none(), "it is being stored");
     drop(leaving);
     assert!(step.await);
-    assert_eq!(hand_over.len(), 1);
+    assert_eq!(delivery_queue.len(), 1);
     database.close().await;
 }
 
@@ -88,7 +88,7 @@ async fn what_waits_too_long_is_refused_and_not_begun() {
     let next = bench.begin(vec![feedback("next")]);
     assert!(bench.worker.run_once().await);
     assert!(next.await.is_ok());
-    assert_eq!((bench.stored().await, bench.hand_over.len()), (1, 1));
+    assert_eq!((bench.stored().await, bench.delivery_queue.len()), (1, 1));
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Contests on a desk: locked, decided in memory one event after another, and written in one go.
+//! A unit of work: contests that are locked, decided in memory one event after another, and written in one go.
 //!
 //! Revisions get their numbers last, under the head's lock, which is held only while they are written. Until then they
 //! carry provisional numbers, which sort after all others; [`Written::settle`] turns them into the final ones.
@@ -59,7 +59,7 @@ pub struct Because {
 pub enum InRevision {
     /// One of its own.
     Own,
-    /// The one shared by all `Shared` changes of this desk; at most 1,000 of them.
+    /// The one shared by all `Shared` changes of this unit of work; at most 1,000 of them.
     Shared,
 }
 
@@ -79,7 +79,7 @@ pub struct Written {
     base: i64,
     /// How many revisions were written.
     count: i64,
-    /// The outcome of each answered event, in the order of [`Desk::answer`].
+    /// The outcome of each answered event, in the order of [`UnitOfWork::answer`].
     pub outcomes: Vec<pb::Outcome>,
     /// What came to apply, by kind and cause.
     pub promoted: Vec<(Kind, Cause)>,
@@ -118,13 +118,13 @@ impl Written {
 
 /// The contests of one unit of work. On drop, the ballots of contests on which nothing was decided, because the request
 /// was refused or failed, go back to the cache.
-pub struct Desk {
+pub struct UnitOfWork {
     hot: Arc<HotContests>,
     now: Timestamp,
     contests: BTreeMap<ContestId, Working>,
     policies: HashMap<PolicyKey, Policy>,
     counts: HashMap<PolicyKey, u64>,
-    /// How many scopes hold resources; read only if one of the desk's own scopes holds none.
+    /// How many scopes hold resources; read only if one of its own scopes holds none.
     scopes: u64,
     /// Further writes that go with the decisions and name no revision.
     pub votes: VoteWrites,
@@ -136,7 +136,7 @@ pub struct Desk {
     promoted: Vec<(Kind, Cause)>,
 }
 
-impl Desk {
+impl UnitOfWork {
     /// Locks the contests of `keys`, which may come in any order and repeat, and reads them, except for ballots that
     /// `hot` holds. `leaving` is how many ballots of one contest may be retracted, at most 1,000, so that as many older
     /// ones can take their place.
@@ -173,7 +173,7 @@ impl Desk {
             };
             (working.state.id(), working)
         });
-        let mut desk = Self {
+        let mut unit = Self {
             hot: Arc::clone(hot),
             now,
             contests: contests.collect(),
@@ -188,8 +188,8 @@ impl Desk {
             answers: Vec::new(),
             promoted: Vec::new(),
         };
-        desk.read_ballots(tx, leaving).await?;
-        Ok(desk)
+        unit.read_ballots(tx, leaving).await?;
+        Ok(unit)
     }
 
     /// Takes the contests' ballots from the cache where they are still valid, and reads the others.
@@ -504,7 +504,7 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for UnitOfWork {
     fn drop(&mut self) {
         for (contest, working) in &mut self.contests {
             let ballots = std::mem::take(&mut working.state.ballots);

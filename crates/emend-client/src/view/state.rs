@@ -15,7 +15,7 @@ use super::{
 
 /// One state.
 #[derive(Debug, Clone)]
-pub(crate) struct Picture {
+pub(crate) struct ViewState {
     pub(crate) table: Arc<Table>,
     pub(crate) overlay: Overlay,
     /// Whether anything may be user-scoped. If not, look-ups skip the user's entry.
@@ -24,7 +24,7 @@ pub(crate) struct Picture {
     pub(crate) revision: Revision,
 }
 
-impl Picture {
+impl ViewState {
     /// The state in which nothing was learned.
     pub(crate) fn empty() -> Self {
         Self {

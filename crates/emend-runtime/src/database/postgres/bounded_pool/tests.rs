@@ -1,4 +1,4 @@
-//! Links over a network path that falls silent: connections made before get no more answers, later ones do.
+//! Connections over a network path that falls silent: connections made before get no more answers, later ones do.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use tokio::{
 };
 
 use super::{
-    super::{ACQUIRE_TIMEOUT, PgWake, PostgresConfig, open_links},
+    super::{ACQUIRE_TIMEOUT, PgWake, PostgresConfig, open_bounded},
     *,
 };
 use crate::{
@@ -70,7 +70,7 @@ impl Road {
 }
 
 /// A single connection, so that anything that keeps it for ever is found out.
-async fn one() -> Option<(TestDatabase, Road, Links)> {
+async fn one() -> Option<(TestDatabase, Road, BoundedPool)> {
     let database = TestPostgres::create().await?;
     let road = Road::to(database.url()).await;
     let config = PostgresConfig {
@@ -79,49 +79,53 @@ async fn one() -> Option<(TestDatabase, Road, Links)> {
         application_name: "emend test",
         max_connections: 1,
     };
-    let links = open_links(&config, &Migrator::DEFAULT, SILENCE, Duration::from_mins(30))
+    let pool = open_bounded(&config, &Migrator::DEFAULT, SILENCE, Duration::from_mins(30))
         .await
         .unwrap();
-    Some((database, road, links))
+    Some((database, road, pool))
 }
 
-async fn is_served(links: &Links) {
-    let mut link = timeout(SOON, links.acquire()).await.expect("soon").unwrap();
+async fn is_served(pool: &BoundedPool) {
+    let mut connection = timeout(SOON, pool.acquire()).await.expect("soon").unwrap();
     let one: i32 = sqlx::query_scalar("SELECT 1")
-        .fetch_one(&mut *link)
+        .fetch_one(&mut *connection)
         .await
         .unwrap();
     assert_eq!(one, 1);
 }
 
 /// Waits until the one connection is free, with the acquire timeout that services use.
-async fn is_served_at_last(links: &Links) {
+async fn is_served_at_last(pool: &BoundedPool) {
     let until = Instant::now() + SOON;
-    while let Err(error) = links.acquire().await {
+    while let Err(error) = pool.acquire().await {
         assert!(Instant::now() < until, "{error}");
     }
-    is_served(links).await;
+    is_served(pool).await;
 }
 
 #[tokio::test]
 async fn a_statement_that_nobody_answers_fails_and_its_connection_makes_room() {
-    let Some((database, road, links)) = one().await else {
+    let Some((database, road, pool)) = one().await else {
         return;
     };
     for way in ["optional", "all"] {
-        let mut link = links.acquire().await.unwrap();
+        let mut connection = pool.acquire().await.unwrap();
         road.falls_silent();
         let query = sqlx::query("SELECT 1");
         let answer = match way {
-            "optional" => timeout(SOON, query.fetch_optional(&mut *link)).await.map(drop_ok),
-            _ => timeout(SOON, query.fetch_all(&mut *link)).await.map(drop_ok),
+            "optional" => timeout(SOON, query.fetch_optional(&mut *connection))
+                .await
+                .map(drop_ok),
+            _ => timeout(SOON, query.fetch_all(&mut *connection))
+                .await
+                .map(drop_ok),
         };
         let error = StoreError::from(answer.expect("it does not wait for ever").unwrap_err());
         assert!(matches!(error, StoreError::Unavailable(_)), "{way}: {error}");
-        drop(link);
-        is_served(&links).await;
+        drop(connection);
+        is_served(&pool).await;
     }
-    links.close().await;
+    pool.close().await;
     database.close().await;
 }
 
@@ -131,101 +135,98 @@ fn drop_ok<T>(result: Result<T, sqlx::Error>) -> Result<(), sqlx::Error> {
 
 #[tokio::test]
 async fn a_transaction_whose_statement_was_given_up_and_then_failed_is_rolled_back() {
-    let Some((database, _road, links)) = one().await else {
+    let Some((database, _road, pool)) = one().await else {
         return;
     };
-    let mut transaction = links
+    let mut transaction = pool
         .begin("BEGIN; SET LOCAL statement_timeout = '100ms'")
         .await
         .unwrap();
     let sleeping = sqlx::query("SELECT pg_sleep(30)").execute(&mut *transaction);
     assert!(timeout(Duration::from_millis(20), sleeping).await.is_err());
     drop(transaction);
-    is_served_at_last(&links).await;
-    links.close().await;
+    is_served_at_last(&pool).await;
+    pool.close().await;
     database.close().await;
 }
 
 #[tokio::test]
 async fn a_connection_that_lay_idle_is_replaced_while_its_taker_waits() {
-    let Some((database, road, links)) = one().await else {
+    let Some((database, road, pool)) = one().await else {
         return;
     };
-    is_served(&links).await;
+    is_served(&pool).await;
     let idle = async {
-        while links.connections().idle == 0 {
+        while pool.connections().idle == 0 {
             tokio::task::yield_now().await;
         }
     };
     timeout(SOON, idle).await.expect("given back");
     road.falls_silent();
     let before = Instant::now();
-    is_served(&links).await;
+    is_served(&pool).await;
     assert!(before.elapsed() < ACQUIRE_TIMEOUT);
-    links.close().await;
+    pool.close().await;
     database.close().await;
 }
 
 #[tokio::test]
 async fn what_its_callers_left_in_the_middle_makes_room_in_time() {
-    let Some((database, road, links)) = one().await else {
+    let Some((database, road, pool)) = one().await else {
         return;
     };
     // A statement, then a transaction with nothing in progress.
-    let mut link = links.acquire().await.unwrap();
+    let mut connection = pool.acquire().await.unwrap();
     road.falls_silent();
     let left = timeout(
         Duration::from_millis(50),
-        sqlx::query("SELECT 1").execute(&mut *link),
+        sqlx::query("SELECT 1").execute(&mut *connection),
     );
     assert!(left.await.is_err());
-    drop(link);
-    is_served_at_last(&links).await;
+    drop(connection);
+    is_served_at_last(&pool).await;
 
-    let transaction = links.begin("BEGIN").await.unwrap();
+    let transaction = pool.begin("BEGIN").await.unwrap();
     road.falls_silent();
     drop(transaction);
-    is_served_at_last(&links).await;
+    is_served_at_last(&pool).await;
 
     // Between the last answer and the return to the pool.
-    let link = links.acquire().await.unwrap();
+    let connection = pool.acquire().await.unwrap();
     road.falls_silent();
-    drop(link);
-    is_served_at_last(&links).await;
-    links.close().await;
+    drop(connection);
+    is_served_at_last(&pool).await;
+    pool.close().await;
     database.close().await;
 }
 
 #[tokio::test]
 async fn a_commit_that_nobody_answers_fails() {
-    let Some((database, road, links)) = one().await else {
+    let Some((database, road, pool)) = one().await else {
         return;
     };
-    let transaction = links.begin("BEGIN").await.unwrap();
+    let transaction = pool.begin("BEGIN").await.unwrap();
     road.falls_silent();
     let committed = timeout(SOON, transaction.commit()).await.expect("soon");
     assert!(matches!(committed, Err(sqlx::Error::Io(_))), "{committed:?}");
-    is_served(&links).await;
-    links.close().await;
+    is_served(&pool).await;
+    pool.close().await;
     database.close().await;
 }
 
 #[tokio::test]
 async fn what_is_committed_stays_and_what_is_dropped_or_rolled_back_does_not() {
-    let Some((database, _road, links)) = one().await else {
+    let Some((database, _road, pool)) = one().await else {
         return;
     };
-    let mut link = links.acquire().await.unwrap();
+    let mut connection = pool.acquire().await.unwrap();
     sqlx::query("CREATE TABLE note (text TEXT)")
-        .execute(&mut *link)
+        .execute(&mut *connection)
         .await
         .unwrap();
-    drop(link);
+    drop(connection);
     for text in ["committed", "rolled back", "dropped"] {
-        let mut transaction = links
-            .begin("BEGIN ISOLATION LEVEL REPEATABLE READ")
-            .await
-            .unwrap();
+        let mut transaction = pool.begin("BEGIN ISOLATION LEVEL REPEATABLE READ").await.unwrap();
         sqlx::query("INSERT INTO note VALUES ($1)")
             .bind(text)
             .execute(&mut *transaction)
@@ -238,18 +239,18 @@ async fn what_is_committed_stays_and_what_is_dropped_or_rolled_back_does_not() {
         }
     }
     let notes: Vec<String> = sqlx::query_scalar("SELECT text FROM note")
-        .fetch_all(&mut *links.acquire().await.unwrap())
+        .fetch_all(&mut *pool.acquire().await.unwrap())
         .await
         .unwrap();
     assert_eq!(notes, ["committed"]);
-    assert_eq!(links.connections().max, 1);
-    links.close().await;
+    assert_eq!(pool.connections().max, 1);
+    pool.close().await;
     database.close().await;
 }
 
 #[tokio::test]
 async fn who_listens_finds_out_that_nobody_speaks_any_more() {
-    let Some((database, road, links)) = one().await else {
+    let Some((database, road, pool)) = one().await else {
         return;
     };
     let lifecycle = Lifecycle::new();
@@ -266,14 +267,14 @@ async fn who_listens_finds_out_that_nobody_speaks_any_more() {
         .await
         .expect("woken after the reconnect");
     sqlx::query("NOTIFY emend_head")
-        .execute(&mut *links.acquire().await.unwrap())
+        .execute(&mut *pool.acquire().await.unwrap())
         .await
         .unwrap();
     timeout(patience, wake.woken())
         .await
         .expect("woken by a notification again");
     lifecycle.shutdown(SOON).await;
-    links.close().await;
+    pool.close().await;
     database.close().await;
 }
 
@@ -288,24 +289,24 @@ async fn who_browses_leaves_half_of_the_connections_to_others_also_when_he_has_g
         application_name: "emend test",
         max_connections: 3,
     };
-    let links = open_links(&config, &Migrator::DEFAULT, SILENCE, Duration::from_mins(30))
+    let pool = open_bounded(&config, &Migrator::DEFAULT, SILENCE, Duration::from_mins(30))
         .await
         .unwrap();
-    let mut first = links.browse().await.unwrap();
-    let mut second = Box::pin(links.browse());
+    let mut first = pool.browse().await.unwrap();
+    let mut second = Box::pin(pool.browse());
     assert!(futures::poll!(&mut second).is_pending());
-    is_served(&links).await;
+    is_served(&pool).await;
     // The abandoned statement goes on, and its permit stays taken until it ends.
     let began = Instant::now();
     let mut long = Box::pin(sqlx::raw_sql("SELECT pg_sleep(0.2)").execute(&mut *first));
     assert!(futures::poll!(&mut long).is_pending());
     drop(long);
     drop(first);
-    assert_eq!(links.browsers.available_permits(), 0);
+    assert_eq!(pool.browsers.available_permits(), 0);
     assert!(futures::poll!(&mut second).is_pending());
     timeout(SOON, second).await.expect("soon").unwrap();
     assert!(began.elapsed() >= Duration::from_millis(200));
-    is_served(&links).await;
-    links.close().await;
+    is_served(&pool).await;
+    pool.close().await;
     database.close().await;
 }

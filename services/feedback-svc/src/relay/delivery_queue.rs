@@ -35,7 +35,7 @@ pub(crate) struct Leased {
 
 /// The queue. Clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct HandOver(Arc<Shared>);
+pub(crate) struct DeliveryQueue(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -57,7 +57,7 @@ struct State {
 /// Room for some events in the queue, released when dropped.
 #[derive(Debug)]
 pub(crate) struct Reservation {
-    hand_over: HandOver,
+    delivery_queue: DeliveryQueue,
     count: usize,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct BatchLimit {
     pub(crate) bytes: usize,
 }
 
-impl HandOver {
+impl DeliveryQueue {
     /// A queue of at most `capacity` events. Events that are put back may exceed it by what was taken, and claimed
     /// events by the size of a claim.
     pub(crate) fn new(capacity: usize) -> Self {
@@ -93,7 +93,7 @@ impl HandOver {
         }
         state.reserved += count;
         Some(Reservation {
-            hand_over: self.clone(),
+            delivery_queue: self.clone(),
             count,
         })
     }
@@ -189,8 +189,8 @@ impl HandOver {
 impl Reservation {
     /// Queues events in the reserved room, at most as many as were reserved, and wakes a worker.
     pub(crate) fn fill(self, leased: impl IntoIterator<Item = Leased>) {
-        let shared = &self.hand_over.0;
-        self.hand_over
+        let shared = &self.delivery_queue.0;
+        self.delivery_queue
             .state()
             .queue
             .extend(leased.into_iter().take(self.count));
@@ -200,7 +200,7 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.hand_over.state().reserved -= self.count;
+        self.delivery_queue.state().reserved -= self.count;
     }
 }
 
@@ -230,20 +230,20 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn reserved_room_counts_until_it_is_filled_or_dropped() {
-        let hand_over = HandOver::new(3);
-        let room = hand_over.reserve(2).unwrap();
-        assert!(hand_over.reserve(2).is_none());
+        let delivery_queue = DeliveryQueue::new(3);
+        let room = delivery_queue.reserve(2).unwrap();
+        assert!(delivery_queue.reserve(2).is_none());
         drop(room);
-        let room = hand_over.reserve(3).unwrap();
+        let room = delivery_queue.reserve(3).unwrap();
         room.fill([leased(1, 1), leased(2, 1)]);
-        assert!(hand_over.reserve(2).is_none());
-        assert!(hand_over.reserve(1).is_some());
+        assert!(delivery_queue.reserve(2).is_none());
+        assert!(delivery_queue.reserve(1).is_some());
     }
 
     #[tokio::test(start_paused = true)]
     async fn batches_are_bounded_in_events_and_bytes_and_a_large_event_travels_alone() {
-        let hand_over = HandOver::new(10);
-        hand_over.reserve(5).unwrap().fill([
+        let delivery_queue = DeliveryQueue::new(10);
+        delivery_queue.reserve(5).unwrap().fill([
             leased(1, 5),
             leased(2, 5),
             leased(3, 50),
@@ -251,7 +251,7 @@ mod tests {
             leased(5, 1),
         ]);
         let limit = BatchLimit { events: 2, bytes: 10 };
-        let take = || ids(&hand_over.take(limit, Instant::now()));
+        let take = || ids(&delivery_queue.take(limit, Instant::now()));
         assert_eq!(
             [take(), take(), take(), take()],
             [vec![1, 2], vec![3], vec![4, 5], vec![]]
@@ -260,29 +260,29 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_expired_is_left_to_a_claim() {
-        let hand_over = HandOver::new(10);
-        hand_over.reserve(1).unwrap().fill([leased(1, 5)]);
-        assert!(!hand_over.take_claim(false));
+        let delivery_queue = DeliveryQueue::new(10);
+        delivery_queue.reserve(1).unwrap().fill([leased(1, 5)]);
+        assert!(!delivery_queue.take_claim(false));
         tokio::time::advance(Duration::from_secs(31)).await;
         assert!(
-            hand_over
+            delivery_queue
                 .take(BatchLimit { events: 2, bytes: 10 }, Instant::now())
                 .is_empty()
         );
-        assert!(hand_over.take_claim(false));
-        assert!(!hand_over.take_claim(false));
+        assert!(delivery_queue.take_claim(false));
+        assert!(!delivery_queue.take_claim(false));
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_is_put_back_comes_first() {
-        let hand_over = HandOver::new(10);
-        hand_over
+        let delivery_queue = DeliveryQueue::new(10);
+        delivery_queue
             .reserve(3)
             .unwrap()
             .fill([leased(1, 1), leased(2, 1), leased(3, 1)]);
         let limit = BatchLimit { events: 2, bytes: 10 };
-        let batch = hand_over.take(limit, Instant::now());
-        hand_over.put_back(batch);
-        assert_eq!(ids(&hand_over.take(limit, Instant::now())), [1, 2]);
+        let batch = delivery_queue.take(limit, Instant::now());
+        delivery_queue.put_back(batch);
+        assert_eq!(ids(&delivery_queue.take(limit, Instant::now())), [1, 2]);
     }
 }

@@ -41,7 +41,7 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(2);
 
 /// A pool of connections that never wait for ever. Clones share it.
 #[derive(Debug, Clone)]
-pub struct Links {
+pub struct BoundedPool {
     pool: PgPool,
     source: Arc<Source>,
     /// Scans never hold more than half of the connections.
@@ -69,7 +69,7 @@ struct Looked {
 /// A connection on which every statement is answered within a bound or fails with [`sqlx::Error::Io`]. When dropped, it
 /// goes back to the pool unless it fell silent.
 #[derive(Debug)]
-pub struct Link {
+pub struct BoundedConnection {
     /// `None` once dropped.
     connection: Option<PoolConnection<Postgres>>,
     silence: Duration,
@@ -81,13 +81,13 @@ pub struct Link {
 
 /// A connection for single statements.
 #[derive(Debug)]
-pub struct Lent(Link);
+pub struct Lent(BoundedConnection);
 
 /// A transaction on its own connection; rolled back when dropped.
 #[derive(Debug)]
-pub struct Transaction(Link);
+pub struct Transaction(BoundedConnection);
 
-impl Links {
+impl BoundedPool {
     /// Wraps `pool`, which was made with `config`; each answer may take up to `silence`.
     pub(super) fn new(pool: PgPool, config: PostgresConfig, silence: Duration) -> Self {
         let half = pool.options().get_max_connections() as usize / 2;
@@ -105,7 +105,7 @@ impl Links {
     /// A connection. Statements do not run on the pool itself: there, an error while connecting can't be told from an
     /// error of the statement.
     pub async fn acquire(&self) -> Result<Lent, StoreError> {
-        Ok(Lent(self.link().await?))
+        Ok(Lent(self.connection().await?))
     }
 
     /// A connection for a statement that may scan much of a table, as filtered lists do. All scans together use at most
@@ -115,14 +115,14 @@ impl Links {
         let patience = self.pool.options().get_acquire_timeout();
         let place = timeout(patience, Arc::clone(&self.browsers).acquire_owned()).await;
         let place = place.map_err(|_| StoreError::browsing(sqlx::Error::PoolTimedOut))?;
-        let mut link = self.link().await?;
-        link.place = Some(place.expect("invariant: nobody closes the semaphore"));
-        Ok(Lent(link))
+        let mut connection = self.connection().await?;
+        connection.place = Some(place.expect("invariant: nobody closes the semaphore"));
+        Ok(Lent(connection))
     }
 
-    async fn link(&self) -> Result<Link, StoreError> {
-        Ok(Link {
-            connection: Some(self.connection().await?),
+    async fn connection(&self) -> Result<BoundedConnection, StoreError> {
+        Ok(BoundedConnection {
+            connection: Some(self.pooled().await?),
             silence: self.silence,
             is_silent: false,
             in_transaction: false,
@@ -132,7 +132,7 @@ impl Links {
 
     /// A connection of the pool. If none can be made, the URL may have changed: a password was rotated, or the database
     /// moved.
-    async fn connection(&self) -> Result<PoolConnection<Postgres>, StoreError> {
+    async fn pooled(&self) -> Result<PoolConnection<Postgres>, StoreError> {
         let version = self.source.version.load(Ordering::Acquire);
         let error = match self.pool.acquire().await {
             Ok(connection) => return Ok(connection),
@@ -180,14 +180,14 @@ impl Links {
 
     /// Begins a transaction with `statement`, on its own connection.
     pub async fn begin(&self, statement: &'static str) -> Result<Transaction, StoreError> {
-        let mut link = self.link().await?;
+        let mut connection = self.connection().await?;
         // Set before BEGIN completes: if this future is dropped midway, the connection must be rolled back.
-        link.in_transaction = true;
+        connection.in_transaction = true;
         sqlx::raw_sql(statement)
-            .execute(&mut link)
+            .execute(&mut connection)
             .await
             .map_err(StoreError::connecting)?;
-        Ok(Transaction(link))
+        Ok(Transaction(connection))
     }
 
     /// All connections and their current state.
@@ -220,34 +220,34 @@ impl Transaction {
 }
 
 impl Deref for Lent {
-    type Target = Link;
+    type Target = BoundedConnection;
 
-    fn deref(&self) -> &Link {
+    fn deref(&self) -> &BoundedConnection {
         &self.0
     }
 }
 
 impl DerefMut for Lent {
-    fn deref_mut(&mut self) -> &mut Link {
+    fn deref_mut(&mut self) -> &mut BoundedConnection {
         &mut self.0
     }
 }
 
 impl Deref for Transaction {
-    type Target = Link;
+    type Target = BoundedConnection;
 
-    fn deref(&self) -> &Link {
+    fn deref(&self) -> &BoundedConnection {
         &self.0
     }
 }
 
 impl DerefMut for Transaction {
-    fn deref_mut(&mut self) -> &mut Link {
+    fn deref_mut(&mut self) -> &mut BoundedConnection {
         &mut self.0
     }
 }
 
-impl Link {
+impl BoundedConnection {
     /// Whether the server answers.
     pub async fn ping(&mut self) -> Result<(), sqlx::Error> {
         self.answered(PgConnection::ping).await
@@ -294,7 +294,7 @@ fn fell_silent(silence: Duration) -> sqlx::Error {
     sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, what))
 }
 
-impl Drop for Link {
+impl Drop for BoundedConnection {
     fn drop(&mut self) {
         let Some(connection) = self.connection.take() else {
             return;
@@ -332,7 +332,7 @@ pub(super) async fn shows_life(connection: &mut PgConnection) -> Result<bool, sq
     }
 }
 
-impl<'c> Executor<'c> for &'c mut Link {
+impl<'c> Executor<'c> for &'c mut BoundedConnection {
     type Database = Postgres;
 
     fn fetch_many<'e, 'q: 'e, E>(
