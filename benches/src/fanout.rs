@@ -18,7 +18,7 @@ use emend_proto::{
         subscription_service_client::SubscriptionServiceClient,
     },
 };
-use emend_runtime::{Environment, Lifecycle, database::DatabaseUrl, program::Running as _};
+use emend_runtime::{Environment, Lifecycle, database::DatabaseUrl};
 use learning_svc::Config;
 use tokio::{
     net::TcpListener,

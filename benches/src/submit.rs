@@ -11,7 +11,7 @@ use emend_proto::{
     common::v1::{Correction, PhraseMapping, Reporter, correction},
     feedback::v1::{SubmitFeedbackRequest, feedback_service_client::FeedbackServiceClient},
 };
-use emend_runtime::{Entropy, Environment, Lifecycle, database::DatabaseUrl, program::Running as _};
+use emend_runtime::{Entropy, Environment, Lifecycle, database::DatabaseUrl};
 use feedback_svc::{CommitConfig, Config};
 use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::{net::TcpListener, task::JoinSet, time::Instant};

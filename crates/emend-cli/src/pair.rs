@@ -12,7 +12,6 @@ use emend_runtime::{
     database::DatabaseUrl,
     health::Readiness,
     listen::{self, Exposure, reachable},
-    program::Running as _,
     sqlite::DataDir,
     telemetry::Metrics,
     tls::TlsServer,

@@ -21,7 +21,7 @@
 //! `simulation`: faults injected into in-memory stores), [`fail_point`] (feature `fail-points`: ends the process
 //! between two steps).
 //!
-//! A service's `main` is [`program::run`] (features `server` and `database`).
+//! A service's `main` is [`service::run`] (features `server` and `database`).
 
 pub mod backoff;
 pub mod clock;
@@ -62,7 +62,7 @@ pub mod tls;
 pub mod database;
 
 #[cfg(all(feature = "database", feature = "server"))]
-pub mod program;
+pub mod service;
 
 #[cfg(all(feature = "database", any(test, feature = "testing")))]
 pub mod testing;
@@ -78,7 +78,7 @@ pub use lifecycle::Lifecycle;
 #[cfg(feature = "status")]
 pub use error::Error;
 #[cfg(all(feature = "database", feature = "server"))]
-pub use program::Environment;
+pub use service::Environment;
 
 // Short paths to modules of the two large folders.
 #[cfg(all(feature = "database", feature = "server"))]

@@ -3,7 +3,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{Arg, Parser};
+use clap::Parser;
 use emend_proto::feedback::v1::feedback_service_server::SERVICE_NAME;
 use emend_runtime::{
     bearer::TokenFile,
@@ -12,14 +12,12 @@ use emend_runtime::{
         units::{bytes, count, span},
     },
     database::DatabaseUrl,
-    program::{Service, ServiceArgs, Start},
+    service::{Service, ServiceArgs, Start},
+    service_settings,
     tls::{ClientTls, TlsError},
 };
 
 use crate::{CommitConfig, Config, Handle, LearningAddress, RelayConfig};
-
-/// The default listen address.
-const ADDRESS: &str = "127.0.0.1:7401";
 
 /// Stores corrections durably and delivers each to learning-svc.
 #[derive(Debug, Parser)]
@@ -28,7 +26,7 @@ const ADDRESS: &str = "127.0.0.1:7401";
     version,
     after_help = "SIGTERM or ctrl-c ends it in good order, within two seconds more than --shutdown-grace and with exit code \
                   0; a second one ends it at once, with exit code 130.",
-    mut_args(own_setting)
+    mut_args(service_settings!("FEEDBACK", "127.0.0.1:7401", "emend-data/feedback"))
 )]
 pub struct Arguments {
     /// The address of learning-svc, https://HOST:PORT for TLS; it need not be reachable yet
@@ -43,9 +41,6 @@ pub struct Arguments {
     /// connection
     #[arg(long, value_name = "FILE", env = "EMEND_LEARNING_TOKEN_FILE")]
     pub learning_token_file: Option<PathBuf>,
-    /// What all services have.
-    #[command(flatten)]
-    pub service: ServiceArgs,
     /// How connections to learning-svc are secured.
     #[command(flatten)]
     pub learning_tls: LearningTlsArgs,
@@ -55,6 +50,9 @@ pub struct Arguments {
     /// How events are delivered.
     #[command(flatten)]
     pub relay: RelayArgs,
+    /// What all services have.
+    #[command(flatten)]
+    pub service: ServiceArgs,
 }
 
 /// How connections to learning-svc are secured.
@@ -136,19 +134,6 @@ pub struct RelayArgs {
     pub relay_queue_events: usize,
 }
 
-/// Gives a setting that all services have this service's variable and default.
-fn own_setting(setting: Arg) -> Arg {
-    match setting.get_id().as_str() {
-        "listen" => setting.env("EMEND_FEEDBACK_LISTEN").default_value(ADDRESS),
-        "auth_config" => setting.env("EMEND_FEEDBACK_AUTH_CONFIG"),
-        "database_url" => setting.env("EMEND_FEEDBACK_DATABASE_URL"),
-        "database_url_file" => setting.env("EMEND_FEEDBACK_DATABASE_URL_FILE"),
-        "data_dir" => setting.default_value("emend-data/feedback").required(false),
-        "config" => setting.env("EMEND_FEEDBACK_CONFIG"),
-        _ => setting,
-    }
-}
-
 impl Arguments {
     /// The service's configuration, on that database. Reads the TLS files.
     pub fn configuration(&self, database: DatabaseUrl) -> Result<Config, TlsError> {
@@ -209,7 +194,6 @@ impl Program for Arguments {
 
 impl Service for Arguments {
     const NAME: &'static str = "feedback-svc";
-    const ADDRESS: &'static str = ADDRESS;
     const HEALTH: &'static str = SERVICE_NAME;
     const FILE: &'static str = "feedback.db";
 

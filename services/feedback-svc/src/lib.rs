@@ -46,9 +46,9 @@ use emend_runtime::{
     database::{self, DatabaseUrl},
     health::Readiness,
     lifecycle::Shutdown,
-    program::Running,
     reload::{self, Reload},
     serve::Server,
+    service::Running,
     telemetry::Metrics,
 };
 use tokio::net::TcpListener;
@@ -87,19 +87,28 @@ impl Handle {
     pub async fn ready(&self) {
         self.readiness.ready(SERVICE_NAME).await;
     }
-}
 
-impl Running for Handle {
-    fn readiness(&self) -> &Readiness {
+    /// Its readiness checks.
+    pub fn readiness(&self) -> &Readiness {
         &self.readiness
     }
 
     /// Stops the service: accepts nothing more, stores what it has accepted and sends the events it holds, all within
     /// `grace` plus two seconds.
-    async fn shutdown(&self, grace: Duration) -> Shutdown {
+    pub async fn shutdown(&self, grace: Duration) -> Shutdown {
         let ended = self.lifecycle.shutdown(grace).await;
         database::close(self.store.close()).await;
         ended
+    }
+}
+
+impl Running for Handle {
+    fn readiness(&self) -> &Readiness {
+        Self::readiness(self)
+    }
+
+    async fn shutdown(&self, grace: Duration) -> Shutdown {
+        Self::shutdown(self, grace).await
     }
 }
 

@@ -116,15 +116,9 @@ impl FeedbackMetrics {
         metrics.watch_connections(SERVICE, move || store.connections());
         metrics.watch_readiness(SERVICE, readiness.clone(), SERVICE_NAME);
         metrics.watch_files(SERVICE, config.authenticator.as_ref(), config.tls.as_ref());
-        let server = config
-            .tls
-            .as_ref()
-            .map(|tls| ("server", tls.certificate().to_owned()));
-        let client = config.learning.remote();
-        let client = client
-            .certificate()
-            .map(|file| ("learning_client", file.to_owned()));
-        metrics.watch_certificates(SERVICE, server.into_iter().chain(client).collect(), lifecycle);
+        if let Some(file) = config.learning.remote().certificate() {
+            metrics.watch_client_certificate(SERVICE, file, lifecycle);
+        }
     }
 
     /// Samples the backlog of undelivered events.

@@ -3,7 +3,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{Arg, Parser};
+use clap::Parser;
 use emend_proto::learning::v1::subscription_service_server::SERVICE_NAME;
 use emend_runtime::{
     config::{
@@ -11,15 +11,13 @@ use emend_runtime::{
         units::{bytes, count, span},
     },
     database::{DatabaseUrl, PostgresUrl},
-    program::{Service, ServiceArgs, Start},
+    service::{Service, ServiceArgs, Start},
+    service_settings,
     storage::{self, StorageError},
 };
 use jiff::SignedDuration;
 
 use crate::{Config, Handle, stream::Settings};
-
-/// The default listen address.
-const ADDRESS: &str = "127.0.0.1:7402";
 
 /// Decides what to learn from corrections and streams it to search nodes.
 #[derive(Debug, Parser)]
@@ -28,18 +26,18 @@ const ADDRESS: &str = "127.0.0.1:7402";
     version,
     after_help = "SIGTERM or ctrl-c ends it in good order, within two seconds more than --shutdown-grace and with exit code \
                   0; a second one ends it at once, with exit code 130.",
-    mut_args(own_setting)
+    mut_args(service_settings!("LEARNING", "127.0.0.1:7402", "emend-data/learning"))
 )]
 pub struct Arguments {
+    /// How the update stream behaves.
+    #[command(flatten)]
+    pub stream: StreamArgs,
     /// What all services have.
     #[command(flatten)]
     pub service: ServiceArgs,
     /// What it does with its database.
     #[command(flatten)]
     pub database: DatabaseArgs,
-    /// How the update stream behaves.
-    #[command(flatten)]
-    pub stream: StreamArgs,
 }
 
 /// What learning-svc does with its database.
@@ -111,19 +109,6 @@ pub struct StreamArgs {
     pub node_forgotten_after: SignedDuration,
 }
 
-/// Gives a setting that all services have this service's variable and default.
-fn own_setting(setting: Arg) -> Arg {
-    match setting.get_id().as_str() {
-        "listen" => setting.env("EMEND_LEARNING_LISTEN").default_value(ADDRESS),
-        "auth_config" => setting.env("EMEND_LEARNING_AUTH_CONFIG"),
-        "database_url" => setting.env("EMEND_LEARNING_DATABASE_URL"),
-        "database_url_file" => setting.env("EMEND_LEARNING_DATABASE_URL_FILE"),
-        "data_dir" => setting.default_value("emend-data/learning").required(false),
-        "config" => setting.env("EMEND_LEARNING_CONFIG"),
-        _ => setting,
-    }
-}
-
 /// Parses a span from one hour to ten years.
 fn long_span(text: &str) -> Result<SignedDuration, String> {
     let parse = span(Duration::from_hours(1)..=Duration::from_hours(3_650 * 24));
@@ -183,7 +168,6 @@ impl Program for Arguments {
 
 impl Service for Arguments {
     const NAME: &'static str = "learning-svc";
-    const ADDRESS: &'static str = ADDRESS;
     const HEALTH: &'static str = SERVICE_NAME;
     const FILE: &'static str = "learning.db";
 

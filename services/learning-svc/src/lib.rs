@@ -42,9 +42,9 @@ use emend_runtime::{
     health::Readiness,
     lifecycle::Shutdown,
     postgres::PgWake,
-    program::Running,
     reload::{self, Reload},
     serve::Server,
+    service::Running,
     tls::Remote,
 };
 use tokio::net::TcpListener;
@@ -113,18 +113,27 @@ impl Handle {
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
-}
 
-impl Running for Handle {
-    fn readiness(&self) -> &Readiness {
+    /// Its readiness checks.
+    pub fn readiness(&self) -> &Readiness {
         &self.readiness
     }
 
     /// Shuts down: applies queued events and sends subscribers a `Drain`, all within `grace` plus two seconds.
-    async fn shutdown(&self, grace: Duration) -> Shutdown {
+    pub async fn shutdown(&self, grace: Duration) -> Shutdown {
         let ended = self.lifecycle.shutdown(grace).await;
         database::close(self.store.close()).await;
         ended
+    }
+}
+
+impl Running for Handle {
+    fn readiness(&self) -> &Readiness {
+        Self::readiness(self)
+    }
+
+    async fn shutdown(&self, grace: Duration) -> Shutdown {
+        Self::shutdown(self, grace).await
     }
 }
 
@@ -182,7 +191,7 @@ pub async fn start(
     );
     stream.report_readiness(readiness.clone(), LOG, &lifecycle);
 
-    metrics.watch(&config, &readiness, &stream, &store, &lifecycle);
+    metrics.watch(&config, &readiness, &stream, &store);
 
     let mut app = App::new(
         Arc::<dyn Store>::clone(&store),

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use emend_runtime::program;
+use emend_runtime::service;
 use learning_svc::Arguments;
 
 /// Idle connections take a little less memory than with the system's allocator.
@@ -11,5 +11,5 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[tokio::main]
 async fn main() -> anyhow::Result<ExitCode> {
-    program::run::<Arguments>().await
+    service::run::<Arguments>().await
 }

@@ -12,7 +12,6 @@ use emend_proto::learning::v1::{
     ReportStatusRequest, SnapshotReason, subscription_service_server::SERVICE_NAME,
 };
 use emend_runtime::{
-    Lifecycle,
     health::Readiness,
     store::StoreError,
     telemetry::{
@@ -317,23 +316,11 @@ impl LearningMetrics {
     }
 
     /// Reports this replica's state at every scrape.
-    pub fn watch(
-        &self,
-        config: &Config,
-        readiness: &Readiness,
-        stream: &Stream,
-        store: &Arc<dyn Store>,
-        lifecycle: &Lifecycle,
-    ) {
+    pub fn watch(&self, config: &Config, readiness: &Readiness, stream: &Stream, store: &Arc<dyn Store>) {
         let (metrics, store) = (&config.metrics, Arc::clone(store));
         metrics.watch_connections(SERVICE, move || store.connections());
         metrics.watch_readiness(SERVICE, readiness.clone(), SERVICE_NAME);
         metrics.watch_files(SERVICE, config.authenticator.as_ref(), config.tls.as_ref());
-        let server = config
-            .tls
-            .iter()
-            .map(|tls| ("server", tls.certificate().to_owned()));
-        metrics.watch_certificates(SERVICE, server.collect(), lifecycle);
         let (own, stream) = (self.clone(), stream.clone());
         metrics.refresh(move || {
             own.subscribers.set(signed(stream.subscribers()));

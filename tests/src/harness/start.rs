@@ -8,7 +8,6 @@ use emend_runtime::{
     bearer::TokenFile,
     bounds::{Bounds, KeepAlive},
     lifecycle::Shutdown,
-    program::Running as _,
     telemetry::Metrics,
 };
 use tokio::net::TcpListener;

@@ -203,7 +203,7 @@ async fn the_pods_of_prod_with_tls_know_each_other_and_their_callers_by_certific
     for workload in &workloads {
         let operators = network.at(workload)[&workload.ports()["metrics"]];
         let certificates: &[&str] = match &*workload.name {
-            "emend-feedback" => &["server", "learning_client"],
+            "emend-feedback" => &["server", "client"],
             _ => &["server"],
         };
         for certificate in certificates {

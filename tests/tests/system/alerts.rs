@@ -15,7 +15,7 @@ use emend_tests::harness::{
 };
 use serde_json::Value;
 
-use crate::real_clients::tool;
+use crate::{ONLY_WITH_TLS, real_clients::tool};
 
 const RULES: &str = "deploy/observability/rules/emend.rules.yaml";
 const DASHBOARD: &str = "deploy/observability/dashboards/emend.json";
@@ -173,8 +173,7 @@ async fn every_query_is_answered_and_every_metric_is_there() {
     let metrics: Vec<String> = rows
         .filter_map(|row| {
             let (name, rest) = row.split_once('`')?;
-            // Shown only with TLS, as by the pods with TLS of the manifests' tests.
-            if name.starts_with("emend_certificate_") {
+            if ONLY_WITH_TLS.contains(&name) {
                 return None;
             }
             let series = if rest.starts_with(" | histogram") {

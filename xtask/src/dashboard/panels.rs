@@ -488,7 +488,7 @@ pub(super) const ROWS: &[Row] = &[
                 unit: "s",
                 width: 12,
                 queries: &[q(
-                    r#"min by (service, certificate) (emend_certificate_not_after_timestamp_seconds{namespace=~"$namespace"} - time())"#,
+                    r#"clamp_min(min by (service, certificate) (emend_certificate_not_after_timestamp_seconds{namespace=~"$namespace"}) - time(), 0)"#,
                     "{{service}}: {{certificate}}",
                 )],
             },

@@ -96,7 +96,7 @@ impl Args {
             (&global.learning_addr, LEARNING_ADDR),
         ];
         let exposed = listen.into_iter().filter_map(|(address, default)| {
-            let listen = Some(address.clone().unwrap_or_else(|| default.into()));
+            let listen = address.clone().unwrap_or_else(|| default.into());
             ListenArgs {
                 listen,
                 exposure: self.exposure.clone(),

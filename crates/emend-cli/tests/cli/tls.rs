@@ -8,6 +8,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use emend_client::{
@@ -18,11 +19,18 @@ use emend_runtime::{
     Environment, Lifecycle,
     lifecycle::Shutdown,
     reload::Reload as _,
-    tls::{TlsFiles, TlsServer, testing::Authority},
+    telemetry::Metrics,
+    tls::{
+        TlsFiles, TlsServer,
+        testing::{Authority, date_time_ymd},
+    },
 };
 use feedback_svc::LearningAddress;
 use tempfile::TempDir;
-use tokio::{net::TcpListener, time::timeout};
+use tokio::{
+    net::TcpListener,
+    time::{sleep, timeout},
+};
 
 use crate::harness::{PATIENCE, Ran, Up, run};
 
@@ -33,6 +41,8 @@ struct Secured {
     tls: Arc<TlsServer>,
     feedback: feedback_svc::Handle,
     learning: learning_svc::Handle,
+    /// Of feedback-svc and of learning-svc.
+    metrics: [Metrics; 2],
 }
 
 impl Secured {
@@ -54,6 +64,7 @@ impl Secured {
         };
         let mut config = learning_svc::Config::new(database("learning.db"));
         config.tls = Some(Arc::clone(&tls));
+        let of_learning = config.metrics.clone();
         let environment = Environment::system(&lifecycle);
         let learning = learning_svc::start(config, listener().await, environment)
             .await
@@ -65,6 +76,7 @@ impl Secured {
         let address = address.tls(relay).expect("https");
         let mut config = feedback_svc::Config::new(database("feedback.db"), address);
         config.tls = Some(Arc::clone(&tls));
+        let of_feedback = config.metrics.clone();
         let environment = Environment::system(&lifecycle);
         let feedback = feedback_svc::start(config, listener().await, environment)
             .await
@@ -77,6 +89,7 @@ impl Secured {
             tls,
             feedback,
             learning,
+            metrics: [of_feedback, of_learning],
         }
     }
 
@@ -99,6 +112,19 @@ impl Secured {
             applied = backend.submit(said).await.expect("stored").applied_revision();
         }
         applied.expect("three people are enough")
+    }
+
+    /// When the certificates expire that both services show, by service and certificate.
+    fn expiries(&self) -> Vec<(String, i64)> {
+        let rendered = self.metrics.iter().map(Metrics::render).collect::<String>();
+        let shown = rendered.lines().filter_map(|line| {
+            let series = line.strip_prefix("emend_certificate_not_after_timestamp_seconds{")?;
+            let (labels, seconds) = series.split_once("} ")?;
+            Some((labels.replace('"', ""), seconds.parse().expect("seconds")))
+        });
+        let mut shown: Vec<_> = shown.collect();
+        shown.sort();
+        shown
     }
 
     async fn nodes(&self, options: &[&str]) -> Ran {
@@ -151,7 +177,7 @@ async fn a_correction_reaches_a_node_over_mutual_tls_while_all_certificates_are_
         .expect("the node has it");
 
     let stranger = ClientTls::default().ca(pair.path("ca.pem"));
-    let nobody = pair.backend(stranger).deadline(std::time::Duration::from_secs(2));
+    let nobody = pair.backend(stranger).deadline(Duration::from_secs(2));
     let said = Submission::phrase_mapping("default", "x", "y").reporter("eve");
     assert!(nobody.submit(said).await.is_err(), "without a certificate");
 
@@ -188,7 +214,7 @@ async fn a_correction_reaches_a_node_over_mutual_tls_while_all_certificates_are_
     let revision = pair.learns(&fresh, "after").await;
     let late = pair
         .backend(identity(pair.directory.path(), "late"))
-        .deadline(std::time::Duration::from_secs(2));
+        .deadline(Duration::from_secs(2));
     let said = Submission::phrase_mapping("default", "x", "y").reporter("eve");
     assert!(late.submit(said).await.is_err(), "its CA was removed");
     let revision = revision.max(pair.learns(&backend, "after, by a connection of before").await);
@@ -198,7 +224,7 @@ async fn a_correction_reaches_a_node_over_mutual_tls_while_all_certificates_are_
     loaded.store(false, Ordering::SeqCst);
     assert!(load.await.expect("no submission failed") > 0);
     let mut streams = 0;
-    while let Ok(Some(observed)) = timeout(std::time::Duration::ZERO, events.next()).await {
+    while let Ok(Some(observed)) = timeout(Duration::ZERO, events.next()).await {
         match observed {
             Observed::Event(event) => match &*event {
                 SubscriberEvent::Connected => streams += 1,
@@ -209,6 +235,59 @@ async fn a_correction_reaches_a_node_over_mutual_tls_while_all_certificates_are_
         }
     }
     assert_eq!(streams, 1);
+    pair.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_service_shows_when_its_certificates_expire() {
+    let authority = Authority::new("ca");
+    let directory = issued_by(&authority);
+    let path = directory.path().to_owned();
+    let until = |year: i32| date_time_ymd(year, 1, 1).unix_timestamp();
+    let issue = |serial: u64, name: &str, year: i32| {
+        authority.issue_as(serial, &[name], |params| {
+            params.not_after = date_time_ymd(year, 1, 1);
+        })
+    };
+    issue(4, "127.0.0.1", 2060).write(&path, "server");
+    issue(5, "spiffe://emend/relay", 2061).write(&path, "relay");
+    let pair = Secured::start(directory).await;
+    let expected = |server: i32, client: i32| {
+        [
+            (
+                "service=feedback-svc,certificate=client".to_owned(),
+                until(client),
+            ),
+            (
+                "service=feedback-svc,certificate=server".to_owned(),
+                until(server),
+            ),
+            (
+                "service=learning-svc,certificate=server".to_owned(),
+                until(server),
+            ),
+        ]
+    };
+    let shown = async |server: i32, client: i32| {
+        let sampled = async {
+            while pair.expiries() != expected(server, client) {
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let waited = timeout(PATIENCE, sampled).await;
+        assert!(waited.is_ok(), "{server} and {client}: {:?}", pair.expiries());
+    };
+    shown(2060, 2061).await;
+
+    // A certificate whose key is not there yet is not in force.
+    let renewed = issue(6, "127.0.0.1", 2070);
+    fs::write(pair.path("server.pem"), &renewed.cert).expect("written");
+    issue(7, "spiffe://emend/relay", 2071).write(&path, "relay");
+    assert!(!pair.tls.reload_if_changed());
+    shown(2060, 2071).await;
+    fs::write(pair.path("server.key"), &renewed.key).expect("written");
+    pair.tls.reload_if_changed();
+    shown(2070, 2071).await;
     pair.stop().await;
 }
 

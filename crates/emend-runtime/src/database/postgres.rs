@@ -1,7 +1,7 @@
 //! Opening PostgreSQL, by any number of replicas at once, and being woken by its notifications.
 //!
-//! Services use it through [`bounded_pool`], where nothing waits for ever for a server that fell silent. It must know nothing
-//! of any schema but its name; migrations are passed in.
+//! Services use it through [`bounded_pool`], where nothing waits for ever for a server that fell silent. It must know
+//! nothing of any schema but its name; migrations are passed in.
 
 mod bounded_pool;
 

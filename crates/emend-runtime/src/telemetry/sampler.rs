@@ -7,7 +7,7 @@ use std::{future::Future, time::Duration};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-/// How often gauges that need a database query are sampled, unless that takes long.
+/// How often gauges that need a database query or a file are sampled, unless that takes long.
 pub const INTERVAL: Duration = Duration::from_secs(5);
 
 /// Sampling takes at most one part in this many of the time: a sample that needs a second is taken once in 50 s.

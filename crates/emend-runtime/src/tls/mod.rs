@@ -29,7 +29,7 @@ pub use remote::{Remote, why};
 pub use server::{TlsArgs, TlsFiles, TlsServer};
 pub use untrusted::Untrusted;
 #[cfg(feature = "server")]
-pub use validity::Validity;
+pub(crate) use validity::Validity;
 
 /// The names in a client's certificate, verified in the connection's handshake: of the subject alternative names, the
 /// URIs, then the DNS names. In the extensions of every request on such a connection.

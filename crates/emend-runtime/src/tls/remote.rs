@@ -98,10 +98,10 @@ impl Remote {
 
     /// The file with the certificate that is presented to it, if one is.
     pub fn certificate(&self) -> Option<&Path> {
-        match &self.way {
-            Way::Secured(secured) => secured.tls.certificate(),
-            _ => None,
+        if let Way::Secured(secured) = &self.way {
+            return secured.tls.certificate();
         }
+        None
     }
 
     /// The port, if the URI names one.

@@ -4,7 +4,7 @@
 
 use std::{
     io,
-    path::{Path, PathBuf},
+    path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -24,7 +24,7 @@ use tokio_rustls::{
 };
 
 use super::{
-    PeerNames, alpn,
+    PeerNames, Validity, alpn,
     files::{TlsError, all, identity, provider, roots},
 };
 use crate::{
@@ -57,10 +57,10 @@ impl TlsFiles {
 
     /// Whether the files are valid now.
     pub fn check(&self) -> Result<(), TlsError> {
-        self.config().map(drop)
+        self.read().map(drop)
     }
 
-    fn config(&self) -> Result<ServerConfig, TlsError> {
+    fn read(&self) -> Result<InForce, TlsError> {
         let builder = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()
             .map_err(|error| TlsError::new("TLS", &error))?;
@@ -77,6 +77,7 @@ impl TlsFiles {
             }
         };
         let (chain, key) = identity(&self.cert, &self.key)?;
+        let validity = Validity::of_chain(&self.cert, &chain);
         let mut config = builder
             .with_single_cert(chain, key)
             .map_err(|error| TlsError::of(&self.cert, &error))?;
@@ -84,15 +85,29 @@ impl TlsFiles {
         // A resumed session would not be verified again.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
-        Ok(config)
+        let validity = validity
+            .inspect_err(|error| tracing::warn!(%error, "can't tell when the certificate expires"))
+            .ok();
+        Ok(InForce {
+            config: Arc::new(config),
+            validity,
+        })
     }
+}
+
+/// What the files say.
+#[derive(Debug)]
+struct InForce {
+    config: Arc<ServerConfig>,
+    /// That of the server's certificate.
+    validity: Option<Validity>,
 }
 
 /// The server's TLS configuration, replaced as a whole when its files change.
 #[derive(Debug)]
 pub struct TlsServer {
     files: TlsFiles,
-    current: ArcSwap<ServerConfig>,
+    current: ArcSwap<InForce>,
     watched: Mutex<Watched>,
     /// That of `watched`, which is locked while files are read.
     failing: Arc<AtomicBool>,
@@ -103,16 +118,16 @@ impl TlsServer {
     pub fn load(files: TlsFiles) -> Result<Self, TlsError> {
         let watched = Watched::new(files.all());
         Ok(Self {
-            current: ArcSwap::from_pointee(files.config()?),
+            current: ArcSwap::from_pointee(files.read()?),
             failing: watched.failing(),
             watched: Mutex::new(watched),
             files,
         })
     }
 
-    /// The file with the server's certificate.
-    pub fn certificate(&self) -> &Path {
-        &self.files.cert
+    /// When the certificate in force is valid, if that can be told.
+    pub(crate) fn validity(&self) -> Option<Validity> {
+        self.current.load().validity
     }
 
     /// Performs the handshake with the files as last read; also returns the client's names if it had to present a
@@ -121,7 +136,7 @@ impl TlsServer {
         &self,
         stream: TcpStream,
     ) -> io::Result<(TlsStream<TcpStream>, Option<PeerNames>)> {
-        let acceptor = TlsAcceptor::from(self.current.load_full());
+        let acceptor = TlsAcceptor::from(Arc::clone(&self.current.load().config));
         let stream = match acceptor.accept(stream).into_fallible().await {
             Ok(stream) => stream,
             Err((error, stream)) => {
@@ -152,10 +167,10 @@ impl Reload for TlsServer {
         if !watched.is_due(when) {
             return false;
         }
-        match self.files.config() {
-            Ok(config) => {
+        match self.files.read() {
+            Ok(read) => {
                 watched.succeeded();
-                self.current.store(Arc::new(config));
+                self.current.store(Arc::new(read));
                 tracing::info!(certificate = %self.files.cert.display(), "new connections are made by the files for TLS as they are now");
                 true
             }

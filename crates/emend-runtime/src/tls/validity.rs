@@ -11,22 +11,26 @@ use super::files::{TlsError, all};
 
 /// From when until when a certificate is valid, in seconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Validity {
+pub(crate) struct Validity {
     /// The first second.
-    pub not_before: i64,
+    pub(crate) not_before: i64,
     /// The last second.
-    pub not_after: i64,
+    pub(crate) not_after: i64,
 }
 
 impl Validity {
-    /// That of the certificate in a PEM file that expires first: without one of its intermediates, a server's or client's
-    /// own certificate is worth nothing. Blocks on the disk.
-    pub fn of(file: &Path) -> Result<Self, TlsError> {
-        let chain: Vec<CertificateDer<'_>> = all(file, "certificate")?;
+    /// That of the certificates in a PEM file. Blocks on the disk.
+    pub(crate) fn of(file: &Path) -> Result<Self, TlsError> {
+        Self::of_chain(file, &all(file, "certificate")?)
+    }
+
+    /// That of the first certificate of a chain to expire: without its intermediates, a certificate is worth nothing.
+    /// `file` is for the error.
+    pub(super) fn of_chain(file: &Path, chain: &[CertificateDer<'_>]) -> Result<Self, TlsError> {
         let validities: Result<Vec<Self>, _> = chain.iter().map(Self::of_certificate).collect();
         let validities = validities.map_err(|error| TlsError::of(file, &error))?;
         let first = validities.into_iter().min_by_key(|validity| validity.not_after);
-        first.ok_or_else(|| TlsError::of(file, "holds no certificate"))
+        Ok(first.expect("invariant: a chain holds at least one certificate"))
     }
 
     fn of_certificate(certificate: &CertificateDer<'_>) -> Result<Self, X509Error> {

@@ -33,7 +33,6 @@ use emend_runtime::{
     Environment, Lifecycle,
     database::DatabaseUrl,
     lifecycle::Shutdown,
-    program::Running as _,
     testing::{TestDatabase, TestPostgres},
 };
 use tempfile::TempDir;

@@ -7,7 +7,7 @@ use emend_proto::{
     feedback::v1 as pb,
     learning::v1::event,
 };
-use emend_runtime::{Entropy, Lifecycle, program::Running as _, status::Explained};
+use emend_runtime::{Entropy, Lifecycle, status::Explained};
 use futures::future::join_all;
 use tokio::{net::TcpListener, time::Instant};
 use tonic::{Code, Request};

@@ -37,7 +37,9 @@ async fn three_times_the_submissions_that_can_be_stored() {
     let served = Served::feedback(&database, Some(&road)).await;
     road.suffer([Fault::Delay(Duration::from_millis(100))], 1);
     let lasting = short_or_long(SHORT, Duration::from_mins(1));
-    let before_healing = three_times_the_submissions(&served, "submissions on PostgreSQL", lasting).await;
+    let calibrating = short_or_long(1_000, 5_000);
+    let what = "submissions on PostgreSQL";
+    let before_healing = three_times_the_submissions(&served, what, calibrating, lasting).await;
     road.heal();
     assert_eq!(served.stored().await, before_healing);
 }
@@ -47,9 +49,14 @@ async fn three_times_the_submissions_that_can_be_stored() {
 async fn three_times_the_submissions_that_can_be_stored_on_sqlite() {
     let database = Database::sqlite();
     let served = Served::feedback(&database, None).await;
-    let other = OtherWriter::begin(&database).await;
+    let mut other = OtherWriter::begin(&database).await;
     let lasting = short_or_long(SHORT, Duration::from_mins(1));
-    let stored = three_times_the_submissions(&served, "submissions on SQLite", lasting).await;
+    // For about ten of the other writer's periods.
+    let pressed = three_times_the_submissions(&served, "submissions on SQLite", 4_000, lasting);
+    let stored = tokio::select! {
+        stored = pressed => stored,
+        ended = &mut other.writing => panic!("the other writer ended: {ended:?}"),
+    };
     other.end().await;
     assert_eq!(served.stored().await, stored);
 }
@@ -66,17 +73,24 @@ impl OtherWriter {
     /// How long it leaves the lock to others: longer than the longest pause between two tries of SQLite's.
     const PAUSES: Duration = Duration::from_millis(150);
 
+    /// How long it waits before it tries again to lock.
+    const TRIES: Duration = Duration::from_millis(1);
+
     async fn begin(database: &Database) -> Self {
         let url = database.url(Service::Feedback, None);
+        // SQLite would pause between two tries for longer than the service does between two groups.
         let options = SqliteConnectOptions::from_str(&url)
             .unwrap()
-            .busy_timeout(DEADLINE);
+            .busy_timeout(Duration::ZERO);
         let mut connection = options.connect().await.unwrap();
         let ended = CancellationToken::new();
         let ending = ended.clone().drop_guard();
         let writing = tokio::spawn(async move {
             while !ended.is_cancelled() {
-                let transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+                let Ok(transaction) = connection.begin_with("BEGIN IMMEDIATE").await else {
+                    sleep(Self::TRIES).await;
+                    continue;
+                };
                 sleep(Self::HOLDS).await;
                 transaction.rollback().await?;
                 sleep(Self::PAUSES).await;
@@ -93,7 +107,12 @@ impl OtherWriter {
 }
 
 /// Applies the overload, and answers with how many submissions are stored in the end.
-async fn three_times_the_submissions(served: &Served, what: &str, lasting: Duration) -> usize {
+async fn three_times_the_submissions(
+    served: &Served,
+    what: &str,
+    calibrating: usize,
+    lasting: Duration,
+) -> usize {
     const CALLERS: usize = 256;
     // Several connections, because each carries at most a thousand calls at a time.
     let clients: Vec<Feedback> = (0..8).map(|_| Feedback::at(served.address)).collect();
@@ -105,7 +124,6 @@ async fn three_times_the_submissions(served: &Served, what: &str, lasting: Durat
         };
         async move { service.submit_feedback(timed(request, DEADLINE)).await.map(drop) }
     };
-    let calibrating = short_or_long(1_000, 5_000);
     let rate = capacity(CALLERS, calibrating, &submit).await;
     let before = resident(served.process.id());
     let pressed = press(3.0 * rate, lasting, submit.clone());

@@ -23,6 +23,8 @@ use emend_tests::harness::{
 };
 use tonic::Code;
 
+use crate::ONLY_WITH_TLS;
+
 const REFERENCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/metrics.md");
 const BEGIN: &str =
     "<!-- generated from the code: EMEND_UPDATE_DOCS=1 cargo test -p emend-tests --test system metrics -->";
@@ -110,11 +112,6 @@ async fn up() -> (Up, SocketAddr) {
     let address = SocketAddr::from(([127, 0, 0, 1], free_port().await));
     let up = Up::start_with(&["--ephemeral", "--metrics-addr", &address.to_string()]).await;
     (up, address)
-}
-
-/// Shown only by services with TLS, and by the pods with TLS of the manifests' tests.
-fn is_of_tls(name: &str) -> bool {
-    name.starts_with("emend_certificate_")
 }
 
 fn of(service: &str, method: &str, kind: &str) -> String {
@@ -220,10 +217,16 @@ async fn each_metric_of_the_reference_is_shown_by_a_running_pair_and_moves() {
     assert!(scraped.sum("emend_db_pool_connections_max") >= 2.0);
     assert!(scraped.value("process_resident_memory_bytes").unwrap() > 1e6);
 
-    for (name, kind, labels) in rows().into_iter().filter(|(name, ..)| !is_of_tls(name)) {
+    for (name, kind, labels) in rows()
+        .into_iter()
+        .filter(|(name, ..)| !ONLY_WITH_TLS.contains(&&**name))
+    {
         expect_shown(&scraped, &name, &kind, &labels);
     }
-    for name in names_in_use().into_iter().filter(|name| !is_of_tls(name)) {
+    for name in names_in_use()
+        .into_iter()
+        .filter(|name| !ONLY_WITH_TLS.contains(&&**name))
+    {
         let is_shown = scraped.0.lines().any(|line| {
             let series = line.split(['{', ' ']).next().unwrap();
             series == name

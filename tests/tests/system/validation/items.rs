@@ -3,13 +3,14 @@
 
 use emend_proto::{
     common::v1::{
-        Correction, Reporter, ResourceValue, Scope, VerbCorrection, correction::Correction as Form,
+        Correction, OutcomeState, Reporter, ResourceValue, Scope, VerbCorrection,
+        correction::Correction as Form,
     },
     feedback::v1::{BatchSubmitFeedbackRequest, ListFeedbackRequest, SubmitFeedbackRequest},
     learning::v1::{
         ApproveCandidateRequest, BatchApproveCandidatesRequest, BatchRejectCandidatesRequest, Event,
-        FeedbackRecorded, FeedbackRedacted, FeedbackRetracted, ImportHeader, ImportRow, IngestRequest,
-        ListCandidatesRequest, RejectCandidateRequest, event, event_result,
+        EventResult, FeedbackRecorded, FeedbackRedacted, FeedbackRetracted, ImportHeader, ImportRow,
+        IngestRequest, ListCandidatesRequest, RejectCandidateRequest, event, event_result,
     },
 };
 use emend_runtime::status::{Explained, from_item_status};
@@ -140,6 +141,16 @@ both_databases! {
             namespace: NAMESPACE.into(),
             accept_order: 1,
             ..Event::default()
+        };
+        let right = Event {
+            event: Some(event::Event::Recorded(FeedbackRecorded {
+                reporter: Some(Reporter { id: "jane".into(), ..Reporter::default() }),
+                caller: "web".into(),
+                correction: Some(alias("jd", "person-1")),
+                received_at: Some(Timestamp { seconds: 1_800_000_000, nanos: 0 }),
+                ..FeedbackRecorded::default()
+            })),
+            ..good.clone()
         };
         let cases = [
             (
@@ -277,6 +288,15 @@ both_databases! {
             assert_eq!(violated(&refusal), expected);
         }
         assert_eq!(written(system).await, before);
+
+        // Had a bad one been noted, this one with its id would be taken for a repetition.
+        let well = tokio_stream::iter([IngestRequest { events: vec![right] }]);
+        let mut answers = answered(learning.ingest.clone().ingest(well).await);
+        let results = answers.message().await.unwrap().unwrap().results;
+        let [EventResult { result: Some(event_result::Result::Outcome(outcome)), .. }] = &results[..] else {
+            panic!("refused: {results:?}")
+        };
+        assert_eq!(outcome.state(), OutcomeState::Applied, "{outcome:?}");
     }
 
     async fn bad_rows_of_an_import_are_named_by_line(system) {

@@ -136,12 +136,12 @@ fn update() -> Rpc {
             &["update_mask"],
         )
         .case(
-            "a mask of what is given",
+            "a mask of a read-only field",
             &masked(good.clone(), &["version"]),
             &["update_mask"],
         )
         .case(
-            "a mask that takes a risk and a number away and names what is given",
+            "a mask that takes a risk and a number away and names a read-only field",
             &masked(
                 Policy {
                     threshold: 0,

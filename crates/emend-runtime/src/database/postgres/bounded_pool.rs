@@ -122,7 +122,7 @@ impl BoundedPool {
 
     async fn connection(&self) -> Result<BoundedConnection, StoreError> {
         Ok(BoundedConnection {
-            connection: Some(self.pooled().await?),
+            connection: Some(self.take_from_pool().await?),
             silence: self.silence,
             is_silent: false,
             in_transaction: false,
@@ -132,7 +132,7 @@ impl BoundedPool {
 
     /// A connection of the pool. If none can be made, the URL may have changed: a password was rotated, or the database
     /// moved.
-    async fn pooled(&self) -> Result<PoolConnection<Postgres>, StoreError> {
+    async fn take_from_pool(&self) -> Result<PoolConnection<Postgres>, StoreError> {
         let version = self.source.version.load(Ordering::Acquire);
         let error = match self.pool.acquire().await {
             Ok(connection) => return Ok(connection),

@@ -1,9 +1,9 @@
 //! What is counted and measured, in Prometheus' format.
 //!
 //! There is one [`Metrics`] per process, whatever services run in it. Each registers its own there, with a
-//! [`Description`] from which the reference in docs/metrics.md is made. Gauges that need a database query are sampled
-//! by workers ([`sampler`](super::sampler)), never on a scrape; those that only read memory are refreshed on the
-//! scrape. Labels take few values, all known beforehand. It must know nothing of what the services do.
+//! [`Description`] from which the reference in docs/metrics.md is made. Gauges that need a database query or a
+//! file of the operator's are sampled by workers ([`sampler`](super::sampler)), never on a scrape; those that only read
+//! memory are refreshed on the scrape. Labels take few values, all known beforehand. It must know nothing of what the services do.
 
 mod certificates;
 #[cfg(feature = "database")]
@@ -227,7 +227,8 @@ impl Metrics {
         });
     }
 
-    /// Shows whether a service's reloaded files can be used as they are now; files that it does not have never fail.
+    /// Shows whether a service's reloaded files can be used as they are now, and when the certificate in force expires;
+    /// files that it does not have never fail.
     pub fn watch_files(
         &self,
         service: &'static str,
@@ -235,6 +236,10 @@ impl Metrics {
         tls: Option<&Arc<TlsServer>>,
     ) {
         let authentication = authenticator.map(|files| Arc::clone(files) as Arc<dyn Reload>);
+        if let Some(tls) = tls.map(Arc::clone) {
+            let certificates = self.0.certificates.clone();
+            self.refresh(move || certificates.show(service, "server", tls.validity()));
+        }
         let tls = tls.map(|files| Arc::clone(files) as Arc<dyn Reload>);
         for (name, files) in [("authentication", authentication), ("tls", tls)] {
             let labels = [("service", service), ("files", name)];
@@ -334,6 +339,7 @@ mod tests {
     use prometheus_client::metrics::{counter::Counter, histogram::Histogram};
 
     use super::*;
+    use crate::tls::Validity;
 
     fn described(name: &'static str, kind: Kind) -> Description {
         Description {
@@ -420,6 +426,14 @@ mod tests {
         write("not a table");
         assert!(!authenticator.reload_if_changed());
         told(1, 1);
+        let validity = Validity {
+            not_before: 1,
+            not_after: 2,
+        };
+        metrics
+            .0
+            .certificates
+            .show("feedback-svc", "server", Some(validity));
         #[cfg(feature = "database")]
         metrics.watch_connections("feedback-svc", crate::store::Connections::default);
         let rendered = metrics.render();

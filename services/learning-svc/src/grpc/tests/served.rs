@@ -9,7 +9,6 @@ use emend_proto::learning::v1::{
 use emend_runtime::{
     Environment, Lifecycle,
     database::DatabaseUrl,
-    program::Running as _,
     testing::{TestDatabase, TestPostgres},
 };
 use tokio::{net::TcpListener, time::timeout};

@@ -1,4 +1,4 @@
-//! Connections over a network path that falls silent: connections made before get no more answers, later ones do.
+//! A network path that falls silent: connections made before get no more answers, later ones do.
 
 use std::net::SocketAddr;
 

@@ -1,8 +1,8 @@
 //! A service as a program of its own: the arguments that all services have, and the way from the command line to the exit
 //! code.
 //!
-//! A service implements [`Program`] and [`Service`] for its arguments; its `main` is [`run`]. It must know nothing of what
-//! any service is for.
+//! A service implements [`Program`] and [`Service`] for its arguments; its `main` is [`run`]. It must know nothing of
+//! what any service is for.
 
 use std::{env, future::Future, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
@@ -47,8 +47,9 @@ impl Environment {
     }
 }
 
-/// The arguments that all services have. A service names the default of `listen` and `data_dir`, and the variables that
-/// differ between services, with `mut_arg`.
+/// The arguments that all services have. A command that flattens them must say
+/// `mut_args(`[`service_settings!`](crate::service_settings)`(…))`, which gives them the service's own defaults and
+/// variables.
 #[derive(Debug, clap::Args)]
 pub struct ServiceArgs {
     /// Where to listen.
@@ -98,9 +99,30 @@ pub struct StorageArgs {
     pub database_patience: Duration,
 }
 
+/// Gives the settings that all services have one service's variables and defaults: its name in variables, the address it
+/// listens on, and its data directory.
+#[macro_export]
+macro_rules! service_settings {
+    ($name:literal, $address:literal, $data_dir:literal) => {
+        |setting: clap::Arg| match setting.get_id().as_str() {
+            // A flag that has no default of its own is required until it gets one.
+            "listen" => setting
+                .env(concat!("EMEND_", $name, "_LISTEN"))
+                .default_value($address)
+                .required(false),
+            "data_dir" => setting.default_value($data_dir).required(false),
+            "auth_config" => setting.env(concat!("EMEND_", $name, "_AUTH_CONFIG")),
+            "database_url" => setting.env(concat!("EMEND_", $name, "_DATABASE_URL")),
+            "database_url_file" => setting.env(concat!("EMEND_", $name, "_DATABASE_URL_FILE")),
+            "config" => setting.env(concat!("EMEND_", $name, "_CONFIG")),
+            _ => setting,
+        }
+    };
+}
+
 impl StorageArgs {
-    /// The database to use and, for a SQLite file, the lock on its directory, to be held until the process ends. Without a
-    /// URL it is `file` in the data directory.
+    /// The database to use and, for a SQLite file, the lock on its directory, to be held until the process ends. Without
+    /// a URL it is `file` in the data directory.
     pub fn open(&self, file: &str) -> Result<(DatabaseUrl, Option<DataDir>), StorageError> {
         storage::lock(self.url()?, &self.data_dir, file)
     }
@@ -132,8 +154,6 @@ impl ServiceArgs {
 pub trait Service: Program {
     /// The program's name.
     const NAME: &'static str;
-    /// The address it listens on unless it is told another.
-    const ADDRESS: &'static str;
     /// The name by which health checks ask for it.
     const HEALTH: &'static str;
     /// Its SQLite file in the data directory.
@@ -184,15 +204,14 @@ pub async fn run<S: Service>() -> anyhow::Result<ExitCode> {
     };
     let arguments = service.shared();
     if arguments.config.probe {
-        let address = arguments.listen.listen.as_deref().unwrap_or(S::ADDRESS);
         let way = probe::Way::of(&arguments.tls, &arguments.telemetry);
-        return Ok(probe::probe(&[(address, S::HEALTH)], &way).await);
+        return Ok(probe::probe(&[(&*arguments.listen.listen, S::HEALTH)], &way).await);
     }
     let telemetry = telemetry::init(&arguments.log, "info")?.export_traces(S::NAME)?;
     notes.log();
     // Held until the process ends.
     let (database, _lock) = arguments.storage.open(S::FILE)?;
-    let listener = arguments.listen.bind(S::ADDRESS).await?;
+    let listener = arguments.listen.bind().await?;
     let admin = arguments.telemetry.bind().await?;
     let lifecycle = Lifecycle::new();
     let metrics = Metrics::new();
