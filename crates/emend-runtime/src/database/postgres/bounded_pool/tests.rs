@@ -11,7 +11,10 @@ use tokio::{
 };
 
 use super::{
-    super::{ACQUIRE_TIMEOUT, PgWake, PostgresConfig, open_bounded},
+    super::{
+        ACQUIRE_TIMEOUT, PgWake, PostgresConfig, open_bounded,
+        tests::{is_woken, notify},
+    },
     *,
 };
 use crate::{
@@ -261,18 +264,11 @@ async fn who_listens_finds_out_that_nobody_speaks_any_more() {
         &Entropy::system(),
     );
     let patience = Duration::from_secs(30);
-    timeout(patience, wake.woken()).await.expect("listening begins");
+    is_woken(&mut wake, patience, "listening begins").await;
     road.falls_silent();
-    timeout(patience, wake.woken())
-        .await
-        .expect("woken after the reconnect");
-    sqlx::query("NOTIFY emend_head")
-        .execute(&mut *pool.acquire().await.unwrap())
-        .await
-        .unwrap();
-    timeout(patience, wake.woken())
-        .await
-        .expect("woken by a notification again");
+    is_woken(&mut wake, patience, "woken after the reconnect").await;
+    notify(&pool).await;
+    is_woken(&mut wake, patience, "woken by a notification again").await;
     lifecycle.shutdown(SOON).await;
     pool.close().await;
     database.close().await;
