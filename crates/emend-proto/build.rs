@@ -9,6 +9,7 @@ const PROTOS: &[&str] = &[
     "emend/common/v1/correction.proto",
     "emend/common/v1/resource.proto",
     "emend/feedback/v1/feedback_service.proto",
+    "emend/feedback/v1/settings_service.proto",
     "emend/learning/v1/candidate_service.proto",
     "emend/learning/v1/ingest_service.proto",
     "emend/learning/v1/policy_service.proto",

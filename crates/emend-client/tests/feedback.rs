@@ -119,6 +119,20 @@ impl FeedbackService for Fake {
         }))
     }
 
+    async fn redact_feedback(
+        &self,
+        _: Request<pb::RedactFeedbackRequest>,
+    ) -> Result<Response<pb::RedactFeedbackResponse>, Status> {
+        Err(Status::unimplemented("not part of the fake"))
+    }
+
+    async fn redact_reporter(
+        &self,
+        _: Request<pb::RedactReporterRequest>,
+    ) -> Result<Response<pb::RedactReporterResponse>, Status> {
+        Err(Status::unimplemented("not part of the fake"))
+    }
+
     async fn list_dead_letters(
         &self,
         _: Request<pb::ListDeadLettersRequest>,

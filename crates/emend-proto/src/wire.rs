@@ -209,11 +209,13 @@ mod tests {
             }),
             learning::subscribe_response::Message::Resumed(learning::Resumed {
                 cursor: cursor.clone(),
+                ..Default::default()
             }),
             learning::subscribe_response::Message::SnapshotBegin(learning::SnapshotBegin {
                 revision: 1,
                 reason: 2,
                 resource_count: 3,
+                ..Default::default()
             }),
             learning::subscribe_response::Message::SnapshotEnd(learning::SnapshotEnd { cursor, digests }),
             learning::subscribe_response::Message::Drain(learning::Drain {

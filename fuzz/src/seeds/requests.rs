@@ -330,7 +330,13 @@ pub(super) fn learning() -> Vec<Vec<u8>> {
             },
         ),
         of(10, &reject),
-        of(11, &learning::IngestRequest { events: ingested() }),
+        of(
+            11,
+            &learning::IngestRequest {
+                events: ingested(),
+                ..Default::default()
+            },
+        ),
         of(
             12,
             &learning::GetPolicyRequest {

@@ -106,6 +106,7 @@ fn snapshot(revision: i64, held: &[Resource]) -> Vec<Oneof> {
         revision,
         reason: 1,
         resource_count: i64::try_from(held.len()).unwrap_or(i64::MAX),
+        ..Default::default()
     })];
     messages.extend(held.chunks(2).map(|resources| {
         Oneof::SnapshotChunk(pb::SnapshotChunk {
@@ -180,6 +181,7 @@ fn encoded(message: Oneof) -> Vec<u8> {
 pub(super) fn messages() -> Vec<Vec<u8>> {
     let resumed = Oneof::Resumed(pb::Resumed {
         cursor: Some(cursor(3)),
+        ..Default::default()
     });
     dialogue().into_iter().chain([resumed]).map(encoded).collect()
 }
@@ -191,6 +193,7 @@ pub(super) fn streams() -> Vec<Vec<u8>> {
     broken.push(vec![0xff]);
     broken.push(encoded(Oneof::Resumed(pb::Resumed {
         cursor: Some(cursor(3)),
+        ..Default::default()
     })));
     broken.extend(whole.iter().skip(4).cloned().map(encoded));
     // A snapshot in the middle of an update.

@@ -88,6 +88,7 @@ pub(crate) fn complete(mut message: Event, accepted: Accepted) -> Event {
         Some(event::Event::Recorded(recorded)) => recorded.received_at = at,
         Some(event::Event::Retracted(retracted)) => retracted.retracted_at = at,
         Some(event::Event::Redacted(redacted)) => redacted.redacted_at = at,
+        Some(event::Event::ReporterRedacted(redacted)) => redacted.redacted_at = at,
         None => {}
     }
     message

@@ -65,7 +65,10 @@ impl IngestService for Refuse {
         let batches = request.into_inner();
         let answers = batches.map(|batch| {
             let results = batch?.events.iter().map(refuse).collect();
-            Ok(IngestResponse { results })
+            Ok(IngestResponse {
+                results,
+                ..Default::default()
+            })
         });
         Ok(Response::new(answers.boxed()))
     }

@@ -102,7 +102,10 @@ fn serve(
         if answer.is_none() {
             sleep(world.some_millis(2_000)).await;
         }
-        let request = IngestRequest { events };
+        let request = IngestRequest {
+            events,
+            ..Default::default()
+        };
         let Ok(response) = World::within(&running, running.replica.ingest(request)).await else {
             return;
         };

@@ -351,7 +351,10 @@ fn recorded(reporter: &str, phrase: &str, choice: &str, accept_order: i64) -> Ev
 }
 
 async fn ingest(learning: &Learning, events: Vec<Event>) -> Vec<EventResult> {
-    let batches = tokio_stream::iter([IngestRequest { events }]);
+    let batches = tokio_stream::iter([IngestRequest {
+        events,
+        ..Default::default()
+    }]);
     let mut answers = answered(learning.ingest.clone().ingest(batches).await);
     let answer = answers.message().await.unwrap().expect("an answer per batch");
     assert_eq!(answers.message().await.unwrap(), None);

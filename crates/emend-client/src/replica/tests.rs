@@ -122,6 +122,7 @@ fn a_snapshot_must_have_as_many_resources_as_it_said() {
             revision: 3,
             reason: 1,
             resource_count: 2,
+            ..Default::default()
         });
         assert_eq!(
             feed(&mut replica, messages),
@@ -145,6 +146,7 @@ fn a_snapshot_must_not_repeat_a_key_or_hold_what_came_later() {
         revision: 2,
         reason: 1,
         resource_count: 3,
+        ..Default::default()
     });
     assert!(matches!(
         feed(&mut replica(), messages),
@@ -265,6 +267,7 @@ fn cursors_must_be_of_this_log_filter_and_revision() {
         replica.open();
         let resumed = Message::Resumed(pb::Resumed {
             cursor: Some(foreign),
+            ..Default::default()
         });
         assert_eq!(
             replica.receive(response(resumed)),
@@ -309,6 +312,7 @@ fn messages_out_of_place_are_refused() {
         replica
             .receive(response(Message::Resumed(pb::Resumed {
                 cursor: replica.position.clone(),
+                ..Default::default()
             })))
             .unwrap();
     };

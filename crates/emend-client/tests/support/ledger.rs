@@ -127,6 +127,7 @@ impl Ledger {
             revision,
             reason: reason.into(),
             resource_count: number(resources.len()),
+            ..Default::default()
         };
         let mut messages = vec![Message::SnapshotBegin(begin)];
         messages.extend(resources.chunks(chunk).map(|part| {
@@ -204,6 +205,7 @@ impl Ledger {
     pub(crate) fn resumed(&self, revision: i64) -> Message {
         Message::Resumed(Resumed {
             cursor: Some(self.cursor(revision)),
+            ..Default::default()
         })
     }
 }

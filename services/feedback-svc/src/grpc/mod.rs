@@ -110,6 +110,20 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
         Ok(Response::new(render::batch(results.collect())))
     }
 
+    async fn redact_feedback(
+        &self,
+        _: Request<pb::RedactFeedbackRequest>,
+    ) -> Result<Response<pb::RedactFeedbackResponse>, Status> {
+        Err(Error::Unimplemented("RedactFeedback").into())
+    }
+
+    async fn redact_reporter(
+        &self,
+        _: Request<pb::RedactReporterRequest>,
+    ) -> Result<Response<pb::RedactReporterResponse>, Status> {
+        Err(Error::Unimplemented("RedactReporter").into())
+    }
+
     async fn get_feedback(
         &self,
         request: Request<pb::GetFeedbackRequest>,

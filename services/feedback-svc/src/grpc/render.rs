@@ -86,6 +86,7 @@ pub(super) fn feedback(feedback: Feedback) -> Result<pb::Feedback, Error> {
         retract_reason,
         outcome: Some(outcome),
         delivery_state: delivery_state(delivery).into(),
+        redacted_at: None,
     })
 }
 

@@ -101,7 +101,13 @@ impl IngestClient {
         // Under the lock, so that batches wait for their answers in the order in which they are sent. If the stream has
         // just ended, the receiver is told by the sender being dropped.
         open.under_way.push(answer);
-        let sent = open.requests.send(IngestRequest { events }).await;
+        let sent = open
+            .requests
+            .send(IngestRequest {
+                events,
+                ..Default::default()
+            })
+            .await;
         *stream = Some(open);
         sent.map_err(|_| DeliveryError::Unavailable("the stream has ended".to_owned()))?;
         Ok(answered)
@@ -140,7 +146,7 @@ async fn answers(channel: Channel, call: Call, under_way: &UnderWay) -> Result<(
     // Awaiting the response headers here lets batches be sent before they arrive.
     let mut client = IngestServiceClient::new(channel);
     let mut answers = client.ingest(call).await?.into_inner();
-    while let Some(IngestResponse { results }) = answers.message().await? {
+    while let Some(IngestResponse { results, .. }) = answers.message().await? {
         under_way.answer(results);
     }
     Ok(())

@@ -121,6 +121,7 @@ impl Learning {
         });
         Ok(Some(IngestResponse {
             results: results.collect(),
+            ..Default::default()
         }))
     }
 }

@@ -91,6 +91,7 @@ impl Ingest {
             });
         Ok(pb::IngestResponse {
             results: results.collect(),
+            ..Default::default()
         })
     }
 }
@@ -136,6 +137,10 @@ pub(super) fn event(message: &pb::Event) -> Result<IngestEvent, Violations> {
     }
     let what = match &message.event {
         None => {
+            violations.add("event", "is required: one of recorded, retracted, redacted");
+            None
+        }
+        Some(event::Event::ReporterRedacted(_)) => {
             violations.add("event", "is required: one of recorded, retracted, redacted");
             None
         }

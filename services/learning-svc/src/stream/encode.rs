@@ -78,7 +78,10 @@ pub fn cursor(epoch: Epoch, revision: i64, filter_hash: u64) -> Cursor {
 
 /// `Resumed`: the cursor the subscriber presented is good.
 pub fn resumed(cursor: Cursor) -> Encoded {
-    Encoded::new(Message::Resumed(Resumed { cursor: Some(cursor) }))
+    Encoded::new(Message::Resumed(Resumed {
+        cursor: Some(cursor),
+        ..Default::default()
+    }))
 }
 
 /// `SnapshotBegin`: a snapshot of `state` follows.
@@ -87,6 +90,7 @@ pub fn snapshot_begin(state: &ReplicaState, filter: &Filter, reason: SnapshotRea
         revision: state.revision(),
         reason: reason.into(),
         resource_count: state.groups(filter).iter().map(|group| group.digest.count).sum(),
+        ..Default::default()
     }))
 }
 

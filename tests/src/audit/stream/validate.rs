@@ -177,7 +177,7 @@ impl<'a> Audit<'a> {
                 self.resumed(place, connection, resumed, before.is_none());
                 Doing::Following
             }
-            Message::SnapshotBegin(begin) => Doing::Snapshot(*begin, Vec::new(), before.is_none()),
+            Message::SnapshotBegin(begin) => Doing::Snapshot(begin.clone(), Vec::new(), before.is_none()),
             Message::SnapshotChunk(_) | Message::SnapshotEnd(_) => {
                 self.report.check(Guarantee::Atomic, false, || {
                     (

@@ -134,7 +134,10 @@ impl IngestService for Middle {
             let courier = Arc::clone(&courier);
             async move {
                 let results = courier.carry(batch?.events).await?;
-                Ok(IngestResponse { results })
+                Ok(IngestResponse {
+                    results,
+                    ..Default::default()
+                })
             }
         });
         Ok(Response::new(answers.buffered(UNDER_WAY).boxed()))
@@ -214,7 +217,10 @@ fn tear(mut events: Vec<Event>, dice: &Dice) -> Vec<Vec<Event>> {
 
 async fn bring(channel: &Channel, events: Vec<Event>) -> Result<Vec<EventResult>, Status> {
     let mut client = IngestServiceClient::new(channel.clone());
-    let batch = tokio_stream::once(IngestRequest { events });
+    let batch = tokio_stream::once(IngestRequest {
+        events,
+        ..Default::default()
+    });
     let mut answers = client.ingest(batch).await?.into_inner();
     let answer = answers.message().await?;
     Ok(answer.ok_or_else(|| Status::unavailable("no answer"))?.results)

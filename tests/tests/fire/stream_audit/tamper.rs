@@ -455,7 +455,10 @@ pub(super) const MUTATIONS: &[Mutation] = &[
                 panic!("a snapshot of nothing: {messages:?}")
             };
             messages.remove(1);
-            messages[0].message = Message::Resumed(Resumed { cursor: end.cursor });
+            messages[0].message = Message::Resumed(Resumed {
+                cursor: end.cursor,
+                ..Default::default()
+            });
         },
     ),
     wide(

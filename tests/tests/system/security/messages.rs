@@ -88,6 +88,7 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
         "RedriveDeadLetters" => naming!(feedback::RedriveDeadLettersRequest),
         "Ingest" => learning::IngestRequest {
             events: vec![learning::Event::from_namespace(ns())],
+            ..Default::default()
         }
         .encode_to_vec(),
         "ListCandidates" => naming!(learning::ListCandidatesRequest),

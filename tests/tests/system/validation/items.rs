@@ -276,7 +276,7 @@ both_databases! {
             ),
         ];
         let (events, expected): (Vec<_>, Vec<_>) = cases.into_iter().unzip();
-        let batches = tokio_stream::iter([IngestRequest { events }]);
+        let batches = tokio_stream::iter([IngestRequest { events, ..Default::default() }]);
         let mut answers = answered(learning.ingest.clone().ingest(batches).await);
         let results = answers.message().await.unwrap().unwrap().results;
         assert_eq!(results.len(), expected.len());
@@ -290,7 +290,7 @@ both_databases! {
         assert_eq!(written(system).await, before);
 
         // Had a bad one been noted, this one with its id would be taken for a repetition.
-        let well = tokio_stream::iter([IngestRequest { events: vec![right] }]);
+        let well = tokio_stream::iter([IngestRequest { events: vec![right], ..Default::default() }]);
         let mut answers = answered(learning.ingest.clone().ingest(well).await);
         let results = answers.message().await.unwrap().unwrap().results;
         let [EventResult { result: Some(event_result::Result::Outcome(outcome)), .. }] = &results[..] else {

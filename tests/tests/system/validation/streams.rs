@@ -23,6 +23,7 @@ fn ingest() -> Rpc {
             "too large a batch",
             &IngestRequest {
                 events: vec![Event::default(); 257],
+                ..Default::default()
             },
             &["events"],
         )

@@ -115,7 +115,10 @@ fn outcomes(response: pb::IngestResponse) -> Vec<common::Outcome> {
 
 /// Sends one batch.
 async fn ingest(served: &Served, events: Vec<pb::Event>) -> Vec<common::Outcome> {
-    let requests = futures::stream::iter([pb::IngestRequest { events }]);
+    let requests = futures::stream::iter([pb::IngestRequest {
+        events,
+        ..Default::default()
+    }]);
     let mut responses = served.ingest().ingest(requests).await.unwrap().into_inner();
     outcomes(responses.message().await.unwrap().unwrap())
 }
@@ -167,7 +170,13 @@ async fn batches_are_answered_in_order_while_several_are_under_way(database: &Da
                 .map(|event| event.event_id.clone())
                 .collect::<Vec<_>>(),
         );
-        sender.send(pb::IngestRequest { events }).await.unwrap();
+        sender
+            .send(pb::IngestRequest {
+                events,
+                ..Default::default()
+            })
+            .await
+            .unwrap();
     }
     drop(sender);
     for ids in sent {

@@ -79,6 +79,7 @@ async fn events_of_a_sender_that_is_no_ingester_any_more_are_refused_as_a_whole(
             namespace: NAMESPACE.into(),
             ..pb::Event::default()
         }],
+        ..pb::IngestRequest::default()
     };
     let answered = ingest.clone().batch(access.clone(), Ok(batch())).await.unwrap();
     assert_eq!(answered.results.len(), 1, "each for itself");
