@@ -1,7 +1,11 @@
-//! Compiles the protos without `protoc`: protox → descriptor set → tonic and prost code.
+//! Generates the code of `emend-proto` from the protos, without `protoc`: protox → descriptor set → tonic and prost code.
+//!
+//! `cargo xtask proto` runs it; `cargo xtask lint` runs it into a directory of its own and compares. So building Emend
+//! needs none of these packages.
 
-use std::{env, error::Error, fs, path::PathBuf};
+use std::{env, fs, path::Path};
 
+use anyhow::{Context as _, Result};
 use prost::Message as _;
 use tonic_prost_build::{Config, manual};
 
@@ -20,13 +24,19 @@ const PROTOS: &[&str] = &[
 /// The codec that bounds what decoding may allocate.
 const CODEC: &str = "crate::codec::BoundedCodec";
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("../../proto");
-    println!("cargo::rerun-if-changed={}", root.display());
+fn main() -> Result<()> {
+    let mut arguments = env::args_os().skip(1);
+    let (protos, out) = arguments
+        .next()
+        .zip(arguments.next())
+        .context("usage: emend-proto-codegen PROTOS OUT")?;
+    generate(Path::new(&protos), Path::new(&out))
+}
 
-    let descriptors = protox::compile(PROTOS, [&root])?;
-    let out = PathBuf::from(env::var("OUT_DIR")?);
-    fs::write(out.join("emend_descriptor.bin"), descriptors.encode_to_vec())?;
+fn generate(protos: &Path, out: &Path) -> Result<()> {
+    fs::create_dir_all(out)?;
+    let descriptors = protox::compile(PROTOS, [protos])?;
+    fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
 
     let mut config = Config::new();
     // The codec needs the name of the message it decodes.
@@ -34,9 +44,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     tonic_prost_build::configure()
         .codec_path(CODEC)
         .bytes(".emend.learning.v1.Digest.hash")
+        .out_dir(out)
         .compile_fds_with_config(descriptors, config)?;
     manual::Builder::new()
-        .out_dir(&out)
+        .out_dir(out)
         .compile(&[encoded_subscription_service()]);
     Ok(())
 }
