@@ -235,6 +235,7 @@ fn event(number: u32) -> Result<IngestEvent> {
             context: std::collections::BTreeMap::new(),
             proposal,
             received_at: SystemClock::shared().now(),
+            erased: None,
         })),
     })
 }

@@ -66,7 +66,14 @@ pub(crate) fn check_generated(workspace: &Workspace) -> Result<Outcome> {
 }
 
 fn generate(workspace: &Workspace, out: &Path) -> Result<()> {
-    let run = ["run", "--quiet", "--locked", "--package", "emend-proto-codegen", "--"];
+    let run = [
+        "run",
+        "--quiet",
+        "--locked",
+        "--package",
+        "emend-proto-codegen",
+        "--",
+    ];
     process::run(workspace.cargo(run).arg(workspace.path("proto")).arg(out))
 }
 

@@ -45,6 +45,8 @@ pub struct App {
     pub clock: SharedClock,
     /// Source of ids and jitter.
     pub entropy: Entropy,
+    /// Wakes the worker that cleans up after erasures.
+    pub erased: Arc<Notify>,
     /// Wakes the re-evaluation worker when a policy changed.
     pub policy_changed: Arc<Notify>,
     /// The cached ballots of contests with many votes.
@@ -72,6 +74,7 @@ impl App {
             follower,
             clock,
             entropy,
+            erased: Arc::default(),
             policy_changed: Arc::default(),
             hot: Arc::default(),
             promotions: Promotions::default(),

@@ -6,6 +6,7 @@
 //! * [`policies`]: what it takes to learn something.
 //! * [`resources`]: what nodes answer with: read, set, imported.
 //! * [`log`]: the revisions, and reverting one.
+//! * [`erasure`]: erasing what one user alone had.
 //! * [`stream`]: what subscribers see of the log. [`nodes`]: who they are, and how far they got.
 //! * [`audit`]: checks that the stored data is consistent with itself.
 //!
@@ -22,6 +23,7 @@ pub mod config;
 #[cfg(any(test, feature = "simulation"))]
 mod consistency;
 pub mod contests;
+pub mod erasure;
 mod etag;
 pub mod fail_points;
 mod failure;
@@ -73,11 +75,12 @@ pub use config::Config;
 use crate::{
     app::{App, Follower},
     contests::grpc::Candidates,
+    erasure::worker::Eraser,
     ingest::{grpc::Ingest, queue::IngestQueue},
     metrics::LearningMetrics,
     policies::grpc::Policies,
     resources::grpc::Resources,
-    store::{Store, postgres::CHANNEL},
+    store::{ErasedLog, Store, postgres::CHANNEL},
     stream::{Settings, Stream, Wake, grpc::SubscriptionServer},
     watch::{DATABASE, REEVALUATION, measure, watch_database},
 };
@@ -225,6 +228,15 @@ pub async fn start(
         "evaluate anew",
         app.clone()
             .reevaluate_until_stopped(lifecycle.clone(), move |alive| report.set(REEVALUATION, alive)),
+    );
+    let erased: Arc<dyn ErasedLog> = Arc::<dyn Store>::clone(&store);
+    lifecycle.spawn(
+        "clean up after erasures",
+        Eraser::new(erased).run(
+            Arc::clone(&app.erased),
+            stream.settings().retention_interval,
+            lifecycle.clone(),
+        ),
     );
     lifecycle.spawn(
         "watch the database",

@@ -301,6 +301,8 @@ pub enum Cause {
     Retraction = 6,
     /// A changed policy was applied to pending candidates.
     Policy = 7,
+    /// The user whose own resource it was has been erased.
+    Erasure = 8,
 }
 impl Cause {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -317,6 +319,7 @@ impl Cause {
             Self::Revert => "CAUSE_REVERT",
             Self::Retraction => "CAUSE_RETRACTION",
             Self::Policy => "CAUSE_POLICY",
+            Self::Erasure => "CAUSE_ERASURE",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -330,6 +333,7 @@ impl Cause {
             "CAUSE_REVERT" => Some(Self::Revert),
             "CAUSE_RETRACTION" => Some(Self::Retraction),
             "CAUSE_POLICY" => Some(Self::Policy),
+            "CAUSE_ERASURE" => Some(Self::Erasure),
             _ => None,
         }
     }
@@ -515,7 +519,7 @@ pub struct Outcome {
     #[prost(enumeration = "OutcomeState", tag = "1")]
     pub state: i32,
     /// A stable machine-readable reason in UPPER_SNAKE_CASE; empty if the state alone says enough. NOT_EVALUATED,
-    /// BELOW_THRESHOLD, RIVALS, PINNED, HIGH_RISK, REVERTED, DELETED, PERSONAL_DATA, RETRACTED, RESOURCE_LIMIT.
+    /// BELOW_THRESHOLD, RIVALS, PINNED, HIGH_RISK, REVERTED, DELETED, PERSONAL_DATA, RETRACTED, RESOURCE_LIMIT, ERASED.
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
     /// The candidate it supports. UUID.

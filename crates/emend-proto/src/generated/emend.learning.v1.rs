@@ -1422,6 +1422,10 @@ pub struct FeedbackRecorded {
     /// When feedback-svc stored it.
     #[prost(message, optional, tag = "8")]
     pub received_at: ::core::option::Option<::prost_types::Timestamp>,
+    /// The pseudonym under which its vote counts. Present only if its personal parts were erased before it was delivered:
+    /// then `reporter` is empty, and a correction for the reporter alone is not learned.
+    #[prost(message, optional, tag = "9")]
+    pub erased_voter: ::core::option::Option<ErasedVoter>,
 }
 impl ::prost::Name for FeedbackRecorded {
     const NAME: &'static str = "FeedbackRecorded";
@@ -1431,6 +1435,26 @@ impl ::prost::Name for FeedbackRecorded {
     }
     fn type_url() -> ::prost::alloc::string::String {
         "/emend.learning.v1.FeedbackRecorded".into()
+    }
+}
+/// A voter whose name is erased.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ErasedVoter {
+    /// UUID: the voter's pseudonym in this namespace.
+    #[prost(string, tag = "1")]
+    pub key: ::prost::alloc::string::String,
+    /// Whether the voter was known by an id of its own, and not by its session or caller alone.
+    #[prost(bool, tag = "2")]
+    pub identified: bool,
+}
+impl ::prost::Name for ErasedVoter {
+    const NAME: &'static str = "ErasedVoter";
+    const PACKAGE: &'static str = "emend.learning.v1";
+    fn full_name() -> ::prost::alloc::string::String {
+        "emend.learning.v1.ErasedVoter".into()
+    }
+    fn type_url() -> ::prost::alloc::string::String {
+        "/emend.learning.v1.ErasedVoter".into()
     }
 }
 /// A correction was retracted. May arrive before the correction itself.

@@ -26,7 +26,7 @@ const PROMOTIONS: Description = Description {
     unit: "promotions",
     labels: &[
         "kind=entity_alias|invocation_phrase|prohibition",
-        "reason=votes|review|operator|import|revert|retraction|policy",
+        "reason=votes|review|operator|import|revert|retraction|policy|erasure",
     ],
     help: "Values that became what nodes answer with, as this replica committed them, by why",
 };
@@ -52,6 +52,7 @@ impl Promotions {
             Cause::Revert => "revert",
             Cause::Retraction => "retraction",
             Cause::Policy => "policy",
+            Cause::Erasure => "erasure",
         };
         self.0
             .get_or_create_owned(&[("kind", kind.name()), ("reason", reason)])

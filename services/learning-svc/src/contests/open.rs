@@ -518,7 +518,7 @@ impl Drop for OpenContests {
 
 fn is_persons(event: &Event) -> bool {
     match event {
-        Event::Recorded { .. } | Event::Retracted { .. } | Event::PolicyChanged => false,
+        Event::Recorded { .. } | Event::Retracted { .. } | Event::PolicyChanged | Event::Erase => false,
         Event::Approve { .. }
         | Event::Reject { .. }
         | Event::Put { .. }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use emend_core::{
     AcceptOrder, Ballot, Caller, Event, EventId, FeedbackId, Namespace, Origin, Outcome, OutcomeState,
-    Proposal, Reason, Reporter,
+    Proposal, Reason, Reporter, ReporterId, contest::VoterKey,
 };
 use emend_proto::common::v1 as pb;
 use emend_runtime::{
@@ -22,9 +22,10 @@ use prost::Message as _;
 use crate::{
     app::App,
     contests::open::{Attribution, Decided, OpenContests, RevisionChoice},
+    erasure::erase::ErasedReporter,
     fail_points,
     failure::{Failure, refused},
-    store::decisions::{Actor, BallotDetails, KnownBallot, Mark, NewBallot, Seen, Trigger},
+    store::decisions::{Actor, BallotDetails, KnownBallot, Mark, NewBallot, Seen, Trigger, Tx},
 };
 
 /// Maximum events per transaction.
@@ -35,7 +36,7 @@ pub const GROUP: usize = 64;
 pub struct IngestEvent {
     /// The unique event id.
     pub id: EventId,
-    /// The feedback it is about.
+    /// The feedback it is about; [none](FeedbackId::none) for the erasure of a reporter.
     pub feedback: FeedbackId,
     /// The feedback's search application.
     pub namespace: Namespace,
@@ -68,6 +69,13 @@ pub enum FeedbackChange {
         /// When.
         at: Timestamp,
     },
+    /// Not of one feedback: everything learned for one reporter alone is to be erased.
+    ReporterErased {
+        /// The client that asked for it.
+        caller: Caller,
+        /// The reporter.
+        reporter: ReporterId,
+    },
 }
 
 /// A stored feedback.
@@ -85,8 +93,21 @@ pub struct Recorded {
     pub context: BTreeMap<String, String>,
     /// The value it proposes.
     pub proposal: Proposal,
+    /// Under which pseudonym its vote counts, if its personal parts were erased before it came.
+    pub erased: Option<ErasedVoter>,
     /// When it was received.
     pub received_at: Timestamp,
+}
+
+/// A voter whose name is erased.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ErasedVoter {
+    /// Its pseudonym.
+    pub key: VoterKey,
+    /// Whether it counts by itself.
+    pub identified: bool,
+    /// Whether the correction was for this voter alone.
+    pub own: bool,
 }
 
 /// The outcome of an event.
@@ -96,7 +117,23 @@ impl App {
     /// Applies events in groups; returns one result per event, in order.
     pub async fn ingest(&self, events: &[IngestEvent]) -> Vec<EventResult> {
         let mut results = Vec::with_capacity(events.len());
-        for group in events.chunks(GROUP) {
+        // The erasure of a reporter takes transactions of its own.
+        let together =
+            |one: &IngestEvent, next: &IngestEvent| !one.erases_a_reporter() && !next.erases_a_reporter();
+        for group in events.chunk_by(together).flat_map(|group| group.chunks(GROUP)) {
+            if let [event] = group
+                && let FeedbackChange::ReporterErased { caller, reporter } = &event.what
+            {
+                let erased = ErasedReporter {
+                    event: event.id,
+                    namespace: event.namespace.clone(),
+                    reporter: reporter.clone(),
+                    accept_order: event.accept_order,
+                    caller: caller.clone(),
+                };
+                results.push(self.erase_reporter(&erased).await);
+                continue;
+            }
             match self.group(group).await {
                 Ok(group) => results.extend(group),
                 // The database is unavailable for all of them.
@@ -141,18 +178,26 @@ impl App {
         let ids: Vec<EventId> = events.iter().map(|event| event.id).collect();
         let feedback: Vec<FeedbackId> = events.iter().map(|event| event.feedback).collect();
         let mut tx = self.store.begin().await?;
-        tx.lock_feedback(&feedback).await?;
+        // What is said for a user alone also waits for an erasure of that user that is under way.
+        let locked = feedback.iter().copied();
+        let users = events
+            .iter()
+            .filter_map(IngestEvent::own_voter)
+            .map(|voter| FeedbackId(voter.0));
+        tx.lock_feedback(&locked.chain(users).collect::<Vec<_>>()).await?;
         let seen = tx.seen(&ids, &feedback).await?;
         if ids.iter().all(|id| seen.outcomes.contains_key(id)) {
             let told = ids.iter().map(|id| Ok(Ok(told_before(&seen, *id)?)));
             return Ok((told.collect::<Result<_, Failure>>()?, false));
         }
+        let of_erased = of_erased_users(&mut *tx, events).await?;
         let keys = events.iter().filter_map(|event| match &event.what {
+            FeedbackChange::Recorded(_) if of_erased.contains(&event.feedback) => None,
             FeedbackChange::Recorded(recorded) => Some(recorded.proposal.key.clone()),
             FeedbackChange::Retracted { .. } => {
                 seen.ballots.get(&event.feedback).map(|known| known.key.clone())
             }
-            FeedbackChange::Redacted { .. } => None,
+            FeedbackChange::Redacted { .. } | FeedbackChange::ReporterErased { .. } => None,
         });
         let leaving = u32::try_from(events.len()).unwrap_or(u32::MAX);
         let unit = OpenContests::open(&mut *tx, &self.hot, now, keys, leaving).await?;
@@ -162,9 +207,11 @@ impl App {
             unit,
             retracted: seen.retracted.iter().copied().collect(),
             redacted: seen.redacted.iter().copied().collect(),
+            of_erased,
             ballots: HashMap::new(),
             seen,
             answered: HashMap::new(),
+            erases: false,
         };
         let mut order: Vec<usize> = (0..events.len()).collect();
         order.sort_by_key(|&index| events[index].accept_order);
@@ -175,6 +222,9 @@ impl App {
         fail_points::GROUP_DECIDED.pass();
         let written = self.commit(tx, &mut group.unit).await?;
         fail_points::GROUP_COMMITTED.pass();
+        if group.erases {
+            self.erased.notify_one();
+        }
         let results = answers.into_iter().flatten().map(|answer| match answer {
             Answer::Now(place) => written
                 .outcomes
@@ -205,9 +255,13 @@ struct Group {
     seen: Seen,
     retracted: HashSet<FeedbackId>,
     redacted: HashSet<FeedbackId>,
+    /// What was said for a user alone before that user was erased.
+    of_erased: HashSet<FeedbackId>,
     /// Ballots of this group, and stored ones it changed.
     ballots: HashMap<FeedbackId, KnownBallot>,
     answered: HashMap<EventId, usize>,
+    /// Whether something was erased.
+    erases: bool,
 }
 
 impl Group {
@@ -238,6 +292,11 @@ impl Group {
             }
             FeedbackChange::Retracted { caller, at } => self.retract(event, known, caller, *at)?,
             FeedbackChange::Redacted { caller, at } => self.redact(event, known.as_ref(), caller, *at),
+            FeedbackChange::ReporterErased { .. } => {
+                return Ok(Answer::Refused(Error::internal(
+                    "an erasure is not applied in a group",
+                )));
+            }
         };
         let place = self.unit.answer(event.id, event.feedback, outcome);
         self.answered.insert(event.id, place);
@@ -270,18 +329,22 @@ impl Group {
                 self.now,
             )
         };
+        if self.of_erased.contains(&event.feedback) {
+            let outcome = without_effect(OutcomeState::Refused, Reason::Erased);
+            return Ok(render::outcome(&outcome));
+        }
         if self.unit.check_size(&proposal.key, &proposal.value).is_err()
             || !self.unit.check_candidates(contest, &proposal.value)
         {
             let outcome = without_effect(OutcomeState::Refused, Reason::ResourceLimit);
             return Ok(render::outcome(&outcome));
         }
-        let voter = recorded.reporter.voter(caller);
+        let voter = recorded.voter(&proposal.key.namespace);
         let ballot = Ballot {
             feedback_id: event.feedback,
             accept_order: event.accept_order,
-            voter: voter.key(&proposal.key.namespace),
-            identified: voter.is_identified(),
+            voter: voter.key,
+            identified: voter.identified,
             caller: caller.clone(),
             candidate,
             received_at: recorded.received_at,
@@ -377,6 +440,7 @@ impl Group {
         caller: &Caller,
         at: Timestamp,
     ) -> pb::Outcome {
+        self.erases = true;
         if self.redacted.insert(event.feedback) {
             self.unit.votes.redaction_marks.push(mark(event, caller, at));
         }
@@ -388,20 +452,86 @@ impl Group {
         )
     }
 
-    /// The outcome of an event that changed nothing that counts.
     fn nothing_more(&self, known: Option<&KnownBallot>, reason: &str, message: &str) -> pb::Outcome {
-        pb::Outcome {
-            state: pb::OutcomeState::NoEffect as i32,
-            reason: reason.to_owned(),
-            candidate_id: known
-                .map(|known| known.ballot.candidate.to_string())
-                .unwrap_or_default(),
-            kind: known.map_or(0, |known| known.key.kind.number()),
-            message: message.to_owned(),
-            evaluated_at: Some(render::timestamp(self.now)),
-            ..pb::Outcome::default()
+        no_effect(known, reason, message, self.now)
+    }
+}
+
+/// The outcome of an event that changed nothing that counts.
+pub(crate) fn no_effect(
+    known: Option<&KnownBallot>,
+    reason: &str,
+    message: &str,
+    now: Timestamp,
+) -> pb::Outcome {
+    pb::Outcome {
+        state: pb::OutcomeState::NoEffect as i32,
+        reason: reason.to_owned(),
+        candidate_id: known
+            .map(|known| known.ballot.candidate.to_string())
+            .unwrap_or_default(),
+        kind: known.map_or(0, |known| known.key.kind.number()),
+        message: message.to_owned(),
+        evaluated_at: Some(render::timestamp(now)),
+        ..pb::Outcome::default()
+    }
+}
+
+impl IngestEvent {
+    fn erases_a_reporter(&self) -> bool {
+        matches!(self.what, FeedbackChange::ReporterErased { .. })
+    }
+
+    /// The voter, if it proposes something for that voter alone.
+    fn own_voter(&self) -> Option<VoterKey> {
+        match &self.what {
+            FeedbackChange::Recorded(recorded) if recorded.is_own() => {
+                Some(recorded.voter(&self.namespace).key)
+            }
+            _ => None,
         }
     }
+}
+
+impl Recorded {
+    fn is_own(&self) -> bool {
+        self.proposal.key.user.is_some() || self.erased.is_some_and(|voter| voter.own)
+    }
+
+    /// The voter, by its pseudonym.
+    fn voter(&self, namespace: &Namespace) -> ErasedVoter {
+        self.erased.unwrap_or_else(|| {
+            let voter = self.reporter.voter(&self.caller);
+            ErasedVoter {
+                key: voter.key(namespace),
+                identified: voter.is_identified(),
+                own: self.proposal.key.user.is_some(),
+            }
+        })
+    }
+}
+
+/// What was said for a user alone, and before that user was erased: it is not learned.
+async fn of_erased_users(tx: &mut dyn Tx, events: &[IngestEvent]) -> Result<HashSet<FeedbackId>, StoreError> {
+    let voters: Vec<VoterKey> = events.iter().filter_map(IngestEvent::own_voter).collect();
+    let erased = match tx.erasures() {
+        Some(erasures) if !voters.is_empty() => erasures.erased_at(&voters).await?,
+        _ => HashMap::new(),
+    };
+    let is_of_erased = |event: &&IngestEvent| {
+        let nameless = matches!(&event.what, FeedbackChange::Recorded(recorded) if recorded.erased.is_some());
+        event.own_voter().is_some_and(|voter| {
+            nameless
+                || erased
+                    .get(&voter)
+                    .is_some_and(|order| *order > event.accept_order)
+        })
+    };
+    Ok(events
+        .iter()
+        .filter(is_of_erased)
+        .map(|event| event.feedback)
+        .collect())
 }
 
 fn attribution(event: &IngestEvent, caller: &Caller, received_at: Timestamp) -> Attribution {
@@ -433,7 +563,7 @@ fn outcome_of(made: Result<Decided, emend_core::Refusal>, event: &IngestEvent) -
         .ok_or_else(|| Error::internal(format!("feedback {} has no outcome", event.feedback)).into())
 }
 
-fn told_before(seen: &Seen, event: EventId) -> Result<pb::Outcome, Failure> {
+pub(crate) fn told_before(seen: &Seen, event: EventId) -> Result<pb::Outcome, Failure> {
     let bytes = seen.outcomes.get(&event).map(AsRef::as_ref).unwrap_or_default();
     let outcome = pb::Outcome::decode(bytes);
     outcome.map_err(|error| CorruptRow::new("inbox", "outcome", event, error).into())

@@ -3,8 +3,8 @@
 use std::{pin::Pin, sync::Arc};
 
 use emend_core::{
-    AcceptOrder, Caller, EventId, FeedbackId, Namespace, Violations, correction::scope_user,
-    violation::bounded_text,
+    AcceptOrder, Caller, EventId, FeedbackId, Invalid, Namespace, ReporterId, Scope, Violations,
+    contest::VoterKey, correction::scope_user, violation::bounded_text,
 };
 use emend_proto::learning::v1::{self as pb, event, event_result, ingest_service_server::IngestService};
 use emend_runtime::{Error, auth::Access, error::to_item_status, traceparent::Traceparent};
@@ -17,7 +17,7 @@ use tonic::{Request, Response, Status, Streaming};
 use crate::{
     grpc::parse::REASON,
     ingest::{
-        apply::{FeedbackChange, IngestEvent, Recorded},
+        apply::{ErasedVoter, FeedbackChange, IngestEvent, Recorded},
         queue::IngestQueue,
     },
 };
@@ -129,7 +129,10 @@ impl IngestService for Ingest {
 pub(crate) fn event(message: &pb::Event) -> Result<IngestEvent, Violations> {
     let mut violations = Violations::new();
     let id = violations.check("event_id", EventId::parse(&message.event_id));
-    let feedback = violations.check("feedback_id", FeedbackId::parse(&message.feedback_id));
+    let feedback = match message.event {
+        Some(event::Event::ReporterRedacted(_)) => Some(FeedbackId::none()),
+        _ => violations.check("feedback_id", FeedbackId::parse(&message.feedback_id)),
+    };
     let namespace = violations.check("namespace", Namespace::parse(&message.namespace));
     if message.accept_order < 1 {
         violations.add(
@@ -139,12 +142,24 @@ pub(crate) fn event(message: &pb::Event) -> Result<IngestEvent, Violations> {
     }
     let what = match &message.event {
         None => {
-            violations.add("event", "is required: one of recorded, retracted, redacted");
+            violations.add(
+                "event",
+                "is required: one of recorded, retracted, redacted, reporter_redacted",
+            );
             None
         }
-        Some(event::Event::ReporterRedacted(_)) => {
-            violations.add("event", "is required: one of recorded, retracted, redacted");
-            None
+        Some(event::Event::ReporterRedacted(redacted)) => {
+            let caller = violations.check("reporter_redacted.caller", Caller::parse(&redacted.caller));
+            let reporter = violations.check(
+                "reporter_redacted.reporter_id",
+                ReporterId::parse(&redacted.reporter_id),
+            );
+            (|| {
+                Some(FeedbackChange::ReporterErased {
+                    caller: caller?,
+                    reporter: reporter?,
+                })
+            })()
         }
         Some(event::Event::Recorded(recorded)) => {
             let recorded = self::recorded(recorded, namespace.as_ref());
@@ -206,7 +221,22 @@ fn recorded(message: &pb::FeedbackRecorded, namespace: Option<&Namespace>) -> Re
     let reason = violations.check("reason", parse::free_text(&message.reason, REASON));
     let context = violations.part("", parse::context(&message.context));
     let scope = violations.check("scope", parse::scope(message.scope));
+    let erased = match &message.erased_voter {
+        None => Some(None),
+        Some(voter) => {
+            let key = violations.check("erased_voter.key", uuid(&voter.key));
+            key.map(|key| {
+                Some(ErasedVoter {
+                    key: VoterKey(key),
+                    identified: voter.identified,
+                    own: scope == Some(Scope::User),
+                })
+            })
+        }
+    };
     let user = match (scope, &reporter) {
+        // What an erased reporter said for itself alone is for nobody any more.
+        _ if message.erased_voter.is_some() => Some(None),
         (Some(scope), Some(reporter)) => {
             violations.check("reporter.id", scope_user(scope, reporter.id.as_ref()))
         }
@@ -223,6 +253,7 @@ fn recorded(message: &pb::FeedbackRecorded, namespace: Option<&Namespace>) -> Re
             context: context?,
             proposal: correction?.proposal(namespace?, user?),
             received_at: received_at?,
+            erased: erased?,
         })
     })();
     // Without a namespace there is no proposal; the event itself reports that the namespace is missing.
@@ -230,6 +261,10 @@ fn recorded(message: &pb::FeedbackRecorded, namespace: Option<&Namespace>) -> Re
         None if namespace.is_none() => Err(violations),
         parsed => violations.finish(parsed),
     }
+}
+
+fn uuid(raw: &str) -> Result<uuid::Uuid, Invalid> {
+    uuid::Uuid::parse_str(raw).map_err(|_| Invalid::new("must be a UUID"))
 }
 
 fn time(

@@ -51,6 +51,17 @@ impl App {
         if changes.iter().any(|change| change.key.user.is_some()) {
             access.speaks_for_users(revert.namespace.as_str())?;
         }
+        if changes.iter().any(|change| change.by_erasure) {
+            return Err(Error::FailedPrecondition {
+                reason: "ERASED",
+                message: format!(
+                    "revision {} can't be reverted: it erased what one user had alone",
+                    revert.revision
+                ),
+                violations: Vec::new(),
+            }
+            .into());
+        }
         let keys = changes.into_iter().map(|change| change.key);
         let mut unit = OpenContests::open(&mut *tx, &self.hot, self.clock.now(), keys, 0).await?;
         // Read again, now that nobody else can write to these keys.

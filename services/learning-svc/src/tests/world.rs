@@ -70,6 +70,11 @@ impl World {
         }
     }
 
+    /// A connection to this database.
+    pub(crate) async fn store(&self) -> Arc<dyn store::Store> {
+        store::open(&self.url, 2, &self.entropy).await.unwrap()
+    }
+
     /// Another service instance on this database.
     pub(crate) async fn instance(&self) -> App {
         let store = store::open(&self.url, 4, &self.entropy).await.unwrap();
@@ -114,6 +119,7 @@ impl World {
                 context: BTreeMap::from([("topic".to_owned(), "funds".to_owned())]),
                 proposal: correction.proposal(&namespace(), user),
                 received_at: self.clock.now(),
+                erased: None,
             })),
         }
     }

@@ -156,13 +156,17 @@ fn evaluates(event: &Event) -> bool {
         Event::Recorded { .. } | Event::Retracted { .. } | Event::PolicyChanged | Event::Reject { .. } => {
             true
         }
-        Event::Approve { .. } | Event::Put { .. } | Event::Delete { .. } | Event::Revert { .. } => false,
+        Event::Approve { .. }
+        | Event::Put { .. }
+        | Event::Delete { .. }
+        | Event::Revert { .. }
+        | Event::Erase => false,
     }
 }
 
 fn is_by_person(cause: Cause) -> bool {
     match cause {
-        Cause::Votes | Cause::Retraction | Cause::Policy => false,
+        Cause::Votes | Cause::Retraction | Cause::Policy | Cause::Erasure => false,
         Cause::Review | Cause::Operator | Cause::Import | Cause::Revert => true,
     }
 }

@@ -211,6 +211,7 @@ fn event(order: i64, phrase: &str) -> IngestEvent {
             context: std::collections::BTreeMap::new(),
             proposal: correction(phrase).proposal(&namespace(), None),
             received_at: NOW,
+            erased: None,
         })),
     }
 }
