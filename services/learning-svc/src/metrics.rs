@@ -7,21 +7,19 @@ mod delays;
 
 use std::sync::Arc;
 
+use emend_base::telemetry::{
+    Metrics,
+    metrics::{
+        Description, Kind as Type, Labels,
+        prometheus::{Counter, Family, Gauge, Histogram, HistogramWithExemplars, LateGauge},
+    },
+};
 use emend_core::{Kind, Status, decide::Cause};
 use emend_proto::learning::v1::{
     ReportStatusRequest, SnapshotReason, subscription_service_server::SERVICE_NAME,
 };
-use emend_runtime::{
-    health::Readiness,
-    store::StoreError,
-    telemetry::{
-        Metrics,
-        metrics::{
-            Description, Kind as Type, Labels,
-            prometheus::{Counter, Family, Gauge, Histogram, HistogramWithExemplars, LateGauge},
-        },
-    },
-};
+use emend_serve::health::Readiness;
+use emend_store::StoreError;
 
 use crate::{
     Config,
@@ -318,9 +316,14 @@ impl LearningMetrics {
     /// Reports this replica's state at every scrape.
     pub fn watch(&self, config: &Config, readiness: &Readiness, stream: &Stream, store: &Arc<dyn Store>) {
         let (metrics, store) = (&config.metrics, Arc::clone(store));
-        metrics.watch_connections(SERVICE, move || store.connections());
-        metrics.watch_readiness(SERVICE, readiness.clone(), SERVICE_NAME);
-        metrics.watch_files(SERVICE, config.authenticator.as_ref(), config.tls.as_ref());
+        emend_store::metrics::watch_connections(metrics, SERVICE, move || store.connections());
+        emend_serve::metrics::watch_readiness(metrics, SERVICE, readiness.clone(), SERVICE_NAME);
+        emend_serve::metrics::watch_files(
+            &metrics,
+            SERVICE,
+            config.authenticator.as_ref(),
+            config.tls.as_ref(),
+        );
         let (own, stream) = (self.clone(), stream.clone());
         metrics.refresh(move || {
             own.subscribers.set(signed(stream.subscribers()));

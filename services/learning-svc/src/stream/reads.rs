@@ -7,6 +7,7 @@ pub(crate) mod fuzzing;
 #[cfg(test)]
 mod tests;
 
+use emend_base::Error;
 use emend_core::{
     Invalid, Kind, Namespace, NormalizedKey, ResourceKey, Revision, Scope, UserId, Violations,
     kinds::parse_choice,
@@ -18,10 +19,7 @@ use emend_proto::{
     common::v1::{self as common, resource_value::Value},
     learning::v1 as pb,
 };
-use emend_runtime::{
-    Error,
-    store::{CorruptRow, StoreError},
-};
+use emend_store::{CorruptRow, StoreError};
 use emend_wire::{
     page::{self, QueryHash},
     parse,

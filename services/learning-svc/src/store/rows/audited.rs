@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use emend_core::{Ballot, Candidate, ContestId, EventId, FeedbackId, ResourceKey, ResourceValue, Status};
 use emend_proto::common::v1::Outcome;
-use emend_runtime::store::StoreError;
+use emend_store::StoreError;
 use prost::Message as _;
 use sqlx::FromRow;
 
