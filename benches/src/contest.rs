@@ -8,11 +8,12 @@ use std::{path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result, ensure};
 use async_trait::async_trait;
+use emend_base::{Entropy, SystemClock};
 use emend_core::{
     AcceptOrder, Ballot, Ballots, Caller, ContestState, Correction, Event, EventId, FeedbackId, Namespace,
     Origin, Policy, Proposal, Reporter, Revision, ballots::Tally, correction::Form, decide,
 };
-use emend_runtime::{Entropy, SystemClock, database::DatabaseUrl};
+use emend_store::DatabaseUrl;
 use learning_svc::{
     app::{App, Follower},
     ingest::apply::{FeedbackChange, GROUP, IngestEvent, Recorded},

@@ -11,6 +11,7 @@ mod subscribers;
 use std::{net::SocketAddr, path::Path, time::Duration};
 
 use anyhow::{Context as _, Result};
+use emend_base::{Environment, Lifecycle};
 use emend_proto::{
     common::v1::{InvocationPhraseValue, ResourceKey, ResourceKind, ResourceValue, resource_value::Value},
     learning::v1::{
@@ -18,7 +19,7 @@ use emend_proto::{
         subscription_service_client::SubscriptionServiceClient,
     },
 };
-use emend_runtime::{Environment, Lifecycle, database::DatabaseUrl};
+use emend_store::DatabaseUrl;
 use learning_svc::Config;
 use tokio::{
     net::TcpListener,

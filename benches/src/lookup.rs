@@ -20,9 +20,9 @@ use std::{
 use anyhow::{Context as _, Result};
 use arc_swap::ArcSwap;
 use clap::Args;
+use emend_base::{Entropy, SystemClock};
 use emend_client::LearnedView;
 use emend_core::{Namespace, NormalizedKey, Revision};
-use emend_runtime::{Entropy, SystemClock};
 use tokio::time::Instant;
 
 use self::subjects::{Answer, ByReader, ByView, Locked, NAMESPACE, Persistent, Subject, View, fact};

@@ -7,11 +7,12 @@
 use std::{fs::File, os::unix::fs::FileExt as _, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
+use emend_base::{Entropy, Environment, Lifecycle};
 use emend_proto::{
     common::v1::{Correction, PhraseMapping, Reporter, correction},
     feedback::v1::{SubmitFeedbackRequest, feedback_service_client::FeedbackServiceClient},
 };
-use emend_runtime::{Entropy, Environment, Lifecycle, database::DatabaseUrl};
+use emend_store::DatabaseUrl;
 use feedback_svc::{CommitConfig, Config};
 use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::{net::TcpListener, task::JoinSet, time::Instant};

@@ -21,17 +21,16 @@
 mod compare;
 
 use emend_core::FeedbackId;
-use emend_runtime::{
+use emend_store::{
+    DatabaseUrl, StoreError,
     audit::{Check, Findings, OpenError, ROW_CORRUPT, Watch},
-    database::DatabaseUrl,
-    store::StoreError,
 };
 use feedback_svc::audit::Audit as FeedbackAudit;
 pub use feedback_svc::audit::Entry as Stored;
 use futures::{StreamExt as _, stream::BoxStream};
 use learning_svc::audit::{Audit as LearningAudit, Entry as Taken, Figures};
 
-emend_runtime::checks! {
+emend_store::checks! {
     INBOX_FEEDBACK: "Every event that learning-svc applied is of a feedback that feedback-svc stored.";
     INBOX_MISSING: "Every event that counts as delivered was applied.";
     INBOX_SURPLUS: "A feedback's events were applied once each.";

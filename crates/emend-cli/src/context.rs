@@ -5,6 +5,12 @@
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::Args;
+use emend_base::{
+    Entropy, SharedClock, SystemClock,
+    bearer::TokenFile,
+    telemetry::{LogArgs, Telemetry},
+    tls::{ClientTls, Remote, Untrusted},
+};
 use emend_client::{FeedbackClient, Subscriber, SubscriberBuilder};
 use emend_proto::{
     feedback::v1::feedback_service_client::FeedbackServiceClient,
@@ -13,12 +19,6 @@ use emend_proto::{
         resource_service_client::ResourceServiceClient,
         subscription_service_client::SubscriptionServiceClient,
     },
-};
-use emend_runtime::{
-    Entropy, SharedClock, SystemClock,
-    bearer::TokenFile,
-    telemetry::{LogArgs, Telemetry},
-    tls::{ClientTls, Remote, Untrusted},
 };
 use tonic::{Request, transport::Channel};
 
@@ -390,7 +390,7 @@ mod tests {
 
     #[test]
     fn an_address_is_one_of_tls_where_that_is_said_in_any_way() {
-        let authority = emend_runtime::tls::testing::Authority::new("CA");
+        let authority = emend_base::tls::testing::Authority::new("CA");
         let directory = tempfile::tempdir().unwrap();
         let ca = directory.path().join("ca.pem");
         std::fs::write(&ca, authority.pem()).unwrap();

@@ -4,7 +4,7 @@
 
 use std::{io, process::ExitCode};
 
-use emend_runtime::status::{Explained, code_name};
+use emend_base::status::{Explained, code_name};
 use serde_json::{Value, json};
 use tonic::{Code, Status};
 
@@ -200,8 +200,8 @@ impl From<anyhow::Error> for Failure {
 
 #[cfg(test)]
 mod tests {
+    use emend_base::Error;
     use emend_core::FieldViolation;
-    use emend_runtime::Error;
 
     use super::*;
 

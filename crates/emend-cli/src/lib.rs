@@ -28,7 +28,7 @@ use std::{
 };
 
 use clap::Parser;
-use emend_runtime::{
+use emend_base::{
     config::{self, Program},
     telemetry::{self, Telemetry},
 };

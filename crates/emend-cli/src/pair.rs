@@ -5,17 +5,14 @@
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use emend_runtime::{
-    Environment, Lifecycle,
+use emend_base::{Environment, Lifecycle, bearer::TokenFile, telemetry::Metrics};
+use emend_serve::{
     auth::Authenticator,
-    bearer::TokenFile,
-    database::DatabaseUrl,
     health::Readiness,
     listen::{self, Exposure, reachable},
-    sqlite::DataDir,
-    telemetry::Metrics,
     tls::TlsServer,
 };
+use emend_store::{DatabaseUrl, sqlite::DataDir};
 use feedback_svc::LearningAddress;
 use tempfile::TempDir;
 

@@ -258,7 +258,7 @@ pub fn outcome_name(number: i32) -> String {
     )
 }
 
-pub use emend_runtime::config::units::duration;
+pub use emend_base::config::units::duration;
 
 /// Parses `KEY=VALUE`.
 pub fn key_value(text: &str) -> Result<(String, String), String> {

@@ -2,7 +2,7 @@
 //!
 //! It must know nothing of which service it is.
 
-use emend_runtime::tls::{ClientTls, Remote};
+use emend_base::tls::{ClientTls, Remote};
 use tonic::transport::Endpoint;
 
 use crate::ConfigError;

@@ -9,7 +9,7 @@
 
 use std::fmt;
 
-use emend_runtime::Entropy;
+use emend_base::Entropy;
 use xxhash_rust::xxh3::{SecretInput, xxh3_64_with_secret_input, xxh3_128_with_secret_input};
 
 const SECRET_BYTES: usize = 192;

@@ -8,7 +8,7 @@
 //! use std::time::Duration;
 //! use emend_client::{FeedbackClient, Submission, Subscriber};
 //! use emend_core::{Kind, Namespace};
-//! use emend_runtime::Lifecycle;
+//! use emend_base::Lifecycle;
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let lifecycle = Lifecycle::new();
@@ -69,7 +69,7 @@ pub mod subscriber;
 pub mod view;
 
 pub use address::ServerAddress;
-pub use emend_runtime::tls::ClientTls;
+pub use emend_base::tls::ClientTls;
 pub use feedback::{CallError, FeedbackClient, Recorded, Submission};
 pub use replica::{Applied, AppliedChange, Installed, Rejection, State};
 pub use subscriber::{

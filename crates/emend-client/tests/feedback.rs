@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use emend_base::Entropy;
 use emend_client::{FeedbackClient, Submission};
 use emend_core::{FeedbackId, Namespace};
 use emend_proto::{
@@ -16,7 +17,6 @@ use emend_proto::{
         feedback_service_server::{FeedbackService, FeedbackServiceServer},
     },
 };
-use emend_runtime::Entropy;
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::{Code, Request, Response, Status, async_trait, transport::Server};

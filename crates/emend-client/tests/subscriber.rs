@@ -4,10 +4,10 @@ mod support;
 
 use std::{path::Path, time::Duration};
 
+use emend_base::{BackoffConfig, Entropy, Lifecycle};
 use emend_client::{LearnedView, NodeHandle, Origin, Subscriber, SubscriberBuilder, SubscriberEvent};
 use emend_core::{Kind, Namespace, Revision};
 use emend_proto::learning::v1::{ReportStatusRequest, SnapshotReason};
-use emend_runtime::{BackoffConfig, Entropy, Lifecycle};
 use tonic::Status;
 use tonic_types::{ErrorDetails, StatusExt as _};
 

@@ -1,5 +1,6 @@
 //! Valid requests of every method.
 
+use emend_base::Error;
 use emend_proto::{
     common::v1::{
         self as common, Correction, EntityCorrection, PhraseMapping, Prohibition, Reporter, VerbCorrection,
@@ -8,7 +9,6 @@ use emend_proto::{
     feedback::v1 as feedback,
     learning::v1::{self as learning, event, import_resources_request},
 };
-use emend_runtime::Error;
 use emend_wire::page::{self, QueryHash};
 use prost::Message;
 use tonic::Status;

@@ -1,10 +1,9 @@
 //! Inputs beside messages: headers, error details, and the addresses that operators type.
 
+use emend_base::{request_id::RequestId, status::Explained, traceparent::Traceparent};
 use emend_proto::common::v1::ResourceKey;
-use emend_runtime::{
-    database::DatabaseUrl, fuzzing::grpc_timeout, request_id::RequestId, status::Explained,
-    traceparent::Traceparent,
-};
+use emend_serve::fuzzing::grpc_timeout;
+use emend_store::DatabaseUrl;
 use prost::Message as _;
 use tonic::{Code, Status};
 

@@ -1,21 +1,23 @@
 //! The command line of feedback-svc, which is also the schema of its configuration file (see
-//! [`emend_runtime::config`]).
+//! [`emend_base::config`]).
 
 use std::{path::PathBuf, time::Duration};
 
 use clap::Parser;
-use emend_proto::feedback::v1::feedback_service_server::SERVICE_NAME;
-use emend_runtime::{
+use emend_base::{
     bearer::TokenFile,
     config::{
         Program,
         units::{bytes, count, span},
     },
-    database::DatabaseUrl,
-    service::{Service, ServiceArgs, Start},
-    service_settings,
     tls::{ClientTls, TlsError},
 };
+use emend_proto::feedback::v1::feedback_service_server::SERVICE_NAME;
+use emend_serve::{
+    service::{Service, ServiceArgs, Start},
+    service_settings,
+};
+use emend_store::{DatabaseUrl, sqlite::DataDir, storage::StorageArgs};
 
 use crate::{CommitConfig, Config, Handle, LearningAddress, RelayConfig};
 
@@ -53,6 +55,9 @@ pub struct Arguments {
     /// What all services have.
     #[command(flatten)]
     pub service: ServiceArgs,
+    /// Where the service stores its data.
+    #[command(flatten)]
+    pub storage: StorageArgs,
 }
 
 /// How connections to learning-svc are secured.
@@ -138,14 +143,14 @@ impl Arguments {
     /// The service's configuration, on that database. Reads the TLS files.
     pub fn configuration(&self, database: DatabaseUrl) -> Result<Config, TlsError> {
         let defaults = Config::new(database, self.learning()?);
-        let retry = emend_runtime::BackoffConfig {
+        let retry = emend_base::BackoffConfig {
             max: self.relay.relay_retry_max,
             ..defaults.relay.retry
         };
         Ok(Config {
             learning_token: self.learning_token_file.as_ref().map(TokenFile::new),
-            postgres_connections: self.service.storage.database_connections,
-            database_patience: self.service.storage.database_patience,
+            postgres_connections: self.storage.database_connections,
+            database_patience: self.storage.database_patience,
             commit: CommitConfig {
                 queue_bytes: self.commit.commit_queue_size,
                 queue_time: self.commit.commit_queue_time,
@@ -188,23 +193,29 @@ impl Program for Arguments {
             .err()
             .map(|error| format!("--learning-addr, --learning-ca, --learning-client-cert: {error}"));
         let own = token.into_iter().chain(learning);
-        own.chain(self.service.check()).collect()
+        own.chain(self.storage.check())
+            .chain(self.service.check())
+            .collect()
     }
 }
 
 impl Service for Arguments {
     const NAME: &'static str = "feedback-svc";
     const HEALTH: &'static str = SERVICE_NAME;
-    const FILE: &'static str = "feedback.db";
 
+    type Held = (DatabaseUrl, Option<DataDir>);
     type Handle = Handle;
 
     fn shared(&self) -> &ServiceArgs {
         &self.service
     }
 
-    async fn start(&self, start: Start) -> anyhow::Result<Handle> {
-        let mut config = self.configuration(start.database)?;
+    fn hold(&self) -> anyhow::Result<Self::Held> {
+        Ok(self.storage.open("feedback.db")?)
+    }
+
+    async fn start(&self, (database, _): &Self::Held, start: Start) -> anyhow::Result<Handle> {
+        let mut config = self.configuration(database.clone())?;
         config.authenticator = start.authenticator;
         config.metrics = start.metrics;
         crate::start(config, start.listener, start.environment).await

@@ -15,12 +15,12 @@ use std::{
     time::Duration,
 };
 
-use emend_runtime::{
-    Error,
+use emend_base::Error;
+use emend_serve::{
     fair_queue::FairQueue,
     fair_semaphore::{ClientKey, FairSemaphore, Permit},
-    store::StoreError,
 };
+use emend_store::StoreError;
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, timeout},

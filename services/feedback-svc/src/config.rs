@@ -4,16 +4,18 @@
 
 use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 
-use emend_runtime::{
+use emend_base::{
     BackoffConfig,
-    auth::Authenticator,
-    available,
     bearer::TokenFile,
-    bounds::{Bounds, KeepAlive},
-    database::DatabaseUrl,
     telemetry::Metrics,
-    tls::{ClientTls, Remote, TlsError, TlsServer},
+    tls::{ClientTls, Remote, TlsError},
 };
+use emend_serve::{
+    auth::Authenticator,
+    server::bounds::{Bounds, KeepAlive},
+    tls::TlsServer,
+};
+use emend_store::{DatabaseUrl, available};
 
 /// The configuration of one feedback-svc.
 #[derive(Debug, Clone)]

@@ -1,7 +1,7 @@
 //! Points at which tests abort this service: between two steps of storing a correction, of delivering its event to
 //! learning-svc, and of upkeep.
 
-use emend_runtime::fail_point::FailPoint;
+use emend_base::fail_point::FailPoint;
 
 /// A group of submissions was taken from the queue; nothing of it is stored.
 pub(crate) const GROUP_TAKEN: FailPoint = FailPoint::named("submission.taken");

@@ -39,18 +39,15 @@ mod waiters;
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use emend_proto::feedback::v1::feedback_service_server::{FeedbackServiceServer, SERVICE_NAME};
-use emend_runtime::{
+use emend_base::{
     Entropy, Environment, Lifecycle, SharedClock,
-    available::once_available,
-    database::{self, DatabaseUrl},
-    health::Readiness,
     lifecycle::Shutdown,
     reload::{self, Reload},
-    serve::Server,
-    service::Running,
     telemetry::Metrics,
 };
+use emend_proto::feedback::v1::feedback_service_server::{FeedbackServiceServer, SERVICE_NAME};
+use emend_serve::{Server, health::Readiness, metrics::ServerMetrics, service::Running};
+use emend_store::{DatabaseUrl, available::once_available};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -97,7 +94,7 @@ impl Handle {
     /// `grace` plus two seconds.
     pub async fn shutdown(&self, grace: Duration) -> Shutdown {
         let ended = self.lifecycle.shutdown(grace).await;
-        database::close(self.store.close()).await;
+        emend_store::close(self.store.close()).await;
         ended
     }
 }
@@ -159,7 +156,7 @@ pub async fn start(
     let address = Server::new(readiness.clone(), entropy.clone())
         .add_service(FeedbackServiceServer::new(endpoint), &[DATABASE, RELAY])
         .bounds(config.bounds)
-        .metrics(config.metrics.rpc())
+        .metrics(ServerMetrics::of(&config.metrics).rpc())
         .authenticator(config.authenticator)
         .tls(config.tls.clone())
         .reflection(config.reflection)

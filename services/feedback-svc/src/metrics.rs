@@ -5,11 +5,8 @@
 
 use std::sync::Arc;
 
-use emend_core::correction::Form;
-use emend_proto::feedback::v1::feedback_service_server::SERVICE_NAME;
-use emend_runtime::{
+use emend_base::{
     Lifecycle,
-    health::Readiness,
     telemetry::{
         Metrics,
         metrics::{
@@ -18,6 +15,9 @@ use emend_runtime::{
         },
     },
 };
+use emend_core::correction::Form;
+use emend_proto::feedback::v1::feedback_service_server::SERVICE_NAME;
+use emend_serve::health::Readiness;
 
 use crate::{
     Config,
@@ -113,9 +113,14 @@ impl FeedbackMetrics {
         lifecycle: &Lifecycle,
     ) {
         let (metrics, store) = (&config.metrics, Arc::clone(store));
-        metrics.watch_connections(SERVICE, move || store.connections());
-        metrics.watch_readiness(SERVICE, readiness.clone(), SERVICE_NAME);
-        metrics.watch_files(SERVICE, config.authenticator.as_ref(), config.tls.as_ref());
+        emend_store::metrics::watch_connections(metrics, SERVICE, move || store.connections());
+        emend_serve::metrics::watch_readiness(metrics, SERVICE, readiness.clone(), SERVICE_NAME);
+        emend_serve::metrics::watch_files(
+            &metrics,
+            SERVICE,
+            config.authenticator.as_ref(),
+            config.tls.as_ref(),
+        );
         if let Some(file) = config.learning.remote().certificate() {
             metrics.watch_client_certificate(SERVICE, file, lifecycle);
         }

@@ -3,6 +3,7 @@
 
 use std::{fmt, sync::Arc};
 
+use emend_base::{Entropy, Lifecycle, SharedClock};
 use emend_core::{
     AcceptOrder, Caller, Correction, EventId, FeedbackId, Namespace, Reporter, RequestId, Scope,
 };
@@ -14,9 +15,8 @@ use emend_proto::{
     },
     learning::v1::{Event, EventResult},
 };
-use emend_runtime::{
-    Entropy, Lifecycle, SharedClock, auth::Access, simulation::Interference, simulation::Undisturbed,
-};
+use emend_serve::auth::Access;
+use emend_store::simulation::{Interference, Undisturbed};
 use futures::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use prost::Message as _;

@@ -2,11 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use emend_base::{Entropy, ManualClock};
 use emend_core::{
     Caller, Correction, EventId, FeedbackId, Namespace, Reporter, RequestId, Scope, correction::Form,
 };
-use emend_runtime::{
-    Entropy, ManualClock,
+use emend_store::{
     simulation::Undisturbed,
     testing::{TestDatabase, TestPostgres},
 };

@@ -5,12 +5,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use emend_runtime::{
+use emend_base::{
     Entropy,
-    health::Readiness,
-    store::StoreError,
     telemetry::sampler::{INTERVAL, sample_until},
 };
+use emend_serve::health::Readiness;
+use emend_store::StoreError;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 

@@ -7,8 +7,9 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use emend_base::{Entropy, SharedClock};
 use emend_core::Revision;
-use emend_runtime::{Entropy, SharedClock, store::StoreError};
+use emend_store::StoreError;
 use tokio::{sync::Notify, time::timeout};
 
 use crate::{

@@ -1,19 +1,22 @@
 //! The command line of learning-svc, which is also the schema of its configuration file (see
-//! [`emend_runtime::config`]).
+//! [`emend_base::config`]).
 
 use std::{path::PathBuf, time::Duration};
 
 use clap::Parser;
+use emend_base::config::{
+    Program,
+    units::{bytes, count, span},
+};
 use emend_proto::learning::v1::subscription_service_server::SERVICE_NAME;
-use emend_runtime::{
-    config::{
-        Program,
-        units::{bytes, count, span},
-    },
-    database::{DatabaseUrl, PostgresUrl},
+use emend_serve::{
     service::{Service, ServiceArgs, Start},
     service_settings,
-    storage::{self, StorageError},
+};
+use emend_store::{
+    DatabaseUrl, PostgresUrl,
+    sqlite::DataDir,
+    storage::{self, StorageArgs, StorageError},
 };
 use jiff::SignedDuration;
 
@@ -35,6 +38,9 @@ pub struct Arguments {
     /// What all services have.
     #[command(flatten)]
     pub service: ServiceArgs,
+    /// Where the service stores its data.
+    #[command(flatten)]
+    pub storage: StorageArgs,
     /// What it does with its database.
     #[command(flatten)]
     pub database: DatabaseArgs,
@@ -121,10 +127,10 @@ impl Arguments {
         let mut config = Config::new(database);
         config.listen_database = self.listen_url()?;
         if matches!(config.database, DatabaseUrl::Postgres(_)) {
-            config.connections = self.service.storage.database_connections;
+            config.connections = self.storage.database_connections;
             config.ingest_workers = self.database.ingest_workers;
         }
-        config.database_patience = self.service.storage.database_patience;
+        config.database_patience = self.storage.database_patience;
         config.import_bytes = self.database.import_buffer_size;
         config.stream = Settings {
             max_streams: self.stream.max_streams,
@@ -162,23 +168,29 @@ impl Program for Arguments {
             format!("--max-streams {streams}: expected at most as many as --max-connections, {connections}")
         });
         let own = listen_url.into_iter().chain(room);
-        own.chain(self.service.check()).collect()
+        own.chain(self.storage.check())
+            .chain(self.service.check())
+            .collect()
     }
 }
 
 impl Service for Arguments {
     const NAME: &'static str = "learning-svc";
     const HEALTH: &'static str = SERVICE_NAME;
-    const FILE: &'static str = "learning.db";
 
+    type Held = (DatabaseUrl, Option<DataDir>);
     type Handle = Handle;
 
     fn shared(&self) -> &ServiceArgs {
         &self.service
     }
 
-    async fn start(&self, start: Start) -> anyhow::Result<Handle> {
-        let mut config = self.configuration(start.database)?;
+    fn hold(&self) -> anyhow::Result<Self::Held> {
+        Ok(self.storage.open("learning.db")?)
+    }
+
+    async fn start(&self, (database, _): &Self::Held, start: Start) -> anyhow::Result<Handle> {
+        let mut config = self.configuration(database.clone())?;
         config.authenticator = start.authenticator;
         config.metrics = start.metrics;
         crate::start(config, start.listener, start.environment).await
@@ -188,7 +200,7 @@ impl Service for Arguments {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
-    use emend_runtime::config::units::duration;
+    use emend_base::config::units::duration;
 
     use super::*;
 
@@ -251,7 +263,7 @@ mod tests {
             "--response-patience=4s",
             "--stream-buffer-size=2MiB",
         ]);
-        let (database, _) = arguments.service.storage.open("x.db").unwrap();
+        let (database, _) = arguments.storage.open("x.db").unwrap();
         let config = arguments.configuration(database).unwrap();
         assert_eq!(
             config.listen_database.unwrap().to_string(),

@@ -4,14 +4,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use emend_runtime::{
-    auth::Authenticator,
-    available,
-    bounds::Bounds,
-    database::{DatabaseUrl, PostgresUrl},
-    telemetry::Metrics,
-    tls::TlsServer,
-};
+use emend_base::telemetry::Metrics;
+use emend_serve::{auth::Authenticator, server::bounds::Bounds, tls::TlsServer};
+use emend_store::{DatabaseUrl, PostgresUrl, available};
 
 use crate::stream::Settings;
 

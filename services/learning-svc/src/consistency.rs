@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use emend_core::{CandidateId, ContestId, Revision};
-use emend_runtime::store::StoreError;
+use emend_store::StoreError;
 
 use crate::{app::App, store::contents::Contents};
 

@@ -1,7 +1,7 @@
 //! Etags, opaque to callers: a change takes effect only on the state its caller saw.
 
+use emend_base::Error;
 use emend_core::{Invalid, violation::bounded_text};
-use emend_runtime::Error;
 
 /// Maximum length of an etag sent, in characters; longer than any ever handed out.
 const LONGEST: usize = 64;

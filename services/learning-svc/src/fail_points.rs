@@ -1,7 +1,7 @@
 //! Points at which tests kill this service: between two steps of applying events, deciding, following the log, and
 //! maintenance.
 
-use emend_runtime::fail_point::FailPoint;
+use emend_base::fail_point::FailPoint;
 
 /// A group of events was taken from the queue; nothing has been read for it.
 pub(crate) const GROUP_TAKEN: FailPoint = FailPoint::named("ingest.taken");

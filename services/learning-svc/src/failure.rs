@@ -1,10 +1,8 @@
 //! Why a use case failed: the database, or a reason the caller is told.
 
+use emend_base::Error;
 use emend_core::Refusal;
-use emend_runtime::{
-    Error,
-    store::{CorruptRow, MayConflict, StoreError},
-};
+use emend_store::{CorruptRow, MayConflict, StoreError};
 
 /// Why a use case failed.
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +57,7 @@ pub(crate) fn refused(refusal: &Refusal, subject: &str) -> Error {
     let precondition = |reason| Error::FailedPrecondition {
         reason,
         message: refusal.to_string(),
-        violations: vec![emend_runtime::error::PreconditionViolation {
+        violations: vec![emend_base::error::PreconditionViolation {
             kind: reason.into(),
             subject: subject.to_owned(),
             description: refusal.to_string(),

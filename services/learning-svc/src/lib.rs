@@ -48,6 +48,12 @@ use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use async_trait::async_trait;
+use emend_base::{
+    Environment, Lifecycle,
+    lifecycle::Shutdown,
+    reload::{self, Reload},
+    tls::Remote,
+};
 use emend_core::Revision;
 use emend_proto::learning::v1::{
     candidate_service_server::CandidateServiceServer,
@@ -55,18 +61,8 @@ use emend_proto::learning::v1::{
     policy_service_server::PolicyServiceServer,
     resource_service_server::ResourceServiceServer,
 };
-use emend_runtime::{
-    Environment, Lifecycle,
-    available::once_available,
-    database::{self, DatabaseUrl},
-    health::Readiness,
-    lifecycle::Shutdown,
-    postgres::PgWake,
-    reload::{self, Reload},
-    serve::Server,
-    service::Running,
-    tls::Remote,
-};
+use emend_serve::{Server, health::Readiness, metrics::ServerMetrics, service::Running};
+use emend_store::{DatabaseUrl, available::once_available, postgres::PgWake};
 use tokio::net::TcpListener;
 
 pub use arguments::Arguments;
@@ -143,7 +139,7 @@ impl Handle {
     /// Shuts down: applies queued events and sends subscribers a `Drain`, all within `grace` plus two seconds.
     pub async fn shutdown(&self, grace: Duration) -> Shutdown {
         let ended = self.lifecycle.shutdown(grace).await;
-        database::close(self.store.close()).await;
+        emend_store::close(self.store.close()).await;
         ended
     }
 }
@@ -270,7 +266,7 @@ pub async fn start(
         )
         .add_service(PolicyServiceServer::new(Policies::new(app.clone())), NEEDS)
         .bounds(config.bounds)
-        .metrics(config.metrics.rpc())
+        .metrics(ServerMetrics::of(&config.metrics).rpc())
         .authenticator(config.authenticator)
         .tls(config.tls.clone())
         .reflection(config.reflection)

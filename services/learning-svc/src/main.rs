@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use emend_runtime::service;
+use emend_serve::service;
 use learning_svc::Arguments;
 
 /// Idle connections take a little less memory than with the system's allocator.

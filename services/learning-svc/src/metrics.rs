@@ -42,9 +42,14 @@ impl LearningMetrics {
     /// Reports this replica's state at every scrape.
     pub fn watch(&self, config: &Config, readiness: &Readiness, stream: &Stream, store: &Arc<dyn Store>) {
         let (metrics, store) = (&config.metrics, Arc::clone(store));
-        metrics.watch_connections(SERVICE, move || store.connections());
-        metrics.watch_readiness(SERVICE, readiness.clone(), SERVICE_NAME);
-        metrics.watch_files(SERVICE, config.authenticator.as_ref(), config.tls.as_ref());
+        emend_store::metrics::watch_connections(metrics, SERVICE, move || store.connections());
+        emend_serve::metrics::watch_readiness(metrics, SERVICE, readiness.clone(), SERVICE_NAME);
+        emend_serve::metrics::watch_files(
+            &metrics,
+            SERVICE,
+            config.authenticator.as_ref(),
+            config.tls.as_ref(),
+        );
         let (own, stream) = (self.clone(), stream.clone());
         metrics.refresh(move || {
             own.stream.show_subscribers(stream.subscribers());

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use emend_base::{Entropy, Lifecycle, SharedClock};
 use emend_proto::{
     frame::Frame,
     learning::{
@@ -10,7 +11,7 @@ use emend_proto::{
         v1::{IngestRequest, IngestResponse, ReportStatusRequest, SubscribeRequest},
     },
 };
-use emend_runtime::{Entropy, Lifecycle, SharedClock, auth::Access};
+use emend_serve::auth::Access;
 use futures::stream::BoxStream;
 use tonic::Status;
 

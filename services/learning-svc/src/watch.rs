@@ -3,10 +3,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use emend_runtime::{
-    health::Readiness,
-    telemetry::sampler::{INTERVAL, sample_until},
-};
+use emend_base::telemetry::sampler::{INTERVAL, sample_until};
+use emend_serve::health::Readiness;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, ffi::OsString, fs, path::PathBuf};
 
-use emend_runtime::testing::skipped;
+use emend_base::testing::skipped;
 use tempfile::TempDir;
 
 use super::fleet::Member;

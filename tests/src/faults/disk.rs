@@ -9,7 +9,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use emend_runtime::testing::skipped;
+use emend_base::testing::skipped;
 use tokio::process::Command;
 
 use super::fleet::Member;

@@ -9,7 +9,7 @@ use std::{
 };
 
 use emend_audit::Databases;
-use emend_runtime::fail_point::{self, FailPoint};
+use emend_base::fail_point::{self, FailPoint};
 use tempfile::TempDir;
 use tokio::process::Command;
 

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use emend_runtime::{Entropy, testing::skipped};
+use emend_base::{Entropy, testing::skipped};
 use sqlx::{ConnectOptions as _, Connection as _, PgConnection, postgres::PgConnectOptions};
 use tokio::{
     process::{Child, Command},

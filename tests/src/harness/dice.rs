@@ -1,6 +1,6 @@
 //! Choices that repeat for the same seed.
 
-use emend_runtime::Entropy;
+use emend_base::Entropy;
 
 /// A seeded source of choices.
 #[derive(Debug)]

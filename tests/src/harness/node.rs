@@ -9,13 +9,13 @@ use std::{
     time::Duration,
 };
 
+use emend_base::{BackoffConfig, Lifecycle, lifecycle::Shutdown};
 use emend_client::{
     Events, LearnedView, NodeHandle, Observed, Subscriber, SubscriberBuilder, SubscriberEvent,
     subscriber::Holding,
 };
 use emend_core::{Digest, Kind, Namespace, Revision, UserId};
 use emend_proto::common::v1::ResourceValue;
-use emend_runtime::{BackoffConfig, Lifecycle, lifecycle::Shutdown};
 use prost::Message as _;
 
 use super::{

@@ -10,11 +10,11 @@ use std::{
 };
 
 use bytes::Bytes;
+use emend_base::status::{Explained, explain, from_item_status};
 use emend_proto::{
     common::v1::ItemStatus,
     frame::{Frame, FrameCodec},
 };
-use emend_runtime::status::{Explained, explain, from_item_status};
 use tonic::{
     Code, Response, Status, Streaming,
     body::Body,

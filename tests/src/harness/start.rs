@@ -2,13 +2,10 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
-use emend_runtime::{
-    Environment, Lifecycle,
+use emend_base::{Environment, Lifecycle, bearer::TokenFile, lifecycle::Shutdown, telemetry::Metrics};
+use emend_serve::{
     auth::Authenticator,
-    bearer::TokenFile,
-    bounds::{Bounds, KeepAlive},
-    lifecycle::Shutdown,
-    telemetry::Metrics,
+    server::bounds::{Bounds, KeepAlive},
 };
 use tokio::net::TcpListener;
 

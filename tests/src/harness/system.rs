@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use emend_audit::Databases;
-use emend_runtime::testing::{TestDatabase, TestPostgres};
+use emend_store::testing::{TestDatabase, TestPostgres};
 use tempfile::TempDir;
 
 use super::{

@@ -4,7 +4,8 @@
 use std::{path::Path, str::FromStr as _, time::Duration};
 
 use emend_audit::Databases;
-use emend_runtime::{Entropy, database::DatabaseUrl};
+use emend_base::Entropy;
+use emend_store::DatabaseUrl;
 use sqlx::{
     AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, PgConnection,
     postgres::PgConnectOptions, sqlite::SqliteConnectOptions,

@@ -3,11 +3,9 @@
 
 use std::time::Duration;
 
+use emend_base::BackoffConfig;
 use emend_client::FeedbackClient;
-use emend_runtime::{
-    BackoffConfig,
-    bounds::{Bounds, KeepAlive},
-};
+use emend_serve::server::bounds::{Bounds, KeepAlive};
 use tonic::transport::{Channel, Endpoint};
 
 use super::start::Settings;

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use emend_runtime::status::Explained;
+use emend_base::status::Explained;
 use futures::future::join_all;
 use tokio::{
     task::JoinSet,

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use emend_base::status::Explained;
 use emend_proto::feedback::v1::{Feedback as StoredFeedback, SubmitFeedbackRequest};
-use emend_runtime::status::Explained;
 use tonic::Code;
 
 use crate::audit::ledger::Asked;

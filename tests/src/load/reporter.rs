@@ -1,5 +1,6 @@
 //! A writer that submits corrections, one by one and in batches, and retracts some of them.
 
+use emend_base::status::{Explained, from_item_status};
 use emend_proto::{
     common::v1::Scope,
     feedback::v1::{
@@ -7,7 +8,6 @@ use emend_proto::{
         SubmitFeedbackRequest, Wait,
     },
 };
-use emend_runtime::status::{Explained, from_item_status};
 
 use super::{
     Writer,

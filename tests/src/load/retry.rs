@@ -2,7 +2,7 @@
 
 use std::{future::Future, sync::atomic::Ordering, time::Duration};
 
-use emend_runtime::status::Explained;
+use emend_base::status::Explained;
 use tokio::time::{Instant, sleep, timeout};
 use tonic::{Code, Status};
 

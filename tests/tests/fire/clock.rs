@@ -3,11 +3,11 @@
 
 use std::{collections::BTreeMap, sync::Mutex};
 
+use emend_base::SystemClock;
 use emend_proto::{
     common::v1::{ResourceKind, Scope},
     feedback::v1::{SubmitFeedbackRequest, Wait},
 };
-use emend_runtime::SystemClock;
 use emend_tests::{
     faults::{Fleet, Run, Storage, bounded, clock::OwnClock, rounds},
     harness::{Feedback, NAMESPACE, eventually, says, verb, wait::holds},

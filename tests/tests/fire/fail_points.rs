@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
+use emend_base::{
+    fail_point::{COMPILED_IN, FailPoint},
+    testing::skipped,
+};
 use emend_proto::{
     common::v1::ResourceKind,
     learning::v1::{
         GetPolicyRequest, Policy, UpdatePolicyRequest, policy_service_client::PolicyServiceClient,
     },
-};
-use emend_runtime::{
-    fail_point::{COMPILED_IN, FailPoint},
-    testing::skipped,
 };
 use emend_tests::{
     faults::{Fleet, Member, Run, bounded, rounds},

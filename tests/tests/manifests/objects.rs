@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use emend_runtime::testing::skipped;
+use emend_base::testing::skipped;
 use serde_json::Value;
 
 /// The variable that names the renderer; `cargo xtask test` sets it.

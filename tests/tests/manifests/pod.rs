@@ -9,7 +9,7 @@ use std::{
     process::Command,
 };
 
-use emend_runtime::testing::skipped;
+use emend_base::testing::skipped;
 use emend_tests::harness::process::{Process, binary};
 use tempfile::TempDir;
 

@@ -36,7 +36,7 @@ fn port(address: &str) -> Option<u16> {
 
 /// A duration as settings write it, in seconds.
 fn seconds(span: &str) -> u64 {
-    emend_runtime::config::units::duration(span)
+    emend_base::config::units::duration(span)
         .expect("a span")
         .as_secs()
 }

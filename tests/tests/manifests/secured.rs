@@ -10,7 +10,7 @@ use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
 };
 
-use emend_runtime::tls::testing::{Authority, ExtendedKeyUsagePurpose as Usage, Issued, date_time_ymd};
+use emend_base::tls::testing::{Authority, ExtendedKeyUsagePurpose as Usage, Issued, date_time_ymd};
 use emend_tests::harness::{Database, http::until_counted, process::Process};
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use emend_runtime::simulation::Undisturbed;
+use emend_store::simulation::Undisturbed;
 use jiff::SignedDuration;
 use tokio::{
     task::JoinSet,

@@ -4,10 +4,11 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
+use emend_base::SystemClock;
 use emend_core::{
     Ballot, CandidateId, ContestId, FeedbackId, Policy, Revision, ballots::Tally, correction::scope_user,
 };
-use emend_runtime::{SystemClock, simulation::Undisturbed};
+use emend_store::simulation::Undisturbed;
 use feedback_svc::simulation::Kept;
 use learning_svc::{
     app::{App, Follower},

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicI64, Ordering},
 };
 
-use emend_runtime::{Clock, SharedClock};
+use emend_base::{Clock, SharedClock};
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 

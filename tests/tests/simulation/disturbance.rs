@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use emend_runtime::{
+use emend_store::{
+    StoreError,
     simulation::{Interference, conflict, unavailable},
-    store::StoreError,
 };
 use futures::future::BoxFuture;
 use tokio::time::sleep;

@@ -9,9 +9,9 @@ use std::{
     time::Duration,
 };
 
+use emend_base::{BackoffConfig, Lifecycle};
 use emend_client::{LearnedView, NodeHandle, Observed, State, SubscriberEvent, simulation::builder};
 use emend_core::Kind;
-use emend_runtime::{BackoffConfig, Lifecycle};
 
 use crate::{
     clock::SimClock,

@@ -6,12 +6,13 @@ use std::{
     time::Duration,
 };
 
+use emend_base::Error;
 use emend_core::{Caller, Correction, Namespace, Revision, correction::Form};
 use emend_proto::{
     common::v1::{Reporter, Scope},
     feedback::v1::{RetractFeedbackRequest, SubmitFeedbackRequest, Wait},
 };
-use emend_runtime::{Error, auth::Access};
+use emend_serve::auth::Access;
 use emend_tests::harness::{alias, phrase, prohibit};
 use feedback_svc::simulation::Replica;
 use learning_svc::{

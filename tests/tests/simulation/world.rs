@@ -6,9 +6,10 @@ use std::{
     time::Duration,
 };
 
+use emend_base::{BackoffConfig, Entropy};
 use emend_core::Epoch;
 use emend_proto::common::v1::Outcome;
-use emend_runtime::{BackoffConfig, Entropy, simulation::Undisturbed};
+use emend_store::simulation::Undisturbed;
 use emend_tests::harness::Dice;
 use feedback_svc::{RelayConfig, simulation as feedback};
 use learning_svc::{

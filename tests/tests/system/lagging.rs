@@ -1,8 +1,8 @@
 //! Replicas that lag behind the database: a subscriber that moves to one from a current replica is neither set back nor
 //! sent a snapshot.
 
+use emend_base::status::Explained;
 use emend_proto::learning::v1::ListResourcesRequest;
-use emend_runtime::status::Explained;
 use emend_tests::{
     harness::{
         Heard, NAMESPACE, Subscriber, answered, eventually,

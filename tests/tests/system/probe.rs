@@ -2,7 +2,7 @@
 
 use std::process::{ExitStatus, Output};
 
-use emend_runtime::tls::testing::Authority;
+use emend_base::tls::testing::Authority;
 use emend_tests::harness::{
     eventually,
     process::{Process, binary, free_port},

@@ -3,7 +3,7 @@
 
 use std::{env, ffi::OsString, path::PathBuf};
 
-use emend_runtime::testing::skipped;
+use emend_base::testing::skipped;
 use emend_tests::harness::{
     System,
     process::{Process, run},

@@ -4,11 +4,8 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use emend_core::Epoch;
-use emend_runtime::{
-    auth::{TokenHash, mint},
-    database::DatabaseUrl,
-    sqlite::DataDir,
-};
+use emend_serve::auth::{TokenHash, mint};
+use emend_store::{DatabaseUrl, sqlite::DataDir};
 use serde_json::json;
 
 use crate::{

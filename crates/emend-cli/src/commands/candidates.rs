@@ -3,6 +3,7 @@
 mod render;
 
 use clap::Subcommand;
+use emend_base::status::from_item_status;
 use emend_proto::{
     common::v1::ResourceValue,
     learning::v1::{
@@ -11,7 +12,6 @@ use emend_proto::{
         RejectCandidateRequest, ReviewResult,
     },
 };
-use emend_runtime::status::from_item_status;
 
 use self::render::{shown, table, what};
 use crate::{

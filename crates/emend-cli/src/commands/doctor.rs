@@ -7,11 +7,10 @@ use std::{
 };
 
 use emend_audit::{AuditError, Databases, Report, audit, checks};
-use emend_runtime::{
+use emend_store::{
+    DatabaseUrl, StoreError,
     audit::{OpenError, Watch},
-    database::DatabaseUrl,
     sqlite::DataDir,
-    store::StoreError,
 };
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};

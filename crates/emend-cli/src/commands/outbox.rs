@@ -1,8 +1,8 @@
 //! `emend outbox`: events that could not be delivered to learning-svc.
 
 use clap::Subcommand;
+use emend_base::status::code_name;
 use emend_proto::feedback::v1::{DeadLetter, ListDeadLettersRequest, RedriveDeadLettersRequest};
-use emend_runtime::status::code_name;
 use serde_json::json;
 
 use crate::{

@@ -2,21 +2,24 @@
 
 use std::{path::PathBuf, process::ExitCode, time::Duration};
 
+use emend_base::{
+    Lifecycle,
+    bearer::TokenFile,
+    config::ConfigArgs,
+    lifecycle::{Signals, run_until_signal},
+};
 use emend_proto::{
     feedback::v1::feedback_service_server::SERVICE_NAME as FEEDBACK,
     learning::v1::subscription_service_server::SERVICE_NAME as LEARNING,
 };
-use emend_runtime::{
-    Lifecycle, auth,
-    bearer::TokenFile,
-    config::ConfigArgs,
-    database::DatabaseUrl,
-    lifecycle::{Signals, run_until_signal},
+use emend_serve::{
+    admin::TelemetryArgs,
+    auth,
     listen::{Exposure, ListenArgs},
-    probe, storage,
-    telemetry::TelemetryArgs,
+    probe,
     tls::TlsArgs,
 };
+use emend_store::{DatabaseUrl, storage};
 use serde_json::json;
 
 use crate::{
@@ -189,7 +192,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     };
     let pair = pair?;
     let telemetry = &context.telemetry;
-    telemetry.serve(admin, pair.metrics(), pair.readiness(), &lifecycle);
+    emend_serve::admin::start(&telemetry, admin, pair.metrics(), pair.readiness(), &lifecycle);
     let (feedback, learning) = (pair.feedback(), pair.learning());
     let json = json!({"ready": {"feedback": feedback.to_string(), "learning": learning.to_string()}});
     output.result(&json, || {

@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
+use emend_base::{Lifecycle, lifecycle::Signals};
 use emend_client::{AppliedChange, Observed, State, SubscriberEvent};
 use emend_core::{Kind as CoreKind, Revision};
 use emend_proto::learning::v1::SnapshotReason;
-use emend_runtime::{Lifecycle, lifecycle::Signals};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

@@ -4,6 +4,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
+use emend_base::Lifecycle;
 use emend_client::{FeedbackClient, Submission};
 use emend_core::{FeedbackId, Kind as CoreKind, Namespace, Revision, UserId};
 use emend_proto::{
@@ -13,7 +14,6 @@ use emend_proto::{
         ListResourcesRequest, ResolveRequest, RevertRevisionRequest,
     },
 };
-use emend_runtime::Lifecycle;
 use tokio::time::{Instant, sleep};
 
 use super::{

@@ -8,7 +8,7 @@ mod nodes;
 mod script;
 mod table;
 
-use emend_runtime::Lifecycle;
+use emend_base::Lifecycle;
 use serde_json::json;
 
 use crate::{

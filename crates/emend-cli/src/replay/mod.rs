@@ -17,7 +17,7 @@ pub mod traffic;
 
 use std::path::{Path, PathBuf};
 
-use emend_runtime::Lifecycle;
+use emend_base::Lifecycle;
 
 use crate::{
     context::Context,

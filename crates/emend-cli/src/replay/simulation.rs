@@ -4,13 +4,13 @@
 
 use std::time::Duration;
 
+use emend_base::Lifecycle;
 use emend_client::{FeedbackClient, NodeHandle, Submission};
 use emend_core::{Kind, Namespace, Revision};
 use emend_proto::{
     common::v1::ResourceKind,
     learning::v1::{Policy, UpdatePolicyRequest},
 };
-use emend_runtime::Lifecycle;
 use indicatif::{ProgressBar, ProgressStyle};
 use prost_types::FieldMask;
 use tokio::time::{Instant, timeout};

@@ -1,10 +1,10 @@
 //! The messages that both services share: corrections, outcomes, resources.
 
+use emend_base::status::{Explained, from_item_status};
 use emend_proto::common::v1::{
     Actor, Correction, ItemStatus, Outcome, OutcomeState, Reporter, Resource, ResourceKey, ResourceValue,
     correction::Correction as Form, resource_value::Value as Learned,
 };
-use emend_runtime::status::{Explained, from_item_status};
 use serde_json::{Value, json};
 
 use super::{kind, name, present, risk, time};

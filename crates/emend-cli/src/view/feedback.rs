@@ -1,7 +1,7 @@
 //! Stored corrections and dead letters.
 
+use emend_base::status::code_name;
 use emend_proto::feedback::v1::{DeadLetter, DeliveryState, Feedback};
-use emend_runtime::status::code_name;
 use serde_json::{Value, json};
 
 use super::{

@@ -4,8 +4,8 @@
 use std::{collections::BTreeSet, env, fmt::Write as _, fs, path::Path};
 
 use clap::{Command, CommandFactory as _};
+use emend_base::config::{self, KNOWN_ELSEWHERE};
 use emend_cli::Cli;
-use emend_runtime::config::{self, KNOWN_ELSEWHERE};
 
 use crate::harness::{command, run};
 
@@ -98,7 +98,7 @@ fn the_list_of_all_variables_is_up_to_date() {
     for name in all.iter().filter(|name| name.starts_with("EMEND_")) {
         writeln!(text, "{name}").unwrap();
     }
-    is_up_to_date("crates/emend-runtime/src/config/variables.txt", &text);
+    is_up_to_date("crates/emend-base/src/config/variables.txt", &text);
     assert!(env::var_os(UPDATE).is_some() || KNOWN_ELSEWHERE == text);
 }
 

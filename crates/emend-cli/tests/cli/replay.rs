@@ -144,7 +144,7 @@ fn banking77() -> Option<String> {
         PathBuf::from,
     );
     if !dataset.join("train.csv").exists() {
-        emend_runtime::testing::skipped("EMEND_BANKING77 names no BANKING77 data set");
+        emend_base::testing::skipped("EMEND_BANKING77 names no BANKING77 data set");
         return None;
     }
     Some(dataset.display().to_string())

@@ -11,20 +11,18 @@ use std::{
     time::Duration,
 };
 
-use emend_client::{
-    ClientTls, FeedbackClient, Observed, ServerAddress, Submission, Subscriber, SubscriberEvent,
-};
-use emend_core::Revision;
-use emend_runtime::{
+use emend_base::{
     Environment, Lifecycle,
     lifecycle::Shutdown,
     reload::Reload as _,
     telemetry::Metrics,
-    tls::{
-        TlsFiles, TlsServer,
-        testing::{Authority, date_time_ymd},
-    },
+    tls::testing::{Authority, date_time_ymd},
 };
+use emend_client::{
+    ClientTls, FeedbackClient, Observed, ServerAddress, Submission, Subscriber, SubscriberEvent,
+};
+use emend_core::Revision;
+use emend_serve::tls::{TlsFiles, TlsServer};
 use feedback_svc::LearningAddress;
 use tempfile::TempDir;
 use tokio::{

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, fs, path::PathBuf};
 
-use emend_runtime::testing::TestPostgres;
+use emend_store::testing::TestPostgres;
 use tempfile::TempDir;
 
 use crate::harness::{Ran, Up, command, run};

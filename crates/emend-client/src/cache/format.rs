@@ -210,7 +210,7 @@ impl<R: Read> HashingReader<R> {
 mod tests {
     use std::sync::Arc;
 
-    use emend_runtime::Entropy;
+    use emend_base::Entropy;
     use proptest::prelude::*;
 
     use super::*;

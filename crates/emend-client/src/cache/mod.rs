@@ -109,7 +109,7 @@ fn beside(path: &Path) -> PathBuf {
 mod tests {
     use std::sync::Arc;
 
-    use emend_runtime::Entropy;
+    use emend_base::Entropy;
 
     use super::*;
     use crate::{

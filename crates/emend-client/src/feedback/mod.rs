@@ -10,6 +10,13 @@ mod submission;
 
 use std::{collections::HashMap, path::Path, time::Duration};
 
+use emend_base::{
+    Backoff, BackoffConfig, Entropy,
+    bearer::TokenFile,
+    span,
+    status::{Explained, from_item_status},
+    tls::Remote,
+};
 use emend_core::{FeedbackId, Namespace};
 use emend_proto::{
     common::v1::{Outcome, OutcomeState},
@@ -18,13 +25,6 @@ use emend_proto::{
         ListFeedbackRequest, ListFeedbackResponse, RetractFeedbackRequest, Wait,
         feedback_service_client::FeedbackServiceClient,
     },
-};
-use emend_runtime::{
-    Backoff, BackoffConfig, Entropy,
-    bearer::TokenFile,
-    span,
-    status::{Explained, from_item_status},
-    tls::Remote,
 };
 use tokio::time::{Instant, sleep_until};
 use tonic::{

@@ -5,7 +5,7 @@
 
 use std::{future::Future, time::Duration};
 
-use emend_runtime::{Backoff, status::Explained};
+use emend_base::{Backoff, status::Explained};
 use tokio::time::{Instant, sleep_until};
 use tonic::{Code, Status};
 
@@ -54,7 +54,7 @@ fn is_transient(status: &Status) -> bool {
 mod tests {
     use std::cell::Cell;
 
-    use emend_runtime::{BackoffConfig, Entropy};
+    use emend_base::{BackoffConfig, Entropy};
     use tonic_types::{ErrorDetails, StatusExt as _};
 
     use super::*;

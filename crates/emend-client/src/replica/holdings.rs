@@ -204,7 +204,7 @@ fn shard_of(hash: u64) -> usize {
 mod tests {
     use std::collections::BTreeMap;
 
-    use emend_runtime::Entropy;
+    use emend_base::Entropy;
     use proptest::prelude::*;
 
     use super::*;

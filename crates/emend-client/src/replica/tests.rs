@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use emend_runtime::Entropy;
+use emend_base::Entropy;
 
 use super::*;
 use crate::ledger::{self, Key, Ledger, drain, response, verb, verb_key};

@@ -3,8 +3,8 @@
 //!
 //! It must know nothing of clocks.
 
+use emend_base::traceparent::Traceparent;
 use emend_proto::learning::v1::{DelayHistogram, EffectTrace};
-use emend_runtime::traceparent::Traceparent;
 use jiff::SignedDuration;
 
 /// Upper bounds of the buckets in milliseconds.

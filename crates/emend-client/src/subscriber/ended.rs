@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use emend_runtime::status::Explained;
+use emend_base::status::Explained;
 use tonic::Status;
 
 use crate::replica::ProtocolViolation;

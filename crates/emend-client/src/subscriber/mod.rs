@@ -23,8 +23,8 @@ use std::{
     time::Duration,
 };
 
+use emend_base::{Backoff, Lifecycle, lifecycle::Shutdown};
 use emend_core::Revision;
-use emend_runtime::{Backoff, Lifecycle, lifecycle::Shutdown};
 
 #[cfg(feature = "testing")]
 pub use self::holding::{HeldResource, Holding};

@@ -10,12 +10,12 @@ use std::{
     time::Duration,
 };
 
-use emend_proto::frame::Frame;
-use emend_runtime::{
+use emend_base::{
     Backoff, SharedClock,
     span::{Kind, Span},
     status::Explained,
 };
+use emend_proto::frame::Frame;
 use futures::StreamExt as _;
 use jiff::Timestamp;
 use tokio::time::{Instant, sleep, sleep_until, timeout};

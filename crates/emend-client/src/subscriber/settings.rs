@@ -10,9 +10,9 @@ use std::{
     time::Duration,
 };
 
+use emend_base::{BackoffConfig, Entropy, SharedClock, SystemClock, bearer::TokenFile, tls::Remote};
 use emend_core::{Kind, Namespace, NodeId, Violations};
 use emend_proto::learning::v1::{Cursor, NodeInfo, SubscribeRequest};
-use emend_runtime::{BackoffConfig, Entropy, SharedClock, SystemClock, bearer::TokenFile, tls::Remote};
 use tonic::metadata::MetadataMap;
 use xxhash_rust::xxh3::Xxh3Default;
 

@@ -4,16 +4,16 @@
 
 use std::{fmt, time::Duration};
 
+use emend_base::{
+    bearer::TokenFile,
+    tls::{Remote, why},
+};
 use emend_proto::{
     frame::Frame,
     learning::{
         encoded::subscription_service_client::SubscriptionServiceClient,
         v1::{ReportStatusRequest, SubscribeRequest},
     },
-};
-use emend_runtime::{
-    bearer::TokenFile,
-    tls::{Remote, why},
 };
 use futures::{StreamExt as _, future::BoxFuture, stream::BoxStream};
 use tonic::{Request, Status, metadata::MetadataMap, transport::Channel};

@@ -18,11 +18,11 @@ mod tests;
 use std::{fmt, ops::Deref, sync::Arc};
 
 use arc_swap::{ArcSwap, Cache, Guard};
+use emend_base::{Entropy, SharedClock};
 use emend_core::{
     Invalid, Kind, Namespace, NormalizedKey, Revision, Scope, UserId,
     lookup::{Match, resolve},
 };
-use emend_runtime::{Entropy, SharedClock};
 use tokio::sync::watch;
 
 pub use self::{

@@ -267,8 +267,8 @@ impl Table {
 mod tests {
     use std::collections::HashMap;
 
+    use emend_base::Entropy;
     use emend_core::Revision;
-    use emend_runtime::Entropy;
     use proptest::prelude::*;
 
     use super::{

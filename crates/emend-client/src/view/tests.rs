@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use emend_runtime::{Clock as _, ManualClock, SystemClock};
+use emend_base::{Clock as _, ManualClock, SystemClock};
 use jiff::SignedDuration;
 
 use super::*;

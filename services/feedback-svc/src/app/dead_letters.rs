@@ -1,7 +1,7 @@
 //! Dead letters, the events that learning-svc refused for good: listing and redriving them.
 
+use emend_base::Error;
 use emend_core::Namespace;
-use emend_runtime::Error;
 
 use super::{UseCases, read::Page};
 use crate::domain::{DeadLetter, DeadLetterPosition, DeadLetterQuery, Redrive};

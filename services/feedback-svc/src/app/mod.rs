@@ -8,11 +8,9 @@ mod submit;
 
 use std::{sync::Arc, time::Duration};
 
+use emend_base::{Entropy, Error, Lifecycle, SharedClock};
 use emend_core::{Caller, EventId, FeedbackId, Namespace};
-use emend_runtime::{
-    Entropy, Error, Lifecycle, SharedClock,
-    fair_semaphore::{ClientKey, FairSemaphore},
-};
+use emend_serve::fair_semaphore::{ClientKey, FairSemaphore};
 use tokio::time::{Instant, sleep};
 
 use crate::{

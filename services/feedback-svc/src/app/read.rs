@@ -1,7 +1,7 @@
 //! Reading feedback.
 
+use emend_base::Error;
 use emend_core::{Caller, FeedbackId, Namespace};
-use emend_runtime::Error;
 
 use super::UseCases;
 use crate::domain::{Feedback, FeedbackQuery};

@@ -7,8 +7,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use emend_base::Error;
 use emend_core::{FeedbackId, Namespace};
-use emend_runtime::Error;
 use tokio::{
     sync::oneshot,
     time::{Instant, timeout},
@@ -106,8 +106,9 @@ impl UseCases {
 mod tests {
     use std::net::Ipv4Addr;
 
+    use emend_base::{Entropy, Lifecycle, SystemClock};
     use emend_core::Caller;
-    use emend_runtime::{Entropy, Lifecycle, SystemClock, fair_semaphore::ClientKey};
+    use emend_serve::fair_semaphore::ClientKey;
     use futures::FutureExt as _;
 
     use super::*;

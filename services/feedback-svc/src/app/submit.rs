@@ -1,6 +1,6 @@
 //! Submitting: one correction or several, each stored once however often its request is repeated.
 
-use emend_runtime::Error;
+use emend_base::Error;
 use tokio::time::Instant;
 
 use super::{Origin, UseCases};

@@ -12,7 +12,7 @@ use emend_proto::{
     common::v1::Outcome,
     learning::v1::{Event, event},
 };
-use emend_runtime::audit::Findings;
+use emend_store::audit::Findings;
 use jiff::Timestamp;
 use prost::Message as _;
 

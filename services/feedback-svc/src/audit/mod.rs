@@ -7,10 +7,9 @@
 mod entry;
 
 use emend_core::FeedbackId;
-use emend_runtime::{
+use emend_store::{
+    DatabaseUrl, StoreError,
     audit::{Findings, OpenError, in_groups},
-    database::DatabaseUrl,
-    store::StoreError,
 };
 use futures::{StreamExt as _, stream::BoxStream};
 
@@ -20,7 +19,7 @@ use crate::store::{
     rows::AuditedRow,
 };
 
-emend_runtime::checks! {
+emend_store::checks! {
     FEEDBACK_PARTS: "A feedback, its personal part and its status are there together, in one namespace; outbox entries and request ids name a feedback that is there.";
     FEEDBACK_KIND: "The kind by which a feedback is listed is the one that its correction teaches.";
     FEEDBACK_STATUS: "A feedback's status counts its events: one when it was stored, one more when it was retracted; the outcome is that of the newest event that was delivered.";

@@ -5,7 +5,7 @@ mod queue;
 
 use std::future::Future;
 
-use emend_runtime::Entropy;
+use emend_base::Entropy;
 use futures::{FutureExt as _, future::join_all};
 use tonic::Code;
 

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use emend_core::{Caller, EventId, FeedbackId};
 use emend_proto::{codec, feedback::v1 as pb};
-use emend_runtime::auth::Access;
+use emend_serve::auth::Access;
 use emend_wire::{
     page::{self, QueryHash},
     render,

@@ -9,16 +9,14 @@ mod render;
 
 use std::{sync::Arc, time::Duration};
 
+use emend_base::{Error, error::to_item_status};
 use emend_core::{Caller, Namespace, Scope};
 use emend_proto::feedback::v1 as pb;
-use emend_runtime::{
-    Error,
+use emend_serve::{
     auth::{Access, Call, Role, open},
     caller::caller_of,
-    deadline::deadline_of,
-    error::to_item_status,
     fair_semaphore::ClientKey,
-    trace_context::traceparent_of,
+    server::{deadline::deadline_of, trace_context::traceparent_of},
 };
 use tokio::time::Instant;
 use tonic::{Request, Response, Status};

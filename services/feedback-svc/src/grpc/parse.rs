@@ -5,7 +5,7 @@ use emend_core::{
     correction::scope_user, violation::bounded_text,
 };
 use emend_proto::feedback::v1 as pb;
-use emend_runtime::auth::Access;
+use emend_serve::auth::Access;
 use emend_wire::{
     page::{self, QueryHash},
     parse,

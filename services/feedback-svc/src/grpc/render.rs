@@ -1,10 +1,11 @@
 //! Results of the use cases → responses.
 
+use emend_base::Error;
 use emend_proto::{
     common::v1::{Outcome, OutcomeState},
     feedback::v1 as pb,
 };
-use emend_runtime::{Error, store::CorruptRow};
+use emend_store::CorruptRow;
 use emend_wire::{
     page::{self, QueryHash},
     render,

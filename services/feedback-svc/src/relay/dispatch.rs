@@ -2,7 +2,7 @@
 //!
 //! It must know nothing of what the events say.
 
-use emend_runtime::Entropy;
+use emend_base::Entropy;
 use tokio::time::Instant;
 
 use super::delivery_queue::{DeliveryQueue, Leased, Reservation};

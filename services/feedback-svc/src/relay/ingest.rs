@@ -11,15 +11,15 @@ use std::{
 };
 
 use async_trait::async_trait;
+use emend_base::{
+    Lifecycle,
+    bearer::TokenFile,
+    tls::{Remote, why},
+};
 use emend_proto::learning::v1::{
     Event, EventResult, IngestRequest, IngestResponse, ingest_service_client::IngestServiceClient,
 };
-use emend_runtime::{
-    Lifecycle,
-    bearer::TokenFile,
-    bounds::KeepAlive,
-    tls::{Remote, why},
-};
+use emend_serve::server::bounds::KeepAlive;
 use tokio::{
     sync::{Mutex, mpsc, oneshot},
     time::timeout,
@@ -161,7 +161,7 @@ fn explain(status: &Status) -> DeliveryError {
             code: code.into(),
             message: message.to_owned(),
         },
-        _ => DeliveryError::Unavailable(format!("{}: {message}", emend_runtime::status::code_name(code))),
+        _ => DeliveryError::Unavailable(format!("{}: {message}", emend_base::status::code_name(code))),
     }
 }
 
@@ -217,11 +217,14 @@ impl Delivery for IngestClient {
 mod tests {
     use std::sync::Arc;
 
-    use emend_runtime::{
+    use emend_base::{
         Entropy,
+        tls::{ClientTls, testing::Authority},
+    };
+    use emend_serve::{
+        Server,
         health::Readiness,
-        serve::Server,
-        tls::{ClientTls, TlsFiles, TlsServer, testing::Authority},
+        tls::{TlsFiles, TlsServer},
     };
     use tokio::net::TcpListener;
 

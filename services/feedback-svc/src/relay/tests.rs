@@ -6,12 +6,12 @@ use std::{
 };
 
 use async_trait::async_trait;
+use emend_base::{Entropy, Error, error::to_item_status};
 use emend_core::EventId;
 use emend_proto::{
     common::v1::{ItemStatus, Outcome},
     learning::v1::{Event, EventResult, event, event_result},
 };
-use emend_runtime::{Entropy, Error, error::to_item_status};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tonic::Code;

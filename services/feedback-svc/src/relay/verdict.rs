@@ -3,8 +3,8 @@
 //! It must know nothing of transports: a batch without answers is not its concern.
 
 use bytes::Bytes;
+use emend_base::status::{Explained, from_item_status};
 use emend_proto::learning::v1::{EventResult, event_result};
-use emend_runtime::status::{Explained, from_item_status};
 use prost::Message as _;
 use tonic::Code;
 

@@ -15,14 +15,14 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use emend_core::EventId;
-use emend_proto::learning::v1::{Event, EventResult, event_result};
-use emend_runtime::{
+use emend_base::{
     Backoff, Entropy,
     backoff::delay_for_attempt,
     span::{self, Item, Kind, Span},
     status::code_name,
 };
+use emend_core::EventId;
+use emend_proto::learning::v1::{Event, EventResult, event_result};
 use prost::Message as _;
 use tokio::{
     sync::RwLock,

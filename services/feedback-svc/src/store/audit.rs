@@ -4,7 +4,7 @@
 
 use async_trait::async_trait;
 use emend_core::FeedbackId;
-use emend_runtime::{audit::OpenError, database::DatabaseUrl};
+use emend_store::{DatabaseUrl, audit::OpenError};
 use futures::stream::BoxStream;
 
 use super::{PostgresStore, SqliteStore, StoreError, rows::AuditedRow};

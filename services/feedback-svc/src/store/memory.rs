@@ -17,11 +17,9 @@ use std::{
 };
 
 use async_trait::async_trait;
+use emend_base::SharedClock;
 use emend_core::{EventId, FeedbackId, Namespace};
-use emend_runtime::{
-    SharedClock,
-    simulation::{Interference, unavailable},
-};
+use emend_store::simulation::{Interference, unavailable};
 use jiff::SignedDuration;
 
 use self::tables::{Tables, micros};

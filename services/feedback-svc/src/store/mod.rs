@@ -19,7 +19,7 @@ use std::{fmt::Debug, time::Duration};
 use async_trait::async_trait;
 use bytes::Bytes;
 use emend_core::{EventId, FeedbackId, Namespace};
-pub(crate) use emend_runtime::store::{Connections, StoreError};
+pub(crate) use emend_store::{Connections, StoreError};
 
 use crate::domain::{
     Accepted, DeadLetter, DeadLetterQuery, EncodedOutcome, Feedback, FeedbackQuery, Lease, LeaseToken,

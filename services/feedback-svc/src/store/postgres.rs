@@ -6,15 +6,15 @@
 
 use std::collections::HashMap;
 
-use emend_runtime::{
-    Entropy,
+use emend_base::Entropy;
+use emend_store::{
+    PostgresUrl,
     audit::OpenError,
-    database::PostgresUrl,
     postgres::{
         BEGIN_LONG_READ as BEGIN_AUDIT, BoundedConnection, BoundedPool, Lent, PostgresConfig, Transaction,
         open_postgres, open_postgres_to_read,
     },
-    store::retry_conflicts,
+    retry_conflicts,
 };
 use sqlx::{Postgres as Db, migrate::Migrator};
 

@@ -13,7 +13,7 @@ use emend_core::{
     AcceptOrder, Caller, Correction, EventId, FeedbackId, Namespace, Reporter, RequestId, Scope,
 };
 use emend_proto::common::v1 as pb;
-use emend_runtime::store::CorruptRow;
+use emend_store::CorruptRow;
 use emend_wire::parse;
 use jiff::Timestamp;
 use prost::Message as _;

@@ -4,11 +4,12 @@
 
 use std::{collections::HashSet, path::Path};
 
-use emend_runtime::{
-    Entropy,
+use emend_base::Entropy;
+use emend_store::{
+    CorruptRow,
     audit::OpenError,
+    retry_conflicts,
     sqlite::{SqlitePools, open_sqlite, open_sqlite_to_read},
-    store::{CorruptRow, retry_conflicts},
 };
 use sqlx::{Connection as _, QueryBuilder, Sqlite as Db, SqliteConnection as Connection, migrate::Migrator};
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use emend_core::{EventId, FeedbackId, Namespace};
-use emend_runtime::store::retry_conflicts;
+use emend_store::retry_conflicts;
 
 use super::{
     super::{Backlog, Claimed, Connections, Inserted, Retracted, Settlement, Store, StoreError},

@@ -9,6 +9,7 @@ use std::{
     },
 };
 
+use emend_base::{Entropy, Lifecycle};
 use emend_proto::{
     common::v1::{ItemStatus, Outcome, OutcomeState},
     learning::v1::{
@@ -16,7 +17,7 @@ use emend_proto::{
         ingest_service_server::{IngestService, IngestServiceServer},
     },
 };
-use emend_runtime::{Entropy, Lifecycle, health::Readiness, serve::Server};
+use emend_serve::{Server, health::Readiness};
 use futures::{Stream, StreamExt as _};
 use tokio::net::TcpListener;
 use tonic::{Code, Request, Response, Status, Streaming};

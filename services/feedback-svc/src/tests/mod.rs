@@ -25,14 +25,13 @@ mod service;
 
 use std::{collections::HashMap, future::Future, time::Duration};
 
+use emend_base::{Environment, Lifecycle, lifecycle::Shutdown};
 use emend_proto::{
     common::v1::{self as common, correction},
     feedback::v1::{self as pb, feedback_service_client::FeedbackServiceClient},
 };
-use emend_runtime::{
-    Environment, Lifecycle,
-    database::DatabaseUrl,
-    lifecycle::Shutdown,
+use emend_store::{
+    DatabaseUrl,
     testing::{TestDatabase, TestPostgres},
 };
 use tempfile::TempDir;

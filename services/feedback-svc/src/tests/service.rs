@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use emend_base::{Entropy, Lifecycle, status::Explained};
 use emend_proto::{
     common::v1::{self as common, OutcomeState},
     feedback::v1 as pb,
     learning::v1::event,
 };
-use emend_runtime::{Entropy, Lifecycle, status::Explained};
 use futures::future::join_all;
 use tokio::{net::TcpListener, time::Instant};
 use tonic::{Code, Request};

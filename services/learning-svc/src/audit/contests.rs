@@ -13,9 +13,9 @@ use emend_core::{
     decide::Cause,
     digest::{Item, value_checksum},
 };
-use emend_runtime::{
+use emend_store::{
+    StoreError,
     audit::{Findings, Watch, in_groups},
-    store::StoreError,
 };
 use futures::TryStreamExt as _;
 

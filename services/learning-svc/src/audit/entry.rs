@@ -4,7 +4,7 @@
 
 use emend_core::{Ballot, ContestId, EventId, FeedbackId};
 use emend_proto::common::v1::{Outcome, OutcomeState};
-use emend_runtime::audit::Findings;
+use emend_store::audit::Findings;
 
 use super::{BALLOT_DETAILS, BALLOT_RETRACTED, EFFECT_INBOX, INBOX_EFFECT};
 use crate::resources::import::vote_id_of;

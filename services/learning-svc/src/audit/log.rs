@@ -5,9 +5,9 @@
 use std::collections::HashMap;
 
 use emend_core::Revision;
-use emend_runtime::{
+use emend_store::{
+    StoreError,
     audit::{Findings, Watch},
-    store::StoreError,
 };
 
 use super::{Figures, HEAD, LOG_GAP, REVISION_CHANGES, TOMBSTONE_HORIZON};

@@ -12,10 +12,9 @@ mod log;
 use std::collections::{BTreeMap, HashMap};
 
 use emend_core::{Digest, Epoch, Policy, Revision};
-use emend_runtime::{
+use emend_store::{
+    DatabaseUrl, StoreError,
     audit::{Findings, OpenError, Watch, in_groups},
-    database::DatabaseUrl,
-    store::StoreError,
 };
 use futures::{StreamExt as _, stream::BoxStream};
 
@@ -25,7 +24,7 @@ use crate::store::{
     decisions::PolicyKey,
 };
 
-emend_runtime::checks! {
+emend_store::checks! {
     HEAD: "The log has one head.";
     LOG_GAP: "The log has every revision from 1 to the head and none beyond.";
     REVISION_CHANGES: "A revision that is in the log has 1 to 1,000 changes, numbered from 0, each of another key.";

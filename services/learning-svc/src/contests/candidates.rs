@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
+use emend_base::Error;
 use emend_core::{CandidateId, FeedbackId, Namespace};
-use emend_runtime::Error;
 use jiff::Timestamp;
 
 use crate::{

@@ -7,11 +7,9 @@ use emend_proto::{
     common::v1::{ItemStatus, ResourceValue},
     learning::v1::{self as pb, candidate_service_server::CandidateService},
 };
-use emend_runtime::{
-    Error,
+use emend_serve::{
     auth::{Access, Addressed, Call, open},
     caller::caller_of,
-    error::to_item_status,
 };
 use emend_wire::{
     page::{self, QueryHash},

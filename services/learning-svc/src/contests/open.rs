@@ -17,7 +17,7 @@ use emend_core::{
     decide::Cause, policy::MAX_SCOPES,
 };
 use emend_proto::common::v1 as pb;
-use emend_runtime::store::StoreError;
+use emend_store::StoreError;
 use emend_wire::value;
 use jiff::Timestamp;
 use prost::Message as _;

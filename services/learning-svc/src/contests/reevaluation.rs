@@ -7,11 +7,9 @@
 
 use std::time::Duration;
 
+use emend_base::Lifecycle;
 use emend_core::{Caller, ContestId, Event, ResourceKey, Revision};
-use emend_runtime::{
-    Lifecycle,
-    store::{CorruptRow, StoreError, retry_conflicts},
-};
+use emend_store::{CorruptRow, StoreError, retry_conflicts};
 use tokio::time::timeout;
 
 use crate::{

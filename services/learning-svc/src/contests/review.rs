@@ -1,7 +1,9 @@
 //! People approve and reject candidates.
 
+use emend_base::Error;
 use emend_core::{CandidateId, Event, Namespace, OperationId, ResourceValue, Revision};
-use emend_runtime::{Error, auth::Access, store::retry_conflicts};
+use emend_serve::auth::Access;
+use emend_store::retry_conflicts;
 
 use crate::{
     app::App,

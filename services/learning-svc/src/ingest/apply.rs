@@ -6,15 +6,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use emend_base::Error;
 use emend_core::{
     AcceptOrder, Ballot, Caller, Event, EventId, FeedbackId, Namespace, Origin, Outcome, OutcomeState,
     Proposal, Reason, Reporter, ReporterId, contest::VoterKey,
 };
 use emend_proto::common::v1 as pb;
-use emend_runtime::{
-    Error,
-    store::{CorruptRow, StoreError, retry_conflicts},
-};
+use emend_store::{CorruptRow, StoreError, retry_conflicts};
 use emend_wire::render;
 use jiff::Timestamp;
 use prost::Message as _;

@@ -2,12 +2,13 @@
 
 use std::{pin::Pin, sync::Arc};
 
+use emend_base::{Error, error::to_item_status, traceparent::Traceparent};
 use emend_core::{
     AcceptOrder, Caller, EventId, FeedbackId, Invalid, Namespace, ReporterId, Scope, Violations,
     contest::VoterKey, correction::scope_user, violation::bounded_text,
 };
 use emend_proto::learning::v1::{self as pb, event, event_result, ingest_service_server::IngestService};
-use emend_runtime::{Error, auth::Access, error::to_item_status, traceparent::Traceparent};
+use emend_serve::auth::Access;
 use emend_wire::parse;
 use futures::{Stream, StreamExt as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use emend_runtime::{Error, Lifecycle};
+use emend_base::{Error, Lifecycle};
 use tokio::sync::{
     Mutex,
     mpsc::{self, Receiver, Sender},

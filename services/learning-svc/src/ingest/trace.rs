@@ -2,11 +2,11 @@
 //!
 //! It must know nothing of deciding.
 
-use emend_proto::common::v1::OutcomeState;
-use emend_runtime::{
+use emend_base::{
     span::{Item, Kind, Span},
     traceparent::Traceparent,
 };
+use emend_proto::common::v1::OutcomeState;
 
 use crate::ingest::apply::{EventResult, IngestEvent};
 

@@ -1,7 +1,9 @@
 //! Reverts a revision: the state before it is restored, as a new revision.
 
+use emend_base::{Error, error::PreconditionViolation};
 use emend_core::{Event, Namespace, Revision};
-use emend_runtime::{Error, auth::Access, error::PreconditionViolation, store::retry_conflicts};
+use emend_serve::auth::Access;
+use emend_store::retry_conflicts;
 
 use crate::{
     app::App,

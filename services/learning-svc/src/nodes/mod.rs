@@ -14,13 +14,11 @@ use std::{
     time::Duration,
 };
 
+use emend_base::Error;
 use emend_core::{Caller, Epoch, NodeId};
 use emend_proto::learning::v1 as pb;
-use emend_runtime::{
-    Error,
-    fair_semaphore::{ClientKey, FairSemaphore, Permit},
-    store::{CorruptRow, StoreError},
-};
+use emend_serve::fair_semaphore::{ClientKey, FairSemaphore, Permit};
+use emend_store::{CorruptRow, StoreError};
 use emend_wire::{
     page::{self, QueryHash},
     render::timestamp_from_micros,

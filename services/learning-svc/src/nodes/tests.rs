@@ -72,8 +72,8 @@ async fn every_replica_lists_the_whole_fleet() {
         Stream::new(
             Arc::new(log.clone()),
             Settings::default(),
-            emend_runtime::ManualClock::default().shared(),
-            emend_runtime::Entropy::seeded(2),
+            emend_base::ManualClock::default().shared(),
+            emend_base::Entropy::seeded(2),
         ),
     );
     for _ in 0..3 {

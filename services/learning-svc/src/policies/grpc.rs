@@ -1,9 +1,9 @@
 //! The policy service.
 
+use emend_base::Error;
 use emend_core::{Counting, Invalid, Kind, Policy, RiskLevel, Violations};
 use emend_proto::learning::v1::{self as pb, policy_service_server::PolicyService};
-use emend_runtime::{
-    Error,
+use emend_serve::{
     auth::{Call, open},
     caller::caller_of,
 };

@@ -1,7 +1,8 @@
 //! Policies: what it takes to learn something, per namespace and kind.
 
+use emend_base::Error;
 use emend_core::Policy;
-use emend_runtime::{Error, store::retry_conflicts};
+use emend_store::retry_conflicts;
 
 use crate::{
     app::App,

@@ -12,13 +12,14 @@
 //! Both can take long enough for the caller to lose its rights meanwhile, so rights are checked before each commit:
 //! what is committed stays, the rest is not written.
 
+use emend_base::Error;
 use emend_core::{
     Ballot, Caller, CandidateId, ContestId, Event, FeedbackId, Kind, Namespace, OperationId, Origin,
     Proposal, Refusal, Revision,
     contest::{MAX_CANDIDATES, Voter},
     decide::Cause,
 };
-use emend_runtime::{Error, store::retry_conflicts};
+use emend_store::retry_conflicts;
 use uuid::Uuid;
 
 use crate::{

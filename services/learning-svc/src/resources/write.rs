@@ -1,7 +1,8 @@
 //! People set and delete values.
 
+use emend_base::Error;
 use emend_core::{Event, Origin, ResourceKey, ResourceValue, Revision};
-use emend_runtime::{Error, store::retry_conflicts};
+use emend_store::retry_conflicts;
 
 use crate::{
     app::App,

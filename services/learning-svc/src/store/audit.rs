@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use emend_core::Policy;
-use emend_runtime::{audit::OpenError, database::DatabaseUrl, store::StoreError};
+use emend_store::{DatabaseUrl, StoreError, audit::OpenError};
 use futures::stream::BoxStream;
 
 use super::{decisions::PolicyKey, log::Head, postgres::PostgresStore, sqlite::SqliteStore};

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use emend_core::{Epoch, Policy};
-use emend_runtime::store::{CorruptRow, StoreError};
+use emend_store::{CorruptRow, StoreError};
 use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use sqlx::{AssertSqlSafe, QueryBuilder, Transaction};
 

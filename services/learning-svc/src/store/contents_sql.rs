@@ -2,7 +2,7 @@
 //! once, compiled for each database.
 
 use emend_core::{AcceptOrder, CandidateId, ContestId, Revision, contest::VoterKey};
-use emend_runtime::store::{CorruptRow, StoreError};
+use emend_store::{CorruptRow, StoreError};
 
 use super::Backend;
 use crate::store::{

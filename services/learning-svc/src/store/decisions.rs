@@ -11,7 +11,7 @@ use emend_core::{
     Ballot, CandidateId, ContestId, EventId, FeedbackId, Kind, Namespace, OperationId, Policy, ResourceKey,
     Revision, Status,
 };
-use emend_runtime::store::{Connections, StoreError};
+use emend_store::{Connections, StoreError};
 use jiff::Timestamp;
 
 use super::erasures::Erasures;

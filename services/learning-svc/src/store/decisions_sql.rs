@@ -7,7 +7,7 @@ use emend_core::{
     AcceptOrder, Ballot, CandidateId, ContestId, ContestState, EventId, FeedbackId, Policy, ResourceKey,
     Revision,
 };
-use emend_runtime::store::{CorruptRow, StoreError};
+use emend_store::{CorruptRow, StoreError};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
 use xxhash_rust::xxh3::xxh3_64;

@@ -9,7 +9,7 @@ pub(crate) mod suite;
 use async_trait::async_trait;
 use bytes::Bytes;
 use emend_core::{Caller, Epoch, NodeId};
-use emend_runtime::store::StoreError;
+use emend_store::StoreError;
 use jiff::SignedDuration;
 use tokio::time::Instant;
 

@@ -6,7 +6,7 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use emend_core::{Epoch, NodeId};
-use emend_runtime::store::{CorruptRow, StoreError};
+use emend_store::{CorruptRow, StoreError};
 use futures::TryStreamExt as _;
 use jiff::SignedDuration;
 use sqlx::{AssertSqlSafe, Database, Row as _};

@@ -22,8 +22,9 @@ pub mod writes;
 
 use std::sync::Arc;
 
+use emend_base::entropy::Entropy;
 use emend_core::Epoch;
-use emend_runtime::{database::DatabaseUrl, entropy::Entropy, store::StoreError};
+use emend_store::{DatabaseUrl, StoreError};
 
 pub use decisions::DecisionStore;
 pub use erasures::ErasedLog;

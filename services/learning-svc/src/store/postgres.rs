@@ -3,14 +3,13 @@
 //! The portable SQL is compiled here against [`Db`]; this file holds what differs.
 
 use emend_core::FeedbackId;
-use emend_runtime::{
+use emend_store::{
+    Connections, PostgresUrl, StoreError,
     audit::OpenError,
-    database::PostgresUrl,
     postgres::{
         BEGIN_LONG_READ as BEGIN_AUDIT, BoundedPool, Lent, PostgresConfig, open_postgres,
         open_postgres_to_read,
     },
-    store::{Connections, StoreError},
 };
 use sqlx::migrate::Migrator;
 
@@ -42,7 +41,7 @@ mod writes_sql;
 /// The database that the portable SQL is compiled against.
 pub(super) type Db = sqlx::Postgres;
 /// A transaction of the store.
-pub(super) type Transaction = emend_runtime::postgres::Transaction;
+pub(super) type Transaction = emend_store::postgres::Transaction;
 /// The store of that database.
 pub(super) type Backend = PostgresStore;
 
@@ -175,8 +174,8 @@ pub(super) async fn notify(transaction: &mut Transaction) -> Result<(), StoreErr
 
 /// A fresh, empty store and its database.
 #[cfg(test)]
-pub(super) async fn open_for_test() -> Option<(Backend, emend_runtime::testing::TestDatabase)> {
-    let database = emend_runtime::testing::TestPostgres::create().await?;
+pub(super) async fn open_for_test() -> Option<(Backend, emend_store::testing::TestDatabase)> {
+    let database = emend_store::testing::TestPostgres::create().await?;
     let store = PostgresStore::open(database.url(), 4).await.unwrap();
     Some((store, database))
 }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use emend_core::{
     Ballot, CandidateId, ContestId, FeedbackId, Kind, Namespace, ResourceKey, Revision, Status,
 };
-use emend_runtime::store::{Connections, StoreError};
+use emend_store::{Connections, StoreError};
 use sqlx::{FromRow, QueryBuilder};
 
 use super::{

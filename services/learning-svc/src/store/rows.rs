@@ -11,7 +11,7 @@ use emend_core::{
     Namespace, Policy, ResourceKey, ResourceValue, Revision, UserId,
     contest::{CurrentResource, VoterKey},
 };
-use emend_runtime::store::{CorruptRow, StoreError};
+use emend_store::{CorruptRow, StoreError};
 use jiff::{SignedDuration, Timestamp};
 use sqlx::FromRow;
 use uuid::Uuid;

@@ -5,10 +5,10 @@
 use std::path::Path;
 
 use emend_core::FeedbackId;
-use emend_runtime::{
+use emend_store::{
+    Connections, StoreError,
     audit::OpenError,
     sqlite::{SqlitePools, open_sqlite, open_sqlite_to_read},
-    store::{Connections, StoreError},
 };
 use sqlx::{migrate::Migrator, pool::PoolConnection};
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use emend_core::digest::value_checksum;
-use emend_runtime::store::StoreError;
+use emend_store::StoreError;
 use sqlx::QueryBuilder;
 
 use super::{

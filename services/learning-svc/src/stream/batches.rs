@@ -15,8 +15,8 @@ use std::{
     },
 };
 
+use emend_base::span::{self, Kind, Span};
 use emend_core::Epoch;
-use emend_runtime::span::{self, Kind, Span};
 
 use super::{
     budget::{Budget, Kept as KeptBytes},

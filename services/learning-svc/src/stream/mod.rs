@@ -37,12 +37,11 @@ mod workers;
 
 use std::{sync::Arc, time::Duration};
 
+use emend_base::{Entropy, Error, Lifecycle, SharedClock};
 use emend_core::{Caller, NodeId};
 use emend_proto::learning::v1 as pb;
-use emend_runtime::{
-    Entropy, Error, Lifecycle, SharedClock, auth::Access, fair_semaphore::ClientKey, health::Readiness,
-    postgres::PgWake,
-};
+use emend_serve::{auth::Access, fair_semaphore::ClientKey, health::Readiness};
+use emend_store::postgres::PgWake;
 use jiff::SignedDuration;
 use tokio::{
     sync::{Notify, Semaphore, watch},

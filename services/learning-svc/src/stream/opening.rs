@@ -4,9 +4,9 @@
 //! cursor ahead, it asks the database; if the database covers the cursor, it waits for its own tailer. It must know
 //! nothing of messages.
 
+use emend_base::Error;
 use emend_core::Epoch;
 use emend_proto::learning::v1::SnapshotReason;
-use emend_runtime::Error;
 
 use super::{Stream, state::ReplicaState};
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use emend_runtime::store::StoreError;
+use emend_store::StoreError;
 
 use super::settings::Settings;
 use crate::{fail_points, store::log::LogStore};

@@ -15,10 +15,10 @@ use std::{
     time::Duration,
 };
 
+use emend_base::{Entropy, Error, SharedClock};
 use emend_core::Epoch;
 use emend_proto::learning::v1::SnapshotReason;
-use emend_runtime::{
-    Entropy, Error, SharedClock,
+use emend_serve::{
     auth::Access,
     fair_semaphore::{ClientKey, Permit},
 };

@@ -9,8 +9,9 @@ mod tests;
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use emend_base::Entropy;
 use emend_core::Epoch;
-use emend_runtime::{Entropy, store::StoreError};
+use emend_store::StoreError;
 
 use super::{
     audience::{Audiences, Touched},

@@ -4,8 +4,8 @@ mod client;
 
 use std::sync::Arc;
 
+use emend_base::{Entropy, ManualClock};
 use emend_core::Epoch;
-use emend_runtime::{Entropy, ManualClock};
 use uuid::Uuid;
 
 pub(crate) use self::client::{Client, Held, Key, covered, model};

@@ -14,7 +14,7 @@ use std::{
 };
 
 use emend_proto::learning::v1::SnapshotReason;
-use emend_runtime::fair_semaphore::{ClientKey, FairSemaphore, Permit};
+use emend_serve::fair_semaphore::{ClientKey, FairSemaphore, Permit};
 use tokio::time::{Instant, timeout};
 
 use super::{

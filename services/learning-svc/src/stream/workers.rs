@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use emend_runtime::{Backoff, BackoffConfig, Lifecycle};
+use emend_base::{Backoff, BackoffConfig, Lifecycle};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{Stream, Wake, tailer::Tailed};
@@ -170,11 +170,11 @@ async fn beat(stream: Stream, lifecycle: Lifecycle) {
 mod tests {
     use std::sync::Arc;
 
+    use emend_base::{Entropy, ManualClock};
     use emend_core::Epoch;
-    use emend_runtime::{
-        Entropy, ManualClock,
+    use emend_store::{
+        StoreError,
         simulation::{Interference, Undisturbed},
-        store::StoreError,
     };
     use futures::future::BoxFuture;
     use tokio::sync::watch;

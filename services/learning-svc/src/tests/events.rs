@@ -300,7 +300,7 @@ async fn votes(app: &crate::app::App) -> Vec<(emend_core::CandidateId, u64, u64,
     votes
 }
 
-fn shuffled<T: Clone>(items: &[T], entropy: &emend_runtime::Entropy) -> Vec<T> {
+fn shuffled<T: Clone>(items: &[T], entropy: &emend_base::Entropy) -> Vec<T> {
     let mut keyed: Vec<_> = items
         .iter()
         .map(|item| (entropy.uuid_v4(), item.clone()))
@@ -328,7 +328,7 @@ async fn votes_do_not_depend_on_the_order_of_delivery() {
         }
         events.push(feedback);
     }
-    let entropy = emend_runtime::Entropy::seeded(11);
+    let entropy = emend_base::Entropy::seeded(11);
     let mut seen = Vec::new();
     for group in [1, 7, 64] {
         let world = World::sqlite();

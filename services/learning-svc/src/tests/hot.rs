@@ -1,7 +1,7 @@
 //! Contests with many votes: what is cached between units of work never makes a count wrong.
 
+use emend_base::{Clock as _, Entropy};
 use emend_core::{Counting, Kind, Policy, ballots::Tally, correction::Form};
-use emend_runtime::{Clock as _, Entropy};
 
 use crate::{
     app::App,

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use emend_base::Error;
 use emend_core::{Correction, OperationId, Status, contest::MAX_CANDIDATES, correction::Form};
-use emend_runtime::Error;
 
 use crate::{
     resources::import::{As, Import, Imported, Mode, Row, RowError},

@@ -1,7 +1,8 @@
 //! What people do: approve, reject, put, delete, revert.
 
+use emend_base::Error;
 use emend_core::{Correction, Learned, Origin, ResourceValue, Revision, Status, correction::Form};
-use emend_runtime::{Error, auth::Access};
+use emend_serve::auth::Access;
 
 use crate::{
     contests::review::Verdict,

@@ -1,10 +1,8 @@
 //! Policies, and the re-evaluation of pending contests when they change.
 
+use emend_base::Error;
 use emend_core::{Kind, Policy, RiskLevel, Status};
-use emend_runtime::{
-    Error,
-    audit::{Findings, Unwatched},
-};
+use emend_store::audit::{Findings, Unwatched};
 use futures::future::join_all;
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use emend_core::{Status, contest::MAX_CANDIDATES, correction::Form};
 use emend_proto::common::v1::{Outcome, OutcomeState};
-use emend_runtime::auth::Access;
+use emend_serve::auth::Access;
 use jiff::SignedDuration;
 
 use crate::{

@@ -9,14 +9,14 @@ use std::{
 };
 
 use async_trait::async_trait;
+use emend_base::{Clock as _, Entropy, Error, ManualClock};
 use emend_core::{
     AcceptOrder, Caller, CandidateId, Correction, EventId, FeedbackId, Namespace, Reporter, ResourceKey,
     ResourceValue, Revision, UserId, correction::Form,
 };
 use emend_proto::common::v1 as pb;
-use emend_runtime::{
-    Clock as _, Entropy, Error, ManualClock, auth::Access, database::DatabaseUrl, testing::TestPostgres,
-};
+use emend_serve::auth::Access;
+use emend_store::{DatabaseUrl, testing::TestPostgres};
 
 use crate::{
     app::{App, Follower},

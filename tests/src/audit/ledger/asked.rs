@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use emend_audit::Stored;
 use emend_core::personal_data::mask;
 use emend_proto::feedback::v1::SubmitFeedbackRequest;
-use emend_runtime::audit::Findings;
+use emend_store::audit::Findings;
 use emend_wire::parse;
 
 use super::{

@@ -35,13 +35,13 @@ mod nodes;
 use std::time::Duration;
 
 use emend_audit::{AuditError, Databases, Report, Waiting};
-use emend_runtime::audit::{Finding, Findings, Unwatched};
+use emend_store::audit::{Finding, Findings, Unwatched};
 use tokio::time::{Instant, sleep};
 
 pub use self::{asked::Asked, nodes::Holder};
 use crate::harness::{Stored, System, deployment::Deployment, tamper::Copy, wait::PATIENCE};
 
-emend_runtime::checks! {
+emend_store::checks! {
     OUTBOX_NOT_DRAINED: "With the services up, every event is delivered in time.";
     REEVALUATION_WAITS: "With the services up, what waits is evaluated by its newest policy in time.";
     ACKNOWLEDGED_LOST: "What was acknowledged is stored, under the id that was given.";
@@ -94,7 +94,7 @@ impl Audited for Copy {
     }
 }
 
-/// Every finding, at most [`emend_runtime::audit::KEPT`] of a kind; empty if all is well.
+/// Every finding, at most [`emend_store::audit::KEPT`] of a kind; empty if all is well.
 ///
 /// # Panics
 /// If a database can't be read.

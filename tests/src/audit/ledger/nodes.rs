@@ -7,7 +7,7 @@ use std::{
 
 use emend_core::Digest;
 use emend_proto::learning::v1::SubscribeRequest;
-use emend_runtime::audit::Findings;
+use emend_store::audit::Findings;
 use learning_svc::audit::{Figures, Group};
 use tokio::time::timeout;
 

@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
+use emend_base::status::Explained;
 use emend_proto::learning::v1::{
     ListResourcesRequest, ListResourcesResponse, ResolveRequest,
     resource_service_client::ResourceServiceClient,
 };
-use emend_runtime::{
-    bounds::{Bounds, Patience},
-    status::Explained,
-};
+use emend_serve::server::bounds::{Bounds, Patience};
 use emend_tests::{
     harness::{
         Learning, NAMESPACE, Subscriber, System, answered, eventually,

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use emend_runtime::auth::Authenticator;
+use emend_serve::auth::Authenticator;
 use emend_tests::harness::process::{binary, run};
 use tokio::process::Command;
 

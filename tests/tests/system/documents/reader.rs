@@ -14,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use emend_runtime::testing::skipped;
+use emend_base::testing::skipped;
 use emend_tests::harness::{
     process::{Process, binary, free_port, run},
     system::{Database, Service},

@@ -8,7 +8,7 @@ use emend_proto::{
     feedback::v1::SubmitFeedbackRequest,
     learning::v1::{Policy, UpdatePolicyRequest},
 };
-use emend_runtime::audit::{Finding, Unwatched};
+use emend_store::audit::{Finding, Unwatched};
 use emend_tests::{
     audit::ledger::{self, Asked},
     both_databases,

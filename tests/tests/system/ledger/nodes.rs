@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, slice, time::Duration};
 
-use emend_runtime::audit::Finding;
+use emend_store::audit::Finding;
 use emend_tests::{
     audit::ledger::{self, Holder},
     harness::{Subscriber, System, alias, node::Node, says, system::Service, tamper::Frozen},

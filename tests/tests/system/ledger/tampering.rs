@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use emend_audit::audit;
-use emend_runtime::audit::Unwatched;
+use emend_store::audit::Unwatched;
 use emend_tests::{
     faults::runs::is_long,
     harness::{

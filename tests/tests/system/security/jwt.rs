@@ -3,16 +3,13 @@
 
 use std::{fmt::Write as _, fs, path::Path};
 
+use emend_base::{SystemClock, status::Explained};
 use emend_proto::{
     common::v1::Outcome,
     feedback::v1::{Feedback, GetFeedbackRequest},
     learning::v1::{ListRevisionsRequest, PutResourceRequest, SubscribeResponse},
 };
-use emend_runtime::{
-    SystemClock,
-    auth::testing::{Issuer, base64, by_shared_key, unsigned},
-    status::Explained,
-};
+use emend_serve::auth::testing::{Issuer, base64, by_shared_key, unsigned};
 use emend_tests::harness::{
     alias, answered,
     deployment::{Arguments, Deployment},

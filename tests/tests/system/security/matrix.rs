@@ -2,8 +2,9 @@
 //! which a unit test checks against the rules in force.
 
 use bytes::Bytes;
+use emend_base::status::Explained;
 use emend_proto::frame::{Frame, FrameCodec};
-use emend_runtime::{auth::Role, status::Explained};
+use emend_serve::auth::Role;
 use emend_tests::harness::rpc::{channel, item_refusal};
 use tonic::{Code, Status, client::Grpc, codegen::http::uri::PathAndQuery, transport::Channel};
 

@@ -9,12 +9,8 @@ mod people;
 
 use std::{fs, path::PathBuf, sync::Arc};
 
-use emend_runtime::{
-    auth::{Authenticator, TokenHash},
-    bearer::TokenFile,
-    reload::Reload as _,
-    telemetry::Metrics,
-};
+use emend_base::{bearer::TokenFile, reload::Reload as _, telemetry::Metrics};
+use emend_serve::auth::{Authenticator, TokenHash};
 use emend_tests::harness::{Database, System, system::Settings};
 use tempfile::TempDir;
 use tonic::{Request, metadata::MetadataMap};

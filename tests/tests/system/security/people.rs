@@ -1,6 +1,7 @@
 //! Callers at work: who is named in the audit trail, what a reporter sees, whom nodes belong to, and what a changed
 //! file does to streams and to imports in progress.
 
+use emend_base::status::Explained;
 use emend_proto::{
     common::v1::Scope,
     feedback::v1::{GetFeedbackRequest, RetractFeedbackRequest, SubmitFeedbackRequest, Wait},
@@ -11,7 +12,6 @@ use emend_proto::{
         ReportStatusRequest, RevertRevisionRequest, SubscribeResponse, import_resources_request::Message,
     },
 };
-use emend_runtime::status::Explained;
 use emend_tests::harness::{
     alias, answered, eventually, http::Scraped, refused, rpc::item_refusal, says, verb, wait::holds, within,
 };

@@ -3,13 +3,13 @@
 
 use std::{collections::BTreeSet, net::SocketAddr, path::Path, time::Duration};
 
+use emend_base::{Lifecycle, telemetry::Metrics};
 use emend_client::Subscriber;
 use emend_core::Revision;
 use emend_proto::{
     feedback::v1::GetFeedbackRequest,
     learning::v1::{IngestRequest, NodeInfo, SubscribeRequest},
 };
-use emend_runtime::{Lifecycle, telemetry::Metrics};
 use emend_tests::harness::{
     Feedback, Learning, NAMESPACE, alias,
     deployment::Up,
@@ -282,7 +282,7 @@ async fn the_admin_port_tells_of_readiness_and_changes_what_is_logged() {
     let feedback = Feedback::at(up.feedback);
     feedback.submit(says("jane", alias("jd", "jane-doe"))).await;
     assert_eq!(up.process.logged(answered), None, "that is for debugging");
-    let changed = ask(address, "PUT", "/log-level", "info,emend_runtime=debug").await;
+    let changed = ask(address, "PUT", "/log-level", "info,emend_base=debug").await;
     assert_eq!(changed.status, 200, "{changed:?}");
     eventually("calls are logged", || async {
         feedback.submit(says("jane", alias("jd", "jane-doe"))).await;

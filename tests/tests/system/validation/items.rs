@@ -1,6 +1,7 @@
 //! Items of batches: each bad one is told everything that is wrong with it, with its own paths, and its siblings
 //! succeed.
 
+use emend_base::status::{Explained, from_item_status};
 use emend_proto::{
     common::v1::{
         Correction, OutcomeState, Reporter, ResourceValue, Scope, VerbCorrection,
@@ -13,7 +14,6 @@ use emend_proto::{
         IngestRequest, ListCandidatesRequest, RejectCandidateRequest, event, event_result,
     },
 };
-use emend_runtime::status::{Explained, from_item_status};
 use emend_tests::{
     both_databases,
     harness::{

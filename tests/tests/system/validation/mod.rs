@@ -13,12 +13,12 @@ mod streams;
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
+use emend_base::status::Explained;
 use emend_proto::{
     DESCRIPTOR_SET,
     common::v1::{Resource, ResourceKind},
     learning::v1::{Candidate, GetPolicyRequest, ListCandidatesRequest, ListNodesRequest, Policy},
 };
-use emend_runtime::status::Explained;
 use emend_tests::{
     both_databases,
     harness::{

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use emend_runtime::Entropy;
+use emend_base::Entropy;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{CHECKSUM_BYTES, Copy, read, write};

@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeMap, mem};
 
+use emend_base::{Entropy, SystemClock};
 use emend_core::{Kind, Namespace, NormalizedKey};
 use emend_proto::{
     frame::Frame,
     wire::{Change, ChangeKind, Message, Resource, SubscribeResponse},
 };
-use emend_runtime::{Entropy, SystemClock};
 use prost::{Message as _, bytes::Bytes};
 
 use super::Engine;

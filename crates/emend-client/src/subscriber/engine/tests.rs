@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
+use emend_base::{Entropy, SystemClock};
 use emend_core::{Kind, Learned, Namespace, NormalizedKey, UserId};
 use emend_proto::{learning::v1::SnapshotReason, wire::Message};
-use emend_runtime::{Entropy, SystemClock};
 use proptest::prelude::*;
 
 use super::*;

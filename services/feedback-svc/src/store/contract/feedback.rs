@@ -6,7 +6,7 @@ use emend_core::{
     AcceptOrder, Caller, Correction, FeedbackId, Kind, Namespace, Reporter, ReporterId, RequestId, Scope,
     correction::Form,
 };
-use emend_runtime::store::StoreError;
+use emend_store::StoreError;
 use futures::future::join_all;
 use uuid::Uuid;
 

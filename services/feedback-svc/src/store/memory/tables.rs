@@ -7,10 +7,7 @@ use std::{
 
 use bytes::Bytes;
 use emend_core::{AcceptOrder, Caller, EventId, FeedbackId, Namespace, RequestId};
-use emend_runtime::{
-    simulation::unique_violation,
-    store::{CorruptRow, StoreError},
-};
+use emend_store::{CorruptRow, StoreError, simulation::unique_violation};
 use jiff::Timestamp;
 
 use super::{

@@ -12,7 +12,7 @@ use emend_core::{
     ids::AcceptOrder,
     outcome::Reason,
 };
-use emend_runtime::audit::Findings;
+use emend_store::audit::Findings;
 use jiff::Timestamp;
 
 use super::Contest;

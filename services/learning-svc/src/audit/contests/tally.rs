@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use emend_core::{Ballot, Candidate, CandidateId, Policy, ballots::Tally};
-use emend_runtime::audit::Findings;
+use emend_store::audit::Findings;
 use jiff::Timestamp;
 
 use super::{Contest, Policies, decided};

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use emend_base::{Entropy, status::Explained};
 use emend_core::FeedbackId;
 use emend_proto::{
     common::v1 as common,
     learning::v1::{self as pb, event_result, import_resources_request::Message},
 };
-use emend_runtime::{Entropy, status::Explained};
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Code;

@@ -2,17 +2,16 @@
 
 use std::{fs, path::Path, sync::Arc, task::Poll};
 
+use emend_base::{reload::Reload as _, status::Explained};
 use emend_proto::{
     common::v1 as common,
     learning::v1::{
         self as pb, candidate_service_server::CandidateService as _, import_resources_request::Message,
     },
 };
-use emend_runtime::{
+use emend_serve::{
     auth::{Access, Authenticator, TokenHash, testing::access_of},
     caller::Caller,
-    reload::Reload as _,
-    status::Explained,
 };
 use futures::stream;
 use tempfile::TempDir;
@@ -70,7 +69,7 @@ async fn events_of_a_sender_that_is_no_ingester_any_more_are_refused_as_a_whole(
     let served = Served::on(&database).await;
     let sender = Leaver::new("ingester");
     let access = sender.access("/emend.learning.v1.IngestService/Ingest").await;
-    let lifecycle = emend_runtime::Lifecycle::new();
+    let lifecycle = emend_base::Lifecycle::new();
     let ingest = Ingest::new(
         IngestQueue::start(served.handle.app(), 1, &lifecycle),
         lifecycle.soft().clone(),

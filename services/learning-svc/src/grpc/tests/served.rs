@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use emend_base::{Environment, Lifecycle};
 use emend_proto::learning::v1::{
     candidate_service_client::CandidateServiceClient, ingest_service_client::IngestServiceClient,
     policy_service_client::PolicyServiceClient, resource_service_client::ResourceServiceClient,
 };
-use emend_runtime::{
-    Environment, Lifecycle,
-    database::DatabaseUrl,
+use emend_store::{
+    DatabaseUrl,
     testing::{TestDatabase, TestPostgres},
 };
 use tokio::{net::TcpListener, time::timeout};

@@ -10,9 +10,10 @@ pub(crate) mod fuzzing;
 
 use std::{sync::Arc, time::Duration};
 
+use emend_base::Error;
 use emend_core::{Caller, FieldViolation, Namespace, OperationId, Violations};
 use emend_proto::learning::v1::{self as pb, import_resources_request::Message};
-use emend_runtime::{Error, auth::Access};
+use emend_serve::auth::Access;
 use emend_wire::parse as wire;
 use futures::{Stream, StreamExt as _};
 use tokio::{

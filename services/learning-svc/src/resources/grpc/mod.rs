@@ -1,5 +1,6 @@
 //! The resource service: the read model answers reads, use cases handle writes.
 
+use emend_base::Error;
 use emend_core::{
     Caller, NormalizedKey, OperationId, ResourceKey, ResourceValue, Revision, Violations,
     digest::value_checksum,
@@ -8,11 +9,10 @@ use emend_proto::{
     common::v1 as common,
     learning::v1::{self as pb, resource_service_server::ResourceService},
 };
-use emend_runtime::{
-    Error,
+use emend_serve::{
     auth::{Access, Call, open},
     caller::caller_of,
-    deadline::deadline_of,
+    server::deadline::deadline_of,
 };
 use emend_wire::{page::QueryHash, parse as wire, render as wire_render, value};
 use tonic::{Request, Response, Status, Streaming};

@@ -5,6 +5,7 @@ pub(crate) mod fuzzing;
 #[cfg(test)]
 mod tests;
 
+use emend_base::Error;
 use emend_core::{
     Invalid, Kind, Namespace, NormalizedKey, Revision, UserId, Violations,
     kinds::parse_choice,

@@ -17,14 +17,12 @@ use crate::{
     },
 };
 use async_trait::async_trait;
+use emend_base::{Entropy, Error, ManualClock};
 use emend_core::{
     Correction, Epoch, EventId, FeedbackId, Kind, Namespace, ResourceKey, Revision, correction::Form,
     policy::MAX_SCOPES,
 };
-use emend_runtime::{
-    Entropy, Error, ManualClock,
-    store::{MayConflict as _, StoreError},
-};
+use emend_store::{MayConflict as _, StoreError};
 use jiff::Timestamp;
 
 /// Opens a store, or ends the test where there is no database.

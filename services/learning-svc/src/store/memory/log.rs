@@ -7,7 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use emend_core::{Epoch, NodeId};
-use emend_runtime::simulation::conflict;
+use emend_store::simulation::conflict;
 use jiff::SignedDuration;
 use tokio::time::Instant;
 

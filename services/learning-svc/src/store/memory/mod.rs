@@ -19,10 +19,10 @@ use std::{
     },
 };
 
-use emend_runtime::{
-    SharedClock,
+use emend_base::SharedClock;
+use emend_store::{
+    StoreError,
     simulation::{Interference, unavailable},
-    store::StoreError,
 };
 use jiff::SignedDuration;
 
@@ -221,7 +221,7 @@ async fn open_for_test() -> Option<(Backend, ())> {
 impl MemoryStore {
     /// A store whose clock stands still until advanced, and which nothing disturbs.
     pub(crate) fn new() -> Self {
-        let clock = emend_runtime::ManualClock::default().shared();
-        Self::on(clock, Arc::new(emend_runtime::simulation::Undisturbed))
+        let clock = emend_base::ManualClock::default().shared();
+        Self::on(clock, Arc::new(emend_store::simulation::Undisturbed))
     }
 }

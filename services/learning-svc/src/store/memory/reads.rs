@@ -7,7 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use emend_core::{Ballot, CandidateId, ContestId, FeedbackId, Kind, ResourceKey, Revision, Status};
-use emend_runtime::store::Connections;
+use emend_store::Connections;
 
 use super::{
     MemoryStore, Result,

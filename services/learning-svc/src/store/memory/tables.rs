@@ -9,9 +9,9 @@ use emend_core::{
     AcceptOrder, Ballot, CandidateId, ContestId, ContestState, EventId, FeedbackId, Policy, ResourceKey,
     ResourceValue, Revision, contest::CurrentResource, digest::value_checksum,
 };
-use emend_runtime::{
+use emend_store::{
+    CorruptRow,
     simulation::{conflict, unique_violation},
-    store::CorruptRow,
 };
 use imbl::{OrdMap, OrdSet};
 use jiff::Timestamp;

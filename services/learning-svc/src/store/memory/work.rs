@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use async_trait::async_trait;
 use emend_core::{Ballot, CandidateId, ContestId, EventId, FeedbackId, Policy, ResourceKey, Revision};
-use emend_runtime::{simulation::conflict, store::CorruptRow};
+use emend_store::{CorruptRow, simulation::conflict};
 use jiff::Timestamp;
 
 use super::{
@@ -321,7 +321,7 @@ impl Tx for Work {
             let tables = self.seen_now()?;
             let mut state = self.store.state();
             if state.tables.life != self.life {
-                return Err(emend_runtime::simulation::unavailable());
+                return Err(emend_store::simulation::unavailable());
             }
             state.tables = tables;
         }

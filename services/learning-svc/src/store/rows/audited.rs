@@ -7,7 +7,7 @@ use emend_core::{
     decide::Cause,
 };
 use emend_proto::common::v1::Outcome;
-use emend_runtime::store::StoreError;
+use emend_store::StoreError;
 use prost::Message as _;
 use sqlx::FromRow;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use emend_core::{CandidateId, FeedbackId, ResourceValue, Revision, decide::Cause};
-use emend_runtime::store::StoreError;
+use emend_store::StoreError;
 use sqlx::FromRow;
 
 use super::{At, KeyRow, actor};

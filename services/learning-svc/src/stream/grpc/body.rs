@@ -13,7 +13,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use emend_runtime::serve::SEND_BUFFER;
+use emend_serve::server::SEND_BUFFER;
 use futures::Stream as _;
 use http::HeaderMap;
 use http_body::Frame;

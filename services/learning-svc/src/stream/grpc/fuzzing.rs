@@ -2,7 +2,7 @@
 
 use emend_core::Caller;
 use emend_proto::learning::v1 as pb;
-use emend_runtime::{auth::Access, fair_semaphore::ClientKey};
+use emend_serve::{auth::Access, fair_semaphore::ClientKey};
 use emend_wire::page::{self, QueryHash};
 
 use crate::{fuzzing::requests::same, stream::grpc::parse};

@@ -16,6 +16,7 @@ use std::{
     task::{Context, Poll},
 };
 
+use emend_base::Error;
 use emend_proto::{
     frame::{Frame, FrameCodec},
     learning::{
@@ -23,8 +24,7 @@ use emend_proto::{
         v1 as pb,
     },
 };
-use emend_runtime::{
-    Error,
+use emend_serve::{
     auth::{Call, open},
     caller::caller_of,
     fair_semaphore::ClientKey,

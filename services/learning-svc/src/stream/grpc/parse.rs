@@ -4,10 +4,11 @@
 
 use std::time::Duration;
 
+use emend_base::Error;
 use emend_core::violation::bounded_text;
 use emend_core::{Caller, Epoch, Invalid, Namespace, NodeId, Violations, violation::bounded_prose};
 use emend_proto::{common::v1 as common, learning::v1 as pb};
-use emend_runtime::{Error, auth::Access, fair_semaphore::ClientKey};
+use emend_serve::{auth::Access, fair_semaphore::ClientKey};
 use emend_wire::{
     page::{self, QueryHash},
     parse,

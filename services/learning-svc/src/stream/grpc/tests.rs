@@ -2,11 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
+use emend_base::{Entropy, Lifecycle, ManualClock, status::Explained};
 use emend_proto::{
     common::v1 as common,
     learning::v1::{subscribe_response::Message, subscription_service_client::SubscriptionServiceClient},
 };
-use emend_runtime::{Entropy, Lifecycle, ManualClock, health::Readiness, serve::Server, status::Explained};
+use emend_serve::{Server, health::Readiness};
 use tokio::{net::TcpListener, time::timeout};
 use tonic::{Code, transport::Channel};
 

@@ -174,8 +174,8 @@ async fn waiting_for_a_revision_ends_when_it_is_published_and_never_takes_for_ev
             max_wait: std::time::Duration::from_millis(1),
             ..Settings::default()
         },
-        emend_runtime::ManualClock::default().shared(),
-        emend_runtime::Entropy::seeded(1),
+        emend_base::ManualClock::default().shared(),
+        emend_base::Entropy::seeded(1),
     );
     assert_eq!(empty.wait_for(0, None).await.unwrap_err().reason(), "NOT_LOADED");
 }

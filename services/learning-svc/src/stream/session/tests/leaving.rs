@@ -1,8 +1,5 @@
-use emend_runtime::{
-    auth::{Authenticator, TokenHash, testing::access_of},
-    reload::Reload as _,
-    telemetry::Metrics,
-};
+use emend_base::{reload::Reload as _, telemetry::Metrics};
+use emend_serve::auth::{Authenticator, TokenHash, testing::access_of};
 
 use super::*;
 use crate::{store::log::LogStore as _, stream::metrics::StreamMetrics};
@@ -101,12 +98,12 @@ async fn bookmarks_come_by_interval_a_little_jittered_and_not_while_updates_do()
 async fn a_replica_that_stops_ends_its_streams_and_writes_that_they_have() {
     let log = MemoryLog::new();
     log.create_head(Epoch(uuid::Uuid::from_u128(1))).await.unwrap();
-    let lifecycle = emend_runtime::Lifecycle::new();
+    let lifecycle = emend_base::Lifecycle::new();
     let replica = Replica::start(
         Arc::new(log.clone()),
         crate::stream::Wake::local(),
         Settings::default(),
-        emend_runtime::ManualClock::default().shared(),
+        emend_base::ManualClock::default().shared(),
         Entropy::seeded(1),
         &lifecycle,
     );
@@ -122,7 +119,7 @@ async fn a_replica_that_stops_ends_its_streams_and_writes_that_they_have() {
     replica.wake();
     replica.wait_for(1, None).await.unwrap();
     let shutdown = lifecycle.shutdown(Duration::from_secs(10)).await;
-    assert_eq!(shutdown, emend_runtime::lifecycle::Shutdown::Graceful);
+    assert_eq!(shutdown, emend_base::lifecycle::Shutdown::Graceful);
     assert_eq!(reading.await.unwrap().held, log.model(1));
     let page = log
         .list_nodes(None, 10, jiff::SignedDuration::from_hours(1))

@@ -1,0 +1,26 @@
+//! TLS on the client's side of a connection, and what both sides share: reading the files, how long a certificate is valid.
+//!
+//! A client ([`ClientTls`]) reads its files for every connection that it opens. Sessions are never resumed, so a client
+//! that is no longer allowed in is refused at its next handshake.
+
+mod client;
+pub mod files;
+mod pinned;
+mod remote;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+mod untrusted;
+#[cfg(feature = "program")]
+mod validity;
+
+pub use client::ClientTls;
+pub use files::TlsError;
+pub use remote::{Remote, why};
+pub use untrusted::Untrusted;
+#[cfg(feature = "program")]
+pub use validity::Validity;
+
+/// What both sides offer in the handshake: gRPC requires HTTP/2.
+pub fn alpn() -> Vec<Vec<u8>> {
+    vec![b"h2".to_vec()]
+}

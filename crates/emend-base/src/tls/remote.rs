@@ -1,0 +1,339 @@
+//! A server's address, and how connections to it are opened: plain, over TLS, or within this process.
+//!
+//! It must know nothing of which server that is.
+
+use std::fmt;
+use std::{
+    io,
+    path::Path,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use futures::future::BoxFuture;
+use http::Uri;
+use hyper_util::rt::TokioIo;
+use tokio::io::DuplexStream;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+};
+use tokio_rustls::{TlsConnector, client::TlsStream, rustls::pki_types::ServerName};
+use tonic::transport::{Channel, Endpoint, Error};
+use tower::Service;
+
+use super::{ClientTls, TlsError, Untrusted};
+
+/// The default port of https.
+const HTTPS: u16 = 443;
+
+/// A server's address as a URI: `http://…`, or `https://…` for TLS.
+#[derive(Debug, Clone)]
+pub struct Remote {
+    endpoint: Endpoint,
+    way: Way,
+}
+
+/// How connections are opened.
+#[derive(Debug, Clone)]
+enum Way {
+    /// In the clear, by tonic.
+    Plain,
+    /// Over TLS.
+    Secured(Connector),
+    /// Without leaving this process.
+    Inside(Inside),
+}
+
+impl Remote {
+    /// The server at this URI. An `https` one is verified with the system's CAs unless [`Remote::tls`] says otherwise.
+    pub fn new(uri: &str) -> Result<Self, TlsError> {
+        let parsed: Uri = uri.parse().map_err(|error| TlsError::new(uri, &error))?;
+        let way = match parsed.scheme_str() {
+            Some("http") => Way::Plain,
+            Some("https") => Way::Secured(Connector::new(&parsed)?),
+            _ => return Err(TlsError::new(uri, "must begin with http:// or https://")),
+        };
+        let endpoint = if matches!(way, Way::Secured(_)) {
+            // The connector does the TLS. tonic, which would configure it once for all connections, must see plain
+            // http.
+            let plain = uri.replacen("https", "http", 1).replacen("HTTPS", "http", 1);
+            Endpoint::from_shared(plain).map(|endpoint| endpoint.origin(parsed))
+        } else {
+            Endpoint::from_shared(uri.to_owned())
+        };
+        let endpoint = endpoint.map_err(|error| TlsError::new(uri, &error))?;
+        Ok(Self { endpoint, way })
+    }
+
+    /// A server in this process; `open` opens connections.
+    pub fn inside(open: impl Fn() -> io::Result<DuplexStream> + Send + Sync + 'static) -> Self {
+        Self {
+            endpoint: Endpoint::from_static("http://inside"),
+            way: Way::Inside(Inside(Arc::new(open))),
+        }
+    }
+
+    /// Uses these files. Fails unless the URI is `https`, because nothing would be secure otherwise.
+    pub fn tls(mut self, tls: ClientTls) -> Result<Self, TlsError> {
+        let Way::Secured(secured) = &mut self.way else {
+            return Err(TlsError::new(
+                self.endpoint.uri(),
+                "must begin with https:// where files for TLS are given",
+            ));
+        };
+        secured.tls = tls;
+        Ok(self)
+    }
+
+    /// Whether connections are over TLS, which [`Remote::tls`] can configure.
+    pub fn is_secured(&self) -> bool {
+        matches!(self.way, Way::Secured(_))
+    }
+
+    /// The file with the certificate that is presented to it, if one is.
+    pub fn certificate(&self) -> Option<&Path> {
+        if let Way::Secured(secured) = &self.way {
+            return secured.tls.certificate();
+        }
+        None
+    }
+
+    /// The port, if the URI names one.
+    pub fn port(&self) -> Option<u16> {
+        self.endpoint.uri().port_u16()
+    }
+
+    /// With other connection settings.
+    #[must_use]
+    pub fn map(mut self, change: impl FnOnce(Endpoint) -> Endpoint) -> Self {
+        self.endpoint = change(self.endpoint);
+        self
+    }
+
+    /// Opens a connection.
+    pub async fn connect(&self) -> Result<Channel, Error> {
+        match &self.way {
+            Way::Plain => self.endpoint.connect().await,
+            Way::Secured(secured) => self.endpoint.connect_with_connector(secured.clone()).await,
+            Way::Inside(inside) => self.endpoint.connect_with_connector(inside.clone()).await,
+        }
+    }
+
+    /// Opens a connection on first use, and again when it is lost.
+    pub fn connect_lazy(&self) -> Channel {
+        match &self.way {
+            Way::Plain => self.endpoint.connect_lazy(),
+            Way::Secured(secured) => self.endpoint.connect_with_connector_lazy(secured.clone()),
+            Way::Inside(inside) => self.endpoint.connect_with_connector_lazy(inside.clone()),
+        }
+    }
+}
+
+/// Why a connection could not be opened, with all causes, in one line: tonic's own message only says that something
+/// went wrong.
+pub fn why(error: &Error) -> String {
+    let mut told: Vec<String> = Vec::new();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        let text = error.to_string();
+        // Errors that wrap others often repeat them.
+        if told.last() != Some(&text) {
+            told.push(text);
+        }
+        cause = error.source();
+    }
+    if told.is_empty() {
+        told.push(error.to_string());
+    }
+    told.join(": ")
+}
+
+/// The endpoint as it is, with its own TLS if it has any.
+impl From<Endpoint> for Remote {
+    fn from(endpoint: Endpoint) -> Self {
+        Self {
+            endpoint,
+            way: Way::Plain,
+        }
+    }
+}
+
+/// Opens connections over TLS, reading the files for each.
+#[derive(Debug, Clone)]
+struct Connector {
+    tls: ClientTls,
+    host: String,
+    port: u16,
+    name: ServerName<'static>,
+}
+
+impl Connector {
+    fn new(uri: &Uri) -> Result<Self, TlsError> {
+        let host = uri.host().unwrap_or_default();
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        let name = ServerName::try_from(host.clone()).map_err(|error| TlsError::new(uri, &error))?;
+        Ok(Self {
+            tls: ClientTls::default(),
+            host,
+            port: uri.port_u16().unwrap_or(HTTPS),
+            name,
+        })
+    }
+
+    async fn open(self) -> io::Result<Heard> {
+        let Self {
+            tls,
+            host,
+            port,
+            name,
+        } = self;
+        let config = tokio::task::spawn_blocking(move || tls.config())
+            .await
+            .map_err(io::Error::other)?
+            .map_err(io::Error::other)?;
+        let stream = TcpStream::connect((host.as_str(), port)).await?;
+        stream.set_nodelay(true)?;
+        let shaken = TlsConnector::from(Arc::new(config)).connect(name, stream).await;
+        shaken.map(Heard).map_err(Untrusted::tell)
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = TokioIo<Heard>;
+    type Error = io::Error;
+    type Future = BoxFuture<'static, io::Result<Self::Response>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        let connector = self.clone();
+        Box::pin(async move { connector.open().await.map(TokioIo::new) })
+    }
+}
+
+/// A connection on which the server may still reject the client: in TLS 1.3 it does so after the handshake, when calls
+/// have already begun, which then end without a reason. So the reason is logged.
+struct Heard(TlsStream<TcpStream>);
+
+impl Heard {
+    /// Logs the error if it is such a rejection.
+    fn tell(error: io::Error) -> io::Error {
+        let error = Untrusted::tell(error);
+        if let Some(untrusted) = Untrusted::within(&error) {
+            tracing::warn!("{untrusted}");
+        }
+        error
+    }
+
+    /// Handles the result of a write. If the server no longer accepts data, it has sent the reason before.
+    fn written<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        let Poll::Ready(Err(error)) = written else {
+            return written;
+        };
+        let (mut last, cause) = ([0; 1], Pin::new(&mut self.0));
+        match cause.poll_read(cx, &mut ReadBuf::new(&mut last)) {
+            Poll::Ready(Err(cause)) => Poll::Ready(Err(Self::tell(cause))),
+            _ => Poll::Ready(Err(error)),
+        }
+    }
+}
+
+impl AsyncRead for Heard {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buffer).map_err(Self::tell)
+    }
+}
+
+impl AsyncWrite for Heard {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.0).poll_write(cx, bytes);
+        self.written(cx, written)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.0).poll_flush(cx);
+        self.written(cx, flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.0).poll_write_vectored(cx, slices);
+        self.written(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.0.is_write_vectored()
+    }
+}
+
+/// Opens connections to a server of this process.
+#[derive(Clone)]
+struct Inside(Arc<dyn Fn() -> io::Result<DuplexStream> + Send + Sync>);
+
+impl fmt::Debug for Inside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Inside")
+    }
+}
+
+impl Service<Uri> for Inside {
+    type Response = TokioIo<DuplexStream>;
+    type Error = io::Error;
+    type Future = std::future::Ready<io::Result<Self::Response>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        std::future::ready((self.0)().map(TokioIo::new))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uris_are_plain_or_secured_and_nothing_else() {
+        assert!(!Remote::new("http://127.0.0.1:7402").unwrap().is_secured());
+        for secured in [
+            "https://learning:7402",
+            "https://[::1]:7402",
+            "HTTPS://emend.example",
+        ] {
+            assert!(Remote::new(secured).unwrap().is_secured(), "{secured}");
+        }
+        for bad in [
+            "learning:7402",
+            "ftp://learning:7402",
+            "",
+            "https://",
+            "https://a b:1",
+        ] {
+            assert!(Remote::new(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn files_for_tls_are_refused_where_nothing_would_be_secure() {
+        let plain = Remote::new("http://127.0.0.1:7402").unwrap();
+        let refused = plain.tls(ClientTls::default().ca("ca.pem")).unwrap_err();
+        assert!(refused.to_string().contains("https://"), "{refused}");
+    }
+}

@@ -1,0 +1,514 @@
+//! The operators' port, over HTTP/1.1: metrics, liveness, readiness, and the log level.
+//!
+//! | request | answer |
+//! |---|---|
+//! | `GET /metrics` | all metrics, in OpenMetrics' text format |
+//! | `GET /livez` | 200 while the process answers at all |
+//! | `GET /readyz` | 200 while every check of every service passes and no stop is requested; else 503 and what fails |
+//! | `GET /log-level` | what is logged; from loopback alone |
+//! | `PUT /log-level` | logs what the body says from now on, such as `info,sqlx=warn`; from loopback alone |
+//!
+//! Nothing here is secret, and only the log level can be changed. It must know nothing of what is measured.
+
+use std::{
+    convert::Infallible,
+    future::poll_fn,
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    pin::{Pin, pin},
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use emend_base::{
+    lifecycle::Lifecycle,
+    telemetry::{LogLevel, Metrics, Telemetry, metrics::CONTENT_TYPE},
+};
+use http::{Method, Request, Response, StatusCode, header};
+use http_body::{Body, Frame, SizeHint};
+use hyper::{
+    body::{Bytes, Incoming},
+    server::conn::http1,
+    service::service_fn,
+};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    time::{sleep, timeout},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    fair_semaphore::{ClientKey, FairSemaphore},
+    health::Readiness,
+};
+
+/// Connections open at once. Further ones are closed, and so is one in the last quarter whose address already has four.
+/// So probes get in however many connections another address holds.
+const CONNECTIONS: usize = 256;
+/// How long a request's head, and its body, may take to arrive; also how long a silent connection is kept.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a connection is served; it then ends after the answer in progress, which has [`PATIENCE`]. So a client that
+/// asks and does not read can't hold its permit for longer.
+const SERVED: Duration = Duration::from_secs(20);
+/// The longest body that is read, in bytes.
+const MAX_BODY: usize = 1024;
+/// How long to wait after a failed accept, such as when file descriptors run out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What operators can see. Flattened into the arguments of every server.
+#[derive(Debug, Clone, PartialEq, Eq, clap::Args)]
+#[command(next_help_heading = "Telemetry")]
+pub struct TelemetryArgs {
+    /// Where metrics, liveness and readiness are served over HTTP; port 0 picks a free one, which is logged; empty
+    /// turns this off
+    #[arg(
+        long,
+        value_name = "HOST:PORT",
+        default_value = "127.0.0.1:0",
+        env = "EMEND_METRICS_ADDR"
+    )]
+    pub metrics_addr: String,
+}
+
+impl TelemetryArgs {
+    /// Binds the port, if there is one: before anything else starts, so that a port in use is reported at once.
+    pub async fn bind(&self) -> Result<Option<AdminListener>, BindError> {
+        match &*self.metrics_addr {
+            "" => Ok(None),
+            address => AdminListener::bind(address).await.map(Some),
+        }
+    }
+}
+
+/// Serves the operators' port until [`Telemetry::finish`]. It reports not ready from the moment `served` is asked to stop.
+pub fn start(
+    telemetry: &Telemetry,
+    listener: Option<AdminListener>,
+    metrics: &Metrics,
+    services: Vec<Readiness>,
+    served: &Lifecycle,
+) {
+    if let Some(listener) = listener {
+        let admin = Admin::new(
+            metrics.clone(),
+            services,
+            telemetry.level().cloned(),
+            served.soft().clone(),
+        );
+        listener.serve(admin, telemetry.lifecycle());
+    }
+}
+
+/// Why the port can't be bound.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "--metrics-addr {address:?}: can't listen there, expected HOST:PORT, for example 127.0.0.1:9464: {source}"
+)]
+pub struct BindError {
+    address: String,
+    source: io::Error,
+}
+
+/// The port, bound but not served yet.
+#[derive(Debug)]
+pub struct AdminListener {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl AdminListener {
+    /// Binds the port.
+    pub async fn bind(address: &str) -> Result<Self, BindError> {
+        let bound = async {
+            let listener = TcpListener::bind(address).await?;
+            let address = listener.local_addr()?;
+            Ok(Self { listener, address })
+        };
+        bound.await.map_err(|source| BindError {
+            address: address.to_owned(),
+            source,
+        })
+    }
+
+    /// Its address.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves in `lifecycle`.
+    pub fn serve(self, admin: Admin, lifecycle: &Lifecycle) {
+        tracing::info!(address = %self.address, "metrics and readiness are served over HTTP");
+        let accepting = accept(self.listener, Arc::new(admin), lifecycle.clone());
+        lifecycle.spawn("serve operators", accepting);
+    }
+}
+
+/// What the port serves.
+#[derive(Debug)]
+pub struct Admin {
+    metrics: Metrics,
+    services: Vec<Readiness>,
+    level: Option<LogLevel>,
+    stopping: CancellationToken,
+}
+
+/// An answer.
+type Answer = Response<Text>;
+
+impl Admin {
+    /// For the services of a process that is to stop when `stopping` is cancelled.
+    pub fn new(
+        metrics: Metrics,
+        services: Vec<Readiness>,
+        level: Option<LogLevel>,
+        stopping: CancellationToken,
+    ) -> Self {
+        Self {
+            metrics,
+            services,
+            level,
+            stopping,
+        }
+    }
+
+    async fn answer<B>(&self, request: Request<B>, peer: SocketAddr) -> Answer
+    where
+        B: Body<Data = Bytes>,
+    {
+        match (request.method(), request.uri().path()) {
+            (&Method::GET | &Method::HEAD, "/metrics") => typed(CONTENT_TYPE, self.metrics.render()),
+            (&Method::GET | &Method::HEAD, "/livez") => plain(StatusCode::OK, "ok"),
+            (&Method::GET | &Method::HEAD, "/readyz") => self.readiness(),
+            (_, "/log-level") if !is_this_host(peer) => plain(StatusCode::FORBIDDEN, "only from loopback"),
+            (_, "/log-level") => match (&self.level, request.method()) {
+                (None, _) => plain(StatusCode::NOT_FOUND, "there is no log"),
+                (Some(level), &Method::GET | &Method::HEAD) => plain(StatusCode::OK, &level.current()),
+                (Some(level), &Method::PUT) => set_level(level, request.into_body()).await,
+                (Some(_), _) => not_allowed("GET, HEAD, PUT"),
+            },
+            (_, "/metrics" | "/livez" | "/readyz") => not_allowed("GET, HEAD"),
+            _ => plain(
+                StatusCode::NOT_FOUND,
+                "there are /metrics, /livez, /readyz and /log-level",
+            ),
+        }
+    }
+
+    fn readiness(&self) -> Answer {
+        if self.stopping.is_cancelled() {
+            return plain(StatusCode::SERVICE_UNAVAILABLE, "stopping");
+        }
+        let failing: Vec<_> = self.services.iter().flat_map(Readiness::failing).collect();
+        if failing.is_empty() {
+            plain(StatusCode::OK, "ok")
+        } else {
+            let failing = format!("not ready: {}", failing.join(", "));
+            plain(StatusCode::SERVICE_UNAVAILABLE, &failing)
+        }
+    }
+}
+
+/// Whether it is from this host or this pod. Of 127.0.0.0/8 only the first address counts: sidecar proxies pass on
+/// outside connections from others, as Istio does from 127.0.0.6.
+fn is_this_host(peer: SocketAddr) -> bool {
+    match peer.ip().to_canonical() {
+        IpAddr::V4(address) => address == Ipv4Addr::LOCALHOST,
+        IpAddr::V6(address) => address == Ipv6Addr::LOCALHOST,
+    }
+}
+
+async fn set_level(level: &LogLevel, body: impl Body<Data = Bytes>) -> Answer {
+    let Ok(Some(directives)) = timeout(PATIENCE, read(body)).await else {
+        return plain(
+            StatusCode::BAD_REQUEST,
+            "expected a level, or directives such as info,sqlx=warn, in at most 1,024 bytes of UTF-8",
+        );
+    };
+    match level.set(directives.trim()) {
+        Ok(()) => plain(StatusCode::OK, &level.current()),
+        Err(error) => plain(StatusCode::BAD_REQUEST, &error.to_string()),
+    }
+}
+
+/// A body as text; `None` if it is too long, incomplete, or not UTF-8.
+async fn read(body: impl Body<Data = Bytes>) -> Option<String> {
+    let mut body = pin!(body);
+    let mut read = Vec::new();
+    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
+        let data = frame.ok()?.into_data().unwrap_or_default();
+        if read.len() + data.len() > MAX_BODY {
+            return None;
+        }
+        read.extend_from_slice(&data);
+    }
+    String::from_utf8(read).ok()
+}
+
+fn plain(status: StatusCode, text: &str) -> Answer {
+    let mut answer = typed("text/plain; charset=utf-8", format!("{text}\n"));
+    *answer.status_mut() = status;
+    answer
+}
+
+fn not_allowed(allow: &'static str) -> Answer {
+    let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "not allowed");
+    let allow = header::HeaderValue::from_static(allow);
+    answer.headers_mut().insert(header::ALLOW, allow);
+    answer
+}
+
+fn typed(content_type: &'static str, text: String) -> Answer {
+    let mut answer = Response::new(Text(Some(text.into())));
+    let content_type = header::HeaderValue::from_static(content_type);
+    answer.headers_mut().insert(header::CONTENT_TYPE, content_type);
+    answer
+}
+
+/// A body that is sent in one piece.
+#[derive(Debug)]
+struct Text(Option<Bytes>);
+
+impl Body for Text {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(self.0.take().map(|text| Ok(Frame::data(text))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.as_ref().map_or(0, |text| text.len() as u64))
+    }
+}
+
+async fn accept(listener: TcpListener, admin: Arc<Admin>, lifecycle: Lifecycle) {
+    let room = FairSemaphore::of(CONNECTIONS);
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = lifecycle.soft().cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                let Some(place) = room.try_acquire(ClientKey::of(None, Some(peer.ip()))) else {
+                    tracing::debug!(%peer, "closed: too many connections, of all or of this address");
+                    continue;
+                };
+                let serving = serve(stream, peer, Arc::clone(&admin), lifecycle.clone());
+                lifecycle.spawn_owned(async move {
+                    serving.await;
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "can't accept a connection to the admin port");
+                sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+async fn serve(stream: TcpStream, peer: SocketAddr, admin: Arc<Admin>, lifecycle: Lifecycle) {
+    let service = service_fn(move |request: Request<Incoming>| {
+        let admin = Arc::clone(&admin);
+        async move { Ok::<_, Infallible>(admin.answer(request, peer).await) }
+    });
+    let mut served = pin!(
+        http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(PATIENCE)
+            .serve_connection(TokioIo::new(stream), service)
+    );
+    let enough = async {
+        tokio::select! {
+            () = lifecycle.soft().cancelled() => {}
+            () = sleep(SERVED) => {}
+        }
+    };
+    let ended = tokio::select! {
+        ended = &mut served => ended,
+        () = enough => {
+            served.as_mut().graceful_shutdown();
+            tokio::select! {
+                ended = served => ended,
+                () = lifecycle.hard().cancelled() => Ok(()),
+                () = sleep(PATIENCE) => Ok(()),
+            }
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%peer, %error, "a connection to the admin port ended with an error");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpSocket,
+    };
+
+    use super::*;
+
+    const NEAR: &str = "127.0.0.1:40000";
+    const FAR: &str = "192.0.2.7:40000";
+    const SIDECAR: &str = "127.0.0.6:40000";
+
+    fn admin(readiness: &Readiness) -> Admin {
+        Admin::new(
+            Metrics::new(),
+            vec![readiness.clone()],
+            Some(LogLevel::for_test("info")),
+            CancellationToken::new(),
+        )
+    }
+
+    async fn ask(admin: &Admin, method: Method, path: &str, body: &str, peer: &str) -> (u16, String) {
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .body(Text(Some(Bytes::copy_from_slice(body.as_bytes()))))
+            .unwrap();
+        let answer = admin.answer(request, peer.parse().unwrap()).await;
+        let status = answer.status().as_u16();
+        let text = poll_fn({
+            let mut body = answer.into_body();
+            move |cx| Pin::new(&mut body).poll_frame(cx)
+        })
+        .await;
+        let text = text.unwrap().unwrap().into_data().unwrap();
+        (status, String::from_utf8(text.into()).unwrap())
+    }
+
+    #[tokio::test]
+    async fn readiness_names_what_fails_and_ends_when_the_process_is_to_stop() {
+        let readiness = Readiness::new();
+        readiness.register("emend.Test", &["database", "log"]);
+        readiness.set("log", true);
+        let admin = admin(&readiness);
+        assert_eq!(
+            ask(&admin, Method::GET, "/readyz", "", FAR).await,
+            (503, "not ready: database\n".into())
+        );
+        readiness.set("database", true);
+        assert_eq!(
+            ask(&admin, Method::GET, "/readyz", "", FAR).await,
+            (200, "ok\n".into())
+        );
+        admin.stopping.cancel();
+        assert_eq!(ask(&admin, Method::GET, "/readyz", "", FAR).await.0, 503);
+        assert_eq!(
+            ask(&admin, Method::GET, "/livez", "", FAR).await.0,
+            200,
+            "it still lives"
+        );
+    }
+
+    #[tokio::test]
+    async fn the_level_is_changed_from_loopback_alone_and_nonsense_changes_nothing() {
+        let admin = admin(&Readiness::new());
+        for peer in [FAR, SIDECAR] {
+            for method in [Method::GET, Method::PUT] {
+                assert_eq!(
+                    ask(&admin, method, "/log-level", "trace", peer).await.0,
+                    403,
+                    "{peer}"
+                );
+            }
+        }
+        let put = async |body: &str| ask(&admin, Method::PUT, "/log-level", body, NEAR).await;
+        assert_eq!(put("learning=loud").await.0, 400);
+        assert_eq!(put("\n").await.0, 400);
+        assert_eq!(put(&"x".repeat(MAX_BODY + 1)).await.0, 400);
+        assert_eq!(
+            ask(&admin, Method::GET, "/log-level", "", NEAR).await,
+            (200, "info\n".into())
+        );
+        assert_eq!(put("debug\n").await, (200, "debug\n".into()));
+        for peer in ["[::ffff:127.0.0.1]:40000", "[::1]:40000"] {
+            assert_eq!(
+                ask(&admin, Method::GET, "/log-level", "", peer).await,
+                (200, "debug\n".into())
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_not_there_and_what_is_not_allowed_is_told_apart() {
+        let admin = admin(&Readiness::new());
+        assert_eq!(ask(&admin, Method::GET, "/", "", NEAR).await.0, 404);
+        assert_eq!(ask(&admin, Method::POST, "/metrics", "", NEAR).await.0, 405);
+        assert_eq!(ask(&admin, Method::DELETE, "/log-level", "", NEAR).await.0, 405);
+        let (status, metrics) = ask(&admin, Method::GET, "/metrics", "", NEAR).await;
+        assert!(status == 200 && metrics.ends_with("# EOF\n"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_asks_and_does_not_read_gives_its_place_back() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut greedy = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, peer) = listener.accept().await.unwrap();
+        let admin = Arc::new(admin(&Readiness::new()));
+        let serving = serve(stream, peer, admin, Lifecycle::new());
+        let asking = async {
+            // Send as much as the server accepts, until it is gone.
+            while greedy
+                .write_all(b"GET /metrics HTTP/1.1\r\nhost: emend\r\n\r\n")
+                .await
+                .is_ok()
+            {}
+        };
+        let ended = timeout(Duration::from_secs(31), async { tokio::join!(serving, asking) }).await;
+        assert!(ended.is_ok(), "it is served for ever");
+    }
+
+    #[tokio::test]
+    async fn probes_get_a_place_although_another_address_holds_all_it_can() {
+        let port = AdminListener::bind("127.0.0.1:0").await.unwrap();
+        let (address, lifecycle) = (port.address(), Lifecycle::new());
+        port.serve(admin(&Readiness::new()), &lifecycle);
+        let mut held = Vec::new();
+        for _ in 0..CONNECTIONS {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            // Fails if the connection was already closed.
+            let _ = stream.write_all(b"GET /livez HTTP/1.1\r\n").await;
+            held.push(stream);
+        }
+        let mut answer = String::new();
+        let last = held.last_mut().unwrap().read_to_string(&mut answer).await;
+        assert!(
+            last.is_err() || answer.is_empty(),
+            "closed, without an answer: {answer}"
+        );
+
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
+        let mut probe = socket.connect(address).await.unwrap();
+        probe
+            .write_all(b"GET /livez HTTP/1.1\r\nhost: emend\r\nconnection: close\r\n\r\n")
+            .await
+            .unwrap();
+        probe.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+        lifecycle.shutdown(Duration::ZERO).await;
+    }
+
+    #[tokio::test]
+    async fn a_port_that_is_taken_is_refused_by_the_name_of_its_flag() {
+        let taken = AdminListener::bind("127.0.0.1:0").await.unwrap();
+        let refused = AdminListener::bind(&taken.address().to_string())
+            .await
+            .unwrap_err();
+        assert!(refused.to_string().contains("--metrics-addr"), "{refused}");
+    }
+}

@@ -1,0 +1,275 @@
+//! What the caller of one request may do: put into the request's extensions by the layer, checked by handlers.
+//!
+//! A handler begins with [`open`], which checks the namespace that the message names, or, for a message with items,
+//! calls [`Access::admit`] for each. A long-running one calls [`Access::as_of_now`] again before each part that it
+//! writes. A request that passed no layer may do nothing.
+
+use std::sync::Arc;
+
+use emend_base::error::Error;
+use emend_core::Namespace;
+use tonic::Request;
+
+use super::{
+    addressed::{Addressed, Named},
+    principal::{Principal, Reach},
+    role::Role,
+    standing::Tenure,
+};
+
+/// What the caller of a request may do.
+#[derive(Debug, Clone)]
+pub struct Access(Kind);
+
+#[derive(Debug, Clone)]
+enum Kind {
+    /// Authentication is off.
+    Open,
+    /// A known caller, the role that the method requires, and how to check again; `None` if its rights can't change.
+    Known(Arc<Principal>, Role, Option<Tenure>),
+    /// No layer identified the caller.
+    Unknown,
+}
+
+/// A request whose namespaces were checked.
+#[derive(Debug)]
+pub struct Call<T> {
+    /// What the caller may do.
+    pub access: Access,
+    /// The request message.
+    pub message: T,
+}
+
+/// Unwraps a request if its caller may do what it asks for in the namespace that it names.
+pub fn open<T: Addressed>(request: Request<T>) -> Result<Call<T>, Error> {
+    let access = Access::of(&request);
+    let message = request.into_inner();
+    access.admit(&message)?;
+    Ok(Call { access, message })
+}
+
+impl Access {
+    /// Everything, for everyone: authentication is off.
+    pub fn open() -> Self {
+        Self(Kind::Open)
+    }
+
+    /// What a known caller may do through a method that requires `role`; never re-checked.
+    pub fn known(principal: Arc<Principal>, role: Role) -> Self {
+        Self(Kind::Known(principal, role, None))
+    }
+
+    /// The same, for as long as it holds.
+    pub(super) fn held(principal: Arc<Principal>, role: Role, tenure: Tenure) -> Self {
+        Self(Kind::Known(principal, role, Some(tenure)))
+    }
+
+    /// What the same caller may do now. Fails if it may no longer call the method: its credentials have expired, or the
+    /// files say otherwise than when the call began.
+    pub fn as_of_now(&self) -> Result<Self, Error> {
+        match &self.0 {
+            Kind::Known(_, _, Some(tenure)) => tenure.access(),
+            _ => Ok(self.clone()),
+        }
+    }
+
+    /// Whether the caller's rights have changed since the call began; if so, a supervised stream was ended for that
+    /// reason.
+    pub fn has_changed(&self) -> bool {
+        matches!(&self.0, Kind::Known(_, _, Some(tenure)) if tenure.has_changed())
+    }
+
+    /// A request with these rights, for calling handlers within this process.
+    pub fn request<T>(self, message: T) -> Request<T> {
+        let mut request = Request::new(message);
+        request.extensions_mut().insert(self);
+        request
+    }
+
+    /// The rights of a request; none if no layer identified the caller.
+    pub fn of<T>(request: &Request<T>) -> Self {
+        request
+            .extensions()
+            .get::<Self>()
+            .cloned()
+            .unwrap_or(Self(Kind::Unknown))
+    }
+
+    /// Refuses a message, or an item of one, that names a foreign namespace or acts for a user when the caller may not.
+    ///
+    /// An invalid namespace name is let through: the handler reports what is wrong with it.
+    pub fn admit<T: Addressed>(&self, message: &T) -> Result<(), Error> {
+        match message.named() {
+            Named::OneOrAll("") | Named::All => self.reaches_all()?,
+            Named::One(namespace) | Named::OneOrAll(namespace) => self.reaches(namespace)?,
+            Named::Each | Named::Own => {}
+        }
+        match message.for_a_user() {
+            Some(namespace) => self.speaks_for_users(namespace),
+            None => Ok(()),
+        }
+    }
+
+    /// Narrows a list of namespaces, where an empty one means all, to what the caller may reach. An empty result means
+    /// all.
+    pub fn narrow(&self, asked: Vec<Namespace>) -> Result<Vec<Namespace>, Error> {
+        match self.reach() {
+            Reach::All => Ok(asked),
+            Reach::Only(own) if own.is_empty() => Err(foreign()),
+            Reach::Only(own) if asked.is_empty() => Ok(own.to_vec()),
+            reach @ Reach::Only(_) => {
+                if asked.iter().all(|namespace| reach.covers(namespace.as_str())) {
+                    Ok(asked)
+                } else {
+                    Err(foreign())
+                }
+            }
+        }
+    }
+
+    /// Fails unless the caller may do this on a user's behalf in that namespace.
+    pub fn speaks_for_users(&self, namespace: &str) -> Result<(), Error> {
+        let may = match &self.0 {
+            Kind::Open => true,
+            Kind::Known(principal, role, _) => {
+                principal.acts_for_users(*role, namespace) || Namespace::parse(namespace).is_err()
+            }
+            Kind::Unknown => false,
+        };
+        if may {
+            Ok(())
+        } else {
+            Err(Error::PermissionDenied {
+                reason: "NOT_FOR_USERS",
+                message: "the caller may not act for users here".to_owned(),
+            })
+        }
+    }
+
+    /// Whether the caller also holds `role` there, besides the role that the method requires.
+    pub fn holds(&self, role: Role, namespace: &Namespace) -> bool {
+        match &self.0 {
+            Kind::Open => true,
+            Kind::Known(principal, ..) => principal
+                .reach(role)
+                .is_some_and(|reach| reach.covers(namespace.as_str())),
+            Kind::Unknown => false,
+        }
+    }
+
+    fn reach(&self) -> Reach {
+        match &self.0 {
+            Kind::Open => Reach::All,
+            Kind::Known(principal, role, _) => principal.reach(*role).cloned().unwrap_or_else(Reach::none),
+            Kind::Unknown => Reach::none(),
+        }
+    }
+
+    fn reaches(&self, namespace: &str) -> Result<(), Error> {
+        if self.reach().covers(namespace) || Namespace::parse(namespace).is_err() {
+            Ok(())
+        } else {
+            Err(foreign())
+        }
+    }
+
+    fn reaches_all(&self) -> Result<(), Error> {
+        if self.reach() == Reach::All {
+            Ok(())
+        } else {
+            Err(foreign())
+        }
+    }
+}
+
+/// The same whether the namespace exists or not.
+fn foreign() -> Error {
+    Error::PermissionDenied {
+        reason: "NAMESPACE_DENIED",
+        message: "the caller may not do this in that namespace".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_core::Caller;
+    use emend_proto::{feedback::v1 as feedback, learning::v1 as learning};
+
+    use super::*;
+    use crate::auth::principal::Grant;
+
+    fn operator_of(namespaces: &[&str], act_for_users: bool) -> Access {
+        let grant = Grant {
+            roles: vec![Role::Operator],
+            reach: Reach::only(
+                namespaces
+                    .iter()
+                    .map(|name| Namespace::parse(name).unwrap())
+                    .collect(),
+            ),
+            act_for_users,
+        };
+        let principal = Principal::new(Caller::parse("ops").unwrap(), &[grant]);
+        Access::known(Arc::new(principal), Role::Operator)
+    }
+
+    fn reason(result: Result<(), Error>) -> Option<&'static str> {
+        result.err().map(|error| error.reason())
+    }
+
+    fn list(namespace: &str) -> feedback::ListDeadLettersRequest {
+        feedback::ListDeadLettersRequest {
+            namespace: namespace.into(),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn a_foreign_namespace_is_refused_and_what_is_none_is_left_to_the_handler() {
+        let access = operator_of(&["shop"], false);
+        assert_eq!(reason(access.admit(&list("shop"))), None);
+        assert_eq!(reason(access.admit(&list("other"))), Some("NAMESPACE_DENIED"));
+        assert_eq!(reason(access.admit(&list("No Name"))), None);
+        assert_eq!(
+            reason(access.admit(&list(""))),
+            Some("NAMESPACE_DENIED"),
+            "all of them"
+        );
+        assert_eq!(reason(Access::open().admit(&list(""))), None);
+    }
+
+    #[test]
+    fn a_request_that_no_layer_saw_may_do_nothing() {
+        let refused = open(Request::new(list("shop"))).unwrap_err();
+        assert_eq!(refused.reason(), "NAMESPACE_DENIED");
+        assert_eq!(
+            open(Access::open().request(list("shop"))).unwrap().message,
+            list("shop")
+        );
+    }
+
+    #[test]
+    fn only_who_may_act_for_users_does() {
+        let put = learning::RevertRevisionRequest {
+            namespace: "shop".into(),
+            on_behalf_of: "jane".into(),
+            ..Default::default()
+        };
+        assert_eq!(
+            reason(operator_of(&["shop"], false).admit(&put)),
+            Some("NOT_FOR_USERS")
+        );
+        assert_eq!(reason(operator_of(&["shop"], true).admit(&put)), None);
+    }
+
+    #[test]
+    fn an_empty_list_is_narrowed_and_a_foreign_one_refused() {
+        let names =
+            |names: &[&str]| -> Vec<_> { names.iter().map(|name| Namespace::parse(name).unwrap()).collect() };
+        let access = operator_of(&["b", "a"], false);
+        assert_eq!(access.narrow(vec![]).unwrap(), names(&["a", "b"]));
+        assert_eq!(access.narrow(names(&["b"])).unwrap(), names(&["b"]));
+        assert!(access.narrow(names(&["b", "c"])).is_err());
+        assert_eq!(Access::open().narrow(vec![]).unwrap(), vec![]);
+    }
+}

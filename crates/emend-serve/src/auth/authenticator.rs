@@ -1,0 +1,290 @@
+//! Who is known now: the state read last, and the streams whose rights depend on it.
+//!
+//! When the files change they are read again, and the caller of each stream is checked again. Invalid files leave
+//! everything as it was.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use arc_swap::ArcSwap;
+use emend_base::{
+    clock::{SharedClock, SystemClock},
+    error::Error,
+    reload::{Reload, Watched, When},
+};
+
+use super::{
+    config::{self, ConfigError, Loaded},
+    directory::{Directory, Identity},
+    role::Role,
+    standing::{Presented, Seats, Standing, Supervision},
+};
+
+/// Identifies callers and knows their rights.
+pub struct Authenticator {
+    path: PathBuf,
+    clock: SharedClock,
+    directory: ArcSwap<Directory>,
+    watched: Mutex<Watched>,
+    /// That of `watched`, which is locked while files are read.
+    failing: Arc<AtomicBool>,
+    seats: Seats,
+}
+
+impl fmt::Debug for Authenticator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authenticator")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Authenticator {
+    /// Reads the file at `path` and the files that it names.
+    pub fn load(path: &Path) -> Result<Self, ConfigError> {
+        Self::load_by(path, SystemClock::shared())
+    }
+
+    /// The same; JWTs expire by `clock`.
+    pub fn load_by(path: &Path, clock: SharedClock) -> Result<Self, ConfigError> {
+        let mut watched = Watched::new(vec![path.to_owned()]);
+        let directory = read(path, &clock, &mut watched)?;
+        Ok(Self {
+            path: path.to_owned(),
+            clock,
+            directory: ArcSwap::from_pointee(directory),
+            failing: watched.failing(),
+            watched: Mutex::new(watched),
+            seats: Seats::default(),
+        })
+    }
+
+    pub(super) fn identify(&self, presented: &Presented) -> Result<Identity, Error> {
+        presented.identify(&self.directory.load())
+    }
+
+    pub(super) fn permit(&self, presented: Presented, role: Role) -> Result<Standing, Error> {
+        presented.permit(&self.directory.load(), role)
+    }
+
+    pub(super) fn renew(&self, standing: &Standing) -> Result<Standing, Error> {
+        standing.renewed(&self.directory.load())
+    }
+
+    pub(super) fn supervise(&self, standing: Standing) -> Supervision {
+        self.seats
+            .take(standing, &self.clock, || self.directory.load_full())
+    }
+}
+
+/// Reads the file and those it names, all of which are watched from then on.
+fn read(path: &Path, clock: &SharedClock, watched: &mut Watched) -> Result<Directory, ConfigError> {
+    let Loaded { directory, files } = config::load(path, clock);
+    if watched.follow(files) {
+        // The files it names were not watched yet when they were read: read them again.
+        return config::load(path, clock).directory;
+    }
+    directory
+}
+
+impl Reload for Authenticator {
+    fn reload(&self, when: When) -> bool {
+        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+        if !watched.is_due(when) {
+            return false;
+        }
+        match read(&self.path, &self.clock, &mut watched) {
+            Ok(directory) => {
+                watched.succeeded();
+                let directory = Arc::new(directory);
+                self.directory.store(Arc::clone(&directory));
+                self.seats.check(&directory);
+                tracing::info!(file = %self.path.display(), "read again who may do what");
+                true
+            }
+            Err(error) => {
+                if watched.failed(error.to_string(), when) {
+                    tracing::error!(%error, "who may do what stays as it was: the new file can't be used");
+                }
+                false
+            }
+        }
+    }
+
+    fn is_failing(&self) -> bool {
+        self.failing.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use http::{Request, header::AUTHORIZATION};
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::{auth::token::TokenHash, tls::PeerNames};
+
+    fn file_of(name: &str) -> String {
+        let hash = TokenHash::of("secret");
+        format!(
+            "[[principals]]\nname = \"{name}\"\ntoken_sha256 = [\"{hash}\"]\ncertificates = [\"node.example\"]\n\
+             grants = [{{ roles = [\"subscriber\"], namespaces = [\"shop\"] }}]\n"
+        )
+    }
+
+    fn authenticator(text: &str) -> (TempDir, PathBuf, Authenticator) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("auth.toml");
+        fs::write(&path, text).unwrap();
+        let authenticator = Authenticator::load(&path).unwrap();
+        (directory, path, authenticator)
+    }
+
+    fn presented(authorization: Option<&str>, names: &[&str]) -> Presented {
+        let mut request = Request::new(());
+        if let Some(value) = authorization {
+            request
+                .headers_mut()
+                .insert(AUTHORIZATION, value.parse().unwrap());
+        }
+        if !names.is_empty() {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            request.extensions_mut().insert(PeerNames(names.into()));
+        }
+        Presented::of(&request)
+    }
+
+    fn found(authenticator: &Authenticator, authorization: Option<&str>, names: &[&str]) -> String {
+        match authenticator.permit(presented(authorization, names), Role::Subscriber) {
+            Ok(standing) => standing.caller().to_string(),
+            Err(error) => error.reason().to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_caller_is_known_by_its_token_or_else_by_a_name_in_its_certificate() {
+        let (_directory, _, authenticator) = authenticator(&file_of("node"));
+        for (authorization, names, expected) in [
+            (Some("Bearer secret"), &[][..], "node"),
+            (Some("bearer  secret "), &[], "node"),
+            (None, &["other.example", "node.example"], "node"),
+            (None, &[], "CREDENTIALS_MISSING"),
+            (None, &["other.example"], "CREDENTIALS_NOT_ACCEPTED"),
+            (Some("Bearer guess"), &[], "CREDENTIALS_NOT_ACCEPTED"),
+            (Some("Basic secret"), &[], "CREDENTIALS_NOT_ACCEPTED"),
+            (Some("secret"), &[], "CREDENTIALS_NOT_ACCEPTED"),
+            (Some("Bearer "), &[], "CREDENTIALS_NOT_ACCEPTED"),
+            // A good certificate does not make up for a bad token.
+            (
+                Some("Bearer guess"),
+                &["node.example"],
+                "CREDENTIALS_NOT_ACCEPTED",
+            ),
+        ] {
+            assert_eq!(
+                found(&authenticator, authorization, names),
+                expected,
+                "{authorization:?} {names:?}"
+            );
+        }
+        let other = authenticator.permit(presented(Some("Bearer secret"), &[]), Role::Operator);
+        assert_eq!(other.unwrap_err().reason(), "ROLE_MISSING");
+    }
+
+    #[test]
+    fn where_a_token_and_a_certificate_are_two_callers_the_token_counts() {
+        let hash = TokenHash::of("other");
+        let text = format!(
+            "{}[[principals]]\nname = \"other\"\ntoken_sha256 = [\"{hash}\"]\n\
+             grants = [{{ roles = [\"reporter\"], namespaces = [\"shop\"] }}]\n",
+            file_of("node")
+        );
+        let (_directory, _, authenticator) = authenticator(&text);
+        let names = &["node.example"];
+        assert_eq!(found(&authenticator, None, names), "node");
+        // The token's rights count too, not those of the certificate presented with it.
+        assert_eq!(found(&authenticator, Some("Bearer other"), names), "ROLE_MISSING");
+        let other = authenticator.permit(presented(Some("Bearer other"), names), Role::Reporter);
+        assert_eq!(other.unwrap().caller().to_string(), "other");
+    }
+
+    #[test]
+    fn two_authorizations_are_none() {
+        let (_directory, _, authenticator) = authenticator(&file_of("node"));
+        for (first, second) in [
+            ("Bearer secret", "Bearer guess"),
+            ("Bearer secret", "Bearer secret"),
+        ] {
+            let request = Request::builder()
+                .header(AUTHORIZATION, first)
+                .header(AUTHORIZATION, second)
+                .body(())
+                .unwrap();
+            let refused = authenticator.permit(Presented::of(&request), Role::Subscriber);
+            assert_eq!(refused.unwrap_err().reason(), "CREDENTIALS_NOT_ACCEPTED");
+        }
+    }
+
+    #[test]
+    fn a_token_that_is_too_long_is_not_looked_at() {
+        let text = file_of("node").replace(
+            &TokenHash::of("secret").to_string(),
+            &TokenHash::of(&"x".repeat(9_000)).to_string(),
+        );
+        let (_directory, _, authenticator) = authenticator(&text);
+        let long = format!("Bearer {}", "x".repeat(9_000));
+        assert_eq!(
+            found(&authenticator, Some(&long), &[]),
+            "CREDENTIALS_NOT_ACCEPTED"
+        );
+    }
+
+    #[test]
+    fn a_changed_file_counts_and_a_bad_one_changes_nothing() {
+        let (_directory, path, authenticator) = authenticator(&file_of("node"));
+        assert!(!authenticator.reload_if_changed(), "nothing changed");
+        fs::write(&path, "principals = 1").unwrap();
+        assert!(!authenticator.reload_if_changed());
+        assert_eq!(found(&authenticator, Some("Bearer secret"), &[]), "node");
+        fs::write(&path, file_of("other")).unwrap();
+        assert!(authenticator.reload_if_changed());
+        assert_eq!(found(&authenticator, Some("Bearer secret"), &[]), "other");
+    }
+
+    #[test]
+    fn a_file_that_is_named_and_comes_later_counts_when_it_is_there() {
+        let (directory, path, authenticator) = authenticator(&file_of("node"));
+        let key = directory.path().join("key");
+        let jwt = "[jwt]\naudience = \"emend\"\nshared_key_file = \"key\"\n";
+        fs::write(&path, file_of("other") + jwt).unwrap();
+        assert!(!authenticator.reload_if_changed(), "there is no key yet");
+        assert_eq!(found(&authenticator, Some("Bearer secret"), &[]), "node");
+        fs::write(&key, "x".repeat(32)).unwrap();
+        assert!(authenticator.reload_if_changed());
+        assert_eq!(found(&authenticator, Some("Bearer secret"), &[]), "other");
+        assert!(!authenticator.reload_if_changed(), "nothing is left to be read");
+        fs::write(&key, "y".repeat(32)).unwrap();
+        assert!(authenticator.reload_if_changed(), "it is watched");
+    }
+
+    #[test]
+    fn what_somebody_asks_for_is_read_again_whether_it_has_changed_or_not() {
+        let (_directory, _, authenticator) = authenticator(&file_of("node"));
+        assert!(!authenticator.reload(When::Changed));
+        assert!(authenticator.reload(When::Asked));
+    }
+
+    #[test]
+    fn nothing_shows_a_token() {
+        let presented = presented(Some("Bearer secret"), &[]);
+        assert!(!format!("{presented:?}").contains("secret"));
+    }
+}

@@ -1,0 +1,411 @@
+//! The file that says who may do what (`--auth-config`), in TOML. docs/security.md describes it.
+//!
+//! Unknown keys are refused, and so is anything that leaves an identity ambiguous: two principals with one name, or one
+//! credential for two principals. It must know nothing of requests.
+
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use emend_base::clock::SharedClock;
+use emend_core::{Caller, Namespace};
+use serde::Deserialize;
+
+use super::{
+    directory::{Directory, Entry},
+    jwt::{self, Verifier},
+    principal::{Grant, Principal, Reach},
+    role::Role,
+    token::TokenHash,
+};
+
+/// Why the file can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file, or one that it names, can't be read.
+    #[error("can't read {}: {source}", file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The content is invalid.
+    #[error("{}: {problem}", file.display())]
+    Invalid {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    principals: Vec<PrincipalEntry>,
+    jwt: Option<JwtEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PrincipalEntry {
+    name: String,
+    #[serde(default)]
+    token_sha256: Vec<String>,
+    #[serde(default)]
+    certificates: Vec<String>,
+    #[serde(default)]
+    jwt_subjects: Vec<String>,
+    grants: Vec<GrantEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GrantEntry {
+    roles: Vec<Role>,
+    namespaces: NamespacesEntry,
+    #[serde(default)]
+    act_for_users: bool,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum NamespacesEntry {
+    All(String),
+    Only(Vec<String>),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct JwtEntry {
+    audience: String,
+    issuer: Option<String>,
+    jwks_file: Option<PathBuf>,
+    shared_key_file: Option<PathBuf>,
+}
+
+/// The result, and the files that it was read from or would have been.
+pub(super) struct Loaded {
+    pub(super) directory: Result<Directory, ConfigError>,
+    pub(super) files: Vec<PathBuf>,
+}
+
+/// Reads the file and those it names. JWTs expire by `clock`.
+pub(super) fn load(path: &Path, clock: &SharedClock) -> Loaded {
+    let mut files = vec![path.to_owned()];
+    let directory = directory(path, clock, &mut files);
+    Loaded { directory, files }
+}
+
+/// Adds to `files` those that the file names, even if they can't be read.
+fn directory(path: &Path, clock: &SharedClock, files: &mut Vec<PathBuf>) -> Result<Directory, ConfigError> {
+    let text = String::from_utf8(read(path)?).map_err(|_| invalid(path, "is not UTF-8"))?;
+    let file: File = toml::from_str(&text).map_err(|error| invalid(path, unreadable(&text, &error)))?;
+    if file.principals.is_empty() {
+        return Err(invalid(path, "has no principals, so nobody could do anything"));
+    }
+    let jwt = match file.jwt {
+        Some(entry) => Some(verifier(path, entry, files)?),
+        None => None,
+    };
+    let entries = principals(path, &file.principals, jwt.is_some())?;
+    Ok(Directory::new(entries, jwt, clock.clone()))
+}
+
+/// What is wrong, and in which line; never the line's text or a value in it, which may be a secret.
+fn unreadable(text: &str, error: &toml::de::Error) -> String {
+    let line = error
+        .span()
+        .and_then(|span| text.get(..span.start))
+        .map_or(1, |before| before.matches('\n').count() + 1);
+    let message = error.message();
+    // `invalid type: string "…", expected a sequence`: the part in between is the value.
+    let value = ["invalid type", "invalid value"]
+        .iter()
+        .find(|what| message.starts_with(**what));
+    match value.zip(message.rsplit_once(", expected ")) {
+        Some((what, (_, expected))) => format!("line {line}: {what}, expected {expected}"),
+        None => format!("line {line}: {message}"),
+    }
+}
+
+/// Reads the keys that verify tokens. Their path is relative to the directory of the file itself.
+fn verifier(path: &Path, entry: JwtEntry, files: &mut Vec<PathBuf>) -> Result<Verifier, ConfigError> {
+    type Parse = fn(&[u8]) -> Result<jwt::Keys, String>;
+
+    let (named, parse): (PathBuf, Parse) = match (entry.jwks_file, entry.shared_key_file) {
+        (Some(jwks), None) => (jwks, jwt::Keys::jwks),
+        (None, Some(key)) => (key, jwt::Keys::shared),
+        _ => return Err(invalid(path, "jwt: needs one of jwks_file and shared_key_file")),
+    };
+    if entry.audience.is_empty() {
+        return Err(invalid(path, "jwt.audience: must not be empty"));
+    }
+    if entry.issuer.as_deref() == Some("") {
+        return Err(invalid(
+            path,
+            "jwt.issuer: must not be empty; leave it out for any",
+        ));
+    }
+    let file = path
+        .parent()
+        .map_or_else(|| named.clone(), |directory| directory.join(&named));
+    files.push(file.clone());
+    let keys = parse(&read(&file)?).map_err(|problem| invalid(&file, problem))?;
+    Ok(Verifier::new(keys, &entry.audience, entry.issuer.as_deref()))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, ConfigError> {
+    fs::read(path).map_err(|source| ConfigError::Read {
+        file: path.to_owned(),
+        source,
+    })
+}
+
+fn invalid(file: &Path, problem: impl Into<String>) -> ConfigError {
+    ConfigError::Invalid {
+        file: file.to_owned(),
+        problem: problem.into(),
+    }
+}
+
+fn principals(path: &Path, entries: &[PrincipalEntry], has_jwt: bool) -> Result<Vec<Entry>, ConfigError> {
+    let mut names = BTreeSet::new();
+    let mut credentials = BTreeSet::new();
+    let mut all = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let problem = |what: String| invalid(path, format!("principal {:?}: {what}", entry.name));
+        let caller = Caller::parse(&entry.name).map_err(|error| problem(format!("its name {}", error.0)))?;
+        if caller == Caller::anonymous() || caller == Caller::system() {
+            return Err(problem("the name is Emend's own".to_owned()));
+        }
+        if !names.insert(entry.name.clone()) {
+            return Err(problem("is there twice".to_owned()));
+        }
+        if !has_jwt && !entry.jwt_subjects.is_empty() {
+            return Err(problem("has jwt_subjects, and there is no [jwt]".to_owned()));
+        }
+        let mut tokens = Vec::with_capacity(entry.token_sha256.len());
+        for text in &entry.token_sha256 {
+            let hash = TokenHash::parse(text).ok_or_else(|| {
+                problem(
+                    "token_sha256: must be 64 hexadecimal digits, as `emend admin token` prints them"
+                        .to_owned(),
+                )
+            })?;
+            tokens.push(hash);
+        }
+        let own = tokens
+            .iter()
+            .map(|hash| ("token_sha256", hash.to_string()))
+            .chain(
+                entry
+                    .certificates
+                    .iter()
+                    .map(|name| ("certificates", name.clone())),
+            )
+            .chain(
+                entry
+                    .jwt_subjects
+                    .iter()
+                    .map(|subject| ("jwt_subjects", subject.clone())),
+            );
+        let mut has_some = false;
+        for (of, credential) in own {
+            has_some = true;
+            if credential.is_empty() {
+                return Err(problem(format!("{of}: must not be empty")));
+            }
+            if !credentials.insert((of, credential)) {
+                return Err(problem(format!("{of}: one of them is there twice")));
+            }
+        }
+        if !has_some {
+            return Err(problem(
+                "has no credential: token_sha256, certificates or jwt_subjects".to_owned(),
+            ));
+        }
+        if entry.grants.is_empty() {
+            return Err(problem("has no grants".to_owned()));
+        }
+        let grants = entry
+            .grants
+            .iter()
+            .map(grant)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(problem)?;
+        all.push(Entry {
+            principal: Arc::new(Principal::new(caller, &grants)),
+            tokens,
+            certificates: entry.certificates.clone(),
+            subjects: entry.jwt_subjects.clone(),
+        });
+    }
+    Ok(all)
+}
+
+fn grant(entry: &GrantEntry) -> Result<Grant, String> {
+    const FORM: &str = "grants.namespaces: must be \"*\" or a list of names";
+    if entry.roles.is_empty() {
+        return Err("grants.roles: must not be empty".to_owned());
+    }
+    let reach = match &entry.namespaces {
+        NamespacesEntry::All(all) if all == "*" => Reach::All,
+        NamespacesEntry::All(_) => return Err(FORM.to_owned()),
+        NamespacesEntry::Only(names) if names.is_empty() => return Err(FORM.to_owned()),
+        NamespacesEntry::Only(names) => {
+            let parsed = names.iter().map(|name| {
+                Namespace::parse(name).map_err(|error| format!("grants.namespaces: {name:?} {}", error.0))
+            });
+            Reach::only(parsed.collect::<Result<_, _>>()?)
+        }
+    };
+    Ok(Grant {
+        roles: entry.roles.clone(),
+        reach,
+        act_for_users: entry.act_for_users,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use emend_base::clock::SystemClock;
+
+    fn refusal(text: &str) -> String {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("auth.toml");
+        fs::write(&path, text).unwrap();
+        match load(&path, &SystemClock::shared()).directory {
+            Ok(_) => String::new(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    fn principal(rest: &str) -> String {
+        let hash = TokenHash::of("a");
+        format!("[[principals]]\nname = \"a\"\ntoken_sha256 = [\"{hash}\"]\n{rest}\n")
+    }
+
+    const GRANT: &str = "grants = [{ roles = [\"reporter\"], namespaces = [\"shop\"] }]";
+
+    #[test]
+    fn what_is_right_is_taken() {
+        assert_eq!(refusal(&principal(GRANT)), "");
+        let all =
+            "grants = [{ roles = [\"admin\", \"ingester\"], namespaces = \"*\", act_for_users = true }]";
+        assert_eq!(refusal(&principal(all)), "");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let twice = format!(
+            "{}{}",
+            principal(GRANT),
+            principal(GRANT).replace("name = \"a\"", "name = \"b\"")
+        );
+        for (text, expected) in [
+            (String::new(), "no principals"),
+            (
+                principal(&format!("{GRANT}\ntoken = \"x\"")),
+                "unknown field `token`",
+            ),
+            (
+                principal("grants = [{ roles = [\"king\"], namespaces = \"*\" }]"),
+                "unknown variant `king`",
+            ),
+            (
+                principal("grants = [{ roles = [\"admin\"], namespaces = \"shop\" }]"),
+                "must be \"*\" or a list",
+            ),
+            (
+                principal("grants = [{ roles = [\"admin\"], namespaces = [] }]"),
+                "must be \"*\" or a list",
+            ),
+            (
+                principal("grants = [{ roles = [], namespaces = \"*\" }]"),
+                "grants.roles",
+            ),
+            (
+                principal("grants = [{ roles = [\"admin\"], namespaces = [\"No\"] }]"),
+                "\"No\"",
+            ),
+            (principal("grants = []"), "has no grants"),
+            (
+                principal(&format!("jwt_subjects = [\"x\"]\n{GRANT}")),
+                "there is no [jwt]",
+            ),
+            (
+                format!("{}[jwt]\naudience = \"x\"", principal(GRANT)),
+                "needs one of",
+            ),
+            (
+                format!(
+                    "{}[jwt]\naudience = \"x\"\njwks_file = \"gone\"",
+                    principal(GRANT)
+                ),
+                "gone",
+            ),
+            (
+                format!(
+                    "{}[jwt]\naudience = \"x\"\nissuer = \"\"\njwks_file = \"x\"",
+                    principal(GRANT)
+                ),
+                "jwt.issuer",
+            ),
+            (
+                format!("{}{}", principal(GRANT), principal(GRANT)),
+                "is there twice",
+            ),
+            (twice, "one of them is there twice"),
+            (
+                format!("[[principals]]\nname = \"a\"\n{GRANT}"),
+                "has no credential",
+            ),
+            (
+                principal(GRANT).replace("name = \"a\"", "name = \"system\""),
+                "Emend's own",
+            ),
+        ] {
+            let refusal = refusal(&text);
+            assert!(refusal.contains(expected), "{text}\n→ {refusal}");
+            assert!(
+                refusal.contains("auth.toml") || refusal.contains("gone"),
+                "{refusal}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_toml_or_not_of_this_form_is_named_by_its_line_and_without_what_stands_there() {
+        for (wrong, expected) in [
+            ("token = \"s3cret\"", "line 4: unknown field `token`"),
+            ("certificates = [\"s3cret]", "line 5: missing comma"),
+            (
+                "certificates = \"s3cret\"",
+                "line 4: invalid type, expected a sequence",
+            ),
+            ("s3cret", "line 4: "),
+        ] {
+            let refusal = refusal(&principal(&format!("{wrong}\n{GRANT}")));
+            assert!(refusal.contains(expected), "{wrong}\n→ {refusal}");
+            assert!(!refusal.contains("s3cret"), "{wrong}\n→ {refusal}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_shows_no_hash() {
+        let hash = TokenHash::of("a").to_string();
+        let text = principal(GRANT).replace(&hash, &hash[1..]);
+        let refusal = refusal(&text);
+        assert!(
+            refusal.contains("token_sha256") && !refusal.contains(&hash[1..]),
+            "{refusal}"
+        );
+    }
+}

@@ -1,0 +1,259 @@
+//! Identifies callers and refuses those who may not call the method; what later layers and handlers need travels in the
+//! request's extensions ([`Access`], [`Caller`]).
+//!
+//! Health checks and reflection are let through. [`GateLayer`], further in, answers refusals and ends streams, so both
+//! are counted and logged like everything else. A stream that has begun is supervised: it ends when its caller's token
+//! expires, or when a change of the files changes its caller's rights.
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    convert::Infallible,
+    future::{Ready, ready},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use emend_base::error::{Error, to_status};
+use emend_core::Caller;
+use futures::future::{BoxFuture, Either};
+use http::{HeaderMap, Request, Response};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use tokio::time::{Sleep, sleep};
+use tonic::{Status, body::Body};
+use tower::{Layer, Service};
+
+use super::{
+    access::Access,
+    authenticator::Authenticator,
+    directory::expired,
+    rules::{Rule, rule_of},
+    standing::{Presented, Standing},
+};
+use crate::methods::Method;
+
+/// The prefix of the paths that every server answers: health checks and reflection.
+const ALWAYS: &str = "/grpc.";
+/// The longest timer that is set; credentials that live longer are checked again then.
+const LONGEST: Duration = Duration::from_hours(24);
+
+/// Puts the caller, and what it may do, into every request.
+#[derive(Debug, Clone)]
+pub struct AuthLayer {
+    /// `None`: authentication is off.
+    authenticator: Option<Arc<Authenticator>>,
+}
+
+impl AuthLayer {
+    /// With `authenticator`; without one, everyone may do everything.
+    pub fn new(authenticator: Option<Arc<Authenticator>>) -> Self {
+        Self { authenticator }
+    }
+}
+
+impl<S> Layer<S> for AuthLayer {
+    type Service = Authenticated<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Authenticated {
+            inner,
+            by: self.clone(),
+            anonymous: Caller::anonymous(),
+        }
+    }
+}
+
+/// See [`AuthLayer`].
+#[derive(Debug, Clone)]
+pub struct Authenticated<S> {
+    inner: S,
+    by: AuthLayer,
+    anonymous: Caller,
+}
+
+type Answer = Result<Response<Body>, Infallible>;
+
+impl<S> Service<Request<Body>> for Authenticated<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let Some(authenticator) = &self.by.authenticator else {
+            request.extensions_mut().insert(self.anonymous.clone());
+            request.extensions_mut().insert(Access::open());
+            return self.inner.call(request);
+        };
+        let path = request.uri().path();
+        if path.starts_with(ALWAYS) {
+            return self.inner.call(request);
+        }
+        let presented = Presented::of(&request);
+        let rule = rule_of(path);
+        let standing = match permit(authenticator, presented, rule) {
+            Ok(standing) => standing,
+            Err(error) => {
+                request.extensions_mut().insert(Refused(Arc::new(error)));
+                return self.inner.call(request);
+            }
+        };
+        let is_stream = Method::at(path).response_is_stream;
+        let extensions = request.extensions_mut();
+        extensions.insert(standing.caller().clone());
+        extensions.insert(standing.access(authenticator));
+        if is_stream {
+            extensions.insert(ToSupervise {
+                standing,
+                by: Arc::clone(authenticator),
+            });
+        }
+        self.inner.call(request)
+    }
+}
+
+/// What the caller may do through the method.
+fn permit(
+    authenticator: &Authenticator,
+    presented: Presented,
+    rule: Option<&'static Rule>,
+) -> Result<Standing, Error> {
+    let Some(rule) = rule else {
+        // Not passed on: a method missing from the table is open to nobody.
+        authenticator.identify(&presented)?;
+        return Err(Error::Unimplemented("the method"));
+    };
+    authenticator.permit(presented, rule.role)
+}
+
+/// Why a request is refused.
+#[derive(Debug, Clone)]
+struct Refused(Arc<Error>);
+
+/// A stream that must end when its caller's rights do.
+#[derive(Debug, Clone)]
+struct ToSupervise {
+    standing: Standing,
+    by: Arc<Authenticator>,
+}
+
+/// Answers what [`AuthLayer`] refused, and supervises the streams that it let through.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct GateLayer;
+
+impl<S> Layer<S> for GateLayer {
+    type Service = Gate<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        Gate(inner)
+    }
+}
+
+/// See [`GateLayer`].
+#[derive(Debug, Clone)]
+pub struct Gate<S>(S);
+
+impl<S> Service<Request<Body>> for Gate<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Either<Either<S::Future, Ready<Answer>>, BoxFuture<'static, Answer>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.0.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        if let Some(Refused(error)) = request.extensions().get() {
+            return Either::Left(Either::Right(ready(Ok(to_status(error).into_http()))));
+        }
+        let Some(ToSupervise { standing, by }) = request.extensions_mut().remove() else {
+            return Either::Left(Either::Left(self.0.call(request)));
+        };
+        let supervised = by.supervise(standing);
+        let response = self.0.call(request);
+        Either::Right(Box::pin(async move {
+            let response = response.await?;
+            Ok(response.map(|inner| {
+                Body::new(Supervised {
+                    timer: supervised.left().map(|left| Box::pin(sleep(left.min(LONGEST)))),
+                    inner: Some(inner),
+                    standing: supervised,
+                })
+            }))
+        }))
+    }
+}
+
+/// A stream that ends when its caller may no longer have it.
+struct Supervised {
+    inner: Option<Body>,
+    standing: super::standing::Supervision,
+    /// Set if the credentials expire.
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Supervised {
+    /// Ready with the reason when the stream must end.
+    fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<Error> {
+        if let Poll::Ready(why) = self.standing.poll_lost(cx) {
+            return Poll::Ready(why);
+        }
+        while let Some(timer) = &mut self.timer {
+            if timer.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+            match self.standing.left() {
+                Some(left) if !left.is_zero() => *timer = Box::pin(sleep(left.min(LONGEST))),
+                Some(_) => return Poll::Ready(expired()),
+                None => self.timer = None,
+            }
+        }
+        Poll::Pending
+    }
+}
+
+impl HttpBody for Supervised {
+    type Data = <Body as HttpBody>::Data;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Status>>> {
+        let this = &mut *self;
+        if this.inner.is_none() {
+            return Poll::Ready(None);
+        }
+        if let Poll::Ready(why) = this.poll_ended(cx) {
+            this.inner = None;
+            let mut trailers = HeaderMap::new();
+            let said = Status::from(why).add_header(&mut trailers);
+            return Poll::Ready(Some(said.map(|()| Frame::trailers(trailers))));
+        }
+        match &mut this.inner {
+            Some(inner) => Pin::new(inner).poll_frame(cx),
+            None => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.as_ref().is_none_or(HttpBody::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.as_ref().map(HttpBody::size_hint).unwrap_or_default()
+    }
+}

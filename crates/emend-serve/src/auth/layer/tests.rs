@@ -1,0 +1,201 @@
+//! Calls in progress while their caller's token expires or its rights change.
+
+use std::{fs, path::PathBuf};
+
+use emend_base::{
+    clock::{ManualClock, SharedClock},
+    entropy::Entropy,
+    reload::Reload as _,
+    telemetry::metrics::Metrics,
+};
+use emend_proto::learning::v1::ImportHeader;
+use futures::FutureExt as _;
+use http::header::AUTHORIZATION;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+use tempfile::TempDir;
+use tonic::Code;
+use tower::{ServiceExt as _, service_fn};
+
+use super::*;
+use crate::{
+    auth::testing::{access_of, by_shared_key},
+    metrics::ServerMetrics,
+    server::trace_context::TraceLayer,
+};
+
+const STREAM: &str = "/emend.learning.v1.SubscriptionService/Subscribe";
+const KEY: &[u8] = b"0123456789abcdef0123456789abcdef";
+
+/// A stream that never yields anything.
+struct Silent;
+
+impl HttpBody for Silent {
+    type Data = <Body as HttpBody>::Data;
+    type Error = Status;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Status>>> {
+        Poll::Pending
+    }
+}
+
+fn token(expires_at: i64) -> String {
+    let claims = json!({"sub": "node", "aud": "emend", "exp": expires_at});
+    by_shared_key(KEY, &json!({"alg": "HS256"}), &claims)
+}
+
+/// An authenticator that knows one principal, by its JWTs.
+struct Known {
+    authenticator: Arc<Authenticator>,
+    clock: Arc<ManualClock>,
+    directory: TempDir,
+}
+
+impl Known {
+    /// The clock shows 1,000 s.
+    fn new(name: &str, role: &str, namespaces: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("key"), KEY).unwrap();
+        let file = write(&directory, name, role, namespaces);
+        let clock = Arc::new(ManualClock::new(Timestamp::from_second(1_000).unwrap()));
+        let shared: SharedClock = Arc::<ManualClock>::clone(&clock);
+        let authenticator = Arc::new(Authenticator::load_by(&file, shared).unwrap());
+        Self {
+            authenticator,
+            clock,
+            directory,
+        }
+    }
+
+    /// Replaces the file's content.
+    fn rewrite(&self, name: &str, role: &str, namespaces: &str) {
+        write(&self.directory, name, role, namespaces);
+        assert!(self.authenticator.reload_if_changed());
+    }
+}
+
+fn write(directory: &TempDir, name: &str, role: &str, namespaces: &str) -> PathBuf {
+    let file = directory.path().join("auth.toml");
+    let text = format!(
+        "[jwt]\naudience = \"emend\"\nshared_key_file = \"key\"\n[[principals]]\nname = \"{name}\"\n\
+         jwt_subjects = [\"node\"]\ngrants = [{{ roles = [\"{role}\"], namespaces = {namespaces} }}]\n"
+    );
+    fs::write(&file, text).unwrap();
+    file
+}
+
+async fn subscribe(authenticator: &Arc<Authenticator>, token: &str) -> Response<Body> {
+    let silent =
+        service_fn(|_: Request<Body>| async { Ok::<_, Infallible>(Response::new(Body::new(Silent))) });
+    let layer = AuthLayer::new(Some(Arc::clone(authenticator)));
+    let request = Request::builder()
+        .uri(STREAM)
+        .header(AUTHORIZATION, format!("Bearer {token}"))
+        .body(Body::empty())
+        .unwrap();
+    layer
+        .layer(GateLayer.layer(silent))
+        .oneshot(request)
+        .await
+        .unwrap()
+}
+
+async fn frame(response: &mut Response<Body>) -> Option<Result<Frame<<Body as HttpBody>::Data>, Status>> {
+    std::future::poll_fn(|cx| Pin::new(response.body_mut()).poll_frame(cx)).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_ends_when_its_token_expires_and_a_new_one_is_refused() {
+    let known = Known::new("node", "subscriber", "\"*\"");
+    let token = token(1_060);
+
+    let mut stream = subscribe(&known.authenticator, &token).await;
+    assert!(frame(&mut stream).now_or_never().is_none(), "it goes on");
+    known.clock.advance(SignedDuration::from_secs(60));
+    let last = frame(&mut stream)
+        .await
+        .unwrap()
+        .unwrap()
+        .into_trailers()
+        .unwrap();
+    let ended = Status::from_header_map(&last).unwrap();
+    assert_eq!(ended.code(), Code::Unauthenticated);
+    assert_eq!(
+        emend_base::status::Explained::from(ended).reason.as_deref(),
+        Some("TOKEN_EXPIRED")
+    );
+    assert!(frame(&mut stream).await.is_none());
+
+    let refused = subscribe(&known.authenticator, &token).await;
+    let refused = Status::from_header_map(refused.headers()).unwrap();
+    assert_eq!(
+        emend_base::status::Explained::from(refused).reason.as_deref(),
+        Some("TOKEN_EXPIRED")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_is_ended_counts_by_the_code_that_it_ends_with() {
+    let known = Known::new("node", "subscriber", "\"*\"");
+    let metrics = Metrics::new();
+    let calls = ServerMetrics::of(&metrics)
+        .rpc()
+        .calls(&["emend.learning.v1.SubscriptionService"]);
+    let silent =
+        service_fn(|_: Request<Body>| async { Ok::<_, Infallible>(Response::new(Body::new(Silent))) });
+    let traced = TraceLayer::new(Entropy::seeded(1), calls);
+    let service =
+        AuthLayer::new(Some(Arc::clone(&known.authenticator))).layer(traced.layer(GateLayer.layer(silent)));
+    let request = Request::builder()
+        .uri(STREAM)
+        .header(AUTHORIZATION, format!("Bearer {}", token(1_060)))
+        .body(Body::empty())
+        .unwrap();
+    let mut stream = service.oneshot(request).await.unwrap();
+    assert!(frame(&mut stream).now_or_never().is_none(), "it goes on");
+    known.clock.advance(SignedDuration::from_secs(60));
+    assert!(frame(&mut stream).await.unwrap().unwrap().is_trailers());
+    drop(stream);
+    let counted = metrics.render();
+    let ended = |line: &str| line.contains("grpc_server_handled_total") && line.contains("\"Subscribe\"");
+    let counted: Vec<_> = counted
+        .lines()
+        .filter(|line| ended(line) && !line.ends_with(" 0"))
+        .collect();
+    assert!(
+        matches!(counted[..], [line] if line.contains("grpc_code=\"Unauthenticated\"") && line.ends_with(" 1")),
+        "{counted:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_call_that_takes_long_finds_out_what_its_caller_may_do_now() {
+    const IMPORT: &str = "/emend.learning.v1.ResourceService/ImportResources";
+    let header = ImportHeader {
+        namespace: "shop".into(),
+        ..Default::default()
+    };
+    let known = Known::new("ops", "operator", "[\"shop\", \"help\"]");
+    let access = access_of(&known.authenticator, IMPORT, &token(1_060)).await;
+    let now = || access.as_of_now().and_then(|now| now.admit(&header));
+    let told = || now().err().map(|refused| refused.reason());
+    assert_eq!(told(), None);
+    for (name, role, namespaces, expected) in [
+        ("ops", "reviewer", "\"*\"", Some("ROLE_MISSING")),
+        ("ops", "admin", "[\"help\"]", Some("NAMESPACE_DENIED")),
+        // Otherwise the audit trail would name a caller whom the token no longer identifies.
+        ("another", "operator", "\"*\"", Some("ACCESS_CHANGED")),
+        ("ops", "admin", "[\"shop\"]", None),
+    ] {
+        known.rewrite(name, role, namespaces);
+        assert_eq!(told(), expected, "{name} {role} {namespaces}");
+    }
+    assert!(access.admit(&header).is_ok(), "what was so when it began");
+    known.clock.advance(SignedDuration::from_secs(59));
+    assert_eq!(told(), None);
+    known.clock.advance(SignedDuration::from_secs(1));
+    assert_eq!(told(), Some("TOKEN_EXPIRED"));
+}

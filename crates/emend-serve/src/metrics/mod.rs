@@ -1,0 +1,130 @@
+//! What a server counts and shows: its calls, its connections, whether its services are ready, and its files.
+
+mod rpc;
+
+use std::sync::Arc;
+
+use emend_base::{
+    reload::Reload,
+    telemetry::metrics::{
+        Description, Group, Kind, Labels, Metrics,
+        prometheus::{Family, Gauge},
+    },
+};
+
+pub(crate) use self::rpc::{Call, Connections, OpenConnection};
+pub use self::rpc::{Calls, RpcMetrics};
+use crate::{auth::Authenticator, health::Readiness, tls::TlsServer};
+
+const READY: Description = Description {
+    name: "emend_ready",
+    kind: Kind::Gauge,
+    unit: "",
+    labels: &["service"],
+    help: "1 where this replica of the service is ready, 0 where one of the checks that its readiness hangs on fails",
+};
+
+/// The metrics of all servers in a process. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub struct ServerMetrics {
+    rpc: RpcMetrics,
+    ready: Family<Labels<1>, Gauge>,
+}
+
+impl Group for ServerMetrics {
+    fn register(&self, metrics: &Metrics) {
+        metrics.register(READY, self.ready.clone());
+        self.rpc.register(metrics);
+    }
+}
+
+impl ServerMetrics {
+    /// Those of this process.
+    pub fn of(metrics: &Metrics) -> Self {
+        metrics.group()
+    }
+
+    /// What servers count.
+    pub fn rpc(&self) -> &RpcMetrics {
+        &self.rpc
+    }
+}
+
+/// Shows whether a service is ready; `name` is its name in health checks.
+pub fn watch_readiness(metrics: &Metrics, service: &'static str, readiness: Readiness, name: &'static str) {
+    let shown = ServerMetrics::of(metrics)
+        .ready
+        .get_or_create_owned(&[("service", service)]);
+    metrics.refresh(move || {
+        shown.set(readiness.is_ready(name).into());
+    });
+}
+
+/// Shows whether a service's reloaded files can be used as they are now, and when the certificate in force expires;
+/// files that it does not have never fail.
+pub fn watch_files(
+    metrics: &Metrics,
+    service: &'static str,
+    authenticator: Option<&Arc<Authenticator>>,
+    tls: Option<&Arc<TlsServer>>,
+) {
+    let authentication = authenticator.map(|files| Arc::clone(files) as Arc<dyn Reload>);
+    metrics.watch_files(service, "authentication", authentication);
+    if let Some(tls) = tls.map(Arc::clone) {
+        metrics.watch_server_certificate(service, move || tls.validity());
+    }
+    metrics.watch_files(
+        service,
+        "tls",
+        tls.map(|files| Arc::clone(files) as Arc<dyn Reload>),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_base::reload::Reload as _;
+
+    use super::*;
+
+    #[test]
+    fn a_server_shows_its_calls_its_readiness_and_its_files() {
+        let metrics = Metrics::new();
+        ServerMetrics::of(&metrics)
+            .rpc()
+            .calls(&[])
+            .begin("/")
+            .ended(tonic::Code::Ok);
+        let readiness = Readiness::new();
+        readiness.register("a.Service", &["database"]);
+        watch_readiness(&metrics, "feedback-svc", readiness.clone(), "a.Service");
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let write = |text: &str| std::fs::write(file.path(), text).unwrap();
+        write(
+            "[[principals]]\nname = \"x\"\ncertificates = [\"x\"]\ngrants = [{ roles = [\"admin\"], namespaces = \"*\" }]\n",
+        );
+        let authenticator = Arc::new(Authenticator::load(file.path()).unwrap());
+        watch_files(&metrics, "feedback-svc", Some(&authenticator), None);
+        let told = |ready: i32, failing: i32| {
+            let rendered = metrics.render();
+            for line in [
+                format!("emend_ready{{service=\"feedback-svc\"}} {ready}"),
+                format!(
+                    "emend_reload_failing{{service=\"feedback-svc\",files=\"authentication\"}} {failing}"
+                ),
+            ] {
+                assert!(rendered.lines().any(|told| told == line), "{line} in\n{rendered}");
+            }
+        };
+        told(0, 0);
+        readiness.set("database", true);
+        write("not a table");
+        assert!(!authenticator.reload_if_changed());
+        told(1, 1);
+        let rendered = metrics.render();
+        for Description { name, kind, .. } in metrics.descriptions() {
+            let family = name.strip_suffix("_total").unwrap_or(name);
+            let declared = format!("# TYPE {family} {}\n", kind.name());
+            assert!(rendered.contains(&declared), "{declared} in\n{rendered}");
+        }
+    }
+}

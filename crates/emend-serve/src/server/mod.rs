@@ -1,0 +1,228 @@
+//! A gRPC server as a function of its listener and its [`Lifecycle`].
+//!
+//! Connections are accepted and owned here rather than by `tonic::transport::Server`, which waits for open streams for
+//! ever, leaves its connections behind when it is dropped, and never ends connections that stay silent. Here each
+//! connection is a task of the scope: the soft token stops accepting and sends GOAWAY, the hard token closes what is
+//! left.
+//!
+//! Every server also answers health checks ([`crate::health`]) and server reflection v1 and v1alpha for exactly the
+//! services it has, and wraps every RPC in the caller, trace, admission and deadline layers. It speaks only HTTP/2;
+//! HTTP/1 is answered with 505. A request message may have up to 4 MiB (tonic's default), one to reflection or health 4
+//! KiB.
+//!
+//! Memory per idle connection is kept small: HTTP/2 windows stay at their defaults, and the bytes queued for one slow
+//! stream are bounded by [`SEND_BUFFER`] plus one message. It must know nothing of what the services do.
+
+mod accept;
+pub mod admission;
+pub mod args;
+pub mod bounds;
+pub mod call_bytes;
+mod connection;
+pub mod deadline;
+mod http;
+mod open_files;
+mod request_timeout;
+mod timed_connection;
+pub mod trace_context;
+pub mod unread;
+
+use std::{convert::Infallible, io, net::SocketAddr, sync::Arc};
+
+use ::http::{Request, Response};
+use emend_base::{entropy::Entropy, lifecycle::Lifecycle, tls::Remote};
+use tokio::net::TcpListener;
+use tonic::{body::Body, server::NamedService, service::Routes};
+use tower::{Layer as _, Service};
+
+use self::{
+    accept::{Entrance, accept, accept_inside},
+    admission::AdmissionLayer,
+    bounds::Bounds,
+    deadline::DeadlineLayer,
+    http::Serving,
+    trace_context::TraceLayer,
+};
+use crate::{
+    auth::{AuthLayer, Authenticator, GateLayer},
+    health::{self, Readiness},
+    metrics::RpcMetrics,
+    tls::TlsServer,
+};
+
+/// The connections of one server may use one part in this many of the process's open-file limit: there may be two
+/// servers, and database connections need files too.
+const SHARE_OF_FILES: usize = 3;
+/// How many bytes may be queued for one stream before its next message is asked for.
+pub const SEND_BUFFER: usize = 64 * 1024;
+/// The longest message to reflection and health checks, which anyone may send.
+const SHORT: usize = 4 * 1024;
+
+/// Collects services, then serves them.
+#[derive(Debug)]
+pub struct Server {
+    routes: Routes,
+    names: Vec<&'static str>,
+    bounds: Bounds,
+    readiness: Readiness,
+    metrics: RpcMetrics,
+    authenticator: Option<Arc<Authenticator>>,
+    tls: Option<Arc<TlsServer>>,
+    reflection: bool,
+    entropy: Entropy,
+}
+
+impl Server {
+    /// No service yet. Added services are registered with `readiness`; request ids are drawn from `entropy`.
+    pub fn new(readiness: Readiness, entropy: Entropy) -> Self {
+        Self {
+            routes: Routes::default(),
+            names: Vec::new(),
+            bounds: Bounds::default(),
+            readiness,
+            metrics: RpcMetrics::default(),
+            authenticator: None,
+            tls: None,
+            reflection: true,
+            entropy,
+        }
+    }
+
+    /// Adds a service that is ready while all the checks it `needs` pass (see [`Readiness::set`]).
+    #[must_use]
+    pub fn add_service<S>(mut self, service: S, needs: &'static [&'static str]) -> Self
+    where
+        S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>
+            + NamedService
+            + Clone
+            + Send
+            + Sync
+            + 'static,
+        S::Future: Send + 'static,
+    {
+        self.readiness.register(S::NAME, needs);
+        self.names.push(S::NAME);
+        self.routes = self.routes.add_service(service);
+        self
+    }
+
+    /// How much the server takes on at once; default: [`Bounds::default`].
+    #[must_use]
+    pub fn bounds(mut self, bounds: Bounds) -> Self {
+        self.bounds = bounds;
+        self
+    }
+
+    /// Where calls are counted; default: metrics that nobody reads.
+    #[must_use]
+    pub fn metrics(mut self, metrics: &RpcMetrics) -> Self {
+        self.metrics = metrics.clone();
+        self
+    }
+
+    /// Identifies callers and decides what they may do; without one, everyone may do everything.
+    #[must_use]
+    pub fn authenticator(mut self, authenticator: Option<Arc<Authenticator>>) -> Self {
+        self.authenticator = authenticator;
+        self
+    }
+
+    /// Serves every connection over TLS, from files that the caller keeps up to date (see [`emend_base::reload`]); default:
+    /// no TLS.
+    #[must_use]
+    pub fn tls(mut self, tls: Option<Arc<TlsServer>>) -> Self {
+        self.tls = tls;
+        self
+    }
+
+    /// Whether to answer server reflection; default: yes.
+    #[must_use]
+    pub fn reflection(mut self, reflection: bool) -> Self {
+        self.reflection = reflection;
+        self
+    }
+
+    /// Starts serving in `lifecycle`, raises the process's open-file limit as far as the system allows, and returns the
+    /// address. The soft token closes the listener; the hard token closes every connection still open.
+    pub fn serve(self, listener: TcpListener, lifecycle: &Lifecycle) -> io::Result<SocketAddr> {
+        Ok(self.serve_inside(listener, lifecycle)?.0)
+    }
+
+    /// The same, and also returns a way in for clients in this process. Their traffic never leaves the process, so it
+    /// has no TLS and no client certificate.
+    pub fn serve_inside(
+        self,
+        listener: TcpListener,
+        lifecycle: &Lifecycle,
+    ) -> io::Result<(SocketAddr, Remote)> {
+        let address = listener.local_addr()?;
+        let health = health::server(self.readiness.clone(), lifecycle.soft().clone());
+        let routes = self.routes.add_service(health.max_decoding_message_size(SHORT));
+        let routes = if self.reflection {
+            with_reflection(routes, &self.names)?
+        } else {
+            routes
+        };
+        let routes = routes.prepare();
+        let admission = AdmissionLayer::new(&self.bounds);
+        let admitted = admission.layer(DeadlineLayer.layer(routes));
+        let traced = TraceLayer::new(self.entropy.clone(), self.metrics.calls(&self.names));
+        let stack = AuthLayer::new(self.authenticator).layer(traced.layer(GateLayer.layer(admitted)));
+        let serving = Serving {
+            stack,
+            keep_alive: self.bounds.keep_alive,
+            age: self.bounds.connection_age,
+            entropy: self.entropy,
+            request_time: self.bounds.patience.request,
+            lifecycle: lifecycle.clone(),
+        };
+        let inside = serving.clone();
+        let inside = Remote::inside(move || accept_inside(&inside));
+        let files = open_files::raised() / SHARE_OF_FILES;
+        let wanted = self.bounds.connections;
+        if files < wanted {
+            tracing::warn!(
+                wanted,
+                connections = files,
+                "fewer connections than set: the process may open no more files"
+            );
+        }
+        let entrance = Entrance::of(wanted.min(files), self.metrics.connections().clone());
+        lifecycle.spawn(
+            "accept connections",
+            accept(listener, entrance, self.tls, serving),
+        );
+        Ok((address, inside))
+    }
+}
+
+/// Both versions, because older clients ask only for v1alpha.
+fn with_reflection(routes: Routes, names: &[&'static str]) -> io::Result<Routes> {
+    let builder = || {
+        let own = names
+            .iter()
+            .fold(tonic_reflection::server::Builder::configure(), |builder, name| {
+                builder.with_service_name(*name)
+            });
+        own.with_service_name("grpc.health.v1.Health")
+            .register_encoded_file_descriptor_set(emend_proto::DESCRIPTOR_SET)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+            // The types of error details, so that clients can decode them.
+            .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)
+    };
+    Ok(routes
+        .add_service(
+            builder()
+                .with_service_name("grpc.reflection.v1.ServerReflection")
+                .build_v1()
+                .map_err(io::Error::other)?
+                .max_decoding_message_size(SHORT),
+        )
+        .add_service(
+            builder()
+                .with_service_name("grpc.reflection.v1alpha.ServerReflection")
+                .build_v1alpha()
+                .map_err(io::Error::other)?
+                .max_decoding_message_size(SHORT),
+        ))
+}

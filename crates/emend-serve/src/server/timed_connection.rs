@@ -1,0 +1,293 @@
+//! A connection whose client must act in time: send the HTTP/2 preface at the start, acknowledge GOAWAY at the end. It
+//! is closed only when the client has closed it too.
+//!
+//! It must know nothing of what is served.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    time::{Instant, Sleep, sleep, sleep_until},
+};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+use crate::linger::{LINGER, poll_closed};
+
+/// The length of the HTTP/2 preface, in bytes. Anything shorter is not HTTP/2.
+const PREFACE: usize = 24;
+/// How long a client has to acknowledge GOAWAY.
+const ANSWER: Duration = Duration::from_secs(3);
+
+/// A connection that fails if its first [`PREFACE`] bytes take too long, or have not arrived when the scope is asked to
+/// stop. After that, HTTP/2's own keep-alive detects dead clients. When the scope is asked to stop, a client that does
+/// not answer the ping sent with GOAWAY within [`ANSWER`] is disconnected: nothing else would end such a connection
+/// before the hard deadline.
+///
+/// When everything is sent, it [lingers](crate::linger) until the client closes, which may delay shutdown by
+/// that long.
+pub(crate) struct TimedConnection<S> {
+    stream: S,
+    /// `None` once the preface has arrived.
+    pending: Option<Handshake>,
+    soft: CancellationToken,
+    /// GOAWAY was sent before any stop, because the connection was old: the client has acknowledged it, or is found out by
+    /// HTTP/2's keep-alive.
+    has_aged: Arc<AtomicBool>,
+    farewell: Farewell,
+    /// How long the client has to close; `None` while there is still something to send.
+    lingering: Option<Pin<Box<Sleep>>>,
+}
+
+struct Handshake {
+    /// Bytes still missing.
+    missing: usize,
+    /// How long they may take.
+    time: Pin<Box<Sleep>>,
+    soft: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+/// Whether the client has acknowledged GOAWAY.
+enum Farewell {
+    NotYet,
+    /// How long the acknowledgement may take.
+    Said(Pin<Box<Sleep>>),
+    Answered,
+}
+
+impl<S> TimedConnection<S> {
+    /// The preface must arrive by `deadline`. `has_aged` is set when GOAWAY is sent for another reason than a stop.
+    pub(crate) fn new(
+        stream: S,
+        deadline: Instant,
+        soft: &CancellationToken,
+        has_aged: Arc<AtomicBool>,
+    ) -> Self {
+        Self {
+            stream,
+            pending: Some(Handshake {
+                missing: PREFACE,
+                time: Box::pin(sleep_until(deadline)),
+                soft: Box::pin(soft.clone().cancelled_owned()),
+            }),
+            soft: soft.clone(),
+            has_aged,
+            farewell: Farewell::NotYet,
+            lingering: None,
+        }
+    }
+
+    /// Ready when the client has not acknowledged in time. Polled whenever there is nothing to read or no room to
+    /// write: a client that does not read is not read from either. The connection is woken anyway to send GOAWAY, so
+    /// nothing needs to wait for the token here.
+    fn poll_unanswered(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if matches!(self.farewell, Farewell::NotYet) && self.soft.is_cancelled() {
+            self.farewell = if self.has_aged.load(Ordering::Relaxed) {
+                Farewell::Answered
+            } else {
+                Farewell::Said(Box::pin(sleep(ANSWER)))
+            };
+        }
+        match &mut self.farewell {
+            Farewell::Said(time) => time.as_mut().poll(cx),
+            Farewell::NotYet | Farewell::Answered => Poll::Pending,
+        }
+    }
+
+    /// Handles the result of a write. Whenever the client takes bytes, its time to acknowledge starts over: the
+    /// acknowledgement follows whatever was sent before.
+    fn written(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if written.is_pending() {
+            ready!(self.poll_unanswered(cx));
+            return Poll::Ready(Err(unanswered()));
+        }
+        if let Farewell::Said(time) = &mut self.farewell {
+            time.as_mut().reset(Instant::now() + ANSWER);
+        }
+        written
+    }
+}
+
+impl<S: AsyncRead + Unpin> TimedConnection<S> {
+    /// Ready when the client has closed, or has not done so in time.
+    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let time = self.lingering.get_or_insert_with(|| Box::pin(sleep(LINGER)));
+        if time.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        poll_closed(&mut self.stream, cx)
+    }
+}
+
+fn unanswered() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::TimedOut,
+        "the client does not answer that the connection ends",
+    )
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for TimedConnection<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let Self {
+            stream,
+            pending,
+            farewell,
+            ..
+        } = &mut *self;
+        if let Poll::Ready(read) = Pin::new(stream).poll_read(cx, buffer) {
+            if let Some(handshake) = pending {
+                let read = buffer.filled().len() - before;
+                handshake.missing = handshake.missing.saturating_sub(read);
+                if handshake.missing == 0 {
+                    *pending = None;
+                }
+            }
+            if matches!(farewell, Farewell::Said(_)) {
+                *farewell = Farewell::Answered;
+            }
+            return Poll::Ready(read);
+        }
+        let Some(handshake) = pending else {
+            ready!(self.poll_unanswered(cx));
+            return Poll::Ready(Err(unanswered()));
+        };
+        if handshake.soft.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        }
+        ready!(handshake.time.as_mut().poll(cx));
+        Poll::Ready(Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            "the HTTP/2 preface took too long",
+        )))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimedConnection<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.written(cx, written)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if let Poll::Ready(flushed) = Pin::new(&mut self.stream).poll_flush(cx) {
+            return Poll::Ready(flushed);
+        }
+        // TLS accepts more than the socket does, and waits here.
+        ready!(self.poll_unanswered(cx));
+        Poll::Ready(Err(unanswered()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.lingering.is_some() {
+            return self.poll_linger(cx).map(Ok);
+        }
+        if let Poll::Ready(shut) = Pin::new(&mut self.stream).poll_shutdown(cx) {
+            shut?;
+            return self.poll_linger(cx).map(Ok);
+        }
+        ready!(self.poll_unanswered(cx));
+        Poll::Ready(Err(unanswered()))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        self.written(cx, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _, duplex},
+        net::{TcpListener, TcpStream},
+    };
+
+    use super::*;
+
+    /// Both ends of a connection; the server's has received its preface.
+    async fn connected() -> (TcpStream, TimedConnection<TcpStream>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (server, _) = listener.accept().await.unwrap();
+        let deadline = Instant::now() + Duration::from_mins(1);
+        let mut server = TimedConnection::new(server, deadline, &CancellationToken::new(), Arc::default());
+        client.write_all(&[0; PREFACE]).await.unwrap();
+        server.read_exact(&mut [0; PREFACE]).await.unwrap();
+        (client, server)
+    }
+
+    #[tokio::test]
+    async fn who_still_writes_when_all_is_said_reads_the_whole_answer() {
+        let (mut client, mut server) = connected().await;
+        client.write_all(b"not asked for").await.unwrap();
+        server.stream.readable().await.unwrap();
+        let server = tokio::spawn(async move {
+            server.write_all(&[7; 4_096]).await.unwrap();
+            server.stream.shutdown().await.unwrap();
+            // Longer than anything here takes.
+            server.lingering = Some(Box::pin(sleep(Duration::from_mins(1))));
+            server.shutdown().await
+        });
+        let mut answer = Vec::new();
+        while answer.len() < 4_096 {
+            client.read_buf(&mut answer).await.unwrap();
+            client.write_all(b"neither is this").await.unwrap();
+        }
+        assert_eq!(
+            client.read(&mut [0]).await.unwrap(),
+            0,
+            "it ends, and is not reset"
+        );
+        drop(client);
+        server.await.unwrap().unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn at_a_stop_only_a_client_that_was_told_then_has_to_acknowledge() {
+        for (has_aged, is_cut) in [(false, true), (true, false)] {
+            let (mut client, server) = duplex(16);
+            let (stop, aged) = (CancellationToken::new(), Arc::new(AtomicBool::new(has_aged)));
+            let deadline = Instant::now() + Duration::from_mins(1);
+            let mut server = TimedConnection::new(server, deadline, &stop, aged);
+            let mut preface = [0; PREFACE];
+            let (sent, read) = tokio::join!(client.write_all(&[0; PREFACE]), server.read_exact(&mut preface));
+            sent.and(read.map(drop)).unwrap();
+            stop.cancel();
+            let read = tokio::time::timeout(2 * ANSWER, server.read(&mut [0])).await;
+            assert_eq!(read.is_ok_and(|read| read.is_err()), is_cut, "aged: {has_aged}");
+            drop(client);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_does_not_close_is_left() {
+        let (client, server) = duplex(16);
+        let stop = CancellationToken::new();
+        let mut server = TimedConnection::new(server, Instant::now() + LINGER, &stop, Arc::default());
+        let before = Instant::now();
+        server.shutdown().await.unwrap();
+        assert_eq!(before.elapsed(), LINGER);
+        drop(client);
+    }
+}

@@ -1,0 +1,176 @@
+//! A service as a program of its own: the arguments that all services have, and the way from the command line to the exit
+//! code.
+//!
+//! A service implements [`Program`] and [`Service`] for its arguments; its `main` is [`run`]. It must know nothing of
+//! what any service is for.
+
+use std::{env, future::Future, process::ExitCode, sync::Arc, time::Duration};
+
+use anyhow::Context as _;
+use emend_base::{
+    Environment, Lifecycle,
+    config::{self, ConfigArgs, Program},
+    lifecycle::{Shutdown, Signals, run_until_signal},
+    telemetry::{self, LogArgs, Metrics},
+};
+use tokio::net::TcpListener;
+
+use crate::{
+    admin::{self, TelemetryArgs},
+    auth::{self, Authenticator},
+    health::Readiness,
+    listen::ListenArgs,
+    probe,
+    server::args::ServeArgs,
+    tls::TlsArgs,
+};
+
+/// The arguments that all services have. A command that flattens them must say
+/// `mut_args(`[`service_settings!`](crate::service_settings)`(…))`, which gives them the service's own defaults and
+/// variables.
+#[derive(Debug, clap::Args)]
+pub struct ServiceArgs {
+    /// Where to listen.
+    #[command(flatten)]
+    pub listen: ListenArgs,
+    /// How connections are secured.
+    #[command(flatten)]
+    pub tls: TlsArgs,
+    /// How much is served at once.
+    #[command(flatten)]
+    pub serve: ServeArgs,
+    /// What the log looks like.
+    #[command(flatten, next_help_heading = "Log")]
+    pub log: LogArgs,
+    /// What operators see.
+    #[command(flatten)]
+    pub telemetry: TelemetryArgs,
+    /// The configuration file, and commands that check or print the settings.
+    #[command(flatten)]
+    pub config: ConfigArgs,
+}
+
+/// Gives the settings that all services have one service's variables and defaults: its name in variables, the address it
+/// listens on, and its data directory.
+#[macro_export]
+macro_rules! service_settings {
+    ($name:literal, $address:literal, $data_dir:literal) => {
+        |setting: clap::Arg| match setting.get_id().as_str() {
+            // A flag that has no default of its own is required until it gets one.
+            "listen" => setting
+                .env(concat!("EMEND_", $name, "_LISTEN"))
+                .default_value($address)
+                .required(false),
+            "data_dir" => setting.default_value($data_dir).required(false),
+            "auth_config" => setting.env(concat!("EMEND_", $name, "_AUTH_CONFIG")),
+            "database_url" => setting.env(concat!("EMEND_", $name, "_DATABASE_URL")),
+            "database_url_file" => setting.env(concat!("EMEND_", $name, "_DATABASE_URL_FILE")),
+            "config" => setting.env(concat!("EMEND_", $name, "_CONFIG")),
+            _ => setting,
+        }
+    };
+}
+
+impl ServiceArgs {
+    /// What is wrong with these arguments, as far as can be told without starting anything.
+    pub fn check(&self) -> Vec<String> {
+        let log = telemetry::check(&self.log).err().map(|error| error.to_string());
+        let auth = auth::args::check(self.listen.exposure.auth_config.as_ref());
+        log.into_iter()
+            .chain(self.listen.check())
+            .chain(self.tls.check())
+            .chain(auth)
+            .collect()
+    }
+}
+
+/// A service that runs as a program of its own.
+pub trait Service: Program {
+    /// The program's name.
+    const NAME: &'static str;
+    /// The name by which health checks ask for it.
+    const HEALTH: &'static str;
+    /// What it needs before it listens and holds until the process ends, such as the lock of a directory.
+    type Held;
+    /// The service while it runs.
+    type Handle: Running;
+
+    /// The arguments that it shares with all services.
+    fn shared(&self) -> &ServiceArgs;
+
+    /// Takes hold of what it needs.
+    fn hold(&self) -> anyhow::Result<Self::Held>;
+
+    /// Starts it.
+    fn start(&self, held: &Self::Held, start: Start) -> impl Future<Output = anyhow::Result<Self::Handle>>;
+}
+
+/// What a service starts with, besides its arguments.
+#[derive(Debug)]
+pub struct Start {
+    /// Where it listens.
+    pub listener: TcpListener,
+    /// Identifies callers; without one, everybody may do everything.
+    pub authenticator: Option<Arc<Authenticator>>,
+    /// Where it registers its metrics.
+    pub metrics: Metrics,
+    /// Its lifecycle, clock and randomness.
+    pub environment: Environment,
+}
+
+/// A service that runs.
+pub trait Running {
+    /// Its readiness checks.
+    fn readiness(&self) -> &Readiness;
+
+    /// Ends its tasks within `grace` and two seconds, and closes its database.
+    fn shutdown(&self, grace: Duration) -> impl Future<Output = Shutdown>;
+}
+
+/// Runs a service by its command line until a signal ends it.
+///
+/// # Errors
+/// If it can't start.
+pub async fn run<S: Service>() -> anyhow::Result<ExitCode> {
+    let (service, notes) = match config::begin::<S>(env::args_os()) {
+        Ok(begun) => begun,
+        Err(told) => return Ok(told.tell()),
+    };
+    let arguments = service.shared();
+    if arguments.config.probe {
+        let way = probe::Way::of(&arguments.tls, &arguments.telemetry);
+        return Ok(probe::probe(&[(&*arguments.listen.listen, S::HEALTH)], &way).await);
+    }
+    let telemetry = telemetry::init(&arguments.log, "info")?.export_traces(S::NAME)?;
+    notes.log();
+    let held = service.hold()?;
+    let listener = arguments.listen.bind().await?;
+    let admin = arguments.telemetry.bind().await?;
+    let lifecycle = Lifecycle::new();
+    let metrics = Metrics::new();
+    let start = Start {
+        listener,
+        authenticator: auth::args::load(arguments.listen.exposure.auth_config.as_deref(), &lifecycle)?,
+        metrics: metrics.clone(),
+        environment: Environment::system(&lifecycle),
+    };
+    let mut signals = Signals::listen()?;
+    // Boxed because it is large.
+    let started = signals.during(&lifecycle, Box::pin(service.start(&held, start)));
+    let Some(started) = started.await else {
+        telemetry.finish().await;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let running = started.with_context(|| format!("{} can't start", S::NAME))?;
+    admin::start(
+        &telemetry,
+        admin,
+        &metrics,
+        vec![running.readiness().clone()],
+        &lifecycle,
+    );
+    let code = run_until_signal(&mut signals, &lifecycle, arguments.serve.shutdown_grace).await;
+    running.shutdown(Duration::ZERO).await;
+    telemetry.finish().await;
+    Ok(code)
+}

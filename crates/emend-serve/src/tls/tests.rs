@@ -1,0 +1,455 @@
+//! Servers with certificates on real sockets: which clients are let in, and how that changes with the files.
+
+#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
+
+use std::{convert::Infallible, fs, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+
+use emend_base::{
+    Entropy, Lifecycle,
+    bearer::TokenFile,
+    lifecycle::Shutdown,
+    reload::{Reload as _, When},
+    tls::{
+        ClientTls, Remote, Untrusted,
+        testing::{Authority, ExtendedKeyUsagePurpose, date_time_ymd},
+        why,
+    },
+};
+use emend_core::Caller;
+use emend_proto::learning::v1::{GetPolicyRequest, policy_service_client::PolicyServiceClient};
+use futures::future::{Ready, ready};
+use http::{Request, Response};
+use tempfile::TempDir;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    time::timeout,
+};
+use tonic::{Code, Status, body::Body, server::NamedService};
+use tower::Service;
+
+use super::{PeerNames, TlsFiles, TlsServer};
+use crate::{
+    Server,
+    auth::{Authenticator, TokenHash},
+    health::Readiness,
+};
+
+/// Longer than anything here takes.
+const SOON: Duration = Duration::from_secs(30);
+
+/// Refuses every call with the caller's name or, for an unknown one, the names in its certificate.
+#[derive(Clone)]
+struct Names;
+
+impl NamedService for Names {
+    const NAME: &'static str = "emend.learning.v1.PolicyService";
+}
+
+impl Service<Request<Body>> for Names {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut std::task::Context<'_>) -> std::task::Poll<Result<(), Infallible>> {
+        std::task::Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let caller = request.extensions().get::<Caller>();
+        if let Some(caller) = caller.filter(|caller| **caller != Caller::anonymous()) {
+            return ready(Ok(Status::aborted(caller.as_str()).into_http()));
+        }
+        let names = request.extensions().get::<PeerNames>();
+        let names = names.map_or("nobody".to_owned(), |names| names.0.join(" "));
+        ready(Ok(Status::aborted(names).into_http()))
+    }
+}
+
+/// The files of a server and its clients: the server's are `server.pem`, `server.key`, `clients.pem`, `revoked.pem`.
+struct Files(TempDir);
+
+impl Files {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.path(name), content).unwrap();
+    }
+
+    /// Writes the server's certificate and, for its clients, its CA.
+    fn serve_by(&self, authority: &Authority) {
+        authority
+            .issue(1, &["127.0.0.1", "localhost"])
+            .write(self.0.path(), "server");
+    }
+
+    fn optional(&self, name: &str) -> Option<PathBuf> {
+        Some(self.path(name)).filter(|path| path.exists())
+    }
+
+    fn server(&self) -> TlsFiles {
+        TlsFiles {
+            cert: self.path("server.pem"),
+            key: self.path("server.key"),
+            client_ca: self.optional("clients.pem"),
+            client_crl: self.optional("revoked.pem"),
+        }
+    }
+
+    /// A client that trusts this CA and presents that certificate.
+    fn client(&self, authority: &Authority, identity: Option<&str>) -> ClientTls {
+        let ca = format!("ca-{}.pem", authority.name());
+        self.write(&ca, authority.pem());
+        let client = ClientTls::default().ca(self.path(&ca));
+        match identity {
+            None => client,
+            Some(name) => client.identity(
+                self.path(&format!("{name}.pem")),
+                self.path(&format!("{name}.key")),
+            ),
+        }
+    }
+}
+
+struct Running {
+    tls: Arc<TlsServer>,
+    address: SocketAddr,
+    lifecycle: Lifecycle,
+}
+
+impl Running {
+    async fn start(files: &Files) -> Self {
+        Self::start_knowing(files, None).await
+    }
+
+    async fn start_knowing(files: &Files, authenticator: Option<Authenticator>) -> Self {
+        let lifecycle = Lifecycle::new();
+        let tls = Arc::new(TlsServer::load(files.server()).unwrap());
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = Server::new(Readiness::new(), Entropy::seeded(1))
+            .add_service(Names, &[])
+            .tls(Some(Arc::clone(&tls)))
+            .authenticator(authenticator.map(Arc::new))
+            .serve(listener, &lifecycle)
+            .unwrap();
+        Self {
+            tls,
+            address,
+            lifecycle,
+        }
+    }
+
+    fn client(&self, tls: ClientTls) -> PolicyServiceClient<tonic::transport::Channel> {
+        let remote = Remote::new(&format!("https://{}", self.address)).unwrap();
+        PolicyServiceClient::new(remote.tls(tls).unwrap().connect_lazy())
+    }
+
+    /// The names that the server sees; `None` if it or the client refuses.
+    async fn names(&self, tls: ClientTls) -> Option<String> {
+        names(&mut self.client(tls)).await
+    }
+}
+
+async fn names(client: &mut PolicyServiceClient<tonic::transport::Channel>) -> Option<String> {
+    let asked = client.get_policy(GetPolicyRequest::default());
+    let refused = timeout(SOON, asked).await.expect("an answer").unwrap_err();
+    (refused.code() == Code::Aborted).then(|| refused.message().to_owned())
+}
+
+#[tokio::test]
+async fn new_connections_get_the_changed_certificate_and_open_ones_go_on() {
+    let (old, new, files) = (Authority::new("old"), Authority::new("new"), Files::new());
+    files.serve_by(&old);
+    let server = Running::start(&files).await;
+    let (by_old, by_new) = (files.client(&old, None), files.client(&new, None));
+    let mut open = server.client(by_old.clone());
+    assert_eq!(names(&mut open).await.as_deref(), Some("nobody"));
+    assert_eq!(server.names(by_new.clone()).await, None, "not yet");
+
+    assert!(!server.tls.reload_if_changed(), "nothing has changed");
+    assert!(server.tls.reload(When::Asked), "somebody asks for it");
+    files.serve_by(&new);
+    assert!(server.tls.reload_if_changed());
+    assert!(server.names(by_new).await.is_some());
+    assert_eq!(server.names(by_old).await, None);
+    assert!(names(&mut open).await.is_some(), "it was open before");
+    assert_eq!(
+        server.lifecycle.shutdown(SOON).await,
+        Shutdown::Graceful,
+        "open connections are ended as plain ones are"
+    );
+}
+
+#[tokio::test]
+async fn unfit_files_change_nothing_and_half_of_a_change_is_made_up_for() {
+    let (old, new, files) = (Authority::new("old"), Authority::new("new"), Files::new());
+    files.serve_by(&old);
+    let server = Running::start(&files).await;
+    let (by_old, by_new) = (files.client(&old, None), files.client(&new, None));
+    let issued = new.issue(2, &["127.0.0.1"]);
+    for unfit in [issued.cert.as_str(), "", "-----BEGIN CERTIFICATE-----\nxx"] {
+        files.write("server.pem", unfit);
+        assert!(!server.tls.reload_if_changed(), "{unfit}");
+        assert!(server.names(by_old.clone()).await.is_some(), "{unfit}");
+    }
+    issued.write(files.0.path(), "server");
+    assert!(server.tls.reload_if_changed());
+    assert!(server.names(by_new).await.is_some());
+}
+
+#[tokio::test]
+async fn a_client_has_to_show_a_certificate_of_the_cas_and_its_names_come_with_each_request() {
+    let (authority, other, files) = (Authority::new("ca"), Authority::new("other"), Files::new());
+    files.serve_by(&authority);
+    files.write("clients.pem", authority.pem());
+    let uri = "spiffe://emend.example/relay";
+    authority
+        .issue(7, &["relay.example", uri])
+        .write(files.0.path(), "relay");
+    other
+        .issue(8, &["relay.example"])
+        .write(files.0.path(), "stranger");
+    let server = Running::start(&files).await;
+    let seen = server.names(files.client(&authority, Some("relay"))).await;
+    assert_eq!(seen, Some(format!("{uri} relay.example")));
+    let without = server.names(files.client(&authority, None)).await;
+    assert_eq!(without, None, "without a certificate");
+    let stranger = server.names(files.client(&authority, Some("stranger"))).await;
+    assert_eq!(stranger, None, "another CA's");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_shows_no_certificate_is_told_so_and_not_reset() {
+    let authority = Authority::new("one");
+    let files = Files::new();
+    files.serve_by(&authority);
+    files.write("clients.pem", authority.pem());
+    let server = Running::start(&files).await;
+    for _ in 0..50 {
+        // In TLS 1.3 it has sent its request by then.
+        let mut client = server.client(files.client(&authority, None));
+        let asked = client.get_policy(GetPolicyRequest::default());
+        let refused = timeout(SOON, asked).await.expect("an answer").unwrap_err();
+        let why = format!("{refused:?}");
+        // hyper gives no reason to a request that it has not begun to send.
+        let told = ["wants to be shown a certificate", "operation was canceled"];
+        assert!(told.iter().any(|told| why.contains(told)), "{why}");
+    }
+}
+
+#[tokio::test]
+async fn who_shows_a_certificate_and_a_token_is_who_the_token_says() {
+    let (authority, files) = (Authority::new("ca"), Files::new());
+    files.serve_by(&authority);
+    files.write("clients.pem", authority.pem());
+    authority
+        .issue(7, &["node.example"])
+        .write(files.0.path(), "node");
+    let hash = TokenHash::of("token-of-web");
+    let grants = "grants = [{ roles = [\"reviewer\"], namespaces = \"*\" }]";
+    files.write(
+        "auth.toml",
+        format!(
+            "[[principals]]\nname = \"node\"\ncertificates = [\"node.example\"]\n{grants}\n\
+             [[principals]]\nname = \"web\"\ntoken_sha256 = [\"{hash}\"]\n{grants}\n"
+        ),
+    );
+    let authenticator = Authenticator::load(&files.path("auth.toml")).unwrap();
+    let server = Running::start_knowing(&files, Some(authenticator)).await;
+    let mut client = server.client(files.client(&authority, Some("node")));
+    for (token, expected) in [
+        (None, (Code::Aborted, "node")),
+        (Some("token-of-web"), (Code::Aborted, "web")),
+        (
+            Some("guessed"),
+            (Code::Unauthenticated, "the credentials are not accepted"),
+        ),
+    ] {
+        let mut request = tonic::Request::new(GetPolicyRequest::default());
+        if let Some(token) = token {
+            files.write("token", token);
+            TokenFile::new(files.path("token")).authorize(&mut request);
+        }
+        let answer = timeout(SOON, client.get_policy(request))
+            .await
+            .expect("an answer");
+        let told = answer.unwrap_err();
+        assert_eq!((told.code(), told.message()), expected, "{token:?}");
+    }
+}
+
+#[tokio::test]
+async fn who_is_revoked_or_whose_ca_is_removed_fails_at_the_next_handshake() {
+    let (authority, other, files) = (Authority::new("ca"), Authority::new("other"), Files::new());
+    files.serve_by(&authority);
+    files.write("clients.pem", authority.pem());
+    let (good, bad) = (authority.issue(7, &["good"]), authority.issue(8, &["bad"]));
+    good.write(files.0.path(), "good");
+    bad.write(files.0.path(), "bad");
+    files.write("revoked.pem", authority.revoked(&[]));
+    let server = Running::start(&files).await;
+    let client = |name| files.client(&authority, Some(name));
+    let mut open = server.client(client("bad"));
+    assert_eq!(names(&mut open).await.as_deref(), Some("bad"));
+
+    files.write("revoked.pem", authority.revoked(&[&bad]));
+    assert!(server.tls.reload_if_changed());
+    assert_eq!(server.names(client("bad")).await, None);
+    assert_eq!(server.names(client("good")).await.as_deref(), Some("good"));
+    assert!(names(&mut open).await.is_some(), "it was open before");
+
+    files.write("clients.pem", other.pem());
+    files.write("revoked.pem", other.revoked(&[]));
+    assert!(server.tls.reload_if_changed());
+    assert_eq!(server.names(client("good")).await, None);
+}
+
+#[tokio::test]
+async fn a_client_reads_its_files_for_each_connection() {
+    let (old, new, files) = (Authority::new("old"), Authority::new("new"), Files::new());
+    files.serve_by(&old);
+    let client = files.client(&old, None);
+    let server = Running::start(&files).await;
+    assert!(server.names(client.clone()).await.is_some());
+    files.serve_by(&new);
+    server.tls.reload_if_changed();
+    assert_eq!(server.names(client.clone()).await, None);
+    files.write("ca-old.pem", old.pem() + &new.pem());
+    assert!(server.names(client).await.is_some());
+}
+
+#[tokio::test]
+async fn from_within_its_process_a_server_is_reached_without_tls_until_it_is_to_stop() {
+    let (authority, files) = (Authority::new("ca"), Files::new());
+    files.serve_by(&authority);
+    files.write("clients.pem", authority.pem());
+    let lifecycle = Lifecycle::new();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (_, inside) = Server::new(Readiness::new(), Entropy::seeded(1))
+        .add_service(Names, &[])
+        .tls(Some(Arc::new(TlsServer::load(files.server()).unwrap())))
+        .serve_inside(listener, &lifecycle)
+        .unwrap();
+    let mut client = PolicyServiceClient::new(inside.connect().await.unwrap());
+    assert_eq!(names(&mut client).await.as_deref(), Some("nobody"));
+    assert_eq!(
+        lifecycle.shutdown(SOON).await,
+        Shutdown::Graceful,
+        "it is ended as others are"
+    );
+    assert!(inside.connect().await.is_err());
+}
+
+#[tokio::test]
+async fn plain_text_is_closed_at_once() {
+    let (authority, files) = (Authority::new("ca"), Files::new());
+    files.serve_by(&authority);
+    let server = Running::start(&files).await;
+    for said in ["PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "GET / HTTP/1.1\r\n\r\n"] {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        stream.write_all(said.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        // Less than the handshake's time limit. Reset or closed, the connection is gone either way.
+        let read = timeout(Duration::from_secs(8), stream.read_to_end(&mut answer)).await;
+        assert!(read.is_ok(), "{said:?} is left waiting");
+        assert!(answer.len() < 10, "an alert at most: {answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn why_a_server_is_not_trusted_is_told_in_words() {
+    let (authority, other, files) = (Authority::new("ca"), Authority::new("other"), Files::new());
+    let here = &["127.0.0.1"];
+    let cases = [
+        (
+            authority.issue(1, &["learning.example", "10.0.0.1"]),
+            "the server's certificate is not for 127.0.0.1, but for learning.example, 10.0.0.1",
+        ),
+        (
+            authority.issue_as(2, here, |params| params.not_after = date_time_ymd(2024, 2, 1)),
+            "the server's certificate has expired: it was valid until 2024-02-01T00:00:00Z",
+        ),
+        (
+            authority.issue_as(3, here, |params| params.not_before = date_time_ymd(3024, 2, 1)),
+            "the server's certificate is not valid yet: it will be from 3024-02-01T00:00:00Z",
+        ),
+        (
+            authority.issue_as(4, here, |params| {
+                params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+            }),
+            "the server's certificate is not for servers",
+        ),
+        (
+            other.issue(5, here),
+            "the server's certificate is of none of the CAs that are trusted here",
+        ),
+        (
+            Authority::new("ca").issue(6, here),
+            "the server's certificate is signed by another key than that of the CA of this name that is trusted here",
+        ),
+    ];
+    for (issued, words) in cases {
+        issued.write(files.0.path(), "server");
+        let server = Running::start(&files).await;
+        let remote = Remote::new(&format!("https://{}", server.address)).unwrap();
+        let remote = remote.tls(files.client(&authority, None)).unwrap();
+        let refused = remote.connect().await.unwrap_err();
+        let told = Untrusted::within(&refused).map(ToString::to_string);
+        assert_eq!(told.as_deref(), Some(words));
+        assert_eq!(why(&refused), words);
+    }
+    let away = Remote::new("https://127.0.0.1:1").unwrap();
+    let away = away.tls(files.client(&authority, None)).unwrap();
+    let refused = away.connect().await.unwrap_err();
+    assert_eq!(Untrusted::within(&refused), None, "that is another matter");
+    assert!(why(&refused).contains("refused"), "{refused:?}");
+}
+
+#[tokio::test]
+async fn half_open_handshakes_do_not_hold_up_a_soft_stop() {
+    let (authority, files) = (Authority::new("ca"), Files::new());
+    files.serve_by(&authority);
+    let server = Running::start(&files).await;
+    let silent = TcpStream::connect(server.address).await.unwrap();
+    let mut half = TcpStream::connect(server.address).await.unwrap();
+    // The header of a record that never comes.
+    half.write_all(&[0x16, 0x03, 0x01, 0x02, 0x00, 0x01])
+        .await
+        .unwrap();
+    // A client accepted later has been served, so the handshakes of both are in progress.
+    assert!(server.names(files.client(&authority, None)).await.is_some());
+    let ended = timeout(Duration::from_secs(8), server.lifecycle.shutdown(SOON)).await;
+    assert_eq!(
+        ended,
+        Ok(Shutdown::Graceful),
+        "less than the time that a handshake has"
+    );
+    drop((silent, half));
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_told_with_its_name_and_without_what_it_holds() {
+    let (authority, files) = (Authority::new("ca"), Files::new());
+    let issued = authority.issue(1, &["localhost"]);
+    issued.write(files.0.path(), "server");
+    assert_eq!(files.server().check(), Ok(()));
+    files.write("server.key", authority.issue(2, &["localhost"]).key);
+    let told = files.server().check().unwrap_err().to_string();
+    assert!(told.contains("server.pem"), "another certificate's key: {told}");
+    files.write("server.key", "secret");
+    let told = files.server().check().unwrap_err().to_string();
+    assert!(told.contains("server.key") && !told.contains("secret"), "{told}");
+    issued.write(files.0.path(), "server");
+    files.write("clients.pem", "");
+    let told = files.server().check().unwrap_err().to_string();
+    assert!(
+        told.contains("clients.pem") && told.contains("no certificate"),
+        "{told}"
+    );
+}
