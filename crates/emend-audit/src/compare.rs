@@ -4,7 +4,7 @@
 //! may check.
 
 use emend_core::{ContestId, Proposal, Scope, correction::scope_user};
-use emend_runtime::audit::Findings;
+use emend_store::audit::Findings;
 use feedback_svc::audit::{Delivery, Entry as Stored};
 use learning_svc::audit::{CastBallot, Entry as Taken};
 

@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
+use emend_base::telemetry::Metrics;
 use emend_proto::learning::v1::subscription_service_server::SERVICE_NAME;
-use emend_runtime::{health::Readiness, store::StoreError, telemetry::Metrics};
+use emend_serve::health::Readiness;
+use emend_store::StoreError;
 
 use crate::{
     Config,
@@ -45,7 +47,7 @@ impl LearningMetrics {
         emend_store::metrics::watch_connections(metrics, SERVICE, move || store.connections());
         emend_serve::metrics::watch_readiness(metrics, SERVICE, readiness.clone(), SERVICE_NAME);
         emend_serve::metrics::watch_files(
-            &metrics,
+            metrics,
             SERVICE,
             config.authenticator.as_ref(),
             config.tls.as_ref(),

@@ -2,6 +2,7 @@
 
 mod render;
 
+use emend_base::{Error, error::to_item_status};
 use emend_core::{Caller, CandidateId, NormalizedKey, OperationId, Status as CandidateStatus, Violations};
 use emend_proto::{
     common::v1::{ItemStatus, ResourceValue},

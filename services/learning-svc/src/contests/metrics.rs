@@ -1,13 +1,13 @@
 //! How much is proposed, and what came to apply.
 
-use emend_core::{Kind, Status, decide::Cause};
-use emend_runtime::telemetry::{
+use emend_base::telemetry::{
     Metrics,
     metrics::{
         Description, Kind as Type, Labels,
         prometheus::{Counter, Family, Gauge},
     },
 };
+use emend_core::{Kind, Status, decide::Cause};
 
 const CANDIDATES: Description = Description {
     name: "emend_candidates",

@@ -1,11 +1,12 @@
 //! Erases what one user alone had, page by page, each page a revision.
 
+use emend_base::Error;
 use emend_core::{
     AcceptOrder, Caller, Event, EventId, FeedbackId, Namespace, ReporterId, ResourceKey, Revision, UserId,
     contest::Voter,
 };
 use emend_proto::common::v1 as pb;
-use emend_runtime::{Error, store::retry_conflicts};
+use emend_store::retry_conflicts;
 
 use crate::{
     app::App,

@@ -3,7 +3,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use emend_runtime::{Lifecycle, store::StoreError};
+use emend_base::Lifecycle;
+use emend_store::StoreError;
 use tokio::{sync::Notify, time::sleep};
 
 use crate::store::erasures::ErasedLog;

@@ -2,14 +2,14 @@
 
 mod delays;
 
-use emend_proto::learning::v1::ReportStatusRequest;
-use emend_runtime::telemetry::{
+use emend_base::telemetry::{
     Metrics,
     metrics::{
         Description, Kind as Type, Labels,
         prometheus::{Family, Gauge, Histogram, HistogramWithExemplars},
     },
 };
+use emend_proto::learning::v1::ReportStatusRequest;
 
 use crate::store::log::NodeCounts;
 

@@ -1,13 +1,11 @@
 //! Get, list and resolve: answered from one immutable state, without the database.
 
+use emend_base::Error;
 use emend_core::{
     Kind, Namespace, NormalizedKey, ResourceKey, Revision, Scope,
     lookup::{self, Match},
 };
-use emend_runtime::{
-    Error,
-    store::{CorruptRow, StoreError},
-};
+use emend_store::{CorruptRow, StoreError};
 use emend_wire::value;
 
 use crate::stream::state::{Entry, ReplicaState};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use emend_core::{AcceptOrder, ContestId, Namespace, ResourceKey, UserId, contest::VoterKey};
-use emend_runtime::store::{CorruptRow, StoreError};
+use emend_store::{CorruptRow, StoreError};
 use sqlx::QueryBuilder;
 
 use super::{

@@ -1,13 +1,13 @@
 //! How many streams are open and how they end, what they begin with, and the revision served.
 
-use emend_proto::learning::v1::SnapshotReason;
-use emend_runtime::telemetry::{
+use emend_base::telemetry::{
     Metrics,
     metrics::{
         Description, Kind as Type, Labels,
         prometheus::{Counter, Family, Gauge, LateGauge},
     },
 };
+use emend_proto::learning::v1::SnapshotReason;
 
 const HEAD_REVISION: Description = Description {
     name: "emend_head_revision",

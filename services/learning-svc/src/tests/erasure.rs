@@ -2,10 +2,8 @@
 
 use emend_core::{Caller, FeedbackId, ReporterId, Revision, UserId, correction::Form};
 use emend_proto::common::v1::OutcomeState;
-use emend_runtime::{
-    audit::{Findings, Unwatched},
-    auth::Access,
-};
+use emend_serve::auth::Access;
+use emend_store::audit::{Findings, Unwatched};
 
 use crate::{
     audit::Audit,

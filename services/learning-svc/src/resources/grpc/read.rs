@@ -13,7 +13,6 @@ use emend_core::{
     violation::bounded_prose,
 };
 use emend_proto::{common::v1 as common, learning::v1 as pb};
-use emend_runtime::Error;
 use emend_wire::{
     page::{self, QueryHash},
     parse,
