@@ -4,8 +4,8 @@ mod support;
 
 use std::{path::Path, time::Duration};
 
-use emend_client::{LearnedView, NodeHandle, Origin, Subscriber, SubscriberBuilder, SubscriberEvent};
-use emend_core::{Kind, Namespace, Revision};
+use emend_client::{Events, LearnedView, NodeHandle, Origin, Subscriber, SubscriberBuilder, SubscriberEvent};
+use emend_core::{InstallationId, Kind, Namespace, Revision};
 use emend_proto::learning::v1::{ReportStatusRequest, SnapshotReason};
 use emend_runtime::{BackoffConfig, Entropy, Lifecycle};
 use tonic::Status;
@@ -13,7 +13,7 @@ use tonic_types::{ErrorDetails, StatusExt as _};
 
 use self::support::{
     FakeServer, bounded, event,
-    ledger::{Ledger, drain, verb, verb_key},
+    ledger::{INSTALLATION, Ledger, drain, verb, verb_key},
 };
 
 const GRACE: Duration = Duration::from_secs(5);
@@ -503,6 +503,141 @@ async fn write_copy(server: &mut FakeServer, copy: &Path, lifecycle: &Lifecycle)
         .await;
     at(&node, 1).await;
     node.shutdown(GRACE).await;
+}
+
+/// The log of another installation, and its id.
+fn another_installation(revisions: usize) -> (Ledger, InstallationId) {
+    let mut ledger = Ledger::new("another epoch");
+    ledger.installation = "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f11".into();
+    for revision in 0..revisions {
+        let verb = verb("New", &format!("new_{revision}"));
+        ledger.commit([(verb_key("new"), Some(verb))]);
+    }
+    let id = InstallationId::parse(&ledger.installation).expect("a UUID");
+    (ledger, id)
+}
+
+/// Waits for an event that says that another installation answers, and returns that one.
+async fn mismatch(events: &mut Events) -> InstallationId {
+    event("the mismatch", events, |event| match event {
+        SubscriberEvent::InstallationMismatch { held, answering } => {
+            assert_eq!(Some(*held), InstallationId::parse(INSTALLATION).ok());
+            Some(*answering)
+        }
+        _ => None,
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_node_keeps_what_it_holds_when_another_installation_answers_until_its_own_is_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let copy = directory.path().join("learned");
+    let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
+    write_copy(&mut server, &copy, &lifecycle).await;
+    let started = builder(&server.uri()).copy(&copy).spawn_observed(&lifecycle);
+    let (node, mut events) = started.await.unwrap();
+    let ledger = one_revision();
+    let (empty, other) = another_installation(0);
+
+    // Twice: the node goes on trying, with the cursor that it had.
+    for _ in 0..2 {
+        let stream = server.stream().await;
+        assert_eq!(stream.request.cursor, Some(ledger.cursor(1)));
+        stream
+            .send(empty.snapshot(0, SnapshotReason::ForeignEpoch, 10))
+            .await;
+        let report = server.report(|report| !report.problem.is_empty()).await;
+        assert_eq!(report.problem, "INSTALLATION_MISMATCH");
+        assert_eq!(report.applied, Some(ledger.cursor(1)));
+        stream.closed().await;
+    }
+    assert_eq!(mismatch(&mut events).await, other);
+    let staleness = node.view().staleness();
+    assert_eq!(staleness.installation, InstallationId::parse(INSTALLATION).ok());
+    assert_eq!(staleness.other_installation, Some(other));
+    assert_eq!(
+        answer(node.view(), "set up a csa").as_deref(),
+        Some("create_isda")
+    );
+
+    // Another replica, or a repaired server.
+    let stream = server.stream().await;
+    stream.send([ledger.resumed(1)]).await;
+    let resumed = event("the resumed stream", &mut events, |event| match event {
+        SubscriberEvent::Resumed { .. } => Some(true),
+        SubscriberEvent::InstallationMismatch { .. } => Some(false),
+        _ => None,
+    });
+    assert!(resumed.await, "the mismatch is told once");
+    assert_eq!(node.view().staleness().other_installation, None);
+    node.shutdown(GRACE).await;
+    lifecycle.shutdown(GRACE).await;
+}
+
+#[tokio::test]
+async fn a_node_that_is_told_to_accept_the_other_installation_takes_its_snapshot_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let copy = directory.path().join("learned");
+    let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
+    write_copy(&mut server, &copy, &lifecycle).await;
+    let never = BackoffConfig {
+        initial: Duration::from_hours(1),
+        max: Duration::from_hours(1),
+        multiplier: 1.0,
+    };
+    let started = builder(&server.uri()).backoff(never).copy(&copy);
+    let (node, mut events) = started.spawn_observed(&lifecycle).await.unwrap();
+    let (new, other) = another_installation(2);
+    let stream = server.stream().await;
+    stream
+        .send(new.snapshot(2, SnapshotReason::ForeignEpoch, 10))
+        .await;
+    let answering = mismatch(&mut events).await;
+    stream.closed().await;
+
+    node.accept_installation(answering);
+    let stream = server.stream().await;
+    stream
+        .send(new.snapshot(2, SnapshotReason::ForeignEpoch, 10))
+        .await;
+    at(&node, 2).await;
+    assert_eq!(answer(node.view(), "new").as_deref(), Some("new_1"));
+    assert_eq!(answer(node.view(), "set up a csa"), None);
+    let staleness = node.view().staleness();
+    assert_eq!(
+        (staleness.installation, staleness.other_installation),
+        (Some(other), None)
+    );
+    node.shutdown(GRACE).await;
+
+    // The copy on disk is of the accepted installation.
+    let node = builder(&server.uri())
+        .copy(&copy)
+        .spawn(&lifecycle)
+        .await
+        .unwrap();
+    assert_eq!(node.view().staleness().installation, Some(other));
+    assert_eq!(answer(node.view(), "new").as_deref(), Some("new_1"));
+    lifecycle.shutdown(GRACE).await;
+}
+
+#[tokio::test]
+async fn an_installation_accepted_in_the_settings_replaces_the_copy_on_disk() {
+    let directory = tempfile::tempdir().unwrap();
+    let copy = directory.path().join("learned");
+    let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
+    write_copy(&mut server, &copy, &lifecycle).await;
+    let (new, other) = another_installation(2);
+    let started = builder(&server.uri()).copy(&copy).accept_installation(other);
+    let node = started.spawn(&lifecycle).await.unwrap();
+    let stream = server.stream().await;
+    stream
+        .send(new.snapshot(2, SnapshotReason::ForeignEpoch, 10))
+        .await;
+    at(&node, 2).await;
+    assert_eq!(answer(node.view(), "new").as_deref(), Some("new_1"));
+    lifecycle.shutdown(GRACE).await;
 }
 
 #[tokio::test]

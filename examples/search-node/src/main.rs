@@ -18,7 +18,7 @@ use std::{path::PathBuf, time::Duration};
 use anyhow::Context as _;
 use clap::Parser;
 use emend_client::FeedbackClient;
-use emend_core::Namespace;
+use emend_core::{InstallationId, Namespace};
 use emend_runtime::Lifecycle;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, stdin, stdout};
@@ -43,6 +43,9 @@ struct Arguments {
     /// Where to keep a copy of what was learned
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
+    /// Id of an installation to accept instead of the one that the copy is of
+    #[arg(long, value_name = "ID", value_parser = |id: &str| InstallationId::parse(id).map_err(|invalid| invalid.to_string()))]
+    accept_installation: Option<InstallationId>,
     /// How often to be told that nothing is missing, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     bookmark_seconds: u64,

@@ -43,6 +43,9 @@ impl SearchNode {
         if let Some(file) = &arguments.state {
             subscriber = subscriber.copy(file);
         }
+        if let Some(installation) = arguments.accept_installation {
+            subscriber = subscriber.accept_installation(installation);
+        }
         Ok(Self {
             learned: subscriber.spawn(lifecycle).await?,
             index: Index::new(),
@@ -121,6 +124,7 @@ impl SearchNode {
             "revision": staleness.revision.0,
             "age_ms": staleness.age.map(|age| age.as_millis()),
             "in_doubt": staleness.in_doubt,
+            "other_installation": staleness.other_installation.map(|id| id.to_string()),
         })
     }
     // [/status]

@@ -3,7 +3,7 @@
 //! ```text
 //! magic "EMENDLKG" · version u32
 //! subscription u64 · written_at i64 ms · current_at i64 ms (minimum: never)
-//! epoch (u32 length, bytes) · revision i64 · filter_hash u64 · count u64
+//! installation (u32 length, bytes; empty: not known) · epoch (u32 length, bytes) · revision i64 · filter_hash u64 · count u64
 //! count times: key length u32 · value length u32 · revision i64 · value checksum u64 · key · value
 //! XXH3-128 of all before, 16 bytes
 //! ```
@@ -17,6 +17,7 @@ pub(crate) mod fuzzing;
 
 use std::io::{ErrorKind, Read, Write};
 
+use emend_core::InstallationId;
 use emend_proto::learning::v1::Cursor;
 use jiff::Timestamp;
 use xxhash_rust::xxh3::Xxh3Default;
@@ -25,7 +26,7 @@ use super::{Copy, CopyError, Label};
 use crate::replica::{Restored, holdings::Holdings, key::KeyParts};
 
 const MAGIC: &[u8; 8] = b"EMENDLKG";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const CHECKSUM_BYTES: u64 = 16;
 /// Size of one record without its key and value.
 const RECORD_BYTES: u64 = 24;
@@ -47,8 +48,9 @@ pub(super) fn write(to: impl Write, label: &Label, held: &Holdings) -> Result<()
             .map_or(NEVER, Timestamp::as_millisecond)
             .to_le_bytes(),
     )?;
-    to.put(&length(label.cursor.epoch.as_bytes())?)?;
-    to.put(label.cursor.epoch.as_bytes())?;
+    let installation = label.installation.map(|id| id.to_string()).unwrap_or_default();
+    to.put_text(&installation)?;
+    to.put_text(&label.cursor.epoch)?;
     to.put(&label.cursor.revision.to_le_bytes())?;
     to.put(&label.cursor.filter_hash.to_le_bytes())?;
     to.put(&(held.len() as u64).to_le_bytes())?;
@@ -95,9 +97,13 @@ pub(super) fn read(from: impl Read, length: u64) -> Result<Copy, CopyError> {
         NEVER => None,
         millis => Some(time(millis)?),
     };
-    let epoch_length = u32::from_le_bytes(from.array()?);
-    let epoch =
-        String::from_utf8(from.bytes(epoch_length)?.into()).map_err(|_| CopyError::Damaged("a bad epoch"))?;
+    let installation = match &*from.text()? {
+        "" => None,
+        id => Some(
+            InstallationId::parse(id).map_err(|_| CopyError::Damaged("its installation is not a UUID"))?,
+        ),
+    };
+    let epoch = from.text()?;
     let revision = i64::from_le_bytes(from.array()?);
     let filter_hash = u64::from_le_bytes(from.array()?);
     let count = u64::from_le_bytes(from.array()?);
@@ -125,6 +131,7 @@ pub(super) fn read(from: impl Read, length: u64) -> Result<Copy, CopyError> {
     Ok(Copy {
         label: Label {
             subscription,
+            installation,
             cursor,
             written_at,
             current_at,
@@ -165,6 +172,11 @@ impl<W: Write> HashingWriter<W> {
         self.hash.update(bytes);
         Ok(self.to.write_all(bytes)?)
     }
+
+    fn put_text(&mut self, text: &str) -> Result<(), CopyError> {
+        self.put(&length(text.as_bytes())?)?;
+        self.put(text.as_bytes())
+    }
 }
 
 struct HashingReader<R> {
@@ -189,6 +201,11 @@ impl<R: Read> HashingReader<R> {
         let mut bytes = vec![0; length as usize].into_boxed_slice();
         self.fill(&mut bytes)?;
         Ok(bytes)
+    }
+
+    fn text(&mut self) -> Result<String, CopyError> {
+        let length = u32::from_le_bytes(self.array()?);
+        String::from_utf8(self.bytes(length)?.into()).map_err(|_| CopyError::Damaged("a text is not UTF-8"))
     }
 
     fn fill(&mut self, bytes: &mut [u8]) -> Result<(), CopyError> {
@@ -216,6 +233,8 @@ mod tests {
     use super::*;
     use crate::{keyed_hash::KeyedHash, replica::holdings::Envelope};
 
+    const INSTALLATION: &str = "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10";
+
     fn written(count: i64) -> Vec<u8> {
         let mut held = Holdings::new(Arc::new(KeyedHash::new(&Entropy::seeded(1))));
         for revision in 1..=count {
@@ -231,6 +250,7 @@ mod tests {
         }
         let label = Label {
             subscription: 7,
+            installation: InstallationId::parse(INSTALLATION).ok(),
             cursor: Cursor {
                 epoch: "epoch".into(),
                 revision: 9,
@@ -251,6 +271,7 @@ mod tests {
     #[test]
     fn copies_come_back_as_they_were() {
         let copy = parsed(&written(20)).unwrap();
+        assert_eq!(copy.label.installation, InstallationId::parse(INSTALLATION).ok());
         assert_eq!(
             copy.label.cursor,
             Cursor {
@@ -295,8 +316,8 @@ mod tests {
         assert!(matches!(parsed(b""), Err(CopyError::NotACopy)));
         assert!(matches!(parsed(b"SQLite format 3\0"), Err(CopyError::NotACopy)));
         let mut newer = written(1);
-        newer[8] = 2;
-        assert!(matches!(parsed(&newer), Err(CopyError::UnknownVersion(2))));
+        newer[8] = 3;
+        assert!(matches!(parsed(&newer), Err(CopyError::UnknownVersion(3))));
         let mut longer = written(1);
         longer.push(0);
         assert!(matches!(

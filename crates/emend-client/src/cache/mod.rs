@@ -14,6 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use emend_core::InstallationId;
 use emend_proto::learning::v1::Cursor;
 use jiff::Timestamp;
 
@@ -44,6 +45,8 @@ pub enum CopyError {
 pub(crate) struct Label {
     /// The subscription it belongs to.
     pub(crate) subscription: u64,
+    /// The installation that it was received from, if that was known.
+    pub(crate) installation: Option<InstallationId>,
     /// The state of the log that it holds.
     pub(crate) cursor: Cursor,
     /// When it was written, by this computer's clock.
@@ -120,6 +123,7 @@ mod tests {
     fn label() -> Label {
         Label {
             subscription: 7,
+            installation: InstallationId::parse("0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10").ok(),
             cursor: Cursor {
                 epoch: "e".into(),
                 revision: 9,

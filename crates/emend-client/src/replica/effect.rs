@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use emend_core::{ResourceValue, Revision};
+use emend_core::{InstallationId, ResourceValue, Revision};
 use emend_proto::{
     common::v1::{Cause, ResourceKey},
     learning::v1::SnapshotReason,
@@ -20,6 +20,14 @@ pub enum Effect {
     Ignored,
     /// The stream resumes from this revision; nothing is sent again.
     Resumed(Revision),
+    /// Another installation answers than the one whose resources are held, and the node was not told to accept it. What
+    /// is held stays as it is; the stream must be closed.
+    OtherInstallation {
+        /// Whose resources are held.
+        held: InstallationId,
+        /// Whose server it is.
+        answering: InstallationId,
+    },
     /// A snapshot begins. What is held stays in use.
     SnapshotBegun {
         /// Why it is sent.

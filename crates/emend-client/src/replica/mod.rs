@@ -9,6 +9,7 @@
 
 mod effect;
 pub(crate) mod holdings;
+mod installation;
 mod intake;
 mod judge;
 pub(crate) mod key;
@@ -20,7 +21,7 @@ mod violation;
 
 use std::{borrow::Cow, mem, sync::Arc};
 
-use emend_core::{Kind, Revision};
+use emend_core::{InstallationId, Kind, Revision};
 use emend_proto::{
     common::v1::Cause,
     learning::v1::{self as pb, Cursor, SnapshotReason},
@@ -38,6 +39,7 @@ pub use self::{
 };
 use self::{
     holdings::Holdings,
+    installation::{Answer, Installation},
     intake::{check_order, drained, envelope_of, follows, judged, key_of},
     key::KeyParts,
     rejected::Rejected,
@@ -50,6 +52,7 @@ pub(crate) struct Replica {
     hash: Arc<KeyedHash>,
     held: Holdings,
     rejected: Rejected,
+    installation: Installation,
     /// The state of the log that `held` is.
     position: Option<Cursor>,
     /// Whether the stream may resume from `position`. False once digests have differed.
@@ -74,6 +77,7 @@ enum Phase {
 
 #[derive(Debug)]
 struct Staging {
+    installation: Option<InstallationId>,
     reason: SnapshotReason,
     revision: i64,
     count: usize,
@@ -88,15 +92,21 @@ impl Replica {
             held: Holdings::new(Arc::clone(&hash)),
             hash,
             rejected: Rejected::default(),
+            installation: Installation::default(),
             position: None,
             resumable: false,
             phase: Phase::Opened { sent: None },
         }
     }
 
-    /// A replica with what was held at `position`. If a key occurs twice the last one wins; the digests will show the
+    /// A replica with what was held at `position`, of `installation` if that was known. If a key occurs twice the last one wins; the digests will show the
     /// difference.
-    pub(crate) fn restore(hash: Arc<KeyedHash>, held: &[Restored], position: Cursor) -> Self {
+    pub(crate) fn restore(
+        hash: Arc<KeyedHash>,
+        held: &[Restored],
+        installation: Option<InstallationId>,
+        position: Cursor,
+    ) -> Self {
         let mut replica = Self::new(hash);
         for Restored {
             key,
@@ -111,6 +121,7 @@ impl Replica {
                 replica.held.put(envelope);
             }
         }
+        replica.installation.held = installation;
         replica.position = Some(position);
         replica.resumable = true;
         replica
@@ -126,6 +137,16 @@ impl Replica {
     /// Makes the next stream begin with a snapshot. What is held stays in use.
     pub(crate) fn distrust(&mut self) {
         self.resumable = false;
+    }
+
+    /// Accepts this installation too from now on, even where what is held is another's.
+    pub(crate) fn accept(&mut self, installation: InstallationId) {
+        self.installation.accepted = Some(installation);
+    }
+
+    /// The installation whose resources are held; `None` until a server has named it.
+    pub(crate) fn installation(&self) -> Option<InstallationId> {
+        self.installation.held
     }
 
     /// The state of the log that is held; `None` before the first one.
@@ -194,7 +215,7 @@ impl Replica {
         match message.message {
             None => Ok(Effect::Ignored),
             Some(Message::Resumed(resumed)) => self.resumed(&resumed),
-            Some(Message::SnapshotBegin(begin)) => self.snapshot_begin(begin),
+            Some(Message::SnapshotBegin(begin)) => self.snapshot_begin(&begin),
             Some(Message::SnapshotChunk(chunk)) => self.snapshot_chunk(&chunk),
             Some(Message::SnapshotEnd(end)) => self.snapshot_end(end),
             Some(Message::Update(update)) => self.update(update),
@@ -204,22 +225,44 @@ impl Replica {
     }
 
     fn resumed(&mut self, resumed: &pb::Resumed) -> Result<Effect, ProtocolViolation> {
-        match &self.phase {
+        let revision = match &self.phase {
             Phase::Opened { sent: Some(sent) } if resumed.cursor.as_ref() == Some(sent) => {
-                let revision = Revision(sent.revision);
+                Revision(sent.revision)
+            }
+            Phase::Opened { .. } => return Err(ProtocolViolation::ForeignCursor("Resumed")),
+            _ => return Err(ProtocolViolation::Unexpected("Resumed")),
+        };
+        match self.answer(&resumed.installation_id, "Resumed")? {
+            Answer::Accepted(installation) => {
+                self.installation.held = installation;
                 self.phase = Phase::Live;
                 Ok(Effect::Resumed(revision))
             }
-            Phase::Opened { .. } => Err(ProtocolViolation::ForeignCursor("Resumed")),
-            _ => Err(ProtocolViolation::Unexpected("Resumed")),
+            Answer::Other { held, answering } => Ok(self.refused(held, answering)),
         }
     }
 
-    fn snapshot_begin(&mut self, begin: pb::SnapshotBegin) -> Result<Effect, ProtocolViolation> {
+    fn answer(&self, installation_id: &str, message: &'static str) -> Result<Answer, ProtocolViolation> {
+        self.installation
+            .check(installation_id, message, self.held.len() == 0)
+    }
+
+    /// Keeps what is held. Nothing more is taken from this stream.
+    fn refused(&mut self, held: InstallationId, answering: InstallationId) -> Effect {
+        self.phase = Phase::Opened { sent: None };
+        Effect::OtherInstallation { held, answering }
+    }
+
+    fn snapshot_begin(&mut self, begin: &pb::SnapshotBegin) -> Result<Effect, ProtocolViolation> {
         let count = usize::try_from(begin.resource_count)
             .map_err(|_| ProtocolViolation::malformed("SnapshotBegin", "its count is negative"))?;
         let reason = SnapshotReason::try_from(begin.reason).unwrap_or(SnapshotReason::Unspecified);
+        let installation = match self.answer(&begin.installation_id, "SnapshotBegin")? {
+            Answer::Accepted(installation) => installation,
+            Answer::Other { held, answering } => return Ok(self.refused(held, answering)),
+        };
         self.phase = Phase::Snapshot(Staging {
+            installation,
             reason,
             revision: begin.revision,
             count,
@@ -261,6 +304,7 @@ impl Replica {
 
     fn snapshot_end(&mut self, end: pb::SnapshotEnd) -> Result<Effect, ProtocolViolation> {
         let Phase::Snapshot(Staging {
+            installation,
             reason,
             revision,
             count,
@@ -284,6 +328,7 @@ impl Replica {
         // checksum. It is only not resumed from.
         self.held = held;
         self.rejected = rejected;
+        self.installation.held = installation;
         self.position = Some(cursor);
         self.resumable = !verdict.differs();
         self.phase = Phase::Live;

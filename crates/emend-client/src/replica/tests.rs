@@ -5,7 +5,7 @@ use std::time::Duration;
 use emend_runtime::Entropy;
 
 use super::*;
-use crate::ledger::{self, Key, Ledger, drain, response, verb, verb_key};
+use crate::ledger::{self, INSTALLATION, Key, Ledger, drain, response, verb, verb_key};
 
 fn replica() -> Replica {
     Replica::new(Arc::new(KeyedHash::new(&Entropy::seeded(1))))
@@ -122,7 +122,7 @@ fn a_snapshot_must_have_as_many_resources_as_it_said() {
             revision: 3,
             reason: 1,
             resource_count: 2,
-            ..Default::default()
+            installation_id: INSTALLATION.into(),
         });
         assert_eq!(
             feed(&mut replica, messages),
@@ -146,7 +146,7 @@ fn a_snapshot_must_not_repeat_a_key_or_hold_what_came_later() {
         revision: 2,
         reason: 1,
         resource_count: 3,
-        ..Default::default()
+        installation_id: INSTALLATION.into(),
     });
     assert!(matches!(
         feed(&mut replica(), messages),
@@ -267,7 +267,7 @@ fn cursors_must_be_of_this_log_filter_and_revision() {
         replica.open();
         let resumed = Message::Resumed(pb::Resumed {
             cursor: Some(foreign),
-            ..Default::default()
+            installation_id: INSTALLATION.into(),
         });
         assert_eq!(
             replica.receive(response(resumed)),
@@ -312,7 +312,7 @@ fn messages_out_of_place_are_refused() {
         replica
             .receive(response(Message::Resumed(pb::Resumed {
                 cursor: replica.position.clone(),
-                ..Default::default()
+                installation_id: INSTALLATION.into(),
             })))
             .unwrap();
     };
@@ -467,7 +467,12 @@ fn a_copy_restores_what_was_held() {
             value_checksum: envelope.value_checksum(),
         })
         .collect();
-    let mut again = Replica::restore(Arc::clone(&replica.hash), &restored, cursor);
+    let mut again = Replica::restore(
+        Arc::clone(&replica.hash),
+        &restored,
+        replica.installation(),
+        cursor,
+    );
     assert_eq!(&held(&again), ledger.state(3));
     assert_eq!(again.open(), Some(ledger.cursor(3)));
     let effect = feed(&mut again, vec![ledger.resumed(3), ledger.bookmark(3)]).unwrap();
@@ -478,6 +483,112 @@ fn a_copy_restores_what_was_held() {
             verdict: Verdict::Same
         }
     );
+}
+
+/// The same log, as another installation would send it.
+fn of_another_installation(ledger: &Ledger) -> Ledger {
+    let mut other = ledger.clone();
+    other.installation = "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f11".into();
+    other
+}
+
+fn id(ledger: &Ledger) -> InstallationId {
+    InstallationId::parse(&ledger.installation).unwrap()
+}
+
+#[test]
+fn another_installations_stream_changes_nothing() {
+    let (ledger, mut replica) = current();
+    let other = of_another_installation(&ledger);
+    let refused = Effect::OtherInstallation {
+        held: id(&ledger),
+        answering: id(&other),
+    };
+    // An empty database, the same log under another id, and a snapshot in the middle of a good stream.
+    let snapshot =
+        of_another_installation(&Ledger::new("other epoch")).snapshot(0, SnapshotReason::ForeignEpoch, 9);
+    replica.open();
+    assert_eq!(
+        replica.receive(response(snapshot[0].clone())),
+        Ok(refused.clone())
+    );
+    assert!(
+        feed(&mut replica, snapshot[1..].to_vec()).is_err(),
+        "nothing more is taken from that stream"
+    );
+    replica.open();
+    assert_eq!(replica.receive(response(other.resumed(3))), Ok(refused.clone()));
+    replica.open();
+    replica.receive(response(ledger.resumed(3))).unwrap();
+    assert_eq!(replica.receive(response(snapshot[0].clone())), Ok(refused));
+
+    assert_eq!(&held(&replica), ledger.state(3));
+    assert_eq!(replica.installation(), Some(id(&ledger)));
+    assert!(replica.copy().is_some());
+    // Its own installation is resumed from where it was.
+    assert_eq!(replica.open(), Some(ledger.cursor(3)));
+    assert_eq!(
+        replica.receive(response(ledger.resumed(3))),
+        Ok(Effect::Resumed(Revision(3)))
+    );
+}
+
+#[test]
+fn an_accepted_installation_replaces_what_is_held_at_the_end_of_its_snapshot() {
+    let (ledger, mut replica) = current();
+    let mut other = of_another_installation(&Ledger::new("other epoch"));
+    other.commit([(verb_key("d"), Some(verb("d", "other")))]);
+    replica.accept(id(&other));
+    replica.open();
+    let mut snapshot = other.snapshot(1, SnapshotReason::ForeignEpoch, 9);
+    let end = snapshot.pop().unwrap();
+    feed(&mut replica, snapshot).unwrap();
+    assert_eq!(
+        (&held(&replica), replica.installation()),
+        (ledger.state(3), Some(id(&ledger)))
+    );
+    replica.receive(response(end)).unwrap();
+    assert_eq!(
+        (&held(&replica), replica.installation()),
+        (other.state(1), Some(id(&other)))
+    );
+    // From now on, the one before is the other one.
+    replica.open();
+    let begin = ledger.snapshot(3, SnapshotReason::ForeignEpoch, 9).remove(0);
+    let refused = replica.receive(response(begin));
+    assert!(
+        matches!(refused, Ok(Effect::OtherInstallation { .. })),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_replica_that_holds_nothing_accepts_any_installation() {
+    let (ledger, _) = current();
+    let mut replica = replica();
+    let empty = of_another_installation(&Ledger::new("other epoch"));
+    feed(&mut replica, empty.snapshot(0, SnapshotReason::NoCursor, 9)).unwrap();
+    assert_eq!(replica.installation(), Some(id(&empty)));
+    replica.open();
+    feed(&mut replica, ledger.snapshot(3, SnapshotReason::ForeignEpoch, 9)).unwrap();
+    assert_eq!(
+        (&held(&replica), replica.installation()),
+        (ledger.state(3), Some(id(&ledger)))
+    );
+}
+
+#[test]
+fn a_new_epoch_of_the_same_installation_replaces_what_is_held() {
+    let (_, mut replica) = current();
+    let mut restored = Ledger::new("new epoch");
+    restored.commit([(verb_key("a"), Some(verb("a", "restored")))]);
+    replica.open();
+    feed(
+        &mut replica,
+        restored.snapshot(1, SnapshotReason::ForeignEpoch, 9),
+    )
+    .unwrap();
+    assert_eq!(&held(&replica), restored.state(1));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use emend_core::InstallationId;
 use emend_runtime::status::Explained;
 use tonic::Status;
 
@@ -21,6 +22,8 @@ pub(super) enum Ended {
     },
     /// The digests differ: a snapshot is needed.
     Mismatch,
+    /// Another installation answers than the one whose resources are held.
+    OtherInstallation(InstallationId),
     /// The server broke the protocol.
     Violation(ProtocolViolation),
     /// The connection or the call failed.
@@ -31,6 +34,14 @@ pub(super) enum Ended {
 }
 
 impl Ended {
+    /// The installation that answered instead of the one whose resources are held.
+    pub(super) fn other_installation(&self) -> Option<InstallationId> {
+        match self {
+            Self::OtherInstallation(answering) => Some(*answering),
+            _ => None,
+        }
+    }
+
     pub(super) fn failed(reason: impl Into<String>) -> Self {
         Self::Failed {
             reason: reason.into(),

@@ -13,7 +13,7 @@ use emend_proto::{frame::Frame, wire};
 use prost::Message as _;
 
 use crate::{
-    cache::Copy,
+    cache::{Copy, Label},
     replica::{Effect, ProtocolViolation, Replica, fact_of},
     view::{LearnedView, Publisher},
 };
@@ -41,7 +41,10 @@ impl Engine {
 
     /// Starts from a copy instead of empty.
     pub(super) fn restore(&mut self, view: &LearnedView, copy: Copy) {
-        self.replica = Replica::restore(Arc::clone(view.hash()), &copy.held, copy.label.cursor);
+        let Label {
+            installation, cursor, ..
+        } = copy.label;
+        self.replica = Replica::restore(Arc::clone(view.hash()), &copy.held, installation, cursor);
         self.publish_all();
     }
 
@@ -71,6 +74,7 @@ impl Engine {
             }
             Effect::Ignored
             | Effect::Resumed(_)
+            | Effect::OtherInstallation { .. }
             | Effect::SnapshotBegun { .. }
             | Effect::Staged
             | Effect::Drain { .. } => {}

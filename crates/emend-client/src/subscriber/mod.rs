@@ -23,8 +23,9 @@ use std::{
     time::Duration,
 };
 
-use emend_core::Revision;
+use emend_core::{InstallationId, Revision};
 use emend_runtime::{Backoff, Lifecycle, lifecycle::Shutdown};
+use tokio::sync::watch;
 
 #[cfg(feature = "testing")]
 pub use self::holding::{HeldResource, Holding};
@@ -74,11 +75,13 @@ impl SubscriberBuilder {
             engine = restored(engine, &view, path, settings.subscription(), &emitter).await;
         }
         let engine = Arc::new(Mutex::new(engine));
+        let accepted = watch::Sender::new(self.accepted_installation);
         let lifecycle = lifecycle.child();
         let node = NodeHandle {
             view: view.clone(),
             observable: emitter.observable(),
             lifecycle: lifecycle.clone(),
+            accepted: accepted.clone(),
             #[cfg(feature = "testing")]
             engine: Arc::clone(&engine),
         };
@@ -92,6 +95,7 @@ impl SubscriberBuilder {
             saver: Saver::new(self.copy, self.copy_interval),
             backoff: Backoff::new(self.backoff, self.entropy),
             clock: self.clock,
+            accepted,
             mismatches: 0,
             violations: 0,
         };
@@ -137,6 +141,7 @@ async fn restored(
             tracing::info!(%revision, count, path = shown, "started from the copy on disk");
             view.set_standing(|standing| {
                 standing.revision = revision;
+                standing.installation = label.installation;
                 standing.epoch = Some(label.cursor.epoch);
                 standing.origin = Origin::DiskCopy {
                     written_at: label.written_at,
@@ -161,6 +166,7 @@ pub struct NodeHandle {
     view: LearnedView,
     observable: Observable,
     lifecycle: Lifecycle,
+    accepted: watch::Sender<Option<InstallationId>>,
     #[cfg(feature = "testing")]
     engine: Arc<Mutex<Engine>>,
 }
@@ -174,6 +180,13 @@ impl NodeHandle {
     /// The events from now on.
     pub fn events(&self) -> Events {
         self.observable.observe()
+    }
+
+    /// Accepts this installation in place of the one whose resources the node holds, once one of its servers answers:
+    /// the node then takes its snapshot, which replaces all that is held, also in the copy on disk. If it is
+    /// [the one that answers](crate::Staleness::other_installation), the node connects again at once.
+    pub fn accept_installation(&self, installation: InstallationId) {
+        self.accepted.send_replace(Some(installation));
     }
 
     /// Stops this node alone, after bringing its copy on disk up to date. Returns within `grace` plus two seconds.

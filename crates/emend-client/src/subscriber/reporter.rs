@@ -82,10 +82,16 @@ impl Reporter {
         self.urgent = true;
     }
 
-    /// Notes that the node has to start over, to be reported at once.
+    /// Notes a problem, in `UPPER_SNAKE_CASE`, to be reported at once.
     pub(super) fn note_problem(&mut self, problem: &'static str) {
         self.problem = Some(problem);
         self.urgent = true;
+    }
+
+    /// Whether a problem is still to be reported, or is being reported.
+    pub(super) fn has_problem(&self) -> bool {
+        let in_flight = self.in_flight.as_ref();
+        self.problem.is_some() || in_flight.is_some_and(|in_flight| in_flight.told.problem.is_some())
     }
 
     /// Waits until there is something to do. Cancel-safe.

@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use emend_core::InstallationId;
 use emend_proto::frame::Frame;
 use emend_runtime::{
     Backoff, SharedClock,
@@ -18,7 +19,10 @@ use emend_runtime::{
 };
 use futures::StreamExt as _;
 use jiff::Timestamp;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, sleep_until, timeout},
+};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -39,6 +43,8 @@ use crate::{
 
 /// The longest a server can make a node wait before it reconnects.
 const MAX_DRAIN: Duration = Duration::from_mins(5);
+/// The longest that a stream stays open for a last report.
+const LAST_REPORT: Duration = Duration::from_secs(5);
 
 /// A running subscriber.
 pub(super) struct Session {
@@ -51,6 +57,8 @@ pub(super) struct Session {
     pub(super) saver: Saver,
     pub(super) backoff: Backoff,
     pub(super) clock: SharedClock,
+    /// The installation that the node was told to accept last.
+    pub(super) accepted: watch::Sender<Option<InstallationId>>,
     /// Digest mismatches since the last verified bookmark.
     pub(super) mismatches: u32,
     /// Streams that broke the protocol since the last verified bookmark.
@@ -62,6 +70,7 @@ impl Session {
     pub(super) async fn run(mut self, stop: CancellationToken) {
         loop {
             let ended = self.stream(&stop).await;
+            let other = ended.other_installation();
             self.reporter.disconnected();
             self.view.set_standing(|standing| standing.connected = false);
             let Some((reason, retry_in)) = self.after(ended) else {
@@ -69,7 +78,7 @@ impl Session {
             };
             self.events
                 .emit(SubscriberEvent::Disconnected { reason, retry_in });
-            if !self.pause(retry_in, &stop).await {
+            if !self.pause(retry_in, other, &stop).await {
                 break;
             }
         }
@@ -102,6 +111,10 @@ impl Session {
                 };
                 ("the digests differ from the server's".into(), wait)
             }
+            Ended::OtherInstallation(answering) => (
+                format!("another installation answers: {answering}"),
+                self.backoff.next(),
+            ),
             Ended::Violation(violation) => {
                 self.violations += 1;
                 self.reporter.note_problem("PROTOCOL_VIOLATION");
@@ -148,6 +161,9 @@ impl Session {
                 message = messages.next() => match message {
                     Some(Ok(frame)) => {
                         if let Some(ended) = self.take(frame).await {
+                            if let Ended::OtherInstallation(_) = ended {
+                                self.report_problem(&*reports, stop).await;
+                            }
                             return ended;
                         }
                         heard = Instant::now();
@@ -164,7 +180,14 @@ impl Session {
     }
 
     async fn open(&mut self) -> Result<Opened, Ended> {
-        let cursor = self.engine().replica.open();
+        let accepted = *self.accepted.borrow();
+        let cursor = {
+            let mut engine = self.engine();
+            if let Some(accepted) = accepted {
+                engine.replica.accept(accepted);
+            }
+            engine.replica.open()
+        };
         self.transport.open(self.settings.request(cursor)).await
     }
 
@@ -186,9 +209,17 @@ impl Session {
                 tracing::info!(?reason, %revision, count, "a snapshot begins");
                 None
             }
+            Effect::OtherInstallation { held, answering } => {
+                self.other_installation(held, answering);
+                Some(Ended::OtherInstallation(answering))
+            }
             Effect::Resumed(revision) => {
-                self.view
-                    .set_standing(|standing| standing.origin = Origin::Stream);
+                let installation = self.engine().replica.installation();
+                self.view.set_standing(|standing| {
+                    standing.origin = Origin::Stream;
+                    standing.installation = installation;
+                    standing.other_installation = None;
+                });
                 self.events.emit(SubscriberEvent::Resumed { revision });
                 self.reporter.note();
                 None
@@ -218,6 +249,22 @@ impl Session {
                 reason,
             }),
         }
+    }
+
+    fn other_installation(&mut self, held: InstallationId, answering: InstallationId) {
+        self.reporter.note_problem("INSTALLATION_MISMATCH");
+        if self.view.staleness().other_installation == Some(answering) {
+            return;
+        }
+        tracing::error!(
+            %held,
+            %answering,
+            "another installation answers; this node keeps what it holds until it is told to accept that one"
+        );
+        self.view
+            .set_standing(|standing| standing.other_installation = Some(answering));
+        self.events
+            .emit(SubscriberEvent::InstallationMismatch { held, answering });
     }
 
     fn installed(&mut self, snapshot: Installed, now: Timestamp) -> Option<Ended> {
@@ -268,10 +315,15 @@ impl Session {
 
     /// Records that the view shows a newer state. At `current_at`, if given, it was known to equal the server's.
     fn moved_on(&mut self, current_at: Option<Timestamp>) {
-        let position = self.engine().replica.position().cloned();
+        let (position, installation) = {
+            let engine = self.engine();
+            (engine.replica.position().cloned(), engine.replica.installation())
+        };
         let Some(position) = position else { return };
         self.view.set_standing(|standing| {
             standing.revision = emend_core::Revision(position.revision);
+            standing.installation = installation;
+            standing.other_installation = None;
             standing.epoch = Some(position.epoch);
             standing.origin = Origin::Stream;
             standing.current_at = current_at.or(standing.current_at);
@@ -332,15 +384,38 @@ impl Session {
         }
     }
 
+    /// Reports a problem to a server that is about to be left.
+    async fn report_problem(&mut self, reports: &dyn Reports, stop: &CancellationToken) {
+        let over = sleep(LAST_REPORT);
+        tokio::pin!(over);
+        while self.reporter.has_problem() {
+            let wake = tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                () = &mut over => return,
+                wake = self.reporter.tick() => wake,
+            };
+            let refused = matches!(wake, ReporterWake::Answered(Err(_)));
+            self.report(wake, reports);
+            if refused {
+                return;
+            }
+        }
+    }
+
     fn save(&mut self, wake: SaverWake) {
         match wake {
             SaverWake::Due => {
-                let copy = self.engine().replica.copy();
+                let (copy, installation) = {
+                    let engine = self.engine();
+                    (engine.replica.copy(), engine.replica.installation())
+                };
                 let Some((cursor, held)) = copy else {
                     return self.saver.skip();
                 };
                 let label = Label {
                     subscription: self.settings.subscription(),
+                    installation,
                     cursor,
                     written_at: self.clock.now(),
                     current_at: self.view.staleness().current_at,
@@ -354,15 +429,23 @@ impl Session {
         }
     }
 
-    /// Waits between two streams. Returns false if it is time to stop.
-    async fn pause(&mut self, wait: Duration, stop: &CancellationToken) -> bool {
+    /// Waits between two streams, but no longer than until the node is told to accept `other`, the installation that
+    /// answered. Returns false if it is time to stop.
+    async fn pause(
+        &mut self,
+        wait: Duration,
+        other: Option<InstallationId>,
+        stop: &CancellationToken,
+    ) -> bool {
         let over = sleep(wait);
         tokio::pin!(over);
+        let mut accepted = self.accepted.subscribe();
         loop {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return false,
                 () = &mut over => return true,
+                Ok(_) = accepted.wait_for(|accepted| other.is_some() && *accepted == other) => return true,
                 wake = self.saver.tick() => self.save(wake),
             }
         }

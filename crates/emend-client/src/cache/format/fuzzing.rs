@@ -37,7 +37,12 @@ fn length(bytes: &[u8]) -> u64 {
 
 fn kept(copy: &Copy) {
     let hash = Arc::new(KeyedHash::new(&Entropy::seeded(1)));
-    let replica = Replica::restore(hash, &copy.held, copy.label.cursor.clone());
+    let replica = Replica::restore(
+        hash,
+        &copy.held,
+        copy.label.installation,
+        copy.label.cursor.clone(),
+    );
     assert!(replica.len() <= copy.held.len());
     let mut written = Vec::new();
     write(&mut written, &copy.label, replica.held()).expect("memory takes it");

@@ -96,6 +96,10 @@ pub fn stream(bytes: &[u8]) {
                     assert_eq!(engine.replica.revision(), revision);
                 }
             }
+            (Ok(Effect::OtherInstallation { .. }), _) => {
+                staged = Staged::Nothing;
+                engine.replica.open();
+            }
             (Ok(Effect::Resumed(_) | Effect::Ignored | Effect::Drain { .. }), _) => {}
             (Ok(effect), message) => panic!("{effect:?} of {message:?}"),
         }
