@@ -17,9 +17,7 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::Context as _;
 use clap::Parser;
-use emend_client::FeedbackClient;
-use emend_core::{InstallationId, Namespace};
-use emend_runtime::Lifecycle;
+use emend_client::{FeedbackClient, InstallationId, Lifecycle, Namespace};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, stdin, stdout};
 

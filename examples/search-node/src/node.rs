@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use emend_client::{FeedbackClient, NodeHandle, Origin, Submission, Subscriber};
-use emend_core::{Kind, Namespace};
-use emend_runtime::Lifecycle;
+use emend_client::{
+    FeedbackClient, Kind, Lifecycle, Namespace, NodeHandle, Origin, Submission, Subscriber,
+};
 use serde_json::{Value, json};
 
 use crate::{Arguments, index::Index};
