@@ -45,7 +45,7 @@
 //! # }
 //! ```
 //!
-//! * [`subscriber`]: connects, resumes, verifies, heals itself, reports, and keeps a copy on disk.
+//! * [`subscriber`]: connects, resumes, verifies, repairs itself, reports, and keeps a copy on disk.
 //! * [`replica`]: the stream's protocol as a pure state machine.
 //! * [`view`]: what a node answers from. Where every nanosecond counts, normalise once and use a [`Reader`] per thread.
 //! * [`cache`]: the copy on disk.
@@ -61,10 +61,10 @@ pub mod feedback;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod keyed_hash;
-#[cfg(test)]
-#[path = "../tests/support/ledger.rs"]
-mod ledger;
 pub mod replica;
+#[cfg(test)]
+#[path = "../tests/support/server_log.rs"]
+mod server_log;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 pub mod subscriber;
@@ -87,19 +87,19 @@ pub use emend_runtime::{
     tls::{ClientTls, TlsError},
 };
 pub use feedback::{CallError, FeedbackClient, Recorded, Submission};
+pub use jiff::{SignedDuration, Timestamp};
 pub use replica::{Applied, AppliedChange, Installed, Rejection, State};
 pub use subscriber::{
     ConfigError, Events, NodeHandle, Observed, Subscriber, SubscriberBuilder, SubscriberEvent,
 };
-pub use jiff::{SignedDuration, Timestamp};
 pub use tonic::{
     Code, Status,
     metadata::{MetadataMap, MetadataValue},
     transport::Endpoint,
 };
 pub use view::{
-    LEARNED_SCORE, LearnedAnswer, LearnedView, Lookup, LookupKey, Origin, Reader, Reading, Resolution, Source,
-    Staleness,
+    LEARNED_SCORE, LearnedAnswer, LearnedView, Lookup, LookupKey, Origin, Reader, Reading, Resolution,
+    Source, Staleness,
 };
 
 /// The messages of the wire contract, for requests that have no form of their own here: a

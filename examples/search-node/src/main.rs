@@ -78,9 +78,11 @@ async fn main() -> anyhow::Result<()> {
 async fn answer(node: &SearchNode, command: &str) -> anyhow::Result<Value> {
     match command.split_once(' ').unwrap_or((command, "")) {
         ("search", phrase) => Ok(node.search(phrase)?.json()),
-        ("correct", said) => {
-            let (reporter, said) = said.split_once(' ').context("correct REPORTER PHRASE = VERB")?;
-            let (phrase, right) = said.split_once(" = ").context("correct REPORTER PHRASE = VERB")?;
+        ("correct", rest) => {
+            let (reporter, correction) = rest.split_once(' ').context("correct REPORTER PHRASE = VERB")?;
+            let (phrase, right) = correction
+                .split_once(" = ")
+                .context("correct REPORTER PHRASE = VERB")?;
             node.correct(reporter, phrase, right).await
         }
         ("status", _) => Ok(node.status()),

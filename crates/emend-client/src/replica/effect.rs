@@ -1,6 +1,4 @@
 //! The effects of the stream's messages on the replica.
-//!
-//! It must know nothing of how they are published.
 
 use std::time::Duration;
 
@@ -11,7 +9,7 @@ use emend_proto::{
 };
 use jiff::Timestamp;
 
-use super::{judge::Rejection, verify::Verdict};
+use super::{decode::Rejection, verify::DigestCheck};
 
 /// The effect of one message.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,7 +46,7 @@ pub enum Effect {
         /// If the digests agree, everything up to this revision is applied.
         revision: Revision,
         /// Whether the server holds the same.
-        verdict: Verdict,
+        digest_check: DigestCheck,
     },
     /// The server ends the stream.
     Drain {
@@ -71,7 +69,7 @@ pub struct Installed {
     /// How many of them this node cannot use.
     pub rejected: usize,
     /// Whether the server holds the same.
-    pub verdict: Verdict,
+    pub digest_check: DigestCheck,
 }
 
 /// An update that was applied.
@@ -84,7 +82,7 @@ pub struct Applied {
     /// What changed, ordered by revision.
     pub changes: Vec<AppliedChange>,
     /// Whether the server holds the same in the groups that changed.
-    pub verdict: Verdict,
+    pub digest_check: DigestCheck,
 }
 
 /// One key's newest state.

@@ -1,6 +1,4 @@
 //! Why a stream ended.
-//!
-//! It must know nothing of what is done about it.
 
 use std::time::Duration;
 

@@ -1,7 +1,5 @@
 //! A subscriber's observable events: every message as it is applied. The buffer is bounded: a slow observer misses some
-//! events, is told how many, and delays nobody.
-//!
-//! It must know nothing of what observers do with them.
+//! events, learns how many, and delays nobody.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,7 +1,5 @@
 //! Keeps a [`LearnedView`] up to date: subscribes to learning-svc, resumes where it left off, verifies what it holds,
-//! heals itself, reports what it has applied, and keeps a copy on disk to start from while learning-svc is unreachable.
-//!
-//! It must know nothing of look-ups.
+//! repairs itself, reports what it has applied, and keeps a copy on disk to start from while learning-svc is unreachable.
 
 mod delays;
 mod ended;
@@ -115,16 +113,16 @@ async fn restored(
     let shared = view.clone();
     let shown = path.display().to_string();
     let loading = tokio::task::spawn_blocking(move || {
-        let label = match cache::load(&path, subscription) {
+        let header = match cache::load(&path, subscription) {
             Ok(None) => Ok(None),
             Ok(Some(copy)) => {
-                let (label, count) = (copy.label.clone(), copy.held.len());
+                let (header, count) = (copy.header.clone(), copy.held.len());
                 engine.restore(&shared, copy);
-                Ok(Some((label, count)))
+                Ok(Some((header, count)))
             }
             Err(error) => Err(error),
         };
-        (engine, label)
+        (engine, header)
     });
     let (engine, loaded) = match loading.await {
         Ok(loaded) => loaded,
@@ -136,17 +134,17 @@ async fn restored(
     };
     match loaded {
         Ok(None) => {}
-        Ok(Some((label, count))) => {
-            let revision = Revision(label.cursor.revision);
+        Ok(Some((header, count))) => {
+            let revision = Revision(header.cursor.revision);
             tracing::info!(%revision, count, path = shown, "started from the copy on disk");
-            view.set_standing(|standing| {
-                standing.revision = revision;
-                standing.installation = label.installation;
-                standing.epoch = Some(label.cursor.epoch);
-                standing.origin = Origin::DiskCopy {
-                    written_at: label.written_at,
+            view.update_status(|status| {
+                status.revision = revision;
+                status.installation = header.installation;
+                status.epoch = Some(header.cursor.epoch);
+                status.origin = Origin::DiskCopy {
+                    written_at: header.written_at,
                 };
-                standing.current_at = label.current_at;
+                status.current_at = header.current_at;
             });
             emitter.emit(SubscriberEvent::Restored { revision, count });
         }

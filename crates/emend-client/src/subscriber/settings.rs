@@ -1,6 +1,4 @@
 //! A node's settings: what it subscribes to and how it behaves.
-//!
-//! It must know nothing of how they are carried out.
 
 #[cfg(any(test, feature = "simulation"))]
 use std::sync::Arc;

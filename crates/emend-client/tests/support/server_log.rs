@@ -37,11 +37,11 @@ pub(crate) fn encoded(display: &str, learned: Learned) -> Vec<u8> {
     emend_wire::value::encode(&ResourceValue::new(display, learned)).to_vec()
 }
 
-/// The installation of every ledger that is not given another one.
+/// The installation of every log that is not given another one.
 pub(crate) const INSTALLATION: &str = "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10";
 
 #[derive(Clone)]
-pub(crate) struct Ledger {
+pub(crate) struct ServerLog {
     pub(crate) installation: String,
     pub(crate) epoch: String,
     pub(crate) filter_hash: u64,
@@ -50,7 +50,7 @@ pub(crate) struct Ledger {
     changed: Vec<Vec<Key>>,
 }
 
-impl Ledger {
+impl ServerLog {
     pub(crate) fn new(epoch: &str) -> Self {
         Self {
             installation: INSTALLATION.into(),

@@ -1,6 +1,4 @@
-//! A view's state relative to the server: how far it has applied, since when, and how stale it may be.
-//!
-//! It must know nothing of what was learned.
+//! How far a view has applied the server's log, since when, and how stale it may be.
 
 use emend_core::{InstallationId, Revision};
 use jiff::{SignedDuration, Timestamp};
@@ -20,9 +18,9 @@ pub enum Origin {
     Stream,
 }
 
-/// What is known about the view's currency.
+/// How current the view is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Standing {
+pub(crate) struct ViewStatus {
     pub(crate) connected: bool,
     pub(crate) revision: Revision,
     pub(crate) installation: Option<InstallationId>,
@@ -58,7 +56,7 @@ pub struct Staleness {
     pub in_doubt: bool,
 }
 
-impl Standing {
+impl ViewStatus {
     pub(crate) fn staleness(&self, now: Timestamp) -> Staleness {
         Staleness {
             connected: self.connected,
