@@ -196,6 +196,10 @@ uuid_id!(
     /// An epoch of the revision log.
     Epoch
 );
+uuid_id!(
+    /// An installation of Emend: minted once, when its databases are created, and kept by backups and new epochs.
+    InstallationId
+);
 
 /// A position in the revision log; 0 is before the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -160,6 +160,16 @@ fn tell(event: &SubscriberEvent, output: &mut Output<'_>) -> Result {
                 )
             })
         }
+        SubscriberEvent::InstallationMismatch { held, answering } => {
+            let json = json!({
+                "event": "installationMismatch",
+                "held": held.to_string(),
+                "answering": answering.to_string(),
+            });
+            output.result(&json, || {
+                format!("another installation answers: {answering}, not {held}; what is held stays as it is")
+            })
+        }
         SubscriberEvent::Disconnected { reason, retry_in } => {
             let json =
                 json!({"event": "disconnected", "reason": reason, "retryInSeconds": retry_in.as_secs_f64()});

@@ -4419,8 +4419,9 @@ pub struct ReportStatusRequest {
     /// Delays from commit to application since the last report.
     #[prost(message, optional, tag = "5")]
     pub delays: ::core::option::Option<DelayHistogram>,
-    /// Why the node had to start over since the last report, in UPPER_SNAKE_CASE, for example DIGEST_MISMATCH; may be
-    /// empty.
+    /// What went wrong since the last report, in UPPER_SNAKE_CASE; may be empty. DIGEST_MISMATCH: it holds other resources
+    /// than the server and takes a snapshot. INSTALLATION_MISMATCH: another installation answers than the one whose
+    /// resources it holds, so it applies nothing.
     #[prost(string, tag = "6")]
     pub problem: ::prost::alloc::string::String,
     /// Delays since the last report from receiving feedback to applying the change it caused. Changes not caused by

@@ -1,10 +1,8 @@
-//! Whether this node can use a resource, and why not.
+//! Decodes a resource's value, or says why this node cannot use it.
 //!
 //! A resource that a node cannot use never holds back the others: it is kept as received, counts in digests and is
 //! reported, and the view answers as if nothing were learned for its key. An older value is not kept in its place,
 //! because the server no longer holds it.
-//!
-//! It must know nothing of how resources are kept.
 
 use std::fmt;
 
@@ -62,8 +60,8 @@ impl fmt::Display for Rejection {
     }
 }
 
-/// The value, if this node can use it.
-pub(crate) fn judge(key: KeyParts<'_>, value: &[u8], stated: u64) -> Result<ResourceValue, Rejection> {
+/// The value, if this node can use it. `stated` is the checksum that came with it.
+pub(crate) fn decode(key: KeyParts<'_>, value: &[u8], stated: u64) -> Result<ResourceValue, Rejection> {
     let computed = value_checksum(value);
     if computed != stated {
         return Err(Rejection::ChecksumMismatch { stated, computed });
@@ -101,44 +99,44 @@ mod tests {
         }
     }
 
-    fn judged(key: KeyParts<'_>, value: &ResourceValue) -> Result<ResourceValue, Rejection> {
+    fn decoded(key: KeyParts<'_>, value: &ResourceValue) -> Result<ResourceValue, Rejection> {
         let bytes = emend_wire::value::encode(value);
-        judge(key, &bytes, value_checksum(&bytes))
+        decode(key, &bytes, value_checksum(&bytes))
     }
 
     #[test]
-    fn a_sound_resource_is_used() {
+    fn a_valid_resource_is_decoded() {
         let value = ResourceValue::new("Set up a CSA", Learned::Verb("create_csa".into()));
-        assert_eq!(judged(key(1, ""), &value), Ok(value));
+        assert_eq!(decoded(key(1, ""), &value), Ok(value));
     }
 
     #[test]
-    fn what_cannot_be_used_is_told_apart() {
+    fn each_rejection_says_what_is_wrong() {
         let verb = ResourceValue::new("Set up a CSA", Learned::Verb("create_csa".into()));
         let forbidden = ResourceValue::new("Set up a CSA", Learned::Forbidden("create_csa".into()));
         let newer = ResourceValue {
             normalization_version: 2,
             ..verb.clone()
         };
-        assert_eq!(judged(key(99, ""), &verb), Err(Rejection::UnknownKind(99)));
+        assert_eq!(decoded(key(99, ""), &verb), Err(Rejection::UnknownKind(99)));
         assert!(matches!(
-            judged(key(2, ""), &verb),
+            decoded(key(2, ""), &verb),
             Err(Rejection::KindMismatch { .. })
         ));
         assert_eq!(
-            judged(key(1, ""), &newer),
+            decoded(key(1, ""), &newer),
             Err(Rejection::UnknownNormalization(2))
         );
         assert_eq!(
-            judged(key(3, "other"), &forbidden),
+            decoded(key(3, "other"), &forbidden),
             Err(Rejection::QualifierMismatch)
         );
         assert!(matches!(
-            judge(key(1, ""), b"x", 1),
+            decode(key(1, ""), b"x", 1),
             Err(Rejection::ChecksumMismatch { stated: 1, .. })
         ));
         assert!(matches!(
-            judge(key(1, ""), b"\xff", value_checksum(b"\xff")),
+            decode(key(1, ""), b"\xff", value_checksum(b"\xff")),
             Err(Rejection::Undecodable(_))
         ));
     }

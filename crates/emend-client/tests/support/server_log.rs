@@ -37,8 +37,12 @@ pub(crate) fn encoded(display: &str, learned: Learned) -> Vec<u8> {
     emend_wire::value::encode(&ResourceValue::new(display, learned)).to_vec()
 }
 
+/// The installation of every log that is not given another one.
+pub(crate) const INSTALLATION: &str = "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10";
+
 #[derive(Clone)]
-pub(crate) struct Ledger {
+pub(crate) struct ServerLog {
+    pub(crate) installation: String,
     pub(crate) epoch: String,
     pub(crate) filter_hash: u64,
     /// By revision; the first is empty.
@@ -46,9 +50,10 @@ pub(crate) struct Ledger {
     changed: Vec<Vec<Key>>,
 }
 
-impl Ledger {
+impl ServerLog {
     pub(crate) fn new(epoch: &str) -> Self {
         Self {
+            installation: INSTALLATION.into(),
             epoch: epoch.into(),
             filter_hash: 7,
             states: vec![State::new()],
@@ -127,7 +132,7 @@ impl Ledger {
             revision,
             reason: reason.into(),
             resource_count: number(resources.len()),
-            ..Default::default()
+            installation_id: self.installation.clone(),
         };
         let mut messages = vec![Message::SnapshotBegin(begin)];
         messages.extend(resources.chunks(chunk).map(|part| {
@@ -205,7 +210,7 @@ impl Ledger {
     pub(crate) fn resumed(&self, revision: i64) -> Message {
         Message::Resumed(Resumed {
             cursor: Some(self.cursor(revision)),
-            ..Default::default()
+            installation_id: self.installation.clone(),
         })
     }
 }

@@ -1,8 +1,6 @@
-//! A view's state relative to the server: how far it has applied, since when, and how stale it may be.
-//!
-//! It must know nothing of what was learned.
+//! How far a view has applied the server's log, since when, and how stale it may be.
 
-use emend_core::Revision;
+use emend_core::{InstallationId, Revision};
 use jiff::{SignedDuration, Timestamp};
 
 /// Where the state that a view answers from came from.
@@ -20,11 +18,13 @@ pub enum Origin {
     Stream,
 }
 
-/// What is known about the view's currency.
+/// How current the view is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Standing {
+pub(crate) struct ViewStatus {
     pub(crate) connected: bool,
     pub(crate) revision: Revision,
+    pub(crate) installation: Option<InstallationId>,
+    pub(crate) other_installation: Option<InstallationId>,
     pub(crate) epoch: Option<String>,
     pub(crate) origin: Origin,
     pub(crate) current_at: Option<Timestamp>,
@@ -38,6 +38,11 @@ pub struct Staleness {
     pub connected: bool,
     /// The revision at or below which everything has been applied.
     pub revision: Revision,
+    /// The installation whose resources the view answers from. `None` before the first state.
+    pub installation: Option<InstallationId>,
+    /// The installation that answers instead, and that the node was not told to accept: the view stays as it was and
+    /// is not updated any more. `None` while the node's own answers.
+    pub other_installation: Option<InstallationId>,
     /// The epoch of the log that the revision belongs to: a UUID. `None` before the first state.
     pub epoch: Option<String>,
     /// Where the state that the view answers from came from.
@@ -51,11 +56,13 @@ pub struct Staleness {
     pub in_doubt: bool,
 }
 
-impl Standing {
+impl ViewStatus {
     pub(crate) fn staleness(&self, now: Timestamp) -> Staleness {
         Staleness {
             connected: self.connected,
             revision: self.revision,
+            installation: self.installation,
+            other_installation: self.other_installation,
             epoch: self.epoch.clone(),
             origin: self.origin,
             current_at: self.current_at,
