@@ -258,6 +258,15 @@ pub fn outcome_name(number: i32) -> String {
     )
 }
 
+/// The short name of a scope.
+pub fn scope_name(number: i32) -> String {
+    short(
+        Scope::try_from(number).ok().map(|scope| scope.as_str_name()),
+        "SCOPE_",
+        number,
+    )
+}
+
 pub use emend_runtime::config::units::duration;
 
 /// Parses `KEY=VALUE`.

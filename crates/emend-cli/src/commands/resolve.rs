@@ -72,13 +72,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
 fn shown(response: &ResolveResponse) -> String {
     let mut lines = vec![match &response.r#match {
         Some(found) => {
-            let whose = words::short(
-                emend_proto::common::v1::Scope::try_from(found.scope)
-                    .ok()
-                    .map(|scope| scope.as_str_name()),
-                "SCOPE_",
-                found.scope,
-            );
+            let whose = words::scope_name(found.scope);
             format!(
                 "{:?} → {} (learned, score {:.1}, revision {}, scope {whose})",
                 response.normalized_phrase, found.value, found.score, found.revision
