@@ -7,7 +7,9 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use clap::Args;
 use emend_client::{FeedbackClient, Subscriber, SubscriberBuilder};
 use emend_proto::{
-    feedback::v1::feedback_service_client::FeedbackServiceClient,
+    feedback::v1::{
+        feedback_service_client::FeedbackServiceClient, settings_service_client::SettingsServiceClient,
+    },
     learning::v1::{
         candidate_service_client::CandidateServiceClient, policy_service_client::PolicyServiceClient,
         resource_service_client::ResourceServiceClient,
@@ -208,31 +210,32 @@ impl Context {
 
     /// A client of the feedback service.
     pub async fn feedback(&self) -> Result<FeedbackServiceClient<Channel>> {
-        self.check_token()?;
-        let remote = self.feedback_remote()?;
-        connect("feedback-svc", self.feedback_addr(), "feedback-addr", remote)
-            .await
-            .map(FeedbackServiceClient::new)
+        self.feedback_channel().await.map(FeedbackServiceClient::new)
+    }
+
+    /// A client of feedback-svc's settings.
+    pub async fn settings(&self) -> Result<SettingsServiceClient<Channel>> {
+        self.feedback_channel().await.map(SettingsServiceClient::new)
     }
 
     /// A client of the review queue.
     pub async fn candidates(&self) -> Result<CandidateServiceClient<Channel>> {
-        self.learning().await.map(CandidateServiceClient::new)
+        self.learning_channel().await.map(CandidateServiceClient::new)
     }
 
     /// A client of what was learned.
     pub async fn resources(&self) -> Result<ResourceServiceClient<Channel>> {
-        self.learning().await.map(ResourceServiceClient::new)
+        self.learning_channel().await.map(ResourceServiceClient::new)
     }
 
     /// A client of the policies.
     pub async fn policies(&self) -> Result<PolicyServiceClient<Channel>> {
-        self.learning().await.map(PolicyServiceClient::new)
+        self.learning_channel().await.map(PolicyServiceClient::new)
     }
 
     /// A client of the fleet's state.
     pub async fn subscriptions(&self) -> Result<SubscriptionServiceClient<Channel>> {
-        self.learning().await.map(SubscriptionServiceClient::new)
+        self.learning_channel().await.map(SubscriptionServiceClient::new)
     }
 
     /// Checks that the token file can be read: a refusal by the service would explain less.
@@ -246,7 +249,13 @@ impl Context {
             .map_err(|error| Failure::usage(format!("--token-file: {error}")))
     }
 
-    async fn learning(&self) -> Result<Channel> {
+    async fn feedback_channel(&self) -> Result<Channel> {
+        self.check_token()?;
+        let remote = self.feedback_remote()?;
+        connect("feedback-svc", self.feedback_addr(), "feedback-addr", remote).await
+    }
+
+    async fn learning_channel(&self) -> Result<Channel> {
         self.check_token()?;
         let remote = self.learning_remote()?;
         connect("learning-svc", self.learning_addr(), "learning-addr", remote).await
@@ -413,7 +422,7 @@ mod tests {
     #[tokio::test]
     async fn who_is_not_there_is_named_with_the_flag_that_says_where() {
         let refused = said(&["--learning-addr=127.0.0.1:1"])
-            .learning()
+            .learning_channel()
             .await
             .unwrap_err();
         assert_eq!(refused.exit(), crate::failure::Exit::Unavailable);

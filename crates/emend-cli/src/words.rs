@@ -2,6 +2,8 @@
 //!
 //! It must know nothing of any command.
 
+use std::time::Duration;
+
 use clap::ValueEnum;
 use emend_proto::{
     common::v1::{self as common, ResourceKind, RiskLevel, Scope},
@@ -268,6 +270,19 @@ pub fn scope_name(number: i32) -> String {
 }
 
 pub use emend_runtime::config::units::duration;
+
+/// A span of time, or `none`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpanOrNone(pub Option<Duration>);
+
+/// Parses a span of time, or `none`.
+pub fn span_or_none(text: &str) -> Result<SpanOrNone, String> {
+    if text == "none" {
+        Ok(SpanOrNone(None))
+    } else {
+        duration(text).map(|span| SpanOrNone(Some(span)))
+    }
+}
 
 /// Parses `KEY=VALUE`.
 pub fn key_value(text: &str) -> Result<(String, String), String> {

@@ -171,6 +171,10 @@ fn details(feedback: &Feedback) -> String {
         let at = view::short_time(feedback.retracted_at.as_ref());
         let _ = writeln!(text, "retracted {at} {}", feedback.retract_reason);
     }
+    if feedback.redacted_at.is_some() {
+        let at = view::short_time(feedback.redacted_at.as_ref());
+        let _ = writeln!(text, "redacted  {at}");
+    }
     if let Some(outcome) = &feedback.outcome {
         let _ = writeln!(
             text,

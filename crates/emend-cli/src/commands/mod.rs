@@ -11,10 +11,12 @@ pub mod mcp;
 pub mod nodes;
 pub mod outbox;
 pub mod policy;
+pub mod redact;
 pub mod resolve;
 pub mod resources;
 pub mod retract;
 pub mod revert;
+pub mod settings;
 pub mod submit;
 pub mod up;
 pub mod watch;
@@ -34,6 +36,8 @@ pub enum Command {
     Submit(submit::Args),
     /// Retract a correction
     Retract(retract::Args),
+    /// Erase the personal parts of a correction, or everything about a reporter
+    Redact(redact::Args),
     /// Show corrections as stored: list, get
     Feedback(feedback::Args),
     /// The review queue: list, show, approve, reject
@@ -46,6 +50,8 @@ pub enum Command {
     Log(log::Args),
     /// The policies, which say what it takes to learn something: get, set
     Policy(policy::Args),
+    /// What is done with the feedback of a namespace, such as how long personal parts are kept: get, set
+    Settings(settings::Args),
     /// List the search nodes and how far each has applied
     Nodes(nodes::Args),
     /// Watch what is learned, as it is learned
@@ -78,12 +84,14 @@ impl Command {
             Self::Doctor(args) => return doctor::run(args, output).await,
             Self::Submit(args) => submit::run(args, context, output).await?,
             Self::Retract(args) => retract::run(args, context, output).await?,
+            Self::Redact(args) => redact::run(args, context, output).await?,
             Self::Feedback(args) => feedback::run(args, context, output).await?,
             Self::Candidates(args) => candidates::run(args, context, output).await?,
             Self::Resources(args) => resources::run(args, context, output).await?,
             Self::Revert(args) => revert::run(args, context, output).await?,
             Self::Log(args) => log::run(args, context, output).await?,
             Self::Policy(args) => policy::run(args, context, output).await?,
+            Self::Settings(args) => settings::run(args, context, output).await?,
             Self::Nodes(args) => nodes::run(args, context, output).await?,
             Self::Watch(args) => watch::run(args, context, output).await?,
             Self::Resolve(args) => resolve::run(args, context, output).await?,

@@ -1,7 +1,5 @@
 //! `emend policy`: what it takes to learn something.
 
-use std::time::Duration;
-
 use clap::Subcommand;
 use emend_proto::{
     common::v1::RiskLevel,
@@ -14,7 +12,7 @@ use crate::{
     failure::{Failure, Result},
     output::Output,
     view,
-    words::{self, Count, Kind, Risk},
+    words::{self, Count, Kind, Risk, SpanOrNone},
 };
 
 /// Get or set a policy.
@@ -63,8 +61,8 @@ struct Set {
     #[arg(long, value_enum)]
     counting: Option<Count>,
     /// The time in which a vote's weight halves, for example 90d; `none`: votes do not decay
-    #[arg(long, value_name = "SPAN", value_parser = half_life)]
-    half_life: Option<HalfLife>,
+    #[arg(long, value_name = "SPAN", value_parser = words::span_or_none)]
+    half_life: Option<SpanOrNone>,
     /// The most voters derived from one caller that count in a contest
     #[arg(long, value_name = "COUNT")]
     max_derived_voters: Option<i32>,
@@ -86,18 +84,6 @@ struct Set {
     /// Who decided it
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     by: String,
-}
-
-/// A half-life; `None` for `none`.
-#[derive(Debug, Clone, Copy)]
-struct HalfLife(Option<Duration>);
-
-fn half_life(text: &str) -> Result<HalfLife, String> {
-    if text == "none" {
-        Ok(HalfLife(None))
-    } else {
-        words::duration(text).map(|span| HalfLife(Some(span)))
-    }
 }
 
 /// Gets or sets a policy.
@@ -143,7 +129,7 @@ fn update(set: Set, namespace: String) -> Result<UpdatePolicyRequest> {
     changed(set.max_resources.is_some(), "max_resources");
     changed(set.max_value_bytes.is_some(), "max_value_bytes");
     changed(set.max_counted_feedback.is_some(), "max_counted_feedback");
-    let half_life = set.half_life.and_then(|HalfLife(span)| span);
+    let half_life = set.half_life.and_then(|SpanOrNone(span)| span);
     let half_life = half_life
         .map(prost_types::Duration::try_from)
         .transpose()
@@ -173,10 +159,10 @@ fn update(set: Set, namespace: String) -> Result<UpdatePolicyRequest> {
 fn shown(policy: &Policy) -> String {
     use std::fmt::Write as _;
     let counting = Counting::try_from(policy.counting).map_or("", |counting| counting.as_str_name());
-    let half_life = policy.half_life.as_ref().map_or_else(
-        || "none: votes do not decay".into(),
-        |span| format!("{} h", span.seconds / 3_600),
-    );
+    let half_life = policy
+        .half_life
+        .as_ref()
+        .map_or_else(|| "none: votes do not decay".into(), view::span_text);
     let version = match policy.version {
         0 => "0 (the default; never set)".into(),
         version => format!(

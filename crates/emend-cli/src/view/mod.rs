@@ -12,7 +12,7 @@ mod feedback;
 mod learning;
 
 pub use common::{correction, key, maps_to, outcome, resource, value};
-pub use feedback::{dead_letter, feedback};
+pub use feedback::{dead_letter, feedback, reporter_redaction, settings};
 pub use learning::{candidate, candidate_details, import, node, policy, resolved, review, revision};
 
 use emend_proto::common::v1 as pb;
@@ -93,6 +93,22 @@ fn span(span: Option<&prost_types::Duration>) -> Value {
     })
 }
 
+/// A duration for people, in the largest unit that it is a whole number of.
+pub fn span_text(span: &prost_types::Duration) -> String {
+    let seconds = span.seconds;
+    for (unit, name) in [(86_400, "d"), (3_600, "h"), (60, "m")] {
+        if seconds != 0 && seconds % unit == 0 && span.nanos == 0 {
+            return format!("{} {name}", seconds / unit);
+        }
+    }
+    let millis = span.nanos / 1_000_000;
+    if millis == 0 {
+        format!("{seconds} s")
+    } else {
+        format!("{seconds}.{millis:03} s")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -122,6 +138,15 @@ mod tests {
             })),
             json!("1.500000000s")
         );
+    }
+
+    #[test]
+    fn a_span_is_shown_in_its_largest_whole_unit() {
+        let text = |seconds, nanos| span_text(&prost_types::Duration { seconds, nanos });
+        assert_eq!(text(90 * 86_400, 0), "90 d");
+        assert_eq!(text(36 * 3_600, 0), "36 h");
+        assert_eq!(text(90, 0), "90 s");
+        assert_eq!(text(60, 500_000_000), "60.500 s");
     }
 
     #[test]
