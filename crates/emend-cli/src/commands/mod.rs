@@ -48,31 +48,31 @@ pub enum Command {
     Revert(revert::Args),
     /// Show the audit trail, newest first
     Log(log::Args),
-    /// The policies, which say what it takes to learn something: get, set
+    /// What it takes to learn something: get, set
     Policy(policy::Args),
-    /// What is done with the feedback of a namespace, such as how long personal parts are kept: get, set
+    /// How long personal parts of corrections are kept: get, set
     Settings(settings::Args),
     /// List the search nodes and how far each has applied
     Nodes(nodes::Args),
     /// Watch what is learned, as it is learned
     Watch(watch::Args),
-    /// Ask what a node answers for a phrase
+    /// Show what nodes answer for a phrase
     Resolve(resolve::Args),
     /// Import phrase mappings, aliases and prohibitions from a file
     Import(import::Args),
     /// Export learned resources in a format that import reads
     Export(export::Args),
-    /// Events that could not be delivered to learning-svc: list, redrive
+    /// Events that learning-svc refused for good: list, redrive
     Outbox(outbox::Args),
     /// Tasks for operators: make a token, begin a new epoch
     Admin(admin::Args),
-    /// Check that the stored data agrees: corrections, votes, learned resources, the log
+    /// Check that all stored data agrees: corrections, votes, resources, the log
     Doctor(doctor::Args),
-    /// Serve an assistant the tools to correct and review, over stdio (MCP)
+    /// Serve an assistant tools to correct, look up and review, over stdio (MCP)
     Mcp(mcp::Args),
     /// Play a day of corrections on two search nodes; needs nothing set up
     Demo(demo::Args),
-    /// Simulate users who correct a search node, on a real data set, and measure what is learned
+    /// Simulate users who correct a search node, and measure what is learned
     Replay(replay::Args),
 }
 

@@ -28,11 +28,11 @@ Examples:
 What is pending is evaluated anew in the background; `get` shows how many contests remain.")]
 pub struct Args {
     #[command(subcommand)]
-    what: What,
+    action: Action,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Action {
     /// Show the policy in force
     Get {
         /// The kind of resource
@@ -40,14 +40,14 @@ enum What {
         kind: Kind,
     },
     /// Change the given fields and keep the rest
-    Set(Box<Set>),
+    Set(Box<SetArgs>),
 }
 
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("change").required(true).multiple(true)
     .args(["risk", "threshold", "counting", "half_life", "max_derived_voters", "max_resources", "max_value_bytes",
            "max_counted_feedback"]))]
-struct Set {
+struct SetArgs {
     /// The kind of resource
     #[arg(value_enum)]
     kind: Kind,
@@ -89,8 +89,8 @@ struct Set {
 /// Gets or sets a policy.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let mut client = context.policies().await?;
-    let policy = match args.what {
-        What::Get { kind } => {
+    let policy = match args.action {
+        Action::Get { kind } => {
             let request = GetPolicyRequest {
                 namespace: context.namespace(),
                 kind: kind.number(),
@@ -101,7 +101,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 .into_inner()
                 .policy
         }
-        What::Set(set) => {
+        Action::Set(set) => {
             let request = update(*set, context.namespace())?;
             client
                 .update_policy(context.request(request))
@@ -111,10 +111,10 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         }
     };
     let policy = policy.ok_or_else(|| Failure::failed("learning-svc answered without the policy"))?;
-    output.result(&view::policy(&policy), || shown(&policy))
+    output.result(&view::policy(&policy), || text(&policy))
 }
 
-fn update(set: Set, namespace: String) -> Result<UpdatePolicyRequest> {
+fn update(set: SetArgs, namespace: String) -> Result<UpdatePolicyRequest> {
     let mut paths = Vec::new();
     let mut changed = |given: bool, path: &str| {
         if given {
@@ -156,7 +156,7 @@ fn update(set: Set, namespace: String) -> Result<UpdatePolicyRequest> {
     })
 }
 
-fn shown(policy: &Policy) -> String {
+fn text(policy: &Policy) -> String {
     use std::fmt::Write as _;
     let counting = Counting::try_from(policy.counting).map_or("", |counting| counting.as_str_name());
     let half_life = policy
@@ -208,7 +208,10 @@ mod tests {
 
     fn parse(args: &[&str]) -> Result<UpdatePolicyRequest, clap::Error> {
         let args = ["emend", "policy", "set", "invocation_phrase"].iter().chain(args);
-        let Command::Policy(Args { what: What::Set(set) }) = Cli::try_parse_from(args)?.command else {
+        let Command::Policy(Args {
+            action: Action::Set(set),
+        }) = Cli::try_parse_from(args)?.command
+        else {
             panic!("not policy set");
         };
         Ok(update(*set, "fund-admin".into()).expect("a policy"))

@@ -140,7 +140,7 @@ async fn redact_reporter(reporter: &str, wait: bool, context: &Context, output: 
             });
         }
         if Instant::now() >= deadline {
-            return Err(Failure::Away(format!(
+            return Err(Failure::Unavailable(format!(
                 "not complete after {:?}: {}",
                 context.global.timeout,
                 reporter_text(reporter, &response)

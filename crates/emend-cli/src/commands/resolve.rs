@@ -66,10 +66,10 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         .resolve(context.request(request))
         .await?
         .into_inner();
-    output.result(&view::resolved(&response), || shown(&response))
+    output.result(&view::resolved(&response), || text(&response))
 }
 
-fn shown(response: &ResolveResponse) -> String {
+fn text(response: &ResolveResponse) -> String {
     let mut lines = vec![match &response.r#match {
         Some(found) => {
             let whose = words::scope_name(found.scope);
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_choice_may_hold_the_sign_that_stands_before_its_score() {
+    fn a_choice_may_contain_the_equals_sign() {
         assert_eq!(scored("a=b=0.5"), Ok(("a=b".into(), 0.5)));
         assert!(scored("a").is_err());
         assert!(scored("a=high").is_err());

@@ -4,8 +4,6 @@
 //! `"3600s"`). It differs in two ways, both for the sake of jq: every scalar is present even at its default, and 64-bit
 //! integers are numbers, since none of them exceeds 2^53; the two fixed64 fields, which are hashes, are strings. Absent
 //! messages are left out.
-//!
-//! It must know nothing of where the messages come from or where the JSON goes.
 
 mod common;
 mod feedback;
@@ -116,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_and_spans_are_written_as_proto3_json_does() {
+    fn times_and_durations_are_written_as_in_proto3_json() {
         let at = prost_types::Timestamp {
             seconds: 1_767_225_600,
             nanos: 5_000_000,
@@ -150,13 +148,13 @@ mod tests {
     }
 
     #[test]
-    fn unknown_numbers_are_kept() {
+    fn unknown_enum_numbers_are_shown_as_numbers() {
         assert_eq!(kind(1), json!("RESOURCE_KIND_INVOCATION_PHRASE"));
         assert_eq!(kind(99), json!(99));
     }
 
     #[test]
-    fn defaults_are_shown_and_absent_messages_are_not() {
+    fn default_scalars_are_shown_and_absent_messages_are_not() {
         let shown = candidate(&emend_proto::learning::v1::Candidate::default());
         assert_eq!(shown["reporterCount"], json!(0));
         assert_eq!(shown["statusReason"], json!(""));

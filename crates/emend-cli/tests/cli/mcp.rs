@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Talk, Up};
+use crate::harness::{Conversation, Up};
 
 struct Assistant {
-    talk: Talk,
+    conversation: Conversation,
     id: i64,
 }
 
 impl Assistant {
     async fn start(up: &Up, args: &[&str]) -> Self {
-        let talk = Talk::start(&up.args(&[&["mcp"], args].concat()));
-        let mut assistant = Self { talk, id: 0 };
+        let conversation = Conversation::start(&up.args(&[&["mcp"], args].concat()));
+        let mut assistant = Self { conversation, id: 0 };
         let hello = assistant
             .ask(
                 "initialize",
@@ -26,8 +26,8 @@ impl Assistant {
         assert_eq!(hello["serverInfo"]["name"], "emend");
         assert!(hello["capabilities"]["tools"].is_object());
         assistant
-            .talk
-            .say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+            .conversation
+            .send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
             .await;
         assistant
     }
@@ -35,10 +35,12 @@ impl Assistant {
     async fn request(&mut self, method: &str, params: Value) -> Value {
         self.id += 1;
         let id = self.id;
-        self.talk
-            .say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+        self.conversation
+            .send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
             .await;
-        self.talk.hear_until(|message| message["id"] == id).await
+        self.conversation
+            .receive_until(|message| message["id"] == id)
+            .await
     }
 
     async fn ask(&mut self, method: &str, params: Value) -> Value {
@@ -131,7 +133,35 @@ async fn every_tool_is_listed_with_its_arguments_and_three_examples() {
         assert_eq!(examples.count(), 3, "{description}");
     }
     assert_eq!(tools.len(), 6, "{listed}");
-    assistant.talk.end().await;
+    assistant.conversation.end().await;
+}
+
+#[tokio::test]
+async fn the_documented_configuration_starts_the_tools() {
+    const PAGE: &str = include_str!("../../../../docs/mcp.md");
+    let block = PAGE
+        .split("```json\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next());
+    let configuration: Value = serde_json::from_str(block.expect("a block of JSON")).expect("JSON");
+    let server = &configuration["mcpServers"]["emend"];
+    assert_eq!(server["command"], "emend");
+    let args: Vec<&str> = server["args"]
+        .as_array()
+        .expect("arguments")
+        .iter()
+        .map(|arg| arg.as_str().expect("a text"))
+        .collect();
+    let (command, args) = args.split_first().expect("a command");
+    assert_eq!(*command, "mcp");
+    let up = Up::ephemeral().await;
+    let mut assistant = Assistant::start(&up, args).await;
+    let tools = assistant.ask("tools/list", json!({})).await;
+    for tool in tools["tools"].as_array().expect("tools") {
+        let name = tool["name"].as_str().expect("a name");
+        assert!(PAGE.contains(&format!("`{name}`")), "the page describes {name}");
+    }
+    assistant.conversation.end().await;
 }
 
 #[tokio::test]
@@ -239,7 +269,7 @@ async fn an_assistant_without_arguments_teaches_takes_back_and_prohibits() {
             .is_some_and(|hint| hint.contains("isn't what you meant")),
         "{resolved}"
     );
-    assistant.talk.end().await;
+    assistant.conversation.end().await;
 }
 
 #[tokio::test]
@@ -281,7 +311,7 @@ async fn the_reporter_of_a_call_comes_before_the_one_of_the_command_line() {
         .succeed("intent_resolve", json!({"phrase": "set up a csa"}))
         .await;
     assert_eq!(others["found"], false, "{others}");
-    assistant.talk.end().await;
+    assistant.conversation.end().await;
 }
 
 #[tokio::test]
@@ -308,7 +338,7 @@ async fn votes_of_nobody_count_once_and_the_answer_says_so() {
     own["scope"] = json!("user");
     let refused = assistant.refused("intent_feedback", own).await;
     assert_eq!(refused["code"], "INVALID_ARGUMENT", "{refused}");
-    assistant.talk.end().await;
+    assistant.conversation.end().await;
 }
 
 #[tokio::test]
@@ -390,7 +420,7 @@ async fn the_queue_is_paged_and_a_person_decides_through_the_assistant() {
         )
         .await;
     assert_eq!(none["candidates"], json!([]));
-    assistant.talk.end().await;
+    assistant.conversation.end().await;
 }
 
 #[tokio::test]
@@ -408,5 +438,5 @@ async fn a_refusal_names_everything_that_is_wrong_with_the_call() {
     let unknown = json!({"name": "intent_resolve", "arguments": {"phrases": "a"}});
     let answer = assistant.request("tools/call", unknown).await;
     assert!(answer.to_string().contains("phrases"), "{answer}");
-    assistant.talk.end().await;
+    assistant.conversation.end().await;
 }

@@ -2,7 +2,8 @@
 
 use emend_core::FieldViolation;
 use emend_proto::common::v1::{
-    Correction, EntityCorrection, PhraseMapping, Prohibition, VerbCorrection, correction::Correction as Form,
+    Correction, EntityCorrection, PhraseMapping, Prohibition, VerbCorrection,
+    correction::Correction as Variant,
 };
 use tonic::Status;
 
@@ -32,18 +33,18 @@ pub(super) fn correction(arguments: &FeedbackArguments) -> Result<Correction> {
     let original_input = arguments.original_input.clone();
     let system_choice = arguments.system_choice.clone().unwrap_or_default();
     let correct_choice = arguments.correct_choice.clone().unwrap_or_default();
-    let form = match arguments.feedback_type {
-        FeedbackType::VerbCorrection => Form::Verb(VerbCorrection {
+    let variant = match arguments.feedback_type {
+        FeedbackType::VerbCorrection => Variant::Verb(VerbCorrection {
             original_input,
             system_choice,
             correct_choice,
         }),
-        FeedbackType::EntityCorrection => Form::Entity(EntityCorrection {
+        FeedbackType::EntityCorrection => Variant::Entity(EntityCorrection {
             original_input,
             system_choice,
             correct_choice,
         }),
-        FeedbackType::PhraseMapping => Form::PhraseMapping(PhraseMapping {
+        FeedbackType::PhraseMapping => Variant::PhraseMapping(PhraseMapping {
             phrase: original_input,
             verb: correct_choice,
         }),
@@ -71,14 +72,14 @@ pub(super) fn correction(arguments: &FeedbackArguments) -> Result<Correction> {
             if !violations.is_empty() {
                 return Err(Status::from(emend_runtime::Error::InvalidArgument(violations)).into());
             }
-            Form::Prohibition(Prohibition {
+            Variant::Prohibition(Prohibition {
                 phrase: original_input,
                 forbidden_choice: system_choice,
             })
         }
     };
     Ok(Correction {
-        correction: Some(form),
+        correction: Some(variant),
     })
 }
 
@@ -119,7 +120,7 @@ mod tests {
         };
         let made = prohibition(r#", "system_choice": "delete_fund""#).unwrap();
         assert!(
-            matches!(made.correction, Some(Form::Prohibition(Prohibition { forbidden_choice, .. })) if forbidden_choice == "delete_fund")
+            matches!(made.correction, Some(Variant::Prohibition(Prohibition { forbidden_choice, .. })) if forbidden_choice == "delete_fund")
         );
         let refused = prohibition(r#", "correct_choice": "liquidate_fund""#)
             .unwrap_err()
