@@ -15,6 +15,7 @@ use crate::{
     context::Context,
     failure::{Failure, Result},
     output::Output,
+    pair::LEARNING_FILE,
 };
 
 const NEW_EPOCH_HELP: &str = "\
@@ -95,7 +96,7 @@ async fn new_epoch(
     context: &Context,
     output: &mut Output<'_>,
 ) -> Result {
-    let database = database_url.unwrap_or_else(|| DatabaseUrl::sqlite(data_dir.join("learning.db")));
+    let database = database_url.unwrap_or_else(|| DatabaseUrl::sqlite(data_dir.join(LEARNING_FILE)));
     // Held until the end. A restored database exists; a missing one must not be created.
     let _lock = match &database {
         DatabaseUrl::Postgres(_) => None,

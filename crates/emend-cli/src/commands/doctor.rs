@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use crate::{
     failure::{Exit, Failure, Result},
     output::{Column, Output, Table},
+    pair::{FEEDBACK_FILE, LEARNING_FILE},
 };
 
 /// The databases to check.
@@ -108,8 +109,8 @@ fn list(output: &mut Output<'_>) -> Result<ExitCode> {
 fn databases(args: Args) -> Result<(Databases, Vec<DataDir>)> {
     let databases = match (args.database_url, args.feedback_database_url) {
         (None, _) => Databases {
-            feedback: DatabaseUrl::sqlite(args.data_dir.join("feedback.db")),
-            learning: DatabaseUrl::sqlite(args.data_dir.join("learning.db")),
+            feedback: DatabaseUrl::sqlite(args.data_dir.join(FEEDBACK_FILE)),
+            learning: DatabaseUrl::sqlite(args.data_dir.join(LEARNING_FILE)),
         },
         (Some(DatabaseUrl::Sqlite(_)), None) => {
             return Err(Failure::usage(
