@@ -5,7 +5,7 @@ use emend_runtime::{
 };
 
 use super::*;
-use crate::{metrics::LearningMetrics, store::log::LogStore as _};
+use crate::{store::log::LogStore as _, stream::metrics::StreamMetrics};
 
 #[tokio::test(start_paused = true)]
 async fn at_shut_down_every_stream_gets_all_there_is_then_a_bookmark_and_a_jittered_drain() {
@@ -168,7 +168,7 @@ async fn a_stream_is_counted_by_why_it_was_dropped() {
     let authenticator = Arc::new(Authenticator::load(&file).unwrap());
     let shown = Metrics::new();
     let settings = Settings {
-        metrics: LearningMetrics::register(&shown).stream,
+        metrics: StreamMetrics::register(&shown),
         ..Settings::default()
     };
     let replica = replica(&MemoryLog::new(), settings).await;
