@@ -25,7 +25,7 @@ Examples:
   emend policy set prohibition --half-life 90d
   emend policy set prohibition --half-life none
 
-What is pending is evaluated anew in the background; `get` shows how many contests remain.")]
+After a change every contest is evaluated again in the background; `get` shows how many remain.")]
 pub struct Args {
     #[command(subcommand)]
     action: Action,
@@ -171,8 +171,8 @@ fn text(policy: &Policy) -> String {
         ),
     };
     let remaining = match policy.reevaluation_remaining {
-        0 => "all is evaluated by it".into(),
-        count => format!("{count} contests still to be evaluated by it"),
+        0 => "none: every contest is evaluated by this version".into(),
+        count => format!("{count} contests are still to be evaluated by this version"),
     };
     let mut text = String::new();
     for (name, value) in [
@@ -191,7 +191,7 @@ fn text(policy: &Policy) -> String {
         ("max counted feedback", policy.max_counted_feedback.to_string()),
         ("version", version),
         ("etag", policy.etag.clone()),
-        ("", remaining),
+        ("remaining", remaining),
     ] {
         // Writing to a String can't fail.
         let _ = writeln!(text, "{name:<21} {value}");

@@ -87,7 +87,7 @@ fn text(response: &ResolveResponse) -> String {
         lines.push(format!("never offer: {}", response.prohibited.join(", ")));
     }
     if response.feedback_hint {
-        lines.push("ask the user: the backend is not sure".into());
+        lines.push("ask the user: the backend's own choices are uncertain".into());
     }
     lines.push(format!("as of revision {}", response.revision));
     lines.join("\n")

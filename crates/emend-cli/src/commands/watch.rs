@@ -137,8 +137,13 @@ fn print(event: &SubscriberEvent, output: &mut Output<'_>) -> Result {
                 "reason": snapshot.reason.as_str_name(),
             });
             output.result(&json, || {
+                let resources = if snapshot.count == 1 {
+                    "resource"
+                } else {
+                    "resources"
+                };
                 format!(
-                    "snapshot at revision {}: {} resources ({reason})",
+                    "snapshot at revision {}: {} {resources} ({reason})",
                     snapshot.revision, snapshot.count
                 )
             })

@@ -121,15 +121,14 @@ fn is_missing(file: &PathBuf) -> Result<bool> {
 
 fn missing_file_text(directory: &Path, missing: &str, present: &str) -> String {
     let lost = if missing == LEARNING_FILE {
-        "What was learned is lost then: learning starts from nothing, and search nodes keep what they hold until they \
-         are told to accept the new installation."
+        "What was learned is lost then. Search nodes keep what they hold until they accept the new\n  installation."
     } else {
-        "The stored corrections are lost then: they can't be shown or retracted any more. What was learned stays."
+        "The stored corrections are lost then. What was learned stays."
     };
     format!(
         "{} is missing in {}, but {present} is there: the two belong together.\n  \
-         Restore {missing} from a backup (`emend admin new-epoch --help` says how), or pass another --data-dir.\n  \
-         To start with an empty {missing} on purpose, pass --accept-new-installation. {lost}",
+         Restore {missing} from a backup (see `emend admin new-epoch --help`), or pass another --data-dir.\n  \
+         To start with an empty {missing} on purpose, pass --accept-new-installation.\n  {lost}",
         missing,
         directory.display(),
     )

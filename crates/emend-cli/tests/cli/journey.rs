@@ -350,7 +350,7 @@ async fn watch_prints_each_change_as_it_is_applied() {
     // With `--until`, a watcher ends by itself once it has caught up.
     let revision = said["outcome"]["revision"].to_string();
     let ended = up.run(&["watch", "--until", &revision]).await.ok();
-    assert!(ended.stdout.contains("1 resources"), "{ended:?}");
+    assert!(ended.stdout.contains("1 resource ("), "{ended:?}");
 }
 
 #[tokio::test]

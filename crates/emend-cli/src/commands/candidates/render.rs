@@ -32,7 +32,7 @@ pub(super) fn table(candidates: &[Candidate]) -> Table {
         ("STATUS", Column::Fixed),
         ("VOTERS", Column::Number),
         ("NET", Column::Number),
-        ("OF", Column::Number),
+        ("THRESHOLD", Column::Number),
     ])
     .with_rows(candidates, |candidate| {
         [
@@ -73,7 +73,7 @@ pub(super) fn details_text(details: &GetCandidateResponse, width: usize) -> Stri
     line(
         "votes",
         &format!(
-            "{} voters, {} times proposed; net {} of {}, {} needed",
+            "{} voters, proposed {} times; {} net confirmations of {}, {} missing",
             candidate.reporter_count,
             candidate.occurrence_count,
             candidate.net_confirmations,
@@ -82,7 +82,10 @@ pub(super) fn details_text(details: &GetCandidateResponse, width: usize) -> Stri
         ),
     );
     if candidate.contest_pinned {
-        line("pinned", "a person set what applies");
+        line(
+            "pinned",
+            "a person set the applied value; votes do not replace it",
+        );
     }
     if let Some(actor) = &candidate.decided_by {
         line(
