@@ -98,7 +98,7 @@ struct RejectArgs {
     /// The candidates' ids
     #[arg(required = true, value_name = "CANDIDATE_ID")]
     candidate_ids: Vec<String>,
-    /// Why; details_text to reporters who propose it again
+    /// Why; shown to reporters who propose it again
     #[arg(long, value_name = "TEXT")]
     reason: String,
     /// Who reviewed it

@@ -62,7 +62,7 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Form {
     /// The wrong verb was chosen for what the user said
-    Verb(Choice),
+    Verb(CorrectedChoice),
     /// A phrase means a verb
     Phrase {
         /// The phrase
@@ -71,7 +71,7 @@ enum Form {
         verb: String,
     },
     /// The wrong entity was chosen for what the user said
-    Entity(Choice),
+    Entity(CorrectedChoice),
     /// A choice must never be offered for a phrase
     Prohibit {
         /// The phrase
@@ -82,7 +82,7 @@ enum Form {
 }
 
 #[derive(Debug, clap::Args)]
-struct Choice {
+struct CorrectedChoice {
     /// What the user said
     input: String,
     /// The right choice
@@ -94,8 +94,8 @@ struct Choice {
 
 impl From<Form> for Correction {
     fn from(form: Form) -> Self {
-        let oneof = match form {
-            Form::Verb(Choice {
+        let variant = match form {
+            Form::Verb(CorrectedChoice {
                 input,
                 choice,
                 instead_of,
@@ -105,7 +105,7 @@ impl From<Form> for Correction {
                 correct_choice: choice,
             }),
             Form::Phrase { phrase, verb } => Variant::PhraseMapping(PhraseMapping { phrase, verb }),
-            Form::Entity(Choice {
+            Form::Entity(CorrectedChoice {
                 input,
                 choice,
                 instead_of,
@@ -120,7 +120,7 @@ impl From<Form> for Correction {
             }),
         };
         Self {
-            correction: Some(oneof),
+            correction: Some(variant),
         }
     }
 }

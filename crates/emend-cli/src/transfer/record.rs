@@ -178,7 +178,7 @@ impl Record {
     /// The row as the service takes it.
     pub fn to_import_row(&self, line: u64) -> ImportRow {
         let (input, choice) = (self.input.clone(), self.choice.clone());
-        let oneof = match self.row_type {
+        let variant = match self.row_type {
             RowType::Phrase if self.system_choice.is_empty() => Variant::PhraseMapping(PhraseMapping {
                 phrase: input,
                 verb: choice,
@@ -201,7 +201,7 @@ impl Record {
         ImportRow {
             line: i64::try_from(line).unwrap_or(i64::MAX),
             correction: Some(Correction {
-                correction: Some(oneof),
+                correction: Some(variant),
             }),
             user_id: self.user_id.clone(),
         }
