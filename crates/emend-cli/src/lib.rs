@@ -187,6 +187,21 @@ mod tests {
         assert!(help.contains("Exit codes:") && help.contains("emend demo"));
     }
 
+    #[test]
+    fn no_line_of_help_is_so_long_that_it_would_be_wrapped() {
+        fn check(command: &clap::Command) {
+            let help = command
+                .get_after_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            for line in help.lines() {
+                assert!(line.chars().count() <= 100, "{}: {line}", command.get_name());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
+    }
+
     #[tokio::test]
     async fn a_wrong_command_line_has_exit_code_2() {
         let mut nothing = Vec::new();

@@ -19,21 +19,24 @@ use crate::{
 };
 
 const NEW_EPOCH_HELP: &str = "\
-A learning-svc database restored from a backup lacks revisions that search nodes have applied, and will give their numbers
-to others. A new epoch makes every node take a snapshot of what the database holds now. Without one, the difference is
-still found, by a replica that saw the lost revisions or by a node whose digests differ, but later.
+A learning-svc database restored from a backup lacks revisions that search nodes have applied, and
+will give their numbers to others. A new epoch makes every node take a snapshot of what the database
+holds now. Without one, the difference is still found, by a replica that saw the lost revisions or
+by a node whose digests differ, but later.
 
 Restoring a backup, step by step:
   1. Stop feedback-svc and learning-svc, or `emend up`.
-  2. Restore both databases from one backup. If each service has a database of its own, feedback-svc's backup must be the
-     older one: what it had delivered is then in the other; what it had not, it delivers again, and that counts once.
+  2. Restore both databases from one backup. If each service has a database of its own,
+     feedback-svc's backup must be the older one: what it had delivered is then in the other; what
+     it had not, it delivers again, and that counts once.
   3. emend admin new-epoch --data-dir /var/lib/emend
      emend admin new-epoch --database-url postgres://emend:secret@db.example/emend
   4. emend doctor, with the same option, checks that the two databases agree.
-  5. Start the services. Each node takes one snapshot (reason FOREIGN_EPOCH) and then equals the database.
+  5. Start the services. Each node takes one snapshot (reason FOREIGN_EPOCH) and then equals the
+     database.
 
-On PostgreSQL it may be run while learning-svc serves: its replicas notice, and connected nodes get the snapshot within
-their stream (reason NEW_EPOCH).
+On PostgreSQL it may be run while learning-svc serves: its replicas notice, and connected nodes get
+the snapshot within their stream (reason NEW_EPOCH).
 
 Exit codes: 0 done; 2 there is no database; 4 the data directory is in use.";
 
@@ -45,8 +48,8 @@ pub struct Args {
 }
 
 const TOKEN_HELP: &str = "\
-The token is shown only this once. Keep it in a file that only its owner can read, for --token-file. The hash goes into the
-file that --auth-config names, to the caller that the token authenticates.";
+The token is shown only this once. Keep it in a file that only its owner can read, for --token-file.
+The hash goes into the file that --auth-config names, to the caller that the token authenticates.";
 
 #[derive(Debug, Subcommand)]
 enum Action {

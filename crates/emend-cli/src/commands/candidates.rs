@@ -31,10 +31,10 @@ const BATCH: usize = 100;
 Examples:
   emend candidates list --status awaiting_review
   emend candidates show 80da4c11-386b-5fd4-b272-f7b5e8239eb8
-  emend candidates approve 80da4c11-386b-5fd4-b272-f7b5e8239eb8 --by dana --reason \"checked with legal\"
+  emend candidates approve 80da4c11-386b-5fd4-b272-f7b5e8239eb8 --by dana --reason \"asked legal\"
   emend candidates approve 80da4c11-386b-5fd4-b272-f7b5e8239eb8 --instead create_isda_2002
   emend candidates reject 80da4c11-386b-5fd4-b272-f7b5e8239eb8 --reason \"that verb is retired\"
-  emend candidates list --status pending --json | jq -r .candidateId | xargs emend candidates approve
+  emend candidates approve $(emend candidates list --status pending --json | jq -r .candidateId)
 
 What a person approves is pinned: votes do not replace it. What a person rejects, votes do not
 re-open.")]

@@ -52,16 +52,18 @@ Examples:
   emend doctor --database-url postgres://emend:secret@db.example/emend
   emend doctor --list                               every check, with its code
 
-What it does: it reads feedback, inbox, ballots, candidates, resources and the revision log, each database in one consistent
-state, and compares them: every stored correction is delivered or on its way, took effect exactly once, and is counted; the
-log replayed from nothing gives the resources, byte by byte. Nothing is changed.
+What it does: it reads feedback, inbox, ballots, candidates, resources and the revision log, each
+database in one consistent state, and compares them: every stored correction is delivered or on its
+way, took effect exactly once, and is counted; the log replayed from nothing gives the resources,
+byte by byte. Nothing is changed.
 
-On PostgreSQL the services may keep serving: what is under way between them is not taken for an error. While it runs, the
-database keeps old versions of rows; run it on a standby that has both schemas to spare the primary. A data directory
-belongs to one process: stop `emend up` first.
+On PostgreSQL the services may keep serving: what is under way between them is not taken for an
+error. While it runs, the database keeps old versions of rows; run it on a standby that has both
+schemas to spare the primary. A data directory belongs to one process: stop `emend up` first.
 
-What it prints: only counts if all is well. A finding has the code of the check, the ids of the rows and a sentence that says
-what is wrong; never what somebody said. Codes do not change: scripts may depend on them.
+What it prints: only counts if all is well. A finding has the code of the check, the ids of the rows
+and a sentence that says what is wrong; never what somebody said. Codes do not change: scripts may
+depend on them.
 
 Exit codes:
   0  all agrees
@@ -70,8 +72,8 @@ Exit codes:
   4  the data directory is in use, or the tables are of another version
   5  the database can't be reached
 
-What to do with a finding: keep a copy of the database, and restore the newest backup that is sound; then `emend admin
-new-epoch`, so that search nodes take a snapshot.";
+What to do with a finding: keep a copy of the database, and restore the newest backup without
+findings; then run `emend admin new-epoch`, so that search nodes take a snapshot.";
 
 /// Runs the checks and prints the report.
 pub async fn run(args: Args, output: &mut Output<'_>) -> Result<ExitCode> {

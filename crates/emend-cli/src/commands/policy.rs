@@ -20,7 +20,7 @@ use crate::{
 #[command(after_help = "\
 Examples:
   emend policy get invocation_phrase
-  emend policy set invocation_phrase --threshold 5 --reason \"too many wrong ones last week\" --by dana
+  emend policy set invocation_phrase --threshold 5 --reason \"too many wrong ones\" --by dana
   emend policy set entity_alias --risk medium
   emend policy set prohibition --half-life 90d
   emend policy set prohibition --half-life none
@@ -44,7 +44,7 @@ enum Action {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(group = clap::ArgGroup::new("change").required(true).multiple(true)
+#[command(override_usage = "emend policy set <KIND> <OPTIONS>", group = clap::ArgGroup::new("change").required(true).multiple(true)
     .args(["risk", "threshold", "counting", "half_life", "max_derived_voters", "max_resources", "max_value_bytes",
            "max_counted_feedback"]))]
 struct SetArgs {

@@ -24,7 +24,7 @@ use crate::{
 Examples:
   emend resources list --kind entity_alias --prefix j
   emend resources get invocation_phrase \"set up a CSA\"
-  emend resources put entity_alias \"J. Smith\" person:jane-smith --by dana --reason \"the only one left\"
+  emend resources put entity_alias \"J. Smith\" person:jane-smith --by dana --reason \"the only one\"
   emend resources put prohibition \"wind down the fund\" delete_fund
   emend resources delete invocation_phrase \"set up a CSA\" --reason \"the verb is retired\"
 

@@ -17,12 +17,12 @@ use crate::{
 #[command(after_help = "\
 Examples:
   emend settings get
-  emend settings set --personal-retention 90d --reason \"agreed with the data protection officer\" --by dana
+  emend settings set --personal-retention 90d --reason \"our data protection policy\" --by dana
   emend settings set --personal-retention none
 
-Once a correction is as old as the personal retention, its personal parts (reporter, session, reason,
-context and more) are erased in both services, as `emend redact` does. Its vote and what was learned
-stay.")]
+Once a correction is as old as the personal retention, its personal parts (reporter, session,
+reason, context and more) are erased in both services, as by `emend redact`. Its vote and what was
+learned stay.")]
 pub struct Args {
     #[command(subcommand)]
     action: Action,

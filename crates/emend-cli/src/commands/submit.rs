@@ -21,7 +21,7 @@ Examples:
   emend submit verb \"set up a CSA\" create_isda --instead-of create_csa --reporter ana --wait
   emend submit phrase \"book the trade\" book_trade --reporter ana
   emend submit entity \"J. Smith\" person:jane-smith --instead-of person:john-smith --reporter ben
-  emend submit prohibit \"wind down the fund\" delete_fund --reporter ana --reason \"it is irreversible\"
+  emend submit prohibit \"wind down the fund\" delete_fund --reporter ana --reason \"irreversible\"
   emend submit phrase \"my pack\" monthly_report --reporter mia --for-me
 
 A correction counts once per reporter: without --reporter all of one caller's count as one

@@ -39,8 +39,8 @@ Examples:
 
 When both services are ready, one line is written to standard output, and nothing else ever is:
   emend: ready feedback=127.0.0.1:7401 learning=127.0.0.1:7402
-The log goes to standard error. SIGTERM or ctrl-c stops it gracefully, within twelve seconds and with exit code 0;
-a second one stops it at once, with exit code 130.")]
+The log goes to standard error. SIGTERM or ctrl-c stops it gracefully, within twelve seconds and
+with exit code 0; a second one stops it at once, with exit code 130.")]
 pub struct Args {
     /// The directory of the SQLite files, which this process alone uses
     #[arg(

@@ -132,6 +132,40 @@ async fn data_survives_a_restart_and_a_new_epoch() {
 }
 
 #[tokio::test]
+async fn a_missing_database_is_not_replaced_by_an_empty_one_unless_that_is_accepted() {
+    for missing in ["feedback.db", "learning.db"] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().display().to_string();
+        let up = Up::start(&["--data-dir", &path]).await;
+        up.run(&SUBMIT).await.ok();
+        up.signal("-TERM").await;
+        assert_eq!(up.ended().await.0.code(), Some(0));
+        for file in fs::read_dir(&path).expect("a directory") {
+            let file = file.expect("a file").path();
+            if file.to_string_lossy().contains(missing) {
+                fs::remove_file(file).expect("it can be removed");
+            }
+        }
+
+        let started = run(&["up", "--data-dir", &path]).await;
+        assert_eq!(started.code, 4, "{started:?}");
+        refused(&started, &format!("{missing} is missing in {path}"));
+        refused(&started, "--accept-new-installation");
+
+        let up = Up::start(&["--data-dir", &path, "--accept-new-installation"]).await;
+        let submitted = up.run(&SUBMIT).await.ok().json();
+        assert_eq!(
+            submitted["outcome"]["state"], "OUTCOME_STATE_APPLIED",
+            "{submitted}"
+        );
+        up.signal("-TERM").await;
+        assert_eq!(up.ended().await.0.code(), Some(0));
+        let up = Up::start(&["--data-dir", &path]).await;
+        up.run(&RESOLVE).await.ok();
+    }
+}
+
+#[tokio::test]
 async fn listening_beyond_loopback_without_authentication_is_refused() {
     for (feedback, learning) in [
         ("0.0.0.0:0", "127.0.0.1:0"),
