@@ -1,7 +1,7 @@
 //! Waits until a correction has been evaluated, beyond the time that a submission waits.
 //!
 //! A submission that asks to wait is answered once it is evaluated, or after at most two seconds, which may be too
-//! short on a busy computer. It must know nothing of what is corrected.
+//! short on a busy computer.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use tokio::time::{Instant, sleep};
 use crate::failure::{Failure, Result};
 
 /// The interval between polls.
-const ASK_AGAIN: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Returns the correction once its newest event has been evaluated or permanently refused.
-pub(crate) async fn settled(
+pub(crate) async fn wait_until_evaluated(
     client: &FeedbackClient,
     namespace: &Namespace,
     mut recorded: Recorded,
@@ -32,7 +32,7 @@ pub(crate) async fn settled(
                 recorded.feedback_id
             )));
         }
-        sleep(ASK_AGAIN).await;
+        sleep(POLL_INTERVAL).await;
         recorded = client
             .get(namespace, recorded.feedback_id)
             .await
