@@ -19,6 +19,7 @@ pub mod audit;
 mod committer;
 pub mod config;
 mod domain;
+mod erasure;
 mod event;
 pub mod fail_points;
 #[cfg(feature = "fuzzing")]
@@ -26,6 +27,7 @@ pub mod fuzzing;
 mod grpc;
 mod metrics;
 mod relay;
+mod settings;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 mod store;
@@ -45,7 +47,10 @@ use emend_base::{
     reload::{self, Reload},
     telemetry::Metrics,
 };
-use emend_proto::feedback::v1::feedback_service_server::{FeedbackServiceServer, SERVICE_NAME};
+use emend_proto::feedback::v1::{
+    feedback_service_server::{FeedbackServiceServer, SERVICE_NAME},
+    settings_service_server::SettingsServiceServer,
+};
 use emend_serve::{Server, health::Readiness, metrics::ServerMetrics, service::Running};
 use emend_store::{DatabaseUrl, available::once_available};
 use tokio::net::TcpListener;
@@ -57,9 +62,11 @@ pub use config::{CommitConfig, Config, LearningAddress, RelayConfig};
 use crate::{
     app::UseCases,
     committer::{CommitWorker, Committer},
+    erasure::worker::Eraser,
     grpc::FeedbackEndpoint,
     metrics::FeedbackMetrics,
     relay::{Delivery, delivery_queue::DeliveryQueue, ingest::IngestClient, worker::Relay},
+    settings::grpc::SettingsEndpoint,
     store::{LONGEST_WAIT, PostgresStore, SqliteStore, Store, StoreError},
     upkeep::{DATABASE, OrderRaiser, Pruner, RELAY, ReadinessCheck, Sampler},
     waiters::Waiters,
@@ -142,7 +149,7 @@ pub async fn start(
         config.relay.keep_alive,
     );
     let Parts {
-        endpoint,
+        use_cases,
         commits,
         relay,
     } = Parts::assemble(
@@ -154,7 +161,14 @@ pub async fn start(
         &entropy,
     );
     let address = Server::new(readiness.clone(), entropy.clone())
-        .add_service(FeedbackServiceServer::new(endpoint), &[DATABASE, RELAY])
+        .add_service(
+            FeedbackServiceServer::new(FeedbackEndpoint::new(Arc::clone(&use_cases))),
+            &[DATABASE, RELAY],
+        )
+        .add_service(
+            SettingsServiceServer::new(SettingsEndpoint::new(Arc::clone(&use_cases))),
+            &[DATABASE, RELAY],
+        )
         .bounds(config.bounds)
         .metrics(ServerMetrics::of(&config.metrics).rpc())
         .authenticator(config.authenticator)
@@ -174,6 +188,8 @@ pub async fn start(
         metrics,
     };
     lifecycle.spawn("measure the outbox", sampler.run(soft.clone()));
+    let eraser = Eraser::new(use_cases);
+    lifecycle.spawn("erase personal parts", eraser.run(entropy.clone(), soft.clone()));
     let pruner = Pruner {
         store: Arc::clone(&store),
         retention: config.request_id_retention,
@@ -209,7 +225,7 @@ pub fn describe_metrics(metrics: &Metrics) {
 
 /// The parts that accept feedback and deliver it to learning-svc, independent of store and transport.
 struct Parts {
-    endpoint: FeedbackEndpoint,
+    use_cases: Arc<UseCases>,
     commits: CommitWorker,
     relay: Arc<Relay>,
 }
@@ -243,7 +259,7 @@ impl Parts {
             entropy.clone(),
         );
         Self {
-            endpoint: FeedbackEndpoint::new(Arc::new(use_cases)),
+            use_cases: Arc::new(use_cases),
             commits,
             relay,
         }

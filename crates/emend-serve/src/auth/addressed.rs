@@ -73,6 +73,10 @@ addressed! {
     feedback::GetFeedbackRequest => |it| Named::One(&it.namespace);
     feedback::ListFeedbackRequest => |it| Named::One(&it.namespace);
     feedback::RetractFeedbackRequest => |it| Named::One(&it.namespace);
+    feedback::RedactFeedbackRequest => |it| Named::One(&it.namespace);
+    feedback::RedactReporterRequest => |it| Named::One(&it.namespace);
+    feedback::GetSettingsRequest => |it| Named::One(&it.namespace);
+    feedback::UpdateSettingsRequest => |it| Named::One(it.settings.as_ref().map_or("", |settings| &settings.namespace));
     feedback::ListDeadLettersRequest => |it| Named::OneOrAll(&it.namespace);
     feedback::RedriveDeadLettersRequest => |it| Named::OneOrAll(&it.namespace);
     learning::Event => |it| Named::One(&it.namespace);

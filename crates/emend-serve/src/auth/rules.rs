@@ -52,7 +52,7 @@ const fn rule(path: &'static str, role: Role, reaches: Reaches) -> Rule {
 }
 
 /// Every RPC of both services, by path.
-pub const RULES: [Rule; 27] = [
+pub const RULES: [Rule; 31] = [
     rule(
         "/emend.feedback.v1.FeedbackService/BatchSubmitFeedback",
         Role::Reporter,
@@ -74,6 +74,16 @@ pub const RULES: [Rule; 27] = [
         Reaches::One,
     ),
     rule(
+        "/emend.feedback.v1.FeedbackService/RedactFeedback",
+        Role::Operator,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.feedback.v1.FeedbackService/RedactReporter",
+        Role::Operator,
+        Reaches::One,
+    ),
+    rule(
         "/emend.feedback.v1.FeedbackService/RedriveDeadLetters",
         Role::Operator,
         Reaches::OneOrAll,
@@ -86,6 +96,16 @@ pub const RULES: [Rule; 27] = [
     rule(
         "/emend.feedback.v1.FeedbackService/SubmitFeedback",
         Role::Reporter,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.feedback.v1.SettingsService/GetSettings",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.feedback.v1.SettingsService/UpdateSettings",
+        Role::Admin,
         Reaches::One,
     ),
     rule(
