@@ -198,7 +198,7 @@ both_databases! {
     async fn redacting_what_is_not_there_says_so(system) {
         let request = RedactFeedbackRequest {
             namespace: NAMESPACE.into(),
-            feedback_id: uuid::Uuid::nil().to_string(),
+            feedback_id: uuid::Uuid::from_u128(7).to_string(),
             wait: Wait::Unspecified.into(),
         };
         let refusal = refused(system.feedback().service.clone().redact_feedback(request).await);

@@ -48,6 +48,9 @@ pub(crate) trait ErasureStore: Send + Sync + Debug {
     /// Notes that all feedback of a namespace up to there is redacted by age.
     async fn redacted_until(&self, namespace: &Namespace, order: AcceptOrder) -> Result<(), StoreError>;
 
+    /// Whether an event that a reporter is erased still waits for delivery: it names the reporter.
+    async fn events_wait(&self) -> Result<bool, StoreError>;
+
     /// Makes sure that what was erased is no longer in the database's files, where the service can do that. Whether it
     /// is done: readers may keep an old state in use.
     async fn clean_files(&self) -> Result<bool, StoreError>;

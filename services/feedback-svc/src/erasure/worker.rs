@@ -13,6 +13,8 @@ use crate::app::UseCases;
 
 /// Erasures looked at in one round.
 const ERASURES: u32 = 100;
+/// How soon it tries again to clean up, give or take a fifth.
+const AGAIN: Duration = Duration::from_secs(1);
 /// How often it looks by itself, give or take a fifth.
 const INTERVAL: Duration = Duration::from_secs(30);
 
@@ -44,7 +46,9 @@ impl Eraser {
             self.use_cases.redacted.inc_by(redacted);
         }
         if self.files_hold_traces {
-            self.files_hold_traces = !store.clean_files().await?;
+            // Looked at first: what is deleted after that is not cleaned up here.
+            let waits = store.events_wait().await?;
+            self.files_hold_traces = !store.clean_files().await? || waits;
         }
         Ok(redacted)
     }
@@ -99,6 +103,11 @@ impl Eraser {
         }
     }
 
+    /// Soon, if something is left to be cleaned up.
+    fn pause(&self) -> Duration {
+        if self.files_hold_traces { AGAIN } else { INTERVAL }
+    }
+
     /// Runs whenever something was erased, and periodically.
     pub(crate) async fn run(mut self, entropy: Entropy, soft: CancellationToken) {
         let use_cases = Arc::clone(&self.use_cases);
@@ -111,7 +120,7 @@ impl Eraser {
                 }
                 tokio::select! {
                     () = use_cases.erased.notified() => self.files_hold_traces = true,
-                    () = sleep(INTERVAL.mul_f64(entropy.jitter(0.2))) => {}
+                    () = sleep(self.pause().mul_f64(entropy.jitter(0.2))) => {}
                 }
             }
         };

@@ -313,6 +313,15 @@ impl ErasureStore for Backend {
         Ok(())
     }
 
+    async fn events_wait(&self) -> Result<bool> {
+        let found: Option<i64> = sqlx::query_scalar(
+            "SELECT e.accept_order FROM reporter_erasures AS e JOIN outbox AS o ON o.event_id = e.event_id LIMIT 1",
+        )
+        .fetch_optional(&mut *self.reader().await?)
+        .await?;
+        Ok(found.is_some())
+    }
+
     async fn clean_files(&self) -> Result<bool> {
         self.clean().await
     }
