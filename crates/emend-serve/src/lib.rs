@@ -29,3 +29,8 @@ pub mod service;
 pub mod tls;
 
 pub use server::Server;
+
+/// For tests, those of the folder `tests` among them.
+#[cfg(test)]
+#[path = "../tests/serve/library.rs"]
+mod library;

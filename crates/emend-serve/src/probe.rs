@@ -198,11 +198,15 @@ mod tests {
 
     async fn serving(readiness: &Readiness, tls: Option<Arc<TlsServer>>, lifecycle: &Lifecycle) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        Server::new(readiness.clone(), Entropy::seeded(1))
-            .tls(tls)
-            .serve(listener, lifecycle)
-            .unwrap()
-            .to_string()
+        Server::new(
+            crate::library::descriptors(),
+            readiness.clone(),
+            Entropy::seeded(1),
+        )
+        .tls(tls)
+        .serve(listener, lifecycle)
+        .unwrap()
+        .to_string()
     }
 
     fn ready() -> Readiness {

@@ -26,6 +26,7 @@ pub mod fuzzing;
 mod grpc;
 mod metrics;
 mod relay;
+pub mod roles;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 mod store;
@@ -153,11 +154,11 @@ pub async fn start(
         clock,
         &entropy,
     );
-    let address = Server::new(readiness.clone(), entropy.clone())
+    let address = Server::new(emend_proto::DESCRIPTOR_SET, readiness.clone(), entropy.clone())
         .add_service(FeedbackServiceServer::new(endpoint), &[DATABASE, RELAY])
         .bounds(config.bounds)
         .metrics(ServerMetrics::of(&config.metrics).rpc())
-        .authenticator(config.authenticator)
+        .authenticator(config.authenticator, &roles::RULES)
         .tls(config.tls.clone())
         .reflection(config.reflection)
         .serve(listener, &lifecycle)

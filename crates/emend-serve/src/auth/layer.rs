@@ -30,10 +30,10 @@ use super::{
     access::Access,
     authenticator::Authenticator,
     directory::expired,
-    rules::{Rule, rule_of},
+    rules::{Rule, Rules},
     standing::{Presented, Standing},
 };
-use crate::methods::Method;
+use crate::methods::Methods;
 
 /// The prefix of the paths that every server answers: health checks and reflection.
 const ALWAYS: &str = "/grpc.";
@@ -44,13 +44,17 @@ const LONGEST: Duration = Duration::from_hours(24);
 #[derive(Debug, Clone)]
 pub struct AuthLayer {
     /// `None`: authentication is off.
-    authenticator: Option<Arc<Authenticator>>,
+    authentication: Option<(Arc<Authenticator>, Rules)>,
+    methods: Methods,
 }
 
 impl AuthLayer {
-    /// With `authenticator`; without one, everyone may do everything.
-    pub fn new(authenticator: Option<Arc<Authenticator>>) -> Self {
-        Self { authenticator }
+    /// With an authenticator and the rows for the methods; without, everyone may do everything.
+    pub(crate) fn new(authentication: Option<(Arc<Authenticator>, Rules)>, methods: Methods) -> Self {
+        Self {
+            authentication,
+            methods,
+        }
     }
 }
 
@@ -89,7 +93,7 @@ where
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let Some(authenticator) = &self.by.authenticator else {
+        let Some((authenticator, rules)) = &self.by.authentication else {
             request.extensions_mut().insert(self.anonymous.clone());
             request.extensions_mut().insert(Access::open());
             return self.inner.call(request);
@@ -99,7 +103,7 @@ where
             return self.inner.call(request);
         }
         let presented = Presented::of(&request);
-        let rule = rule_of(path);
+        let rule = rules.get(path);
         let standing = match permit(authenticator, presented, rule) {
             Ok(standing) => standing,
             Err(error) => {
@@ -107,7 +111,7 @@ where
                 return self.inner.call(request);
             }
         };
-        let is_stream = Method::at(path).response_is_stream;
+        let is_stream = self.by.methods.at(path).response_is_stream;
         let extensions = request.extensions_mut();
         extensions.insert(standing.caller().clone());
         extensions.insert(standing.access(authenticator));
@@ -125,7 +129,7 @@ where
 fn permit(
     authenticator: &Authenticator,
     presented: Presented,
-    rule: Option<&'static Rule>,
+    rule: Option<&Rule>,
 ) -> Result<Standing, Error> {
     let Some(rule) = rule else {
         // Not passed on: a method missing from the table is open to nobody.

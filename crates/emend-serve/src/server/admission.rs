@@ -25,7 +25,7 @@ use tower::{Layer, Service};
 
 use crate::{
     fair_semaphore::{ClientKey, FairSemaphore, Permit},
-    methods::Method,
+    methods::Methods,
     server::{
         SEND_BUFFER,
         bounds::Bounds,
@@ -56,18 +56,20 @@ pub struct AdmissionLayer {
     watches: FairSemaphore,
     holdings: CallBudget,
     patience: Duration,
+    methods: Methods,
 }
 
 impl AdmissionLayer {
     /// Admits as many calls, holding as many bytes, as the bounds say. A call that answers with a single message is
     /// abandoned if its client reads nothing of it for [`Patience::response`](crate::server::bounds::Patience::response).
-    pub fn new(bounds: &Bounds) -> Self {
+    pub(crate) fn new(bounds: &Bounds, methods: Methods) -> Self {
         Self {
             calls: FairSemaphore::of(bounds.calls),
             checks: FairSemaphore::of(MAX_CHECKS),
             watches: FairSemaphore::of(MAX_WATCHES),
             holdings: CallBudget::of(bounds.bytes),
             patience: bounds.patience.response,
+            methods,
         }
     }
 }
@@ -108,7 +110,7 @@ where
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let path = request.uri().path();
-        let method = Method::at(path);
+        let method = self.bound.methods.at(path);
         let (room, lasts) = match path {
             HEALTH_CHECK => (&self.bound.checks, false),
             path if path.starts_with(BESIDE) => (&self.bound.watches, true),
@@ -257,10 +259,11 @@ mod tests {
     use tower::{ServiceExt as _, service_fn};
 
     use super::*;
-    use crate::caller::Caller;
+    use crate::{
+        caller::Caller,
+        library::{FOLLOW, LIST, descriptors},
+    };
     use emend_base::status::Explained;
-
-    const STREAM: &str = "/emend.learning.v1.SubscriptionService/Subscribe";
 
     /// A response that its client does not read.
     struct Unread;
@@ -294,7 +297,7 @@ mod tests {
         > + Clone,
     > {
         let answering = service_fn(|_: Request<Body>| async { Ok(Response::new(Body::new(Unread))) });
-        AdmissionLayer::new(&calls(1)).layer(answering)
+        AdmissionLayer::new(&calls(1), Methods::of(descriptors())).layer(answering)
     }
 
     async fn call<S>(server: &S, path: &str) -> Result<Response<Body>, Explained>
@@ -312,28 +315,28 @@ mod tests {
     #[tokio::test]
     async fn a_call_counts_until_its_response_is_gone_and_one_more_is_told_when_to_try_again() {
         let server = server();
-        let unread = call(&server, "/emend.Test/Call").await.unwrap();
-        let refused = call(&server, "/emend.Test/Call").await.unwrap_err();
+        let unread = call(&server, LIST).await.unwrap();
+        let refused = call(&server, LIST).await.unwrap_err();
         assert_eq!(
             (refused.code, refused.reason.as_deref()),
             (Code::ResourceExhausted, Some("TOO_MANY_REQUESTS"))
         );
         assert!(refused.retry_after.is_some());
         drop(unread);
-        assert!(call(&server, "/emend.Test/Call").await.is_ok());
+        assert!(call(&server, LIST).await.is_ok());
     }
 
     #[tokio::test]
     async fn a_stream_counts_until_it_has_begun() {
         let server = server();
-        let streams = [call(&server, STREAM).await, call(&server, STREAM).await];
+        let streams = [call(&server, FOLLOW).await, call(&server, FOLLOW).await];
         assert!(streams.iter().all(Result::is_ok), "{streams:?}");
     }
 
     #[tokio::test]
     async fn health_checks_are_answered_however_many_calls_are_under_way() {
         let server = server();
-        let _unread = call(&server, "/emend.Test/Call").await.unwrap();
+        let _unread = call(&server, LIST).await.unwrap();
         assert!(call(&server, "/grpc.health.v1.Health/Check").await.is_ok());
     }
 
@@ -341,12 +344,12 @@ mod tests {
     async fn a_caller_that_goes_away_gives_its_place_back() {
         let hanging =
             service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, Infallible>>());
-        let server = AdmissionLayer::new(&calls(1)).layer(hanging);
-        let mut gone = Box::pin(call(&server, "/emend.Test/Call"));
+        let server = AdmissionLayer::new(&calls(1), Methods::of(descriptors())).layer(hanging);
+        let mut gone = Box::pin(call(&server, LIST));
         assert!((&mut gone).now_or_never().is_none());
-        assert!(call(&server, "/emend.Test/Call").await.is_err());
+        assert!(call(&server, LIST).await.is_err());
         drop(gone);
-        assert!(call(&server, "/emend.Test/Call").now_or_never().is_none());
+        assert!(call(&server, LIST).now_or_never().is_none());
     }
 
     /// A response whose data is available at once.
@@ -377,15 +380,12 @@ mod tests {
             let answer = answer.clone();
             async { Ok(Response::new(Body::new(Whole(Some(answer))))) }
         });
-        let server = AdmissionLayer::new(&calls(1)).layer(answering);
-        let mut response = call(&server, "/emend.Test/Call").await.unwrap().into_body();
+        let server = AdmissionLayer::new(&calls(1), Methods::of(descriptors())).layer(answering);
+        let mut response = call(&server, LIST).await.unwrap().into_body();
         let mut came = Vec::new();
         let mut pieces = Vec::new();
         while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut response).poll_frame(cx)).await {
-            assert!(
-                call(&server, "/emend.Test/Call").await.is_err(),
-                "it has its place"
-            );
+            assert!(call(&server, LIST).await.is_err(), "it has its place");
             let data = frame.unwrap().into_data().unwrap();
             pieces.push(data.len());
             came.extend_from_slice(&data);
@@ -393,18 +393,15 @@ mod tests {
         assert_eq!(pieces, [PIECE, PIECE, PIECE, 1]);
         assert!(sent == came && response.is_end_stream());
         drop(response);
-        assert!(call(&server, "/emend.Test/Call").await.is_ok());
+        assert!(call(&server, LIST).await.is_ok());
     }
 
     /// Otherwise its headers would not end the stream, and clients would wait for trailers.
     #[tokio::test]
     async fn a_refusal_that_is_all_in_headers_has_no_body() {
         let refusing = service_fn(|_: Request<Body>| async { Ok(Status::not_found("no").into_http()) });
-        let server = AdmissionLayer::new(&calls(1)).layer(refusing);
-        let request = Request::builder()
-            .uri("/emend.Test/Call")
-            .body(Body::empty())
-            .unwrap();
+        let server = AdmissionLayer::new(&calls(1), Methods::of(descriptors())).layer(refusing);
+        let request = Request::builder().uri(LIST).body(Body::empty()).unwrap();
         let response: Response<Body> = server.oneshot(request).await.unwrap();
         assert!(response.body().is_end_stream());
     }
@@ -412,10 +409,10 @@ mod tests {
     #[tokio::test]
     async fn one_client_leaves_places_to_others() {
         let unread = service_fn(|_: Request<Body>| async { Ok(Response::new(Body::new(Unread))) });
-        let server = AdmissionLayer::new(&calls(64)).layer(unread);
+        let server = AdmissionLayer::new(&calls(64), Methods::of(descriptors())).layer(unread);
         let call_of = async |caller: &str| {
             let request = Request::builder()
-                .uri("/emend.Test/Call")
+                .uri(LIST)
                 .extension(Caller::parse(caller).unwrap())
                 .body(Body::empty())
                 .unwrap();
@@ -444,7 +441,7 @@ mod tests {
         assert_eq!(refused.reason.as_deref(), Some("TOO_MANY_REQUESTS"));
         assert!(watching.len() <= MAX_WATCHES, "{}", watching.len());
         assert!(call(&server, HEALTH_CHECK).await.is_ok());
-        assert!(call(&server, "/emend.Test/Call").await.is_ok());
+        assert!(call(&server, LIST).await.is_ok());
         watching.pop();
         assert!(watch().await.is_ok());
     }

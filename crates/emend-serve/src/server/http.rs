@@ -43,7 +43,7 @@ use super::{
 };
 use crate::{
     auth::{Authenticated, Gate},
-    methods::Method,
+    methods::Methods,
 };
 
 /// How many RPCs one connection may have open.
@@ -62,6 +62,7 @@ pub(super) type Stack = Authenticated<Traced<Gate<Admission<Deadlines<Routes>>>>
 #[derive(Clone)]
 pub(super) struct Serving {
     pub(super) stack: Stack,
+    pub(super) methods: Methods,
     pub(super) keep_alive: KeepAlive,
     /// How long a connection accepts new calls, on average.
     pub(super) age: Option<Duration>,
@@ -73,11 +74,11 @@ pub(super) struct Serving {
 
 /// How long a request to `path` may take to arrive. None for a streaming request: its handler bounds how long the
 /// sender may be silent.
-fn time_for(path: &str, request_time: Duration) -> Option<Duration> {
+fn time_for(path: &str, methods: &Methods, request_time: Duration) -> Option<Duration> {
     if path == HEALTH_CHECK {
         return Some(request_time.min(CHECKED_WITHIN));
     }
-    (!Method::at(path).request_is_stream).then_some(request_time)
+    (!methods.at(path).request_is_stream).then_some(request_time)
 }
 
 fn http(streams: Streams, keep_alive: KeepAlive) -> Builder<Streams> {
@@ -134,6 +135,7 @@ where
 {
     let Serving {
         stack,
+        methods,
         keep_alive,
         age,
         entropy,
@@ -156,7 +158,7 @@ where
         if let Some(names) = &names {
             extensions.insert(names.clone());
         }
-        let time = time_for(request.uri().path(), request_time);
+        let time = time_for(request.uri().path(), &methods, request_time);
         request.map(|body| Body::new(TimedBody::new(body, soft.clone(), time)))
     });
     let has_aged = Arc::new(AtomicBool::new(false));

@@ -3,11 +3,7 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
 use emend_base::{lifecycle::Shutdown, telemetry::metrics::Metrics};
-use emend_proto::learning::v1::{
-    ListNodesRequest, NodeInfo, SubscribeRequest, subscription_service_client::SubscriptionServiceClient,
-};
-use emend_serve::metrics::ServerMetrics;
-use emend_serve::{health::LIVENESS, server::bounds::Bounds};
+use emend_serve::{health::LIVENESS, metrics::ServerMetrics, server::bounds::Bounds};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -19,7 +15,10 @@ use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
 
-use crate::harness::{LARGE, Running, SERVICE, SOON, TALKATIVE, closed};
+use crate::{
+    harness::{LARGE, Running, SOON, TALKATIVE, closed, follow},
+    library::{LIST, SERVICE, Text, call},
+};
 
 #[tokio::test]
 async fn connections_that_say_nothing_or_half_a_preface_do_not_hold_up_a_soft_stop() {
@@ -143,9 +142,8 @@ async fn a_client_that_never_answers_the_settings_is_gone_at_the_hard_deadline()
 #[tokio::test]
 async fn streams_and_calls_that_do_not_end_are_cut_at_the_hard_deadline() {
     let server = Running::start().await;
-    let mut updates = server.subscribe().await;
-    let mut client = SubscriptionServiceClient::new(server.channel().await);
-    let call = tokio::spawn(async move { client.list_nodes(ListNodesRequest::default()).await });
+    let mut updates = server.follow().await;
+    let call = tokio::spawn(call(server.channel().await, LIST, Text::default()));
     let mut watching = server.watch(SERVICE).await;
     assert_eq!(
         watching.message().await.unwrap().unwrap().status(),
@@ -183,7 +181,7 @@ async fn streams_and_calls_that_do_not_end_are_cut_at_the_hard_deadline() {
 #[tokio::test]
 async fn a_stream_in_progress_may_end_within_the_grace() {
     let server = Running::start().await;
-    let updates = server.subscribe().await;
+    let updates = server.follow().await;
     let lifecycle = server.lifecycle.clone();
     let stopping = tokio::spawn(async move { lifecycle.shutdown(SOON).await });
     server.lifecycle.soft().cancelled().await;
@@ -250,18 +248,7 @@ async fn held_up(server: &Running) -> (Channel, watch::Sender<bool>) {
 async fn a_client_that_reads_nothing_is_not_waited_for_either() {
     let server = Running::start().await;
     let (channel, hold) = held_up(&server).await;
-    let request = SubscribeRequest {
-        node: Some(NodeInfo {
-            id: TALKATIVE.into(),
-            ..NodeInfo::default()
-        }),
-        ..SubscribeRequest::default()
-    };
-    let mut updates = SubscriptionServiceClient::new(channel)
-        .subscribe(request)
-        .await
-        .unwrap()
-        .into_inner();
+    let mut updates = follow(channel, Text::from(TALKATIVE)).await.unwrap();
     updates.message().await.unwrap().expect("a message");
     hold.send_replace(true);
     // Until every socket is full: then the server writes, and does not read.
