@@ -8,7 +8,7 @@
 //! | `GET /log-level` | what is logged; from loopback alone |
 //! | `PUT /log-level` | logs what the body says from now on, such as `info,sqlx=warn`; from loopback alone |
 //!
-//! Nothing here is secret, and only the log level can be changed. It must know nothing of what is measured.
+//! Nothing here is secret, and only the log level can be changed.
 
 use std::{
     convert::Infallible,
@@ -301,7 +301,7 @@ async fn accept(listener: TcpListener, admin: Arc<Admin>, lifecycle: Lifecycle) 
         match accepted {
             Ok((stream, peer)) => {
                 let Some(place) = room.try_acquire(ClientKey::of(None, Some(peer.ip()))) else {
-                    tracing::debug!(%peer, "closed: too many connections, of all or of this address");
+                    tracing::debug!(%peer, "closed: too many connections, in total or from this address");
                     continue;
                 };
                 let serving = serve(stream, peer, Arc::clone(&admin), lifecycle.clone());
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_level_is_changed_from_loopback_alone_and_nonsense_changes_nothing() {
+    async fn the_log_level_is_changed_from_loopback_only_and_an_invalid_one_changes_nothing() {
         let admin = admin(&Readiness::new());
         for peer in [FAR, SIDECAR] {
             for method in [Method::GET, Method::PUT] {
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_not_there_and_what_is_not_allowed_is_told_apart() {
+    async fn unknown_paths_and_unsupported_methods_are_different_errors() {
         let admin = admin(&Readiness::new());
         assert_eq!(ask(&admin, Method::GET, "/", "", NEAR).await.0, 404);
         assert_eq!(ask(&admin, Method::POST, "/metrics", "", NEAR).await.0, 405);
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_asks_and_does_not_read_gives_its_place_back() {
+    async fn a_client_that_does_not_read_releases_its_permit() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut greedy = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (stream, peer) = listener.accept().await.unwrap();
@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_port_that_is_taken_is_refused_by_the_name_of_its_flag() {
+    async fn a_port_in_use_is_reported_with_the_name_of_its_flag() {
         let taken = AdminListener::bind("127.0.0.1:0").await.unwrap();
         let refused = AdminListener::bind(&taken.address().to_string())
             .await

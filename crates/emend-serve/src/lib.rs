@@ -18,8 +18,8 @@ pub mod fair_queue;
 pub mod fair_semaphore;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod graceful_close;
 pub mod health;
-mod linger;
 pub mod listen;
 pub mod methods;
 pub mod metrics;

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_certificate_is_an_error_that_names_the_file() {
+    fn a_file_without_a_certificate_is_an_error_that_names_the_file() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("chain.pem");
         for content in [
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_read_to_the_second_and_what_is_none_is_refused() {
+    fn a_time_is_read_to_the_second_and_an_invalid_one_refused() {
         let time = |tag: u8, text: &str| {
             let length = u8::try_from(text.len()).unwrap();
             Der(&[&[tag, length], text.as_bytes()].concat()).time()

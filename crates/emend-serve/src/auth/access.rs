@@ -12,9 +12,9 @@ use tonic::Request;
 
 use super::{
     addressed::{Addresses, Named},
+    authorization::Recheck,
     principal::{Principal, Reach},
     role::Role,
-    standing::Tenure,
 };
 
 /// What the caller of a request may do.
@@ -26,7 +26,7 @@ enum Kind {
     /// Authentication is off.
     Open,
     /// A known caller, the role that the method requires, and how to check again; `None` if its rights can't change.
-    Known(Arc<Principal>, Role, Option<Tenure>),
+    Known(Arc<Principal>, Role, Option<Recheck>),
     /// No layer identified the caller.
     Unknown,
 }
@@ -60,15 +60,15 @@ impl Access {
     }
 
     /// The same, for as long as it holds.
-    pub(super) fn held(principal: Arc<Principal>, role: Role, tenure: Tenure) -> Self {
-        Self(Kind::Known(principal, role, Some(tenure)))
+    pub(super) fn rechecked(principal: Arc<Principal>, role: Role, recheck: Recheck) -> Self {
+        Self(Kind::Known(principal, role, Some(recheck)))
     }
 
     /// What the same caller may do now. Fails if it may no longer call the method: its credentials have expired, or the
     /// files say otherwise than when the call began.
     pub fn as_of_now(&self) -> Result<Self, Error> {
         match &self.0 {
-            Kind::Known(_, _, Some(tenure)) => tenure.access(),
+            Kind::Known(_, _, Some(recheck)) => recheck.access(),
             _ => Ok(self.clone()),
         }
     }
@@ -76,7 +76,7 @@ impl Access {
     /// Whether the caller's rights have changed since the call began; if so, a supervised stream was ended for that
     /// reason.
     pub fn has_changed(&self) -> bool {
-        matches!(&self.0, Kind::Known(_, _, Some(tenure)) if tenure.has_changed())
+        matches!(&self.0, Kind::Known(_, _, Some(recheck)) if recheck.has_changed())
     }
 
     /// A request with these rights, for calling handlers within this process.
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_namespace_is_refused_and_what_is_none_is_left_to_the_handler() {
+    fn a_foreign_namespace_is_refused_and_an_invalid_one_left_to_the_handler() {
         let access = operator_of(&["shop"], false);
         assert_eq!(admitted(&access, "shop"), None);
         assert_eq!(admitted(&access, "other"), Some("NAMESPACE_DENIED"));

@@ -1,16 +1,15 @@
 //! Who calls, and who may do what.
 //!
-//! [`AuthLayer`] identifies the caller from what the request presented ([`standing`]), using the principals that the
+//! [`AuthLayer`] identifies the caller from the request's credentials ([`authorization`]), using the principals that the
 //! [`Authenticator`] knows from a file ([`config`]), and refuses callers without the role that the method requires
 //! ([`Rule`]). Handlers check namespaces: each begins with [`open`], or asks [`Access`] for each item.
 //! docs/security.md explains all this to operators.
-//!
-//! It must know nothing of what the services do.
 
 mod access;
 mod addressed;
 pub mod args;
 mod authenticator;
+pub mod authorization;
 mod config;
 mod directory;
 mod jwt;
@@ -18,7 +17,6 @@ mod layer;
 mod principal;
 mod role;
 mod rules;
-pub mod standing;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod token;

@@ -21,7 +21,7 @@ const READY: Description = Description {
     kind: Kind::Gauge,
     unit: "",
     labels: &["service"],
-    help: "1 where this replica of the service is ready, 0 where one of the checks that its readiness hangs on fails",
+    help: "1 while this replica of the service is ready, 0 while a check that its readiness depends on fails",
 };
 
 /// The metrics of all servers in a process. Clones share them.

@@ -2,7 +2,7 @@
 //!
 //! A call counts as handled when it has ended: with its trailers, with a headers-only answer, or because its caller
 //! went away. The names are those of go-grpc-middleware, for which dashboards exist. All methods that no served service
-//! has share one label, so that strangers can't create labels. It must know nothing of what the methods do.
+//! has share one label, so that strangers can't create labels.
 
 use std::{
     collections::HashMap,
@@ -57,7 +57,7 @@ const IN_FLIGHT: Description = Description {
     kind: Kind::Gauge,
     unit: "calls",
     labels: &["grpc_type", "grpc_service", "grpc_method"],
-    help: "Calls that are under way, open streams included",
+    help: "Calls in progress, open streams included",
 };
 
 const OPEN: Description = Description {

@@ -7,7 +7,7 @@
 //! client may go no longer than [`Patience::response`](crate::server::bounds::Patience::response) without reading anything. A
 //! call that answers with a long-lived stream counts until the stream has begun; streams bound themselves. Health
 //! checks are counted apart from calls, and so are health watches and reflection, which count for as long as they last:
-//! health is reported however many calls there are. It must know nothing of what the calls do.
+//! health is reported however many calls there are.
 
 use std::{
     convert::Infallible,
@@ -171,8 +171,7 @@ where
 fn too_many() -> Error {
     Error::ResourceExhausted {
         reason: "TOO_MANY_REQUESTS",
-        message: "more requests are under way than this replica takes on at once, of all or of one client"
-            .to_owned(),
+        message: "too many requests are in progress on this replica, in total or from this client".to_owned(),
         retry_after: Some(RETRY_AFTER),
     }
 }
@@ -313,7 +312,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_counts_until_its_response_is_gone_and_one_more_is_told_when_to_try_again() {
+    async fn a_call_counts_until_its_response_is_gone_and_a_further_one_is_told_when_to_retry() {
         let server = server();
         let unread = call(&server, LIST).await.unwrap();
         let refused = call(&server, LIST).await.unwrap_err();
@@ -334,14 +333,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn health_checks_are_answered_however_many_calls_are_under_way() {
+    async fn health_checks_are_answered_however_many_calls_are_in_progress() {
         let server = server();
         let _unread = call(&server, LIST).await.unwrap();
         assert!(call(&server, "/grpc.health.v1.Health/Check").await.is_ok());
     }
 
     #[tokio::test]
-    async fn a_caller_that_goes_away_gives_its_place_back() {
+    async fn a_caller_that_disconnects_releases_its_permit() {
         let hanging =
             service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, Infallible>>());
         let server = AdmissionLayer::new(&calls(1), Methods::of(descriptors())).layer(hanging);
@@ -372,7 +371,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_response_is_handed_over_in_pieces_and_keeps_its_place_until_the_last() {
+    async fn a_response_is_handed_over_in_pieces_and_keeps_its_permit_until_the_last() {
         let bytes: Vec<u8> = (0..=3 * PIECE).map(|n| n.to_le_bytes()[0]).collect();
         let sent = Data::from(bytes);
         let answer = sent.clone();
@@ -407,7 +406,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_client_leaves_places_to_others() {
+    async fn one_client_leaves_permits_to_others() {
         let unread = service_fn(|_: Request<Body>| async { Ok(Response::new(Body::new(Unread))) });
         let server = AdmissionLayer::new(&calls(64), Methods::of(descriptors())).layer(unread);
         let call_of = async |caller: &str| {
@@ -428,7 +427,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_watches_is_counted_apart_and_bounded() {
+    async fn watches_are_counted_separately_and_bounded() {
         let server = server();
         let watch = async || call(&server, "/grpc.health.v1.Health/Watch").await;
         let mut watching = Vec::new();

@@ -1,6 +1,4 @@
 //! HTTP/2 on one connection, from its preface to its end.
-//!
-//! It must know nothing of how the connection came about.
 
 use std::{
     convert::Infallible,
@@ -146,7 +144,7 @@ where
         connection: info,
         names,
         // Dropped after the connection.
-        seat: _seat,
+        permit: _permit,
     } = peer;
     let address = info.remote_addr;
     // A connection from within this process has nowhere else to reconnect to.
@@ -189,7 +187,7 @@ where
                 if draining {
                     return Poll::Pending;
                 }
-                // Once stopping, age is of no interest: the farewell of a stop is the stricter one.
+                // Once stopping, age is of no interest: a stop is stricter.
                 let stops = soft.as_mut().poll(cx).is_ready();
                 if stops || aged.as_mut().poll(cx).is_ready() {
                     has_aged.store(!stops, Ordering::Relaxed);

@@ -11,7 +11,7 @@
 //! KiB.
 //!
 //! Memory per idle connection is kept small: HTTP/2 windows stay at their defaults, and the bytes queued for one slow
-//! stream are bounded by [`SEND_BUFFER`] plus one message. It must know nothing of what the services do.
+//! stream are bounded by [`SEND_BUFFER`] plus one message.
 
 mod accept;
 pub mod admission;
@@ -36,7 +36,7 @@ use tonic::{body::Body, server::NamedService, service::Routes};
 use tower::{Layer as _, Service};
 
 use self::{
-    accept::{Entrance, accept, accept_inside},
+    accept::{ConnectionLimit, accept, accept_inside},
     admission::AdmissionLayer,
     bounds::Bounds,
     deadline::DeadlineLayer,
@@ -194,11 +194,8 @@ impl Server {
                 "fewer connections than set: the process may open no more files"
             );
         }
-        let entrance = Entrance::of(wanted.min(files), self.metrics.connections().clone());
-        lifecycle.spawn(
-            "accept connections",
-            accept(listener, entrance, self.tls, serving),
-        );
+        let limit = ConnectionLimit::of(wanted.min(files), self.metrics.connections().clone());
+        lifecycle.spawn("accept connections", accept(listener, limit, self.tls, serving));
         Ok((address, inside))
     }
 }

@@ -2,7 +2,7 @@
 //! its metrics.
 //!
 //! The span names method, request id, caller, address and trace, never a body. A handler's panic ends its own RPC with
-//! INTERNAL and nothing else. It must know nothing of what the methods do.
+//! INTERNAL and nothing else.
 
 use std::{
     convert::Infallible,

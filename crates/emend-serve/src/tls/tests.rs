@@ -10,7 +10,7 @@ use emend_base::{
     lifecycle::Shutdown,
     reload::{Reload as _, When},
     tls::{
-        ClientTls, Remote, Untrusted,
+        ClientTls, Remote, TrustError,
         testing::{Authority, ExtendedKeyUsagePurpose, date_time_ymd},
         why,
     },
@@ -207,7 +207,7 @@ async fn unfit_files_change_nothing_and_half_of_a_change_is_made_up_for() {
 }
 
 #[tokio::test]
-async fn a_client_has_to_show_a_certificate_of_the_cas_and_its_names_come_with_each_request() {
+async fn a_client_must_present_a_certificate_of_the_cas_and_its_names_come_with_each_request() {
     let (authority, other, files) = (Authority::new("ca"), Authority::new("other"), Files::new());
     files.serve_by(&authority);
     files.write("clients.pem", authority.pem());
@@ -228,7 +228,7 @@ async fn a_client_has_to_show_a_certificate_of_the_cas_and_its_names_come_with_e
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_shows_no_certificate_is_told_so_and_not_reset() {
+async fn a_client_without_a_certificate_is_told_so_and_not_reset() {
     let authority = Authority::new("one");
     let files = Files::new();
     files.serve_by(&authority);
@@ -241,13 +241,13 @@ async fn who_shows_no_certificate_is_told_so_and_not_reset() {
         let refused = timeout(SOON, asked).await.expect("an answer").unwrap_err();
         let why = format!("{refused:?}");
         // hyper gives no reason to a request that it has not begun to send.
-        let told = ["wants to be shown a certificate", "operation was canceled"];
+        let told = ["requires a client certificate", "operation was canceled"];
         assert!(told.iter().any(|told| why.contains(told)), "{why}");
     }
 }
 
 #[tokio::test]
-async fn who_shows_a_certificate_and_a_token_is_who_the_token_says() {
+async fn a_token_takes_precedence_over_a_certificate() {
     let (authority, files) = (Authority::new("ca"), Files::new());
     files.serve_by(&authority);
     files.write("clients.pem", authority.pem());
@@ -288,7 +288,7 @@ async fn who_shows_a_certificate_and_a_token_is_who_the_token_says() {
 }
 
 #[tokio::test]
-async fn who_is_revoked_or_whose_ca_is_removed_fails_at_the_next_handshake() {
+async fn a_client_that_is_revoked_or_whose_ca_is_removed_fails_at_the_next_handshake() {
     let (authority, other, files) = (Authority::new("ca"), Authority::new("other"), Files::new());
     files.serve_by(&authority);
     files.write("clients.pem", authority.pem());
@@ -390,11 +390,11 @@ async fn why_a_server_is_not_trusted_is_told_in_words() {
         ),
         (
             other.issue(5, here),
-            "the server's certificate is of none of the CAs that are trusted here",
+            "the server's certificate was issued by none of the CAs that are trusted here",
         ),
         (
             Authority::new("ca").issue(6, here),
-            "the server's certificate is signed by another key than that of the CA of this name that is trusted here",
+            "the server's certificate is signed by another key than that of the trusted CA of this name",
         ),
     ];
     for (issued, words) in cases {
@@ -403,14 +403,14 @@ async fn why_a_server_is_not_trusted_is_told_in_words() {
         let remote = Remote::new(&format!("https://{}", server.address)).unwrap();
         let remote = remote.tls(files.client(&authority, None)).unwrap();
         let refused = remote.connect().await.unwrap_err();
-        let told = Untrusted::within(&refused).map(ToString::to_string);
+        let told = TrustError::within(&refused).map(ToString::to_string);
         assert_eq!(told.as_deref(), Some(words));
         assert_eq!(why(&refused), words);
     }
     let away = Remote::new("https://127.0.0.1:1").unwrap();
     let away = away.tls(files.client(&authority, None)).unwrap();
     let refused = away.connect().await.unwrap_err();
-    assert_eq!(Untrusted::within(&refused), None, "that is another matter");
+    assert_eq!(TrustError::within(&refused), None, "that is another matter");
     assert!(why(&refused).contains("refused"), "{refused:?}");
 }
 

@@ -21,7 +21,7 @@ use crate::{
 };
 
 #[tokio::test]
-async fn connections_that_say_nothing_or_half_a_preface_do_not_hold_up_a_soft_stop() {
+async fn connections_without_a_complete_preface_do_not_delay_a_soft_stop() {
     let server = Running::start().await;
     let idle = TcpStream::connect(server.address).await.unwrap();
     let mut half_open = TcpStream::connect(server.address).await.unwrap();
@@ -84,7 +84,7 @@ async fn one_address_cannot_have_all_connections() {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_old_takes_no_new_calls_and_its_streams_go_on() {
+async fn an_old_connection_takes_no_new_calls_and_its_streams_continue() {
     let metrics = Metrics::new();
     let bounds = Bounds {
         connection_age: Some(Duration::from_millis(100)),
@@ -203,7 +203,7 @@ async fn a_connection_without_a_preface_is_closed_after_a_while() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_answer_the_farewell_is_not_waited_for() {
+async fn a_client_that_does_not_answer_goaway_is_not_waited_for() {
     let server = Running::start().await;
     let mut silent = TcpStream::connect(server.address).await.unwrap();
     // The HTTP/2 preface and settings; the server's own settings come back.

@@ -30,7 +30,7 @@ fn impatient(server: Server) -> Server {
 }
 
 #[tokio::test]
-async fn calls_that_are_never_finished_give_their_places_back() {
+async fn calls_that_are_never_finished_release_their_permits() {
     let server = Running::with(impatient).await;
     let channel = server.channel().await;
     let stalled: Vec<_> = (0..8)
@@ -63,7 +63,7 @@ async fn calls_that_are_never_finished_give_their_places_back() {
 }
 
 #[tokio::test]
-async fn responses_that_are_never_read_give_their_places_back() {
+async fn responses_that_are_never_read_release_their_permits() {
     let metrics = Metrics::new();
     let server = Running::with(|server| impatient(server).metrics(ServerMetrics::of(&metrics).rpc())).await;
     let narrow = Channel::from_shared(format!("http://{}", server.address))

@@ -157,7 +157,7 @@ async fn a_stream_ends_when_its_token_expires_and_a_new_one_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_is_ended_counts_by_the_code_that_it_ends_with() {
+async fn a_stream_that_is_ended_counts_by_its_last_code() {
     let known = Known::new("node", "subscriber", "\"*\"");
     let metrics = Metrics::new();
     let calls = ServerMetrics::of(&metrics)
@@ -190,7 +190,7 @@ async fn a_stream_that_is_ended_counts_by_the_code_that_it_ends_with() {
 }
 
 #[tokio::test]
-async fn a_call_that_takes_long_finds_out_what_its_caller_may_do_now() {
+async fn a_long_call_can_check_its_callers_current_rights() {
     let known = Known::new("ops", "operator", "[\"shop\", \"help\"]");
     let access = access_of(&known.authenticator, &RULES, IMPORT, &token(1_060)).await;
     let now = || {
