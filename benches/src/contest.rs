@@ -15,10 +15,8 @@ use emend_core::{
 };
 use emend_store::DatabaseUrl;
 use learning_svc::{
-    app::{
-        App, Follower,
-        ingest::{GROUP, IngestEvent, Recorded, What},
-    },
+    app::{App, Follower},
+    ingest::apply::{FeedbackChange, GROUP, IngestEvent, Recorded},
     store::{self, Store},
 };
 use tokio::time::Instant;
@@ -230,7 +228,7 @@ fn event(number: u32) -> Result<IngestEvent> {
         accept_order: AcceptOrder(i64::from(number) + 1),
         traceparent: String::new(),
         applied_under: None,
-        what: What::Recorded(Box::new(Recorded {
+        what: FeedbackChange::Recorded(Box::new(Recorded {
             reporter: reporter(number)?,
             caller: Caller::anonymous(),
             query_id: String::new(),
@@ -238,6 +236,7 @@ fn event(number: u32) -> Result<IngestEvent> {
             context: std::collections::BTreeMap::new(),
             proposal,
             received_at: SystemClock::shared().now(),
+            erased: None,
         })),
     })
 }
@@ -245,7 +244,7 @@ fn event(number: u32) -> Result<IngestEvent> {
 fn retraction(of: &IngestEvent) -> IngestEvent {
     IngestEvent {
         id: EventId(uuid::Uuid::from_u128(of.id.0.as_u128() | 1 << 100)),
-        what: What::Retracted {
+        what: FeedbackChange::Retracted {
             caller: Caller::anonymous(),
             at: SystemClock::shared().now(),
         },

@@ -44,7 +44,7 @@ func normalise(text string) string {
 // [/normalise]
 
 // [digest]
-// What one resource adds to the digest of its group.
+// The hash that one resource adds to the digest of its group.
 func itemHash(resource *commonpb.Resource) xxh3.Uint128 {
 	key := resource.GetKey()
 	number := binary.LittleEndian
@@ -83,14 +83,14 @@ func (d digest) minus(hash xxh3.Uint128) digest {
 	return digest{d.count - 1, high, lo}
 }
 
-// What digests are made of.
+// Resources that share a digest.
 type group struct {
 	namespace  string
 	kind       commonpb.ResourceKind
 	userScoped bool
 }
 
-// What a resource is known by.
+// Identifies a resource.
 type identity struct {
 	group
 	key, qualifier, user string
@@ -101,12 +101,13 @@ func identityOf(key *commonpb.ResourceKey) identity {
 	return identity{of, key.GetKey(), key.GetQualifier(), key.GetUserId()}
 }
 
-// Holdings are what a node holds, with the digest of each group.
+// Holdings are the resources that a node holds, with the digest of each group.
 type Holdings struct {
-	cursor    *learningpb.Cursor
-	resources map[identity]*commonpb.Resource
-	digests   map[group]digest
-	// Of each phrase the prohibitions.
+	cursor       *learningpb.Cursor
+	installation string
+	resources    map[identity]*commonpb.Resource
+	digests      map[group]digest
+	// The prohibitions of each phrase.
 	prohibited map[string]map[identity]bool
 }
 
@@ -142,10 +143,10 @@ func (h *Holdings) remove(key *commonpb.ResourceKey) {
 	h.digests[id.group] = h.digests[id.group].minus(itemHash(resource))
 }
 
-// Whether the server holds another thing. An update tells the groups it changed, the others tell all.
-func (h *Holdings) differs(told []*learningpb.Digest, allGroups bool) bool {
+// Whether the server's digests differ. An update has those of the groups that it changed, a bookmark has all.
+func (h *Holdings) differs(sent []*learningpb.Digest, allGroups bool) bool {
 	seen := map[group]bool{}
-	for _, one := range told {
+	for _, one := range sent {
 		of := group{one.GetNamespace(), one.GetKind(), one.GetUserScoped()}
 		seen[of] = true
 		hash := one.GetHash()

@@ -1,4 +1,4 @@
-// A search node in Go: answers from what was learned first, then by its own search, and hands on what users correct.
+// A search node in Go: answers with what was learned first, then from its own search, and submits users' corrections.
 //
 // It reads commands from standard input and answers each with one line of JSON:
 //
@@ -6,7 +6,7 @@
 //	correct REPORTER PHRASE = VERB      a user says what is right
 //	status                              what the node holds
 //
-// See docs/integration/go.md. It needs the code that buf makes of the protos in gen.
+// See docs/integration/go.md. It needs, in gen, the code that buf generates from the protos.
 package main
 
 import (
@@ -26,7 +26,7 @@ import (
 	feedbackpb "emend.example/search-node/gen/emend/feedback/v1"
 )
 
-// The node's own search, which learning helps: the verb that shares most words with the query.
+// The node's own search, which learning complements: the verb that shares the most words with the query.
 var verbs = map[string]string{
 	"create_csa":      "set up create credit support annex csa",
 	"create_isda":     "create isda master agreement",
@@ -55,7 +55,7 @@ func ownSearch(phrase string, prohibited map[string]bool) string {
 }
 
 // [search]
-// What was learned comes first; a prohibited choice never comes.
+// Learned answers come first; a prohibited choice is never returned.
 func search(node *Node, phrase string) map[string]any {
 	verb, revision, prohibited := node.Resolve(phrase, "")
 	if verb != "" {
@@ -85,16 +85,17 @@ func main() {
 	namespace := flag.String("namespace", "fund-admin", "the search application")
 	id := flag.String("node", "search-1", "this node's id")
 	state := flag.String("state", "", "where to keep a copy of what was learned")
+	accept := flag.String("accept-installation", "", "id of an installation to accept instead")
 	bookmarkSeconds := flag.Int64("bookmark-seconds", 30, "how often to be told that nothing is missing")
 	flag.Parse()
 
 	feedback := feedbackpb.NewFeedbackServiceClient(dial(*feedbackAddress))
-	node, err := NewNode(dial(*learningAddress), *id, *namespace, *state, *bookmarkSeconds)
+	node, err := NewNode(dial(*learningAddress), *id, *namespace, *state, *accept, *bookmarkSeconds)
 	if err != nil {
 		log.Fatal(err)
 	}
 	go node.Run(context.Background())
-	// A node that is up to date answers best; one that is not still answers.
+	// A node that is up to date answers best, but one that is not still answers.
 	node.WaitUntilCurrent()
 
 	commands := bufio.NewScanner(os.Stdin)
@@ -105,8 +106,8 @@ func main() {
 		case "search":
 			answer = search(node, rest)
 		case "correct":
-			reporter, said, _ := strings.Cut(rest, " ")
-			phrase, right, _ := strings.Cut(said, " = ")
+			reporter, correction, _ := strings.Cut(rest, " ")
+			phrase, right, _ := strings.Cut(correction, " = ")
 			chosen, _ := search(node, phrase)["verb"].(string)
 			outcome, err := Submit(feedback, *namespace, reporter, phrase, chosen, right)
 			if err != nil {

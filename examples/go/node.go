@@ -24,19 +24,28 @@ const (
 	maxBackoff = 30 * time.Second
 )
 
-var errMismatch = errors.New("the node holds another thing than the server")
+var errMismatch = errors.New("the digests of what the node holds differ from the server's")
 
-// Node follows the stream, in a goroutine of its own, and answers look-ups, which never wait for it.
+// Another installation answers than the one whose resources the node holds.
+type errOtherInstallation string
+
+func (e errOtherInstallation) Error() string {
+	return "another installation answers: " + string(e)
+}
+
+// Node follows the stream in a goroutine of its own, and answers look-ups, which never wait for the network.
 type Node struct {
 	client          learningpb.SubscriptionServiceClient
 	id, namespace   string
 	state           string
+	accept          string
 	bookmarkSeconds int64
 
 	// Look-ups read, the stream writes.
 	lock  sync.RWMutex
 	held  *Holdings
 	how   string
+	other string
 	saved int64
 
 	current    chan struct{}
@@ -47,13 +56,17 @@ type Node struct {
 	reportedAt time.Time
 }
 
-// NewNode starts from the copy that was kept, if there is one.
-func NewNode(connection *grpc.ClientConn, id, namespace, state string, bookmarkSeconds int64) (*Node, error) {
+// NewNode starts from the copy on disk, if there is one. It accepts the installation accept even if it holds another's
+// resources.
+func NewNode(
+	connection *grpc.ClientConn, id, namespace, state, accept string, bookmarkSeconds int64,
+) (*Node, error) {
 	node := &Node{
 		client:          learningpb.NewSubscriptionServiceClient(connection),
 		id:              id,
 		namespace:       namespace,
 		state:           state,
+		accept:          accept,
 		bookmarkSeconds: bookmarkSeconds,
 		held:            newHoldings(),
 		how:             "never connected",
@@ -64,7 +77,7 @@ func NewNode(connection *grpc.ClientConn, id, namespace, state string, bookmarkS
 }
 
 // [follow]
-// Run goes on for ever: connect, follow, and come again, at another replica maybe.
+// Run connects, follows the stream until it ends, and connects again, perhaps to another replica.
 func (n *Node) Run(ctx context.Context) {
 	backoff := 100 * time.Millisecond
 	for ctx.Err() == nil {
@@ -72,10 +85,18 @@ func (n *Node) Run(ctx context.Context) {
 		if err == nil {
 			backoff = 100 * time.Millisecond
 		} else {
-			log.Printf("the stream ended: %v", err)
+			var other errOtherInstallation
+			if !errors.As(err, &other) || string(other) != n.other {
+				log.Printf("the stream ended: %v", err)
+			}
 			if errors.Is(err, errMismatch) {
-				// Start from nothing: the snapshot heals.
+				// Without a cursor the server sends a snapshot, which repairs the node.
 				n.held.cursor, n.problem = nil, "DIGEST_MISMATCH"
+			} else if errors.As(err, &other) {
+				// Keep what is held: another replica, or a repaired server, may answer next time.
+				n.isOther(string(other))
+				n.problem = "INSTALLATION_MISMATCH"
+				n.report(ctx)
 			}
 			wait, backoff = jitter(backoff), min(backoff*2, maxBackoff)
 		}
@@ -86,7 +107,7 @@ func (n *Node) Run(ctx context.Context) {
 	}
 }
 
-// One connection. Answers with how long to wait before the next.
+// Follows one stream. Returns how long to wait before the next.
 func (n *Node) follow(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -106,54 +127,70 @@ func (n *Node) follow(ctx context.Context) (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		switch told := message.GetMessage().(type) {
+		switch message := message.GetMessage().(type) {
 		case *learningpb.SubscribeResponse_Resumed:
+			if n.held.installation, err = n.accepted(message.Resumed.GetInstallationId()); err != nil {
+				return 0, err
+			}
 			n.isCurrent("resumed")
 		case *learningpb.SubscribeResponse_SnapshotBegin:
-			// What is held stays in use until the snapshot is whole.
+			// What is held stays in use until the snapshot is complete.
 			coming = newHoldings()
+			if coming.installation, err = n.accepted(message.SnapshotBegin.GetInstallationId()); err != nil {
+				return 0, err
+			}
 		case *learningpb.SubscribeResponse_SnapshotChunk:
-			for _, resource := range told.SnapshotChunk.GetResources() {
+			for _, resource := range message.SnapshotChunk.GetResources() {
 				coming.put(resource)
 			}
 		case *learningpb.SubscribeResponse_SnapshotEnd:
-			coming.cursor = told.SnapshotEnd.GetCursor()
+			coming.cursor = message.SnapshotEnd.GetCursor()
 			n.lock.Lock()
 			n.held = coming
 			n.lock.Unlock()
-			if n.held.differs(told.SnapshotEnd.GetDigests(), true) {
+			if n.held.differs(message.SnapshotEnd.GetDigests(), true) {
 				return 0, errMismatch
 			}
 			n.isCurrent("snapshot")
 		case *learningpb.SubscribeResponse_Update:
-			changes = append(changes, told.Update.GetChanges()...)
-			if told.Update.GetLast() {
-				n.apply(changes, told.Update.GetCursor())
+			changes = append(changes, message.Update.GetChanges()...)
+			if message.Update.GetLast() {
+				n.apply(changes, message.Update.GetCursor())
 				changes = nil
-				if n.held.differs(told.Update.GetDigests(), false) {
+				if n.held.differs(message.Update.GetDigests(), false) {
 					return 0, errMismatch
 				}
 			}
 		case *learningpb.SubscribeResponse_Bookmark:
 			n.lock.Lock()
-			n.held.cursor = told.Bookmark.GetCursor()
+			n.held.cursor = message.Bookmark.GetCursor()
 			n.lock.Unlock()
-			if n.held.differs(told.Bookmark.GetDigests(), true) {
+			if n.held.differs(message.Bookmark.GetDigests(), true) {
 				return 0, errMismatch
 			}
 			if err := n.save(); err != nil {
 				return 0, err
 			}
 		case *learningpb.SubscribeResponse_Drain:
-			return told.Drain.GetReconnectAfter().AsDuration(), nil
+			return message.Drain.GetReconnectAfter().AsDuration(), nil
 		default:
-			// A kind of message that a newer server sends: skip it.
+			// Any other message is one that only newer servers send: skip it.
 		}
 		n.report(ctx)
 	}
 }
 
-// All of an update at once: what one revision changed becomes visible together.
+// Returns the installation that answers, if the node may take anything from it.
+func (n *Node) accepted(installation string) (string, error) {
+	known := n.held.installation
+	if len(n.held.resources) > 0 && known != "" && installation != known && installation != n.accept {
+		return known, errOtherInstallation(installation)
+	}
+	n.isOther("")
+	return installation, nil
+}
+
+// Applies all of an update at once: what one revision changed becomes visible together.
 func (n *Node) apply(changes []*learningpb.Change, cursor *learningpb.Cursor) {
 	n.lock.Lock()
 	for _, change := range changes {
@@ -184,7 +221,7 @@ func (n *Node) countDelay(milliseconds int64) {
 	n.delaysSum += milliseconds
 }
 
-// What was applied, not what was received; at most every ten seconds, a problem at once.
+// Reports what was applied, not what was received: at most every ten seconds, a problem at once.
 func (n *Node) report(ctx context.Context) {
 	if n.held.cursor == nil || (time.Since(n.reportedAt) < 10*time.Second && n.problem == "") {
 		return
@@ -209,7 +246,7 @@ func (n *Node) report(ctx context.Context) {
 	within, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	if _, err := n.client.ReportStatus(within, report); err != nil {
-		return // With the next one, then.
+		return // The next report will contain it.
 	}
 	n.reportedAt, n.problem = time.Now(), ""
 	n.delays, n.delaysSum = make([]int64, len(bounds)+1), 0
@@ -218,7 +255,7 @@ func (n *Node) report(ctx context.Context) {
 // [/report]
 
 // [resolve]
-// Resolve answers with the learned verb, if there is one that is not prohibited, and its revision; and with what is prohibited.
+// Resolve returns the learned verb, unless it is prohibited, and its revision; and the prohibited choices.
 func (n *Node) Resolve(phrase, user string) (string, int64, map[string]bool) {
 	key := normalise(phrase)
 	n.lock.RLock()
@@ -244,18 +281,19 @@ func (n *Node) Resolve(phrase, user string) (string, int64, map[string]bool) {
 // [/resolve]
 
 // [save]
-// What is kept on disk.
-type kept struct {
-	Cursor    []byte   `json:"cursor"`
-	Resources [][]byte `json:"resources"`
+// The copy on disk.
+type diskCopy struct {
+	Installation string   `json:"installation"`
+	Cursor       []byte   `json:"cursor"`
+	Resources    [][]byte `json:"resources"`
 }
 
-// A copy to start from while learning-svc is away. Replaced whole, or not at all.
+// Writes a copy to start from while learning-svc is down. It is replaced completely or not at all.
 func (n *Node) save() error {
 	if n.state == "" {
 		return nil
 	}
-	var copied kept
+	copied := diskCopy{Installation: n.held.installation}
 	var err error
 	if copied.Cursor, err = proto.Marshal(n.held.cursor); err != nil {
 		return err
@@ -296,7 +334,7 @@ func (n *Node) load() error {
 	if err != nil {
 		return err
 	}
-	var copied kept
+	var copied diskCopy
 	if err := json.Unmarshal(text, &copied); err != nil {
 		return fmt.Errorf("%s: %w", n.state, err)
 	}
@@ -307,6 +345,7 @@ func (n *Node) load() error {
 		}
 		n.held.put(resource)
 	}
+	n.held.installation = copied.Installation
 	n.held.cursor = &learningpb.Cursor{}
 	return proto.Unmarshal(copied.Cursor, n.held.cursor)
 }
@@ -320,7 +359,13 @@ func (n *Node) isCurrent(how string) {
 	n.once.Do(func() { close(n.current) })
 }
 
-// WaitUntilCurrent returns when the node was current for the first time, or after ten seconds.
+func (n *Node) isOther(installation string) {
+	n.lock.Lock()
+	n.other = installation
+	n.lock.Unlock()
+}
+
+// WaitUntilCurrent returns once the node has been current, or after ten seconds.
 func (n *Node) WaitUntilCurrent() {
 	select {
 	case <-n.current:
@@ -328,14 +373,15 @@ func (n *Node) WaitUntilCurrent() {
 	}
 }
 
-// Status tells what the node holds.
+// Status describes what the node holds.
 func (n *Node) Status() map[string]any {
 	n.lock.RLock()
 	defer n.lock.RUnlock()
 	return map[string]any{
-		"connected": n.how,
-		"revision":  n.held.cursor.GetRevision(),
-		"resources": len(n.held.resources),
-		"saved":     n.saved,
+		"connected":          n.how,
+		"revision":           n.held.cursor.GetRevision(),
+		"resources":          len(n.held.resources),
+		"saved":              n.saved,
+		"other_installation": n.other,
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // [submit]
-// Submit stores a correction and answers with what became of it. Safe to repeat, because of the request id.
+// Submit stores a correction and returns its outcome. Safe to repeat, because of the request id.
 func Submit(
 	feedback feedbackpb.FeedbackServiceClient, namespace, reporter, phrase, chosen, right string,
 ) (*commonpb.Outcome, error) {
@@ -53,7 +53,7 @@ func Submit(
 
 // [/submit]
 
-// Some time up to most, another one each time: so that not everybody comes back at once.
+// A random duration up to most, so that not all clients return at once.
 func jitter(most time.Duration) time.Duration {
 	part, err := rand.Int(rand.Reader, big.NewInt(int64(most)))
 	if err != nil {

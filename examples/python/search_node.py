@@ -1,4 +1,4 @@
-"""A search node in Python: answers from what was learned first, then by its own search, and hands on what users correct.
+"""A search node in Python: answers with what was learned first, then from its own search, and submits corrections.
 
 It reads commands from standard input and answers each with one line of JSON:
 
@@ -6,7 +6,8 @@ It reads commands from standard input and answers each with one line of JSON:
     correct REPORTER PHRASE = VERB      a user says what is right
     status                              what the node holds
 
-See docs/integration/python.md. It needs grpcio and xxhash, and the code that grpcio-tools makes of the protos beside it.
+See docs/integration/python.md. It needs grpcio, xxhash and, beside it, the code that grpcio-tools generates from the
+protos.
 """
 
 import argparse
@@ -33,7 +34,7 @@ PROHIBITION = resource_pb2.RESOURCE_KIND_PROHIBITION
 
 # [submit]
 def submit(feedback, namespace, reporter, phrase, chosen, right):
-    """Stores a correction and answers with what became of it. Safe to repeat, because of the request id."""
+    """Stores a correction and returns it with its outcome. Safe to repeat, because of the request id."""
     request = feedback_service_pb2.SubmitFeedbackRequest(
         request_id=str(uuid.uuid4()),
         namespace=namespace,
@@ -82,7 +83,7 @@ def normalise(text):
 
 # [digest]
 def item_hash(resource):
-    """What one resource adds to the digest of its group."""
+    """The hash that one resource adds to the digest of its group."""
     key = resource.key
     parts = [
         key.namespace.encode(),
@@ -97,13 +98,14 @@ def item_hash(resource):
 
 
 class Holdings:
-    """What a node holds, with the digest of each group: (namespace, kind, whether it is users' own)."""
+    """The resources that a node holds, with the digest of each group: (namespace, kind, user-scoped or not)."""
 
     def __init__(self):
         self.cursor = None
+        self.installation = ""
         self.resources = {}
         self.digests = {}
-        # Of each phrase the prohibitions: for whom, and which choice.
+        # The prohibitions of each phrase: (user or everybody, choice).
         self.prohibited = {}
 
     def put(self, resource):
@@ -126,11 +128,11 @@ class Holdings:
         self.digests[group] = (count + sign, (total + sign * item_hash(resource)) % 2**128)
 
     def differs(self, digests, all_groups):
-        """Whether the server holds another thing. An update tells the groups it changed, the others tell all."""
-        told = {(d.namespace, d.kind, d.user_scoped): (d.count, int.from_bytes(d.hash, "big")) for d in digests}
-        own = {group: digest for group, digest in self.digests.items() if digest[0] or group in told}
-        return any(own.get(group, (0, 0)) != digest for group, digest in told.items()) or (
-            all_groups and any(group not in told for group in own)
+        """Whether the server's digests differ. An update has those of the groups it changed, a bookmark all."""
+        theirs = {(d.namespace, d.kind, d.user_scoped): (d.count, int.from_bytes(d.hash, "big")) for d in digests}
+        own = {group: digest for group, digest in self.digests.items() if digest[0] or group in theirs}
+        return any(own.get(group, (0, 0)) != digest for group, digest in theirs.items()) or (
+            all_groups and any(group not in theirs for group in own)
         )
 
 
@@ -140,11 +142,15 @@ def identity(key):
 
 
 class Mismatch(Exception):
-    """The node holds another thing than the server."""
+    """The digests of what the node holds differ from the server's."""
+
+
+class OtherInstallation(Exception):
+    """Another installation answers than the one whose resources the node holds."""
 
 
 class Node:
-    """Follows the stream, in a thread of its own, and answers look-ups, which never wait for it."""
+    """Follows the stream in a thread of its own, and answers look-ups, which never wait for the network."""
 
     def __init__(self, learning, options):
         self.stub = subscription_service_pb2_grpc.SubscriptionServiceStub(learning)
@@ -154,6 +160,7 @@ class Node:
         self.current = threading.Event()
         self.how = "never connected"
         self.problem = ""
+        self.other_installation = ""
         self.delays = [0] * (len(self.BOUNDS) + 1)
         self.delays_sum = 0
         self.reported_at = 0.0
@@ -162,23 +169,31 @@ class Node:
 
     # [follow]
     def run(self):
-        """For ever: connect, follow, and come again, at another replica maybe."""
+        """Connects, follows the stream until it ends, and connects again, perhaps to another replica."""
         backoff = 0.1
         while True:
             try:
                 wait = self.follow()
                 backoff = 0.1
             except Mismatch:
-                # Start from nothing: the snapshot heals.
+                # Without a cursor the server sends a snapshot, which repairs the node.
                 self.held.cursor, self.problem = None, "DIGEST_MISMATCH"
                 wait, backoff = backoff, min(backoff * 2, 30)
+            except OtherInstallation as other:
+                # Keep what is held: another replica, or a repaired server, may answer next time.
+                if self.other_installation != str(other):
+                    self.other_installation = str(other)
+                    print(f"another installation answers, {other}: see --accept-installation", file=sys.stderr)
+                self.problem = "INSTALLATION_MISMATCH"
+                self.report()
+                wait, backoff = random.uniform(0, backoff), min(backoff * 2, 30)
             except grpc.RpcError as error:
                 print(f"the stream ended: {error.code().name}", file=sys.stderr)
                 wait, backoff = random.uniform(0, backoff), min(backoff * 2, 30)
             time.sleep(wait)
 
     def follow(self):
-        """One connection. Answers with how long to wait before the next, in seconds."""
+        """Follows one stream. Returns how long to wait before the next, in seconds."""
         request = subscription_service_pb2.SubscribeRequest(
             node=subscription_service_pb2.NodeInfo(id=self.options.node, version="1.0"),
             namespaces=[self.options.namespace],
@@ -189,10 +204,12 @@ class Node:
         for message in self.stub.Subscribe(request):
             kind = message.WhichOneof("message")
             if kind == "resumed":
+                self.held.installation = self.accepted(message.resumed.installation_id)
                 self.is_current("resumed")
             elif kind == "snapshot_begin":
-                # What is held stays in use until the snapshot is whole.
+                # What is held stays in use until the snapshot is complete.
                 coming = Holdings()
+                coming.installation = self.accepted(message.snapshot_begin.installation_id)
             elif kind == "snapshot_chunk":
                 for resource in message.snapshot_chunk.resources:
                     coming.put(resource)
@@ -214,12 +231,20 @@ class Node:
                 self.save()
             elif kind == "drain":
                 return message.drain.reconnect_after.ToTimedelta().total_seconds()
-            # Another kind of message is one that a newer server sends: skip it.
+            # Any other message is one that only newer servers send: skip it.
             self.report()
         return 0.1
 
+    def accepted(self, installation):
+        """Returns the installation that answers, if the node may take anything from it."""
+        known = self.held.installation
+        if self.held.resources and known and installation not in (known, self.options.accept_installation):
+            raise OtherInstallation(installation)
+        self.other_installation = ""
+        return installation
+
     def apply(self, changes, cursor):
-        """All of an update at once: what one revision changed becomes visible together."""
+        """Applies all of an update at once: what one revision changed becomes visible together."""
         with self.lock:
             for change in changes:
                 if change.WhichOneof("change") == "put":
@@ -244,7 +269,7 @@ class Node:
         self.delays_sum += int(milliseconds)
 
     def report(self):
-        """What was applied, not what was received; at most every ten seconds, a problem at once."""
+        """Reports what was applied, not what was received: at most every ten seconds, a problem at once."""
         if self.held.cursor is None or (time.monotonic() < self.reported_at + 10 and not self.problem):
             return
         unusable = [held for held in self.held.resources.values() if held.value.WhichOneof("value") is None]
@@ -264,14 +289,14 @@ class Node:
         try:
             self.stub.ReportStatus(report, timeout=5)
         except grpc.RpcError:
-            return  # With the next one, then.
+            return  # The next report will contain it.
         self.reported_at, self.problem = time.monotonic(), ""
         self.delays, self.delays_sum = [0] * (len(self.BOUNDS) + 1), 0
     # [/report]
 
     # [resolve]
     def resolve(self, phrase, user=""):
-        """The learned verb, if there is one that is not prohibited, with its revision; and what is prohibited."""
+        """Returns the learned verb, unless it is prohibited, and its revision; and the prohibited choices."""
         key, namespace = normalise(phrase), self.options.namespace
         with self.lock:
             prohibited = {choice for owner, choice in self.held.prohibited.get(key, ()) if owner in ("", user)}
@@ -285,10 +310,11 @@ class Node:
 
     # [save]
     def save(self):
-        """A copy to start from while learning-svc is away. Replaced whole, or not at all."""
+        """Writes a copy to start from while learning-svc is down. It is replaced completely or not at all."""
         if not self.options.state:
             return
         copy = {
+            "installation": self.held.installation,
             "cursor": base64.b64encode(self.held.cursor.SerializeToString()).decode(),
             "resources": [
                 base64.b64encode(resource.SerializeToString()).decode() for resource in self.held.resources.values()
@@ -308,6 +334,7 @@ class Node:
             copy = json.load(file)
         for resource in copy["resources"]:
             self.held.put(resource_pb2.Resource.FromString(base64.b64decode(resource)))
+        self.held.installation = copy["installation"]
         self.held.cursor = subscription_service_pb2.Cursor.FromString(base64.b64decode(copy["cursor"]))
     # [/save]
 
@@ -323,10 +350,11 @@ class Node:
                 "revision": cursor.revision if cursor else 0,
                 "resources": len(self.held.resources),
                 "saved": self.saved,
+                "other_installation": self.other_installation,
             }
 
 
-# The node's own search, which learning helps: the verb that shares most words with the query.
+# The node's own search, which learning complements: the verb that shares the most words with the query.
 VERBS = {
     "create_csa": "set up create credit support annex csa",
     "create_isda": "create isda master agreement",
@@ -344,7 +372,7 @@ def own_search(phrase, prohibited):
 
 # [search]
 def search(node, phrase):
-    """What was learned comes first; a prohibited choice never comes."""
+    """Learned answers come first; a prohibited choice is never returned."""
     verb, revision, prohibited = node.resolve(phrase)
     if verb:
         return {"verb": verb, "learned": True, "revision": revision}
@@ -353,19 +381,20 @@ def search(node, phrase):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="A search node that knows what was learned")
+    parser = argparse.ArgumentParser(description="A search node that uses learned answers")
     parser.add_argument("--feedback", default="127.0.0.1:7401", help="where feedback-svc is")
     parser.add_argument("--learning", default="127.0.0.1:7402", help="where learning-svc is")
     parser.add_argument("--namespace", default="fund-admin", help="the search application")
     parser.add_argument("--node", default="search-1", help="this node's id")
     parser.add_argument("--state", default="", help="where to keep a copy of what was learned")
+    parser.add_argument("--accept-installation", default="", help="id of an installation to accept instead")
     parser.add_argument("--bookmark-seconds", type=int, default=30, help="how often to be told that nothing is missing")
     options = parser.parse_args()
 
     feedback = feedback_service_pb2_grpc.FeedbackServiceStub(grpc.insecure_channel(options.feedback))
     node = Node(grpc.insecure_channel(options.learning), options)
     threading.Thread(target=node.run, daemon=True).start()
-    # A node that is up to date answers best; one that is not still answers.
+    # A node that is up to date answers best, but one that is not still answers.
     node.current.wait(timeout=10)
 
     for line in sys.stdin:
@@ -373,8 +402,8 @@ def main():
         if command == "search":
             answer = search(node, rest)
         elif command == "correct":
-            reporter, _, said = rest.partition(" ")
-            phrase, _, right = said.partition(" = ")
+            reporter, _, correction = rest.partition(" ")
+            phrase, _, right = correction.partition(" = ")
             chosen = search(node, phrase)["verb"] or ""
             outcome = submit(feedback, options.namespace, reporter, phrase, chosen, right).outcome
             state = correction_pb2.OutcomeState.Name(outcome.state).removeprefix("OUTCOME_STATE_")

@@ -39,6 +39,7 @@ pub(crate) fn check_texts(workspace: &Workspace, may_install: bool, steps: &mut 
 
 /// Clippy and rustdoc.
 pub(crate) fn check_code(workspace: &Workspace, steps: &mut Steps) {
+    steps.run("generated code", || proto::check_generated(workspace));
     steps.run("clippy", || {
         needs_component(workspace, "clippy", "clippy")?;
         let clippy = [

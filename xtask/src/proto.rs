@@ -1,8 +1,14 @@
-//! Checks of the wire contract with buf: format, lint, and breaking changes against branch main.
+//! The wire contract: checks with buf (format, lint, breaking changes against branch main), and the code generated from
+//! it, which is committed.
 
-use std::{fs, path::Path, process::Command};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::{
     process::{self, Workspace},
@@ -10,11 +16,15 @@ use crate::{
     tools,
 };
 
-/// `cargo xtask proto`.
+/// Where the generated code is.
+const GENERATED: &str = "crates/emend-proto/src/generated";
+
+/// `cargo xtask proto`: mends the format, generates the code, and checks.
 pub(crate) fn proto(workspace: &Workspace, may_install: bool) -> Result<()> {
     let buf = tools::buf(workspace, may_install)?;
     process::run(workspace.command(&buf).args(["format", "--write"]))?;
     process::run(workspace.command(&buf).arg("lint"))?;
+    generate(workspace, &workspace.path(GENERATED))?;
     if let Outcome::NotRun(reason) = breaking(workspace, &buf)? {
         eprintln!("no look for breaking changes: {reason}");
     }
@@ -39,6 +49,41 @@ pub(crate) fn check(workspace: &Workspace, may_install: bool, steps: &mut Steps)
     if let Some(Some(buf)) = found {
         steps.run("buf breaking", || breaking(workspace, &buf));
     }
+}
+
+/// Generates the code anew and compares it with what is committed.
+pub(crate) fn check_generated(workspace: &Workspace) -> Result<Outcome> {
+    let anew = workspace.target("tools/generated");
+    if anew.exists() {
+        fs::remove_dir_all(&anew)?;
+    }
+    generate(workspace, &anew)?;
+    ensure!(
+        files(&anew)? == files(&workspace.path(GENERATED))?,
+        "{GENERATED} is not what the protos say: `cargo xtask proto` generates it"
+    );
+    Ok(Outcome::Done)
+}
+
+fn generate(workspace: &Workspace, out: &Path) -> Result<()> {
+    let run = [
+        "run",
+        "--quiet",
+        "--locked",
+        "--package",
+        "emend-proto-codegen",
+        "--",
+    ];
+    process::run(workspace.cargo(run).arg(workspace.path("proto")).arg(out))
+}
+
+fn files(directory: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
+    let mut files = BTreeMap::new();
+    for file in fs::read_dir(directory).with_context(|| directory.display().to_string())? {
+        let file = file?;
+        files.insert(PathBuf::from(file.file_name()), fs::read(file.path())?);
+    }
+    Ok(files)
 }
 
 /// Compares with main's protos, which are exported from git first: buf itself would clone the whole history and expects

@@ -3,7 +3,7 @@
 //! It must know nothing of databases or of the moments at which the two were read, only which direction each comparison
 //! may check.
 
-use emend_core::{ContestId, Proposal, correction::scope_user};
+use emend_core::{ContestId, Proposal, Scope, correction::scope_user};
 use emend_store::audit::Findings;
 use feedback_svc::audit::{Delivery, Entry as Stored};
 use learning_svc::audit::{CastBallot, Entry as Taken};
@@ -29,7 +29,9 @@ pub(crate) fn lost(stored: &Stored, taken: Option<&Taken>, findings: &mut Findin
             format_args!("{delivered} of its events count as delivered, {applied} were applied"),
         );
     }
-    let has_ballot = taken.is_some_and(|taken| taken.ballot.is_some() || taken.was_refused());
+    // With an erased user goes what was learned for that user alone.
+    let erased = stored.scope() == Scope::User && taken.is_some_and(|taken| taken.redaction.is_some());
+    let has_ballot = erased || taken.is_some_and(|taken| taken.ballot.is_some() || taken.was_refused());
     if stored.is_delivered(RECORDED) && !has_ballot {
         findings.add(BALLOT_MISSING, &id, "it was delivered and cast no ballot");
     }

@@ -1,19 +1,20 @@
 //! The context of every command: where the services are, which namespace to use, how long to wait.
-//!
-//! It must know nothing of any one command.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+mod options;
 
-use clap::Args;
+use std::{net::SocketAddr, time::Duration};
+
 use emend_base::{
     Entropy, SharedClock, SystemClock,
     bearer::TokenFile,
-    telemetry::{LogArgs, Telemetry},
+    telemetry::Telemetry,
     tls::{ClientTls, Remote, TrustError},
 };
 use emend_client::{FeedbackClient, Subscriber, SubscriberBuilder};
 use emend_proto::{
-    feedback::v1::feedback_service_client::FeedbackServiceClient,
+    feedback::v1::{
+        feedback_service_client::FeedbackServiceClient, settings_service_client::SettingsServiceClient,
+    },
     learning::v1::{
         candidate_service_client::CandidateServiceClient, policy_service_client::PolicyServiceClient,
         resource_service_client::ResourceServiceClient,
@@ -22,10 +23,8 @@ use emend_proto::{
 };
 use tonic::{Request, transport::Channel};
 
-use crate::{
-    failure::{Failure, Result},
-    words,
-};
+pub use self::options::Global;
+use crate::failure::{Failure, Result};
 
 /// The default address of feedback-svc, to connect to or to listen on.
 pub const FEEDBACK_ADDR: &str = "127.0.0.1:7401";
@@ -36,87 +35,6 @@ pub const NAMESPACE: &str = "default";
 
 /// The timeout for connecting.
 const CONNECT: Duration = Duration::from_secs(5);
-
-/// Options accepted before and after every command.
-#[derive(Debug, Clone, Args)]
-pub struct Global {
-    /// feedback-svc's address; for `up` the one to listen on [default: 127.0.0.1:7401]
-    #[arg(
-        long,
-        global = true,
-        env = "EMEND_FEEDBACK_ADDR",
-        value_name = "HOST:PORT",
-        help_heading = "Common options"
-    )]
-    pub feedback_addr: Option<String>,
-    /// learning-svc's address; for `up` the one to listen on [default: 127.0.0.1:7402]
-    #[arg(
-        long,
-        global = true,
-        env = "EMEND_LEARNING_ADDR",
-        value_name = "HOST:PORT",
-        help_heading = "Common options"
-    )]
-    pub learning_addr: Option<String>,
-    /// The CAs (PEM) that the services' certificates are verified by; an address without http:// is then one of TLS
-    #[arg(
-        long,
-        global = true,
-        env = "EMEND_CA",
-        value_name = "FILE",
-        help_heading = "Common options"
-    )]
-    pub ca: Option<PathBuf>,
-    /// The certificate (PEM) that the services are shown; an address without http:// is then one of TLS
-    #[arg(
-        long,
-        global = true,
-        env = "EMEND_CLIENT_CERT",
-        value_name = "FILE",
-        help_heading = "Common options"
-    )]
-    pub client_cert: Option<PathBuf>,
-    /// That certificate's private key (PEM)
-    #[arg(
-        long,
-        global = true,
-        env = "EMEND_CLIENT_KEY",
-        value_name = "FILE",
-        help_heading = "Common options"
-    )]
-    pub client_key: Option<PathBuf>,
-    /// The search application [default: default]
-    #[arg(
-        long,
-        short,
-        global = true,
-        env = "EMEND_NAMESPACE",
-        value_name = "NAME",
-        help_heading = "Common options"
-    )]
-    pub namespace: Option<String>,
-    /// A file that holds the bearer token that the services know you by
-    #[arg(
-        long,
-        global = true,
-        env = "EMEND_TOKEN_FILE",
-        value_name = "FILE",
-        help_heading = "Common options"
-    )]
-    pub token_file: Option<PathBuf>,
-    /// Print JSON: one line for each result
-    #[arg(long, global = true, help_heading = "Common options")]
-    pub json: bool,
-    /// How long a call may take: a number and ms, s, m or h
-    #[arg(
-        long, global = true, env = "EMEND_TIMEOUT", value_name = "SPAN", default_value = "30s",
-        value_parser = words::duration, help_heading = "Common options"
-    )]
-    pub timeout: Duration,
-    /// The log on standard error.
-    #[command(flatten, next_help_heading = "Common options")]
-    pub log: LogArgs,
-}
 
 /// The context of every command.
 #[derive(Debug, Clone)]
@@ -145,11 +63,15 @@ impl Context {
     /// The same context, but with services running in this process, without TLS.
     #[must_use]
     pub fn at(&self, feedback: SocketAddr, learning: SocketAddr) -> Self {
-        let mut there = self.clone();
-        there.global.feedback_addr = Some(feedback.to_string());
-        there.global.learning_addr = Some(learning.to_string());
-        (there.global.ca, there.global.client_cert, there.global.client_key) = (None, None, None);
-        there
+        let mut context = self.clone();
+        context.global.feedback_addr = Some(feedback.to_string());
+        context.global.learning_addr = Some(learning.to_string());
+        (
+            context.global.ca,
+            context.global.client_cert,
+            context.global.client_key,
+        ) = (None, None, None);
+        context
     }
 
     /// The namespace to use.
@@ -208,31 +130,32 @@ impl Context {
 
     /// A client of the feedback service.
     pub async fn feedback(&self) -> Result<FeedbackServiceClient<Channel>> {
-        self.check_token()?;
-        let remote = self.feedback_remote()?;
-        connect("feedback-svc", self.feedback_addr(), "feedback-addr", remote)
-            .await
-            .map(FeedbackServiceClient::new)
+        self.feedback_channel().await.map(FeedbackServiceClient::new)
+    }
+
+    /// A client of feedback-svc's settings.
+    pub async fn settings(&self) -> Result<SettingsServiceClient<Channel>> {
+        self.feedback_channel().await.map(SettingsServiceClient::new)
     }
 
     /// A client of the review queue.
     pub async fn candidates(&self) -> Result<CandidateServiceClient<Channel>> {
-        self.learning().await.map(CandidateServiceClient::new)
+        self.learning_channel().await.map(CandidateServiceClient::new)
     }
 
     /// A client of what was learned.
     pub async fn resources(&self) -> Result<ResourceServiceClient<Channel>> {
-        self.learning().await.map(ResourceServiceClient::new)
+        self.learning_channel().await.map(ResourceServiceClient::new)
     }
 
     /// A client of the policies.
     pub async fn policies(&self) -> Result<PolicyServiceClient<Channel>> {
-        self.learning().await.map(PolicyServiceClient::new)
+        self.learning_channel().await.map(PolicyServiceClient::new)
     }
 
     /// A client of the fleet's state.
     pub async fn subscriptions(&self) -> Result<SubscriptionServiceClient<Channel>> {
-        self.learning().await.map(SubscriptionServiceClient::new)
+        self.learning_channel().await.map(SubscriptionServiceClient::new)
     }
 
     /// Checks that the token file can be read: a refusal by the service would explain less.
@@ -246,7 +169,13 @@ impl Context {
             .map_err(|error| Failure::usage(format!("--token-file: {error}")))
     }
 
-    async fn learning(&self) -> Result<Channel> {
+    async fn feedback_channel(&self) -> Result<Channel> {
+        self.check_token()?;
+        let remote = self.feedback_remote()?;
+        connect("feedback-svc", self.feedback_addr(), "feedback-addr", remote).await
+    }
+
+    async fn learning_channel(&self) -> Result<Channel> {
         self.check_token()?;
         let remote = self.learning_remote()?;
         connect("learning-svc", self.learning_addr(), "learning-addr", remote).await
@@ -355,7 +284,7 @@ where
 mod tests {
     use super::*;
 
-    async fn walk(limit: usize) -> (Vec<i32>, bool) {
+    async fn fetch(limit: usize) -> (Vec<i32>, bool) {
         // Seven items in pages of at most three; the token is the next item.
         pages(limit, 3, |size, token| async move {
             let from: i32 = token.parse().unwrap_or(0);
@@ -368,16 +297,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn pages_are_walked_to_the_limit_or_to_the_end() {
-        assert_eq!(walk(0).await, ((0..7).collect(), false));
-        assert_eq!(walk(2).await, ((0..2).collect(), true));
-        assert_eq!(walk(5).await, ((0..5).collect(), true));
-        assert_eq!(walk(7).await, ((0..7).collect(), false));
-        assert_eq!(walk(100).await, ((0..7).collect(), false));
+    async fn pages_are_fetched_up_to_the_limit_or_the_end() {
+        assert_eq!(fetch(0).await, ((0..7).collect(), false));
+        assert_eq!(fetch(2).await, ((0..2).collect(), true));
+        assert_eq!(fetch(5).await, ((0..5).collect(), true));
+        assert_eq!(fetch(7).await, ((0..7).collect(), false));
+        assert_eq!(fetch(100).await, ((0..7).collect(), false));
     }
 
     /// A context from these arguments.
-    fn said(arguments: &[&str]) -> Context {
+    fn context_from(arguments: &[&str]) -> Context {
         #[derive(clap::Parser)]
         struct Program {
             #[command(flatten)]
@@ -389,14 +318,14 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_one_of_tls_where_that_is_said_in_any_way() {
+    fn an_address_uses_tls_if_its_scheme_or_an_option_says_so() {
         let authority = emend_base::tls::testing::Authority::new("CA");
         let directory = tempfile::tempdir().unwrap();
         let ca = directory.path().join("ca.pem");
         std::fs::write(&ca, authority.pem()).unwrap();
         let ca = format!("--ca={}", ca.display());
         let secured = |arguments: &[&str]| {
-            said(arguments)
+            context_from(arguments)
                 .feedback_remote()
                 .map(|remote| remote.is_secured())
         };
@@ -411,9 +340,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_is_not_there_is_named_with_the_flag_that_says_where() {
-        let refused = said(&["--learning-addr=127.0.0.1:1"])
-            .learning()
+    async fn an_unreachable_service_is_named_with_the_flag_for_its_address() {
+        let refused = context_from(&["--learning-addr=127.0.0.1:1"])
+            .learning_channel()
             .await
             .unwrap_err();
         assert_eq!(refused.exit(), crate::failure::Exit::Unavailable);

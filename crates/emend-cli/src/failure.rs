@@ -1,6 +1,4 @@
 //! Why a command failed, how the failure is reported, and its exit code.
-//!
-//! It must know nothing of any one command.
 
 use std::{io, process::ExitCode};
 
@@ -42,7 +40,9 @@ pub enum Failure {
     #[error("{0}")]
     Usage(String),
     /// A service can't be reached.
-    #[error("can't reach {service} at {address}: {reason}\n  is `emend up` running, or is --{flag} another?")]
+    #[error(
+        "can't reach {service} at {address}: {reason}\n  Is `emend up` running? If the service is elsewhere, pass --{flag}."
+    )]
     Unreachable {
         /// The service's name.
         service: &'static str,
@@ -69,12 +69,12 @@ pub enum Failure {
     /// Existing state is in the way.
     #[error("{0}")]
     Conflict(String),
-    /// A database is unreachable.
+    /// Something is unreachable or too slow; the same command may succeed later.
     #[error("{0}")]
-    Away(String),
-    /// The reader of the output has closed its end, so there is nobody to report to.
-    #[error("the reader of the output has gone")]
-    ReaderGone,
+    Unavailable(String),
+    /// The output was closed by its reader, so there is nobody to report to.
+    #[error("the output was closed")]
+    OutputClosed,
     /// Anything else.
     #[error("{0:#}")]
     Failed(anyhow::Error),
@@ -95,10 +95,10 @@ impl Failure {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Usage(_) => Exit::Usage,
-            Self::Unreachable { .. } | Self::Away(_) => Exit::Unavailable,
+            Self::Unreachable { .. } | Self::Unavailable(_) => Exit::Unavailable,
             Self::Refused(explained) => exit_of(explained.code),
             Self::Conflict(_) => Exit::Conflict,
-            Self::ReaderGone => Exit::Ok,
+            Self::OutputClosed => Exit::Ok,
             Self::TrustError { .. } | Self::Failed(_) => Exit::Failed,
         }
     }
@@ -108,11 +108,11 @@ impl Failure {
         let error = match self {
             Self::Refused(explained) => explained_to_json(explained),
             Self::Usage(_) => json!({"code": "INVALID_ARGUMENT", "message": self.to_string()}),
-            Self::Unreachable { .. } | Self::Away(_) => {
+            Self::Unreachable { .. } | Self::Unavailable(_) => {
                 json!({"code": "UNAVAILABLE", "message": self.to_string()})
             }
             Self::Conflict(_) => json!({"code": "FAILED_PRECONDITION", "message": self.to_string()}),
-            Self::ReaderGone | Self::TrustError { .. } | Self::Failed(_) => {
+            Self::OutputClosed | Self::TrustError { .. } | Self::Failed(_) => {
                 json!({"code": "UNKNOWN", "message": self.to_string()})
             }
         };
@@ -122,7 +122,7 @@ impl Failure {
     /// Reports the failure on standard error, as text or as JSON.
     pub fn report(&self, json: bool) {
         match self {
-            Self::ReaderGone => {}
+            Self::OutputClosed => {}
             failure if json => eprintln!("{}", failure.to_json()),
             failure => eprintln!("emend: {failure}"),
         }
@@ -182,7 +182,7 @@ impl From<Status> for Failure {
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            Self::ReaderGone
+            Self::OutputClosed
         } else {
             Self::Failed(error.into())
         }
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_refusal_has_the_exit_code_that_help_documents() {
+    fn every_code_has_the_documented_exit_code() {
         for (code, exit) in [
             (Code::InvalidArgument, 2),
             (Code::NotFound, 3),
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn every_violated_field_is_told_to_people_and_to_programs() {
+    fn every_violated_field_is_reported_as_text_and_as_json() {
         let violations = ["namespace", "correction.verb.correct_choice"].map(|field| FieldViolation {
             field: field.into(),
             description: "is required".into(),
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn when_to_come_back_is_told() {
+    fn the_time_to_retry_after_is_reported() {
         let failure = Failure::from(Status::from(Error::unavailable("DATABASE_UNAVAILABLE", "away")));
         assert_eq!(failure.exit(), Exit::Unavailable);
         assert!(failure.to_string().contains("try again in 1s"), "{failure}");
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_pipe_is_no_failure() {
+    fn a_closed_output_is_not_a_failure() {
         let gone = Failure::from(io::Error::from(io::ErrorKind::BrokenPipe));
         assert_eq!(gone.exit(), Exit::Ok);
     }

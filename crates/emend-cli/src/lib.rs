@@ -10,13 +10,14 @@
 pub mod commands;
 pub mod context;
 pub mod demo;
+mod evaluation;
 pub mod failure;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 pub mod output;
 pub mod pair;
 pub mod replay;
-mod settled;
+
 pub mod transfer;
 pub mod view;
 pub mod words;
@@ -57,16 +58,16 @@ Start here:
   emend demo                                  the whole loop in a few seconds, nothing to set up
   emend up                                    both services, data in ./emend-data
   emend submit verb \"set up a CSA\" create_isda --instead-of create_csa --reporter ana --wait
-  emend candidates list                       what is waiting for votes or for you
+  emend candidates list                       what waits for votes or for your decision
   emend watch                                 what is learned, as it is learned
 
 Exit codes:
   0  done
   1  failed
   2  the command line or an argument is not valid
-  3  there is no such thing
+  3  not found
   4  conflict: it exists already, it changed meanwhile, or a precondition does not hold
-  5  the service is unavailable or too slow; the same command may succeed later";
+  5  a service is unavailable or too slow; the same command may succeed later";
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
@@ -99,7 +100,11 @@ pub fn main() -> ExitCode {
     let mut stdout = io::stdout();
     let read_by_people = stdout.is_terminal();
     let output = Output::new(&mut stdout, cli.global.json);
-    let output = if read_by_people { output } else { output.whole() };
+    let output = if read_by_people {
+        output
+    } else {
+        output.unshortened()
+    };
     runtime.block_on(execute(cli, telemetry, output))
 }
 
@@ -122,7 +127,7 @@ where
 {
     match config::begin::<Cli>(args) {
         Ok((cli, _)) => {
-            let output = Output::new(stdout, cli.global.json).whole();
+            let output = Output::new(stdout, cli.global.json).unshortened();
             execute(cli, Telemetry::default(), output).await
         }
         Err(exit) => exit.print(),
@@ -169,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_says_what_it_is_for() {
+    fn every_command_has_help() {
         let cli = Cli::command();
         for command in cli.get_subcommands() {
             assert!(
@@ -180,6 +185,21 @@ mod tests {
         }
         let help = cli.clone().render_long_help().to_string();
         assert!(help.contains("Exit codes:") && help.contains("emend demo"));
+    }
+
+    #[test]
+    fn no_line_of_help_is_so_long_that_it_would_be_wrapped() {
+        fn check(command: &clap::Command) {
+            let help = command
+                .get_after_help()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            for line in help.lines() {
+                assert!(line.chars().count() <= 100, "{}: {line}", command.get_name());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
     }
 
     #[tokio::test]

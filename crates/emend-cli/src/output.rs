@@ -1,6 +1,4 @@
 //! Writes results to standard output, as text for people or as JSON lines for programs.
-//!
-//! It must know nothing of any message; [`crate::view`] turns those into JSON.
 
 use std::io::{self, Write};
 
@@ -28,9 +26,9 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Disables shortening: output to a program or a file is searched, not read at a glance.
+    /// Writes tables at full width, for programs and files.
     #[must_use]
-    pub fn whole(mut self) -> Self {
+    pub fn unshortened(mut self) -> Self {
         self.width = usize::MAX;
         self
     }
@@ -54,20 +52,20 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Several results: a line of JSON each, or one table; in text, `nothing` if there are none.
+    /// Several results: a line of JSON each, or one table; in text, `if_empty` if there are none.
     pub fn results<T>(
         &mut self,
         items: &[T],
         json: impl Fn(&T) -> Value,
         table: impl FnOnce(&[T]) -> Table,
-        nothing: &str,
+        if_empty: &str,
     ) -> Result {
         if self.json {
             items
                 .iter()
                 .try_for_each(|item| self.line(&json(item).to_string()))
         } else if items.is_empty() {
-            self.line(nothing)
+            self.line(if_empty)
         } else {
             self.line(&table(items).render(self.width))
         }
@@ -102,12 +100,12 @@ impl std::fmt::Debug for Output<'_> {
 /// How a column is aligned and shortened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
-    /// Left-aligned, never shortened: ids.
-    Whole,
-    /// Left-aligned, shortened if the table would be too wide: prose.
-    Prose,
-    /// Right-aligned: figures.
-    Figure,
+    /// Left-aligned, never shortened, such as ids.
+    Fixed,
+    /// Left-aligned, shortened if the table would be too wide.
+    Text,
+    /// Right-aligned.
+    Number,
 }
 
 /// Rows under headings.
@@ -137,7 +135,7 @@ impl Table {
 
     /// Adds a row per item.
     #[must_use]
-    pub fn of<T, const N: usize>(mut self, items: &[T], row: impl Fn(&T) -> [String; N]) -> Self {
+    pub fn with_rows<T, const N: usize>(mut self, items: &[T], row: impl Fn(&T) -> [String; N]) -> Self {
         for item in items {
             self.row(row(item));
         }
@@ -160,11 +158,11 @@ impl Table {
                     .max(chars(heading))
             })
             .collect();
-        // Shrink the widest prose column first.
+        // Shrink the widest text column first.
         let room = width.saturating_sub(GAP * self.columns.len().saturating_sub(1));
         while widths.iter().sum::<usize>() > room {
             let widest = (0..widths.len())
-                .filter(|&index| self.columns[index].1 == Column::Prose && widths[index] > 8)
+                .filter(|&index| self.columns[index].1 == Column::Text && widths[index] > 8)
                 .max_by_key(|&index| widths[index]);
             match widest {
                 Some(index) => widths[index] -= 1,
@@ -178,7 +176,7 @@ impl Table {
                 .iter()
                 .zip(&self.columns)
                 .zip(&widths)
-                .map(|((cell, (_, column)), &width)| set(cell, *column, width))
+                .map(|((cell, (_, column)), &width)| fit(cell, *column, width))
                 .collect();
             text.push_str(cells.join(&" ".repeat(GAP)).trim_end());
             text.push('\n');
@@ -188,12 +186,12 @@ impl Table {
 }
 
 /// Pads or shortens a cell to its column.
-fn set(cell: &str, column: Column, width: usize) -> String {
+fn fit(cell: &str, column: Column, width: usize) -> String {
     let cell = shortened(cell, width);
     let padding = " ".repeat(width.saturating_sub(chars(&cell)));
     match column {
-        Column::Figure => padding + &cell,
-        Column::Whole | Column::Prose => cell + &padding,
+        Column::Number => padding + &cell,
+        Column::Fixed | Column::Text => cell + &padding,
     }
 }
 
@@ -221,9 +219,9 @@ mod tests {
 
     fn table() -> Table {
         let mut table = Table::new([
-            ("ID", Column::Whole),
-            ("PHRASE", Column::Prose),
-            ("VOTES", Column::Figure),
+            ("ID", Column::Fixed),
+            ("PHRASE", Column::Text),
+            ("VOTES", Column::Number),
         ]);
         table.row(["0192d3c5-7a0e".into(), "set up\na CSA".into(), "3".into()]);
         table.row([
@@ -235,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_aligned_and_figures_stand_to_the_right() {
+    fn columns_are_aligned_and_numbers_are_aligned_right() {
         let text = table().render(100);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(
@@ -251,23 +249,23 @@ mod tests {
     }
 
     #[test]
-    fn prose_gives_way_and_ids_never_do() {
+    fn text_is_shortened_to_fit_and_ids_are_not() {
         let text = table().render(40);
         assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
         assert!(text.contains("0192d3c5-7a0e") && text.contains('…'));
     }
 
     #[test]
-    fn what_goes_on_to_a_program_is_not_shortened() {
-        let print = |whole: bool| {
+    fn output_for_a_program_is_not_shortened() {
+        let print = |unshortened: bool| {
             let mut written = Vec::new();
             let output = Output::new(&mut written, false);
-            let mut output = if whole { output.whole() } else { output };
-            let prose = "a phrase of many words ".repeat(9);
+            let mut output = if unshortened { output.unshortened() } else { output };
+            let phrase = "a phrase of many words ".repeat(9);
             let table =
-                |_: &[String]| Table::new([("PHRASE", Column::Prose)]).of(&[()], |()| [prose.clone()]);
+                |_: &[String]| Table::new([("PHRASE", Column::Text)]).with_rows(&[()], |()| [phrase.clone()]);
             output
-                .results(std::slice::from_ref(&prose), |_| Value::Null, table, "")
+                .results(std::slice::from_ref(&phrase), |_| Value::Null, table, "")
                 .unwrap();
             String::from_utf8(written).unwrap()
         };
@@ -276,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn json_is_a_line_for_each_result() {
+    fn json_has_one_line_for_each_result() {
         let mut written = Vec::new();
         Output::new(&mut written, true)
             .results(&[1, 2], |n| serde_json::json!({ "n": n }), |_| table(), "none")
@@ -285,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_in_words_but_not_in_json() {
+    fn an_empty_list_is_a_sentence_as_text_and_nothing_as_json() {
         let (mut text, mut json) = (Vec::new(), Vec::new());
         let none: [u8; 0] = [];
         let print = |to: &mut Vec<u8>, as_json| {

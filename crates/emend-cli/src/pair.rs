@@ -1,8 +1,8 @@
-//! The pair: both services in this process.
-//!
-//! It must know nothing of what they are used for.
+//! Both services in this process.
 
-use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
+mod databases;
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use emend_base::{Environment, Lifecycle, bearer::TokenFile, telemetry::Metrics};
@@ -12,10 +12,9 @@ use emend_serve::{
     listen::{self, Exposure, reachable},
     tls::TlsServer,
 };
-use emend_store::{DatabaseUrl, sqlite::DataDir};
 use feedback_svc::LearningAddress;
-use tempfile::TempDir;
 
+pub use self::databases::{Databases, FEEDBACK_FILE, LEARNING_FILE};
 use crate::{
     context::Context,
     failure::{Failure, Result},
@@ -25,62 +24,15 @@ use crate::{
 pub const GRACE: Duration = Duration::from_secs(10);
 
 /// How long the pair may take to become ready.
-const START: Duration = Duration::from_mins(1);
+const START_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// The databases of the two services, and what keeps them reserved.
-#[derive(Debug)]
-pub struct Databases {
-    /// feedback-svc's.
-    pub feedback: DatabaseUrl,
-    /// learning-svc's.
-    pub learning: DatabaseUrl,
-    // Field order matters: the lock is released before its directory is removed.
-    _lock: Option<DataDir>,
-    _ephemeral: Option<TempDir>,
-}
-
-impl Databases {
-    /// Opens a data directory, which is locked, and created if missing; or uses one PostgreSQL database for both.
-    pub fn open(data_dir: &Path, database_url: Option<DatabaseUrl>) -> Result<Self> {
-        match database_url {
-            None => Self::in_directory(data_dir, None),
-            Some(url @ DatabaseUrl::Postgres(_)) => Ok(Self {
-                feedback: url.clone(),
-                learning: url,
-                _lock: None,
-                _ephemeral: None,
-            }),
-            Some(DatabaseUrl::Sqlite(_)) => Err(Failure::usage(
-                "--database-url takes postgres://…; SQLite files live in --data-dir",
-            )),
-        }
-    }
-
-    /// Uses a directory that is removed when this is dropped.
-    pub fn ephemeral() -> Result<Self> {
-        let directory = tempfile::Builder::new().prefix("emend-").tempdir()?;
-        let path = directory.path().to_owned();
-        Self::in_directory(&path, Some(directory))
-    }
-
-    fn in_directory(path: &Path, ephemeral: Option<TempDir>) -> Result<Self> {
-        let lock = DataDir::lock(path).map_err(|error| Failure::Conflict(error.to_string()))?;
-        Ok(Self {
-            feedback: DatabaseUrl::sqlite(lock.join("feedback.db")),
-            learning: DatabaseUrl::sqlite(lock.join("learning.db")),
-            _lock: Some(lock),
-            _ephemeral: ephemeral,
-        })
-    }
-}
-
-/// How both services authenticate callers, and their TLS.
+/// How both services authenticate callers and secure connections.
 #[derive(Debug, Default)]
-pub struct Known {
-    /// Authenticates callers; without it, everybody may do everything.
+pub struct Access {
+    /// Authenticates callers; without it everybody may do everything.
     pub authenticator: Option<Arc<Authenticator>>,
-    /// The token by which learning-svc knows feedback-svc. Calls between the two never leave this process, so they need
-    /// neither TLS nor certificates.
+    /// The token with which feedback-svc authenticates to learning-svc. Calls between the two never leave this
+    /// process, so they need neither TLS nor certificates.
     pub token: Option<TokenFile>,
     /// TLS; `None` for plaintext connections.
     pub tls: Option<Arc<TlsServer>>,
@@ -101,7 +53,7 @@ impl Pair {
     pub async fn start(
         databases: Databases,
         addresses: (&str, &str),
-        (exposure, known): (&Exposure, Known),
+        (exposure, access): (&Exposure, Access),
         lifecycle: &Lifecycle,
         context: &Context,
     ) -> Result<Self> {
@@ -119,8 +71,8 @@ impl Pair {
         let metrics = Metrics::new();
         let mut config = learning_svc::Config::new(databases.learning.clone());
         config.metrics = metrics.clone();
-        config.authenticator.clone_from(&known.authenticator);
-        config.tls.clone_from(&known.tls);
+        config.authenticator.clone_from(&access.authenticator);
+        config.tls.clone_from(&access.tls);
         config.reflection = !exposure.no_reflection;
         let learning = learning_svc::start(config, learning_listener, environment.clone())
             .await
@@ -128,9 +80,9 @@ impl Pair {
         let peer = LearningAddress::inside(learning.inside());
         let mut config = feedback_svc::Config::new(databases.feedback.clone(), peer);
         config.metrics = metrics.clone();
-        config.authenticator = known.authenticator;
-        config.learning_token = known.token;
-        config.tls = known.tls;
+        config.authenticator = access.authenticator;
+        config.learning_token = access.token;
+        config.tls = access.tls;
         config.reflection = !exposure.no_reflection;
         let feedback = feedback_svc::start(config, feedback_listener, environment)
             .await
@@ -142,12 +94,13 @@ impl Pair {
         tokio::select! {
             () = ready => {}
             () = lifecycle.soft().cancelled() => {
-                return Err(Failure::failed(lifecycle.failure().unwrap_or("ended while starting")));
+                return Err(Failure::failed(lifecycle.failure().unwrap_or("stopped while starting")));
             }
-            () = tokio::time::sleep(START) => {
-                return Err(Failure::failed(format!("the services are not ready after {START:?}; see the log")));
+            () = tokio::time::sleep(START_TIMEOUT) => {
+                return Err(Failure::failed(format!("the services were not ready within {START_TIMEOUT:?}; see the log")));
             }
         }
+        databases.started()?;
         Ok(Self {
             feedback,
             learning,
@@ -162,7 +115,7 @@ impl Pair {
         Self::start(
             Databases::ephemeral()?,
             loopback,
-            (&Exposure::default(), Known::default()),
+            (&Exposure::default(), Access::default()),
             lifecycle,
             context,
         )
@@ -206,38 +159,5 @@ impl Pair {
         }
         self.feedback.shutdown(grace).await;
         self.learning.shutdown(grace).await;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_data_directory_is_used_by_one_process_at_a_time() {
-        let directory = tempfile::tempdir().unwrap();
-        let first = Databases::open(directory.path(), None).unwrap();
-        let refused = Databases::open(directory.path(), None).unwrap_err();
-        assert_eq!(refused.exit(), crate::failure::Exit::Conflict);
-        drop(first);
-        assert!(Databases::open(directory.path(), None).is_ok());
-    }
-
-    #[test]
-    fn an_ephemeral_directory_is_gone_at_the_end() {
-        let databases = Databases::ephemeral().unwrap();
-        let DatabaseUrl::Sqlite(path) = databases.learning.clone() else {
-            panic!("not a file")
-        };
-        let directory = path.parent().unwrap().to_owned();
-        assert!(directory.is_dir());
-        drop(databases);
-        assert!(!directory.exists());
-    }
-
-    #[test]
-    fn sqlite_files_live_in_a_data_directory() {
-        let refused = Databases::open(Path::new("."), Some(DatabaseUrl::sqlite("x.db"))).unwrap_err();
-        assert_eq!(refused.exit(), crate::failure::Exit::Usage);
     }
 }

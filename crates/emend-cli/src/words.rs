@@ -1,6 +1,6 @@
 //! The names that command lines and tables use for the enum numbers of the wire contract.
-//!
-//! It must know nothing of any command.
+
+use std::time::Duration;
 
 use clap::ValueEnum;
 use emend_proto::{
@@ -258,7 +258,29 @@ pub fn outcome_name(number: i32) -> String {
     )
 }
 
+/// The short name of a scope.
+pub fn scope_name(number: i32) -> String {
+    short(
+        Scope::try_from(number).ok().map(|scope| scope.as_str_name()),
+        "SCOPE_",
+        number,
+    )
+}
+
 pub use emend_base::config::units::duration;
+
+/// A span of time, or `none`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SpanOrNone(pub Option<Duration>);
+
+/// Parses a span of time, or `none`.
+pub fn span_or_none(text: &str) -> Result<SpanOrNone, String> {
+    if text == "none" {
+        Ok(SpanOrNone(None))
+    } else {
+        duration(text).map(|span| SpanOrNone(Some(span)))
+    }
+}
 
 /// Parses `KEY=VALUE`.
 pub fn key_value(text: &str) -> Result<(String, String), String> {
@@ -273,14 +295,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn context_is_keys_and_values() {
+    fn a_context_entry_is_a_key_and_a_value() {
         assert_eq!(key_value("topic=a=b"), Ok(("topic".into(), "a=b".into())));
         assert!(key_value("topic").is_err());
         assert!(key_value("=x").is_err());
     }
 
     #[test]
-    fn numbers_are_shown_by_their_names_and_unknown_ones_as_they_are() {
+    fn enum_numbers_are_shown_by_name_and_unknown_ones_as_numbers() {
         assert_eq!(kind_name(1), "invocation_phrase");
         assert_eq!(kind_name(99), "99");
         assert_eq!(status_name(2), "awaiting_review");

@@ -1,6 +1,4 @@
 //! The address of a service.
-//!
-//! It must know nothing of which service it is.
 
 use emend_base::tls::{ClientTls, Remote};
 use tonic::transport::Endpoint;

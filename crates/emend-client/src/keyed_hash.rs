@@ -4,8 +4,6 @@
 //! could craft colliding phrases (XXH3 is not a cryptographic hash) and so slow look-ups down or, where a 128-bit hash
 //! stands for the phrase itself, make one phrase answer for another. With a secret of 192 random bytes, phrases collide
 //! only by chance: among a million phrases with a probability of about 10^-27.
-//!
-//! It must know nothing of what is hashed.
 
 use std::fmt;
 
@@ -87,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_part_tells_entries_apart_also_where_the_texts_are_equal() {
+    fn the_same_texts_in_other_parts_hash_differently() {
         let hash = KeyedHash::new(&Entropy::seeded(1));
         let entries = [
             ("a", "", "b"),

@@ -6,9 +6,7 @@
 //!
 //! ```no_run
 //! use std::time::Duration;
-//! use emend_client::{FeedbackClient, Submission, Subscriber};
-//! use emend_core::{Kind, Namespace};
-//! use emend_base::Lifecycle;
+//! use emend_client::{FeedbackClient, Kind, Lifecycle, Namespace, Submission, Subscriber};
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let lifecycle = Lifecycle::new();
@@ -47,11 +45,15 @@
 //! # }
 //! ```
 //!
-//! * [`subscriber`]: connects, resumes, verifies, heals itself, reports, and keeps a copy on disk.
+//! * [`subscriber`]: connects, resumes, verifies, repairs itself, reports, and keeps a copy on disk.
 //! * [`replica`]: the stream's protocol as a pure state machine.
 //! * [`view`]: what a node answers from. Where every nanosecond counts, normalise once and use a [`Reader`] per thread.
 //! * [`cache`]: the copy on disk.
 //! * [`feedback`]: submitting corrections.
+//!
+//! A program that uses this crate needs no other crate of Emend: what the interface is made of is exported again here,
+//! from the rules ([`Kind`], [`Namespace`], …), the wire contract ([`proto`] has all of it), and the libraries for gRPC
+//! and time.
 
 mod address;
 pub mod cache;
@@ -59,23 +61,53 @@ pub mod feedback;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod keyed_hash;
-#[cfg(test)]
-#[path = "../tests/support/ledger.rs"]
-mod ledger;
 pub mod replica;
+#[cfg(test)]
+#[path = "../tests/support/server_log.rs"]
+mod server_log;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 pub mod subscriber;
 pub mod view;
 
 pub use address::ServerAddress;
-pub use emend_base::tls::ClientTls;
+pub use emend_base::{
+    BackoffConfig, Clock, Entropy, Lifecycle, ManualClock, SharedClock, SystemClock,
+    lifecycle::Shutdown,
+    status::Explained,
+    tls::{ClientTls, TlsError},
+};
+pub use emend_core::{
+    Digest, FeedbackId, FieldViolation, InstallationId, Invalid, Kind, Learned, Namespace, NodeId,
+    NormalizedKey, RequestId, ResourceValue, Revision, Scope, UserId, Violations, lookup::Match,
+};
+pub use emend_proto::{
+    common::v1::{Cause, Outcome, OutcomeState, ResourceKey},
+    feedback::v1::Feedback,
+    learning::v1::SnapshotReason,
+};
 pub use feedback::{CallError, FeedbackClient, Recorded, Submission};
+pub use jiff::{SignedDuration, Timestamp};
 pub use replica::{Applied, AppliedChange, Installed, Rejection, State};
 pub use subscriber::{
     ConfigError, Events, NodeHandle, Observed, Subscriber, SubscriberBuilder, SubscriberEvent,
 };
-pub use view::{LearnedView, Lookup, LookupKey, Origin, Reader, Reading, Resolution, Staleness};
+pub use tonic::{
+    Code, Status,
+    metadata::{MetadataMap, MetadataValue},
+    transport::Endpoint,
+};
+pub use view::{
+    LEARNED_SCORE, LearnedAnswer, LearnedView, Lookup, LookupKey, Origin, Reader, Reading, Resolution,
+    Source, Staleness,
+};
+
+/// The messages of the wire contract, for requests that have no form of their own here: a
+/// [`SubmitFeedbackRequest`](proto::feedback::v1::SubmitFeedbackRequest) becomes a [`Submission`], a
+/// [`ListFeedbackRequest`](proto::feedback::v1::ListFeedbackRequest) is taken by [`FeedbackClient::list`].
+pub mod proto {
+    pub use emend_proto::{common, feedback, learning};
+}
 
 /// Compiles the README's example as a doctest.
 #[cfg(doctest)]

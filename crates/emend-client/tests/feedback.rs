@@ -174,9 +174,9 @@ fn submission() -> Submission {
 }
 
 #[tokio::test]
-async fn a_submission_is_repeated_with_its_request_id_while_the_server_is_away() {
+async fn a_submission_is_retried_with_its_request_id_while_the_server_is_down() {
     let (fake, client, _serving) =
-        started([Status::unavailable("away"), Status::resource_exhausted("busy")]).await;
+        started([Status::unavailable("down"), Status::resource_exhausted("busy")]).await;
     let recorded = client.submit(submission()).await.unwrap();
     assert_eq!(recorded.feedback_id, FeedbackId::parse(ID).unwrap());
     assert_eq!(recorded.applied_revision().unwrap().0, 7);
@@ -204,7 +204,7 @@ async fn two_submissions_have_two_request_ids() {
 }
 
 #[tokio::test]
-async fn every_violated_field_is_told() {
+async fn an_error_names_every_violated_field() {
     let mut details = ErrorDetails::new();
     details.add_bad_request_violation("namespace", "is required");
     details.add_bad_request_violation("correction.verb.correct_choice", "is required");
@@ -224,13 +224,13 @@ async fn every_violated_field_is_told() {
             .to_string()
             .contains("correction.verb.correct_choice: is required")
     );
-    assert_eq!(fake.0.lock().unwrap().seen.len(), 1, "not repeated");
+    assert_eq!(fake.0.lock().unwrap().seen.len(), 1, "not retried");
 }
 
 #[tokio::test]
-async fn of_a_batch_only_what_may_still_succeed_is_repeated() {
+async fn only_the_items_of_a_batch_that_may_still_succeed_are_retried() {
     let (fake, client, _serving) =
-        started([Status::unavailable("away"), Status::invalid_argument("bad")]).await;
+        started([Status::unavailable("down"), Status::invalid_argument("bad")]).await;
     let results = client
         .submit_all(vec![submission(), submission(), submission()], false)
         .await
@@ -244,7 +244,7 @@ async fn of_a_batch_only_what_may_still_succeed_is_repeated() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_unavailable_after_the_deadline() {
+async fn an_unreachable_server_is_an_error_after_the_deadline() {
     let client = FeedbackClient::new("http://127.0.0.1:1")
         .unwrap()
         .deadline(Duration::from_millis(200));
@@ -256,7 +256,7 @@ async fn a_server_that_is_not_there_is_unavailable_after_the_deadline() {
 }
 
 #[tokio::test]
-async fn a_correction_is_taken_back() {
+async fn a_correction_is_retracted() {
     let (fake, client, _serving) = started([]).await;
     let (namespace, id) = (
         Namespace::parse("fund-admin").unwrap(),

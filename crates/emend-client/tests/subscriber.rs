@@ -5,15 +5,15 @@ mod support;
 use std::{path::Path, time::Duration};
 
 use emend_base::{BackoffConfig, Entropy, Lifecycle};
-use emend_client::{LearnedView, NodeHandle, Origin, Subscriber, SubscriberBuilder, SubscriberEvent};
-use emend_core::{Kind, Namespace, Revision};
+use emend_client::{Events, LearnedView, NodeHandle, Origin, Subscriber, SubscriberBuilder, SubscriberEvent};
+use emend_core::{InstallationId, Kind, Namespace, Revision};
 use emend_proto::learning::v1::{ReportStatusRequest, SnapshotReason};
 use tonic::Status;
 use tonic_types::{ErrorDetails, StatusExt as _};
 
 use self::support::{
     FakeServer, bounded, event,
-    ledger::{Ledger, drain, verb, verb_key},
+    server_log::{INSTALLATION, ServerLog, drain, verb, verb_key},
 };
 
 const GRACE: Duration = Duration::from_secs(5);
@@ -43,17 +43,17 @@ async fn at(node: &NodeHandle, revision: i64) {
     bounded("a revision", node.view().wait_for_revision(Revision(revision))).await;
 }
 
-fn one_revision() -> Ledger {
-    let mut ledger = Ledger::new("epoch");
-    ledger.commit([(
+fn one_revision() -> ServerLog {
+    let mut log = ServerLog::new("epoch");
+    log.commit([(
         verb_key("set up a csa"),
         Some(verb("Set up a CSA", "create_isda")),
     )]);
-    ledger
+    log
 }
 
 #[tokio::test]
-async fn what_the_server_learns_is_what_the_node_answers() {
+async fn a_node_answers_what_the_server_learned() {
     let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
     let node = builder(&server.uri()).zone("eu").spawn(&lifecycle).await.unwrap();
     assert_eq!(node.view().staleness().origin, Origin::Nothing);
@@ -62,18 +62,16 @@ async fn what_the_server_learns_is_what_the_node_answers() {
     assert_eq!(stream.request.cursor, None);
     assert_eq!(stream.request.namespaces, ["fund-admin"]);
     assert_eq!(stream.request.node.as_ref().unwrap().zone, "eu");
-    let mut ledger = one_revision();
-    stream
-        .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
-        .await;
+    let mut log = one_revision();
+    stream.send(log.snapshot(1, SnapshotReason::NoCursor, 10)).await;
     at(&node, 1).await;
     assert_eq!(
         answer(node.view(), "  SET up a csa ").as_deref(),
         Some("create_isda")
     );
 
-    ledger.commit([(verb_key("set up a csa"), Some(verb("Set up a CSA", "create_csa")))]);
-    stream.send(ledger.update(1, 2, 10)).await;
+    log.commit([(verb_key("set up a csa"), Some(verb("Set up a CSA", "create_csa")))]);
+    stream.send(log.update(1, 2, 10)).await;
     at(&node, 2).await;
     assert_eq!(answer(node.view(), "set up a csa").as_deref(), Some("create_csa"));
     let staleness = node.view().staleness();
@@ -83,53 +81,49 @@ async fn what_the_server_learns_is_what_the_node_answers() {
         (Origin::Stream, Some("epoch"))
     );
 
-    let told =
+    let applied_2 =
         |report: &ReportStatusRequest| report.applied.as_ref().is_some_and(|cursor| cursor.revision == 2);
-    let report = server.report(told).await;
+    let report = server.report(applied_2).await;
     assert_eq!((report.node_id.as_str(), report.rejected_count), ("search-1", 0));
     assert_eq!(
         report.delays.unwrap().counts.iter().sum::<i64>(),
         1,
-        "a snapshot's resources are not late"
+        "a snapshot's resources are not counted as delays"
     );
     lifecycle.shutdown(GRACE).await;
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_is_resumed_where_it_broke() {
+async fn a_broken_stream_is_resumed_where_it_broke() {
     let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
     let node = builder(&server.uri()).spawn(&lifecycle).await.unwrap();
-    let mut ledger = one_revision();
+    let mut log = one_revision();
     let stream = server.stream().await;
-    stream
-        .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
-        .await;
-    ledger.commit(["a", "b"].map(|phrase| (verb_key(phrase), Some(verb(phrase, "x")))));
+    stream.send(log.snapshot(1, SnapshotReason::NoCursor, 10)).await;
+    log.commit(["a", "b"].map(|phrase| (verb_key(phrase), Some(verb(phrase, "x")))));
     // The last part is never sent.
-    stream.send(ledger.update(1, 2, 1).into_iter().take(1)).await;
+    stream.send(log.update(1, 2, 1).into_iter().take(1)).await;
     at(&node, 1).await;
     stream.fail(Status::unavailable("the server is going away")).await;
 
     let stream = server.stream().await;
-    assert_eq!(stream.request.cursor, Some(ledger.cursor(1)));
+    assert_eq!(stream.request.cursor, Some(log.cursor(1)));
     assert_eq!(answer(node.view(), "a"), None);
-    stream.send([ledger.resumed(1)]).await;
-    stream.send(ledger.update(1, 2, 1)).await;
+    stream.send([log.resumed(1)]).await;
+    stream.send(log.update(1, 2, 1)).await;
     at(&node, 2).await;
     assert_eq!(answer(node.view(), "b").as_deref(), Some("x"));
     lifecycle.shutdown(GRACE).await;
 }
 
 #[tokio::test]
-async fn a_drained_stream_is_opened_again_with_the_cursor() {
+async fn a_drained_stream_is_reopened_with_the_cursor() {
     let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
     let (node, mut events) = builder(&server.uri()).spawn_observed(&lifecycle).await.unwrap();
-    let ledger = one_revision();
+    let log = one_revision();
     let stream = server.stream().await;
-    stream
-        .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
-        .await;
-    stream.send([ledger.bookmark(1), drain()]).await;
+    stream.send(log.snapshot(1, SnapshotReason::NoCursor, 10)).await;
+    stream.send([log.bookmark(1), drain()]).await;
     stream.closed().await;
     let reason = event("the drain", &mut events, |event| match event {
         SubscriberEvent::Disconnected { reason, .. } => Some(reason.clone()),
@@ -137,8 +131,8 @@ async fn a_drained_stream_is_opened_again_with_the_cursor() {
     });
     assert!(reason.await.contains("SHUTDOWN"));
     let stream = server.stream().await;
-    assert_eq!(stream.request.cursor, Some(ledger.cursor(1)));
-    stream.send([ledger.resumed(1)]).await;
+    assert_eq!(stream.request.cursor, Some(log.cursor(1)));
+    stream.send([log.resumed(1)]).await;
     event("resumed", &mut events, |event| {
         matches!(event, SubscriberEvent::Resumed { .. }).then_some(())
     })
@@ -148,30 +142,25 @@ async fn a_drained_stream_is_opened_again_with_the_cursor() {
 }
 
 #[tokio::test]
-async fn a_node_that_differs_from_the_server_heals_itself_and_says_so() {
+async fn a_node_whose_digests_differ_takes_a_snapshot_and_reports_it() {
     let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
     let (node, mut events) = builder(&server.uri()).spawn_observed(&lifecycle).await.unwrap();
-    let ledger = one_revision();
+    let log = one_revision();
     let stream = server.stream().await;
-    stream
-        .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
-        .await;
+    stream.send(log.snapshot(1, SnapshotReason::NoCursor, 10)).await;
     at(&node, 1).await;
     // The server has lost a revision and written others in its place.
-    let mut other = Ledger::new("epoch");
+    let mut other = ServerLog::new("epoch");
     other.commit([(verb_key("set up a csa"), Some(verb("Set up a CSA", "create_csa")))]);
     other.commit([(verb_key("another"), Some(verb("Another", "create_csa")))]);
     stream.send([other.bookmark(2)]).await;
     stream.closed().await;
 
     let stream = server.stream().await;
-    assert_eq!(stream.request.cursor, None, "a snapshot is asked for");
+    assert_eq!(stream.request.cursor, None, "a snapshot is requested");
     let staleness = node.view().staleness();
     assert!(staleness.in_doubt);
-    assert_eq!(
-        staleness.revision.0, 1,
-        "nobody who waits for 2 is told that it is there"
-    );
+    assert_eq!(staleness.revision.0, 1, "a wait for revision 2 goes on");
     assert_eq!(
         answer(node.view(), "set up a csa").as_deref(),
         Some("create_isda"),
@@ -181,7 +170,7 @@ async fn a_node_that_differs_from_the_server_heals_itself_and_says_so() {
     stream.send([other.bookmark(2)]).await;
     let report = server.report(|report| !report.problem.is_empty()).await;
     assert_eq!(report.problem, "DIGEST_MISMATCH");
-    event("a sound bookmark", &mut events, |event| match event {
+    event("a verified bookmark", &mut events, |event| match event {
         SubscriberEvent::Bookmark { .. } if !node.view().staleness().in_doubt => Some(()),
         _ => None,
     })
@@ -191,7 +180,7 @@ async fn a_node_that_differs_from_the_server_heals_itself_and_says_so() {
 }
 
 #[tokio::test]
-async fn a_mismatch_that_a_snapshot_does_not_mend_is_not_asked_about_at_once_again() {
+async fn a_mismatch_that_a_snapshot_does_not_repair_is_retried_with_back_off() {
     let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
     let slow = BackoffConfig {
         initial: Duration::from_millis(100),
@@ -200,12 +189,12 @@ async fn a_mismatch_that_a_snapshot_does_not_mend_is_not_asked_about_at_once_aga
     };
     let building = builder(&server.uri()).backoff(slow);
     let (_node, mut events) = building.spawn_observed(&lifecycle).await.unwrap();
-    let ledger = one_revision();
+    let log = one_revision();
     let mut waits = Vec::new();
     for _ in 0..3 {
         let stream = server.stream().await;
         assert_eq!(stream.request.cursor, None);
-        let mut snapshot = ledger.snapshot(1, SnapshotReason::NoCursor, 10);
+        let mut snapshot = log.snapshot(1, SnapshotReason::NoCursor, 10);
         if let Some(emend_proto::wire::Message::SnapshotEnd(end)) = snapshot.last_mut() {
             end.digests[0].count += 1;
         }
@@ -225,72 +214,64 @@ async fn a_mismatch_that_a_snapshot_does_not_mend_is_not_asked_about_at_once_aga
 }
 
 #[tokio::test]
-async fn what_a_node_cannot_use_is_reported_at_once_and_holds_nothing_back() {
+async fn a_rejected_resource_is_reported_at_once_and_does_not_hold_back_others() {
     let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
     let building = builder(&server.uri()).report_interval(Duration::from_hours(1));
     let node = building.spawn(&lifecycle).await.unwrap();
-    let mut ledger = one_revision();
+    let mut log = one_revision();
     let stream = server.stream().await;
-    stream
-        .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
-        .await;
+    stream.send(log.snapshot(1, SnapshotReason::NoCursor, 10)).await;
     server.report(|_| true).await;
-    ledger.commit([
+    log.commit([
         (verb_key("broken"), Some(b"\xff".to_vec())),
-        (verb_key("sound"), Some(verb("sound", "x"))),
+        (verb_key("valid"), Some(verb("valid", "x"))),
     ]);
-    stream.send(ledger.update(1, 2, 10)).await;
+    stream.send(log.update(1, 2, 10)).await;
     let report = server.report(|report| report.rejected_count > 0).await;
     assert_eq!(report.rejected[0].key.as_ref().unwrap().key, "broken");
     assert_eq!(report.rejected[0].revision, 2);
-    assert_eq!(report.applied, Some(ledger.cursor(2)));
-    assert_eq!(answer(node.view(), "sound").as_deref(), Some("x"));
-    stream.send([ledger.bookmark(2)]).await;
+    assert_eq!(report.applied, Some(log.cursor(2)));
+    assert_eq!(answer(node.view(), "valid").as_deref(), Some("x"));
+    stream.send([log.bookmark(2)]).await;
     at(&node, 2).await;
     assert!(!node.view().staleness().in_doubt, "it counts in the digests");
     lifecycle.shutdown(GRACE).await;
 }
 
 #[tokio::test]
-async fn a_silent_stream_is_given_up() {
+async fn a_silent_stream_is_closed() {
     let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
     let building = builder(&server.uri()).idle_timeout(Duration::from_millis(100));
     let (_node, mut events) = building.spawn_observed(&lifecycle).await.unwrap();
-    let ledger = one_revision();
+    let log = one_revision();
     let stream = server.stream().await;
-    stream
-        .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
-        .await;
+    stream.send(log.snapshot(1, SnapshotReason::NoCursor, 10)).await;
     let reason = event("the end", &mut events, |event| match event {
         SubscriberEvent::Disconnected { reason, .. } => Some(reason.clone()),
         _ => None,
     });
-    assert!(reason.await.contains("nothing was heard"));
-    assert_eq!(server.stream().await.request.cursor, Some(ledger.cursor(1)));
+    assert!(reason.await.contains("no message for"));
+    assert_eq!(server.stream().await.request.cursor, Some(log.cursor(1)));
     lifecycle.shutdown(GRACE).await;
 }
 
 #[tokio::test]
-async fn a_server_that_breaks_the_protocol_twice_is_asked_for_a_snapshot() {
+async fn after_two_protocol_violations_a_snapshot_is_requested() {
     let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
     let node = builder(&server.uri()).spawn(&lifecycle).await.unwrap();
-    let mut ledger = one_revision();
+    let mut log = one_revision();
     let stream = server.stream().await;
-    stream
-        .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
-        .await;
-    ledger.commit([]);
-    ledger.commit([(verb_key("a"), Some(verb("a", "x")))]);
-    stream.send(ledger.update(2, 3, 10)).await;
+    stream.send(log.snapshot(1, SnapshotReason::NoCursor, 10)).await;
+    log.commit([]);
+    log.commit([(verb_key("a"), Some(verb("a", "x")))]);
+    stream.send(log.update(2, 3, 10)).await;
     let stream = server.stream().await;
-    assert_eq!(stream.request.cursor, Some(ledger.cursor(1)));
-    stream.send([ledger.resumed(1)]).await;
-    stream.send(ledger.update(2, 3, 10)).await;
+    assert_eq!(stream.request.cursor, Some(log.cursor(1)));
+    stream.send([log.resumed(1)]).await;
+    stream.send(log.update(2, 3, 10)).await;
     let stream = server.stream().await;
     assert_eq!(stream.request.cursor, None);
-    stream
-        .send(ledger.snapshot(3, SnapshotReason::NoCursor, 10))
-        .await;
+    stream.send(log.snapshot(3, SnapshotReason::NoCursor, 10)).await;
     at(&node, 3).await;
     server
         .report(|report| report.problem == "PROTOCOL_VIOLATION")
@@ -299,7 +280,7 @@ async fn a_server_that_breaks_the_protocol_twice_is_asked_for_a_snapshot() {
 }
 
 #[tokio::test]
-async fn a_server_that_goes_on_breaking_the_protocol_is_asked_less_and_less_often() {
+async fn repeated_protocol_violations_are_retried_with_back_off() {
     let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
     let growing = BackoffConfig {
         initial: Duration::from_millis(20),
@@ -308,21 +289,21 @@ async fn a_server_that_goes_on_breaking_the_protocol_is_asked_less_and_less_ofte
     };
     let building = builder(&server.uri()).backoff(growing);
     let (_node, mut events) = building.spawn_observed(&lifecycle).await.unwrap();
-    let mut ledger = one_revision();
-    ledger.commit([]);
-    ledger.commit([(verb_key("a"), Some(verb("a", "x")))]);
+    let mut log = one_revision();
+    log.commit([]);
+    log.commit([(verb_key("a"), Some(verb("a", "x")))]);
     let mut waits = Vec::new();
     for _ in 0..7 {
         let stream = server.stream().await;
         stream
             .send(match stream.request.cursor {
                 // Each stream starts validly.
-                None => ledger.snapshot(1, SnapshotReason::NoCursor, 10),
-                Some(_) => vec![ledger.resumed(1)],
+                None => log.snapshot(1, SnapshotReason::NoCursor, 10),
+                Some(_) => vec![log.resumed(1)],
             })
             .await;
         // Revision 2 is left out.
-        stream.send(ledger.update(2, 3, 10)).await;
+        stream.send(log.update(2, 3, 10)).await;
         let wait = event("the wait", &mut events, |event| match event {
             SubscriberEvent::Disconnected { retry_in, .. } => Some(*retry_in),
             _ => None,
@@ -335,7 +316,7 @@ async fn a_server_that_goes_on_breaking_the_protocol_is_asked_less_and_less_ofte
 }
 
 #[tokio::test]
-async fn an_overloaded_server_is_left_alone_for_as_long_as_it_asks() {
+async fn an_overloaded_server_is_not_called_for_as_long_as_it_asks() {
     let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
     let (_node, mut events) = builder(&server.uri()).spawn_observed(&lifecycle).await.unwrap();
     let asked = Duration::from_millis(300);
@@ -349,7 +330,7 @@ async fn an_overloaded_server_is_left_alone_for_as_long_as_it_asks() {
         SubscriberEvent::Disconnected { retry_in, .. } => Some(*retry_in),
         _ => None,
     });
-    // And up to as long again, so that nodes that were told the same do not come back together.
+    // And up to as long again, so that nodes that were given the same wait do not return together.
     let wait = wait.await;
     assert!((asked..=2 * asked).contains(&wait), "{wait:?}");
     server.stream().await;
@@ -357,11 +338,11 @@ async fn an_overloaded_server_is_left_alone_for_as_long_as_it_asks() {
 }
 
 #[tokio::test]
-async fn a_node_starts_from_disk_while_the_server_is_away_and_then_resumes() {
+async fn a_node_starts_from_disk_while_the_server_is_down_and_then_resumes() {
     let directory = tempfile::tempdir().unwrap();
     let copy = directory.path().join("learned");
     let mut server = FakeServer::start().await;
-    let mut ledger = one_revision();
+    let mut log = one_revision();
     let lifecycle = Lifecycle::new();
     let node = builder(&server.uri())
         .copy(&copy)
@@ -369,9 +350,7 @@ async fn a_node_starts_from_disk_while_the_server_is_away_and_then_resumes() {
         .await
         .unwrap();
     let stream = server.stream().await;
-    stream
-        .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
-        .await;
+    stream.send(log.snapshot(1, SnapshotReason::NoCursor, 10)).await;
     at(&node, 1).await;
     node.shutdown(GRACE).await;
     let uri = server.uri();
@@ -400,15 +379,15 @@ async fn a_node_starts_from_disk_while_the_server_is_away_and_then_resumes() {
 
     let mut server = FakeServer::start_at(address).await;
     let stream = server.stream().await;
-    assert_eq!(stream.request.cursor, Some(ledger.cursor(1)));
-    ledger.commit([(verb_key("set up a csa"), None)]);
-    stream.send([ledger.resumed(1)]).await;
-    stream.send(ledger.update(1, 2, 10)).await;
+    assert_eq!(stream.request.cursor, Some(log.cursor(1)));
+    log.commit([(verb_key("set up a csa"), None)]);
+    stream.send([log.resumed(1)]).await;
+    stream.send(log.update(1, 2, 10)).await;
     at(&node, 2).await;
     assert_eq!(
         answer(node.view(), "set up a csa"),
         None,
-        "what was deleted while away is deleted on return"
+        "what was deleted in the meantime is deleted on return"
     );
     let saved = |event: &SubscriberEvent| {
         matches!(
@@ -426,18 +405,16 @@ async fn a_node_starts_from_disk_while_the_server_is_away_and_then_resumes() {
 }
 
 #[tokio::test]
-async fn the_copy_is_written_while_the_node_is_at_work() {
+async fn the_copy_is_written_while_the_node_runs() {
     let directory = tempfile::tempdir().unwrap();
     let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
     let building = builder(&server.uri())
         .copy(directory.path().join("learned"))
         .copy_interval(Duration::ZERO);
     let (_node, mut events) = building.spawn_observed(&lifecycle).await.unwrap();
-    let mut ledger = one_revision();
+    let mut log = one_revision();
     let stream = server.stream().await;
-    stream
-        .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
-        .await;
+    stream.send(log.snapshot(1, SnapshotReason::NoCursor, 10)).await;
     for revision in 1..4 {
         event("a copy", &mut events, |event| match event {
             SubscriberEvent::Saved {
@@ -446,8 +423,8 @@ async fn the_copy_is_written_while_the_node_is_at_work() {
             _ => None,
         })
         .await;
-        ledger.commit([(verb_key("a"), Some(verb("a", &format!("x{revision}"))))]);
-        stream.send(ledger.update(revision, revision + 1, 10)).await;
+        log.commit([(verb_key("a"), Some(verb("a", &format!("x{revision}"))))]);
+        stream.send(log.update(revision, revision + 1, 10)).await;
     }
     lifecycle.shutdown(GRACE).await;
 }
@@ -495,29 +472,162 @@ async fn write_copy(server: &mut FakeServer, copy: &Path, lifecycle: &Lifecycle)
         .spawn(lifecycle)
         .await
         .expect("valid");
-    let ledger = one_revision();
+    let log = one_revision();
     server
         .stream()
         .await
-        .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
+        .send(log.snapshot(1, SnapshotReason::NoCursor, 10))
         .await;
     at(&node, 1).await;
     node.shutdown(GRACE).await;
 }
 
+/// The log of another installation, and its id.
+fn another_installation(revisions: usize) -> (ServerLog, InstallationId) {
+    let mut log = ServerLog::new("another epoch");
+    log.installation = "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f11".into();
+    for revision in 0..revisions {
+        let verb = verb("New", &format!("new_{revision}"));
+        log.commit([(verb_key("new"), Some(verb))]);
+    }
+    let id = InstallationId::parse(&log.installation).expect("a UUID");
+    (log, id)
+}
+
+/// Waits for an event that says that another installation answers, and returns that one.
+async fn mismatch(events: &mut Events) -> InstallationId {
+    event("the mismatch", events, |event| match event {
+        SubscriberEvent::InstallationMismatch { held, answering } => {
+            assert_eq!(Some(*held), InstallationId::parse(INSTALLATION).ok());
+            Some(*answering)
+        }
+        _ => None,
+    })
+    .await
+}
+
 #[tokio::test]
-async fn a_slow_observer_misses_events_and_holds_nobody_up() {
+async fn a_node_keeps_what_it_holds_when_another_installation_answers_until_its_own_is_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let copy = directory.path().join("learned");
+    let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
+    write_copy(&mut server, &copy, &lifecycle).await;
+    let started = builder(&server.uri()).copy(&copy).spawn_observed(&lifecycle);
+    let (node, mut events) = started.await.unwrap();
+    let log = one_revision();
+    let (empty, other) = another_installation(0);
+
+    // Twice: the node goes on trying, with the cursor that it had.
+    for _ in 0..2 {
+        let stream = server.stream().await;
+        assert_eq!(stream.request.cursor, Some(log.cursor(1)));
+        stream
+            .send(empty.snapshot(0, SnapshotReason::ForeignEpoch, 10))
+            .await;
+        let report = server.report(|report| !report.problem.is_empty()).await;
+        assert_eq!(report.problem, "INSTALLATION_MISMATCH");
+        assert_eq!(report.applied, Some(log.cursor(1)));
+        stream.closed().await;
+    }
+    assert_eq!(mismatch(&mut events).await, other);
+    let staleness = node.view().staleness();
+    assert_eq!(staleness.installation, InstallationId::parse(INSTALLATION).ok());
+    assert_eq!(staleness.other_installation, Some(other));
+    assert_eq!(
+        answer(node.view(), "set up a csa").as_deref(),
+        Some("create_isda")
+    );
+
+    // Another replica, or a repaired server.
+    let stream = server.stream().await;
+    stream.send([log.resumed(1)]).await;
+    let resumed = event("the resumed stream", &mut events, |event| match event {
+        SubscriberEvent::Resumed { .. } => Some(true),
+        SubscriberEvent::InstallationMismatch { .. } => Some(false),
+        _ => None,
+    });
+    assert!(resumed.await, "the mismatch is an event once");
+    assert_eq!(node.view().staleness().other_installation, None);
+    node.shutdown(GRACE).await;
+    lifecycle.shutdown(GRACE).await;
+}
+
+#[tokio::test]
+async fn a_node_that_is_told_to_accept_the_other_installation_takes_its_snapshot_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let copy = directory.path().join("learned");
+    let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
+    write_copy(&mut server, &copy, &lifecycle).await;
+    let never = BackoffConfig {
+        initial: Duration::from_hours(1),
+        max: Duration::from_hours(1),
+        multiplier: 1.0,
+    };
+    let started = builder(&server.uri()).backoff(never).copy(&copy);
+    let (node, mut events) = started.spawn_observed(&lifecycle).await.unwrap();
+    let (new, other) = another_installation(2);
+    let stream = server.stream().await;
+    stream
+        .send(new.snapshot(2, SnapshotReason::ForeignEpoch, 10))
+        .await;
+    let answering = mismatch(&mut events).await;
+    stream.closed().await;
+
+    node.accept_installation(answering);
+    let stream = server.stream().await;
+    stream
+        .send(new.snapshot(2, SnapshotReason::ForeignEpoch, 10))
+        .await;
+    at(&node, 2).await;
+    assert_eq!(answer(node.view(), "new").as_deref(), Some("new_1"));
+    assert_eq!(answer(node.view(), "set up a csa"), None);
+    let staleness = node.view().staleness();
+    assert_eq!(
+        (staleness.installation, staleness.other_installation),
+        (Some(other), None)
+    );
+    node.shutdown(GRACE).await;
+
+    // The copy on disk is of the accepted installation.
+    let node = builder(&server.uri())
+        .copy(&copy)
+        .spawn(&lifecycle)
+        .await
+        .unwrap();
+    assert_eq!(node.view().staleness().installation, Some(other));
+    assert_eq!(answer(node.view(), "new").as_deref(), Some("new_1"));
+    lifecycle.shutdown(GRACE).await;
+}
+
+#[tokio::test]
+async fn an_installation_accepted_in_the_settings_replaces_the_copy_on_disk() {
+    let directory = tempfile::tempdir().unwrap();
+    let copy = directory.path().join("learned");
+    let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
+    write_copy(&mut server, &copy, &lifecycle).await;
+    let (new, other) = another_installation(2);
+    let started = builder(&server.uri()).copy(&copy).accept_installation(other);
+    let node = started.spawn(&lifecycle).await.unwrap();
+    let stream = server.stream().await;
+    stream
+        .send(new.snapshot(2, SnapshotReason::ForeignEpoch, 10))
+        .await;
+    at(&node, 2).await;
+    assert_eq!(answer(node.view(), "new").as_deref(), Some("new_1"));
+    lifecycle.shutdown(GRACE).await;
+}
+
+#[tokio::test]
+async fn a_slow_observer_misses_events_and_delays_nobody() {
     let (mut server, lifecycle) = (FakeServer::start().await, Lifecycle::new());
     let node = builder(&server.uri()).spawn(&lifecycle).await.unwrap();
     let mut slow = node.events();
-    let mut ledger = one_revision();
+    let mut log = one_revision();
     let stream = server.stream().await;
-    stream
-        .send(ledger.snapshot(1, SnapshotReason::NoCursor, 10))
-        .await;
+    stream.send(log.snapshot(1, SnapshotReason::NoCursor, 10)).await;
     for revision in 1..600 {
-        ledger.commit([(verb_key("a"), Some(verb("a", "x")))]);
-        stream.send(ledger.update(revision, revision + 1, 10)).await;
+        log.commit([(verb_key("a"), Some(verb("a", "x")))]);
+        stream.send(log.update(revision, revision + 1, 10)).await;
     }
     at(&node, 600).await;
     let first = bounded("an event", slow.next()).await;
@@ -529,7 +639,7 @@ async fn a_slow_observer_misses_events_and_holds_nobody_up() {
 }
 
 #[tokio::test]
-async fn settings_that_are_not_valid_are_all_named() {
+async fn every_invalid_setting_is_named() {
     let building = Subscriber::builder("http://127.0.0.1:1", "not an id")
         .namespace("Not OK")
         .bookmark_interval(Duration::ZERO)

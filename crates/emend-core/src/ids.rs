@@ -62,9 +62,14 @@ text_id!(
 );
 
 text_id!(
-    /// The person or agent behind a correction, as the caller asserts it: 1 to 128 characters.
+    /// The person or agent behind a correction, as the caller asserts it: 1 to 128 characters, not beginning with `erased:`.
     ReporterId,
-    |raw| bounded_text(raw, 1, 128)
+    |raw| {
+        if raw.starts_with(ERASED) {
+            return Err(Invalid::new("must not begin with erased:, which pseudonyms of erased users do"));
+        }
+        bounded_text(raw, 1, 128)
+    }
 );
 
 text_id!(
@@ -113,6 +118,21 @@ impl Caller {
     }
 }
 
+/// Begins the pseudonym that takes the place of an erased user's id.
+const ERASED: &str = "erased:";
+
+impl UserId {
+    /// The pseudonym of an erased user, in that form alone: no other id begins like it.
+    pub fn erased(pseudonym: Uuid) -> Self {
+        Self(format!("{ERASED}{pseudonym}").into())
+    }
+
+    /// Whether it is the pseudonym of an erased user.
+    pub fn is_erased(&self) -> bool {
+        self.0.starts_with(ERASED)
+    }
+}
+
 impl From<&ReporterId> for UserId {
     /// A reporter's own preferences are kept under the reporter's id.
     fn from(reporter: &ReporterId) -> Self {
@@ -149,6 +169,13 @@ uuid_id!(
     /// A stored correction.
     FeedbackId
 );
+impl FeedbackId {
+    /// Of no feedback: what concerns a reporter as a whole has this id. It is never parsed.
+    pub const fn none() -> Self {
+        Self(Uuid::nil())
+    }
+}
+
 uuid_id!(
     /// Something that happened to a feedback item.
     EventId
@@ -168,6 +195,10 @@ uuid_id!(
 uuid_id!(
     /// An epoch of the revision log.
     Epoch
+);
+uuid_id!(
+    /// An installation of Emend: minted once, when its databases are created, and kept by backups and new epochs.
+    InstallationId
 );
 
 /// A position in the revision log; 0 is before the first.

@@ -35,8 +35,8 @@ pub use correction::{Correction, Proposal, Scope};
 pub use decide::{Cause, Decision, Event, Refusal, Refused, ResourceChange, Transition, decide};
 pub use digest::Digest;
 pub use ids::{
-    AcceptOrder, Caller, CandidateId, ContestId, Epoch, EventId, FeedbackId, Namespace, NodeId, OperationId,
-    ReporterId, RequestId, Revision, UserId,
+    AcceptOrder, Caller, CandidateId, ContestId, Epoch, EventId, FeedbackId, InstallationId, Namespace,
+    NodeId, OperationId, ReporterId, RequestId, Revision, UserId,
 };
 pub use kinds::Kind;
 pub use normalize::{NORMALIZATION_VERSION, NormalizedKey, normalize};

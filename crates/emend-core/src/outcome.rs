@@ -51,11 +51,13 @@ pub enum Reason {
     /// A limit is reached: one of the policy's, [`MAX_SCOPES`](crate::policy::MAX_SCOPES) or
     /// [`MAX_CANDIDATES`](crate::contest::MAX_CANDIDATES).
     ResourceLimit,
+    /// Its reporter has been erased, and with it what was said for that user alone.
+    Erased,
 }
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::BelowThreshold,
         Self::Rivals,
         Self::Pinned,
@@ -65,6 +67,7 @@ impl Reason {
         Self::PersonalData,
         Self::Retracted,
         Self::ResourceLimit,
+        Self::Erased,
     ];
 
     /// The stable name, for example `BELOW_THRESHOLD`.
@@ -79,6 +82,7 @@ impl Reason {
             Self::PersonalData => "PERSONAL_DATA",
             Self::Retracted => "RETRACTED",
             Self::ResourceLimit => "RESOURCE_LIMIT",
+            Self::Erased => "ERASED",
         }
     }
 
@@ -101,6 +105,7 @@ impl Reason {
             Self::PersonalData => "it may contain personal data",
             Self::Retracted => "it was taken back",
             Self::ResourceLimit => "a limit is reached",
+            Self::Erased => "its reporter has been erased",
         }
     }
 }

@@ -9,7 +9,7 @@ pub mod common {
     /// Version 1.
     #[expect(clippy::pedantic, reason = "generated from documented protos")]
     pub mod v1 {
-        tonic::include_proto!("emend.common.v1");
+        include!("generated/emend.common.v1.rs");
     }
 }
 
@@ -23,7 +23,7 @@ pub mod feedback {
         reason = "generated from documented protos"
     )]
     pub mod v1 {
-        tonic::include_proto!("emend.feedback.v1");
+        include!("generated/emend.feedback.v1.rs");
     }
 }
 
@@ -38,7 +38,7 @@ pub mod learning {
         reason = "generated from documented protos"
     )]
     pub mod v1 {
-        tonic::include_proto!("emend.learning.v1");
+        include!("generated/emend.learning.v1.rs");
     }
     /// Version 1 of the subscription service, streaming encoded [frames](crate::frame::Frame).
     #[expect(
@@ -48,10 +48,7 @@ pub mod learning {
         reason = "generated"
     )]
     pub mod encoded {
-        include!(concat!(
-            env!("OUT_DIR"),
-            "/emend.learning.v1.SubscriptionService.rs"
-        ));
+        include!("generated/emend.learning.v1.SubscriptionService.rs");
     }
 }
 
@@ -61,4 +58,4 @@ mod shape;
 pub mod wire;
 
 /// The encoded `google.protobuf.FileDescriptorSet` of all protos, for server reflection.
-pub const DESCRIPTOR_SET: &[u8] = tonic::include_file_descriptor_set!("emend_descriptor");
+pub const DESCRIPTOR_SET: &[u8] = include_bytes!("generated/descriptors.bin");

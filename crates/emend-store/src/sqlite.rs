@@ -10,7 +10,7 @@ use std::{
 };
 
 use sqlx::{
-    Connection as _, Sqlite, SqlitePool, Transaction,
+    AssertSqlSafe, Connection as _, Sqlite, SqlitePool, Transaction,
     migrate::Migrator,
     pool::PoolConnection,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
@@ -62,7 +62,9 @@ pub async fn open_sqlite(
         .busy_timeout(BUSY_TIMEOUT)
         .foreign_keys(true)
         .pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
-        .pragma("temp_store", "memory");
+        .pragma("temp_store", "memory")
+        // What is deleted is overwritten: what somebody has a right to have erased must not stay in free pages.
+        .pragma("secure_delete", "on");
     // No pool closes idle connections: opening one costs more than keeping it, and sqlx's task that does so spins for ever
     // now and then (<https://github.com/launchbadge/sqlx/issues/3645>, not fixed in 0.9.0).
     let pool = |size| {
@@ -149,6 +151,29 @@ impl SqlitePools {
             .await?
             .set_progress_handler(INSTRUCTIONS, move || Instant::now() < end);
         Ok(connection)
+    }
+
+    /// Brings all that is committed into the file itself and empties the write-ahead log, so that nothing deleted is left
+    /// in it. Whether it did: a reader may still need the log.
+    pub async fn truncate_log(&self) -> Result<bool, StoreError> {
+        let mut connection = self.write.acquire().await?;
+        // Fails at once where a reader is in the way; the writers behind this connection must not wait for it.
+        let busy: i64 = {
+            sqlx::query("PRAGMA busy_timeout = 0")
+                .execute(&mut *connection)
+                .await?;
+            let found = sqlx::query_scalar("PRAGMA wal_checkpoint(TRUNCATE)")
+                .fetch_one(&mut *connection)
+                .await;
+            sqlx::query(AssertSqlSafe(format!(
+                "PRAGMA busy_timeout = {}",
+                BUSY_TIMEOUT.as_millis()
+            )))
+            .execute(&mut *connection)
+            .await?;
+            found?
+        };
+        Ok(busy == 0)
     }
 
     /// All connections and their current state.

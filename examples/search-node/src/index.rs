@@ -1,5 +1,5 @@
 //! The node's own search, which learning complements: finds the verb whose description shares the most words with the
-//! query. It must know nothing of learned resources.
+//! query.
 
 use std::collections::{BTreeSet, HashMap};
 

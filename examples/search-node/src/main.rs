@@ -17,9 +17,7 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::Context as _;
 use clap::Parser;
-use emend_base::Lifecycle;
-use emend_client::FeedbackClient;
-use emend_core::Namespace;
+use emend_client::{FeedbackClient, InstallationId, Lifecycle, Namespace};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, stdin, stdout};
 
@@ -43,6 +41,9 @@ struct Arguments {
     /// Where to keep a copy of what was learned
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
+    /// Id of an installation to accept instead of the one that the copy is of
+    #[arg(long, value_name = "ID", value_parser = |id: &str| InstallationId::parse(id).map_err(|invalid| invalid.to_string()))]
+    accept_installation: Option<InstallationId>,
     /// How often to be told that nothing is missing, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     bookmark_seconds: u64,
@@ -77,9 +78,11 @@ async fn main() -> anyhow::Result<()> {
 async fn answer(node: &SearchNode, command: &str) -> anyhow::Result<Value> {
     match command.split_once(' ').unwrap_or((command, "")) {
         ("search", phrase) => Ok(node.search(phrase)?.json()),
-        ("correct", said) => {
-            let (reporter, said) = said.split_once(' ').context("correct REPORTER PHRASE = VERB")?;
-            let (phrase, right) = said.split_once(" = ").context("correct REPORTER PHRASE = VERB")?;
+        ("correct", rest) => {
+            let (reporter, correction) = rest.split_once(' ').context("correct REPORTER PHRASE = VERB")?;
+            let (phrase, right) = correction
+                .split_once(" = ")
+                .context("correct REPORTER PHRASE = VERB")?;
             node.correct(reporter, phrase, right).await
         }
         ("status", _) => Ok(node.status()),

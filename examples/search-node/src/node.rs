@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use emend_base::Lifecycle;
-use emend_client::{FeedbackClient, NodeHandle, Origin, Submission, Subscriber};
-use emend_core::{Kind, Namespace};
+use emend_client::{FeedbackClient, Kind, Lifecycle, Namespace, NodeHandle, Origin, Submission, Subscriber};
 use serde_json::{Value, json};
 
 use crate::{Arguments, index::Index};
@@ -42,6 +40,9 @@ impl SearchNode {
             .bookmark_interval(Duration::from_secs(arguments.bookmark_seconds));
         if let Some(file) = &arguments.state {
             subscriber = subscriber.copy(file);
+        }
+        if let Some(installation) = arguments.accept_installation {
+            subscriber = subscriber.accept_installation(installation);
         }
         Ok(Self {
             learned: subscriber.spawn(lifecycle).await?,
@@ -91,15 +92,15 @@ impl SearchNode {
     // [correct]
     pub(crate) async fn correct(&self, reporter: &str, phrase: &str, right: &str) -> Result<Value> {
         let chosen = self.search(phrase)?.verb.filter(|chosen| chosen != right);
-        let mut said = Submission::verb(self.namespace.to_string(), phrase, right)
+        let mut submission = Submission::verb(self.namespace.to_string(), phrase, right)
             .reporter(reporter)
             .client("search-node-rust/1.0")
             .wait_evaluated();
         if let Some(chosen) = chosen {
-            said = said.system_choice(chosen);
+            submission = submission.system_choice(chosen);
         }
-        // Retried while the server is away or overloaded, yet stored once, thanks to its request id.
-        let recorded = self.feedback.submit(said).await?;
+        // Retried while the server is down or overloaded, yet stored once, thanks to its request id.
+        let recorded = self.feedback.submit(submission).await?;
         if let Some(revision) = recorded.applied_revision() {
             let seen = self.learned.view().wait_for_revision(revision);
             let _ = tokio::time::timeout(Duration::from_secs(5), seen).await;
@@ -121,6 +122,7 @@ impl SearchNode {
             "revision": staleness.revision.0,
             "age_ms": staleness.age.map(|age| age.as_millis()),
             "in_doubt": staleness.in_doubt,
+            "other_installation": staleness.other_installation.map(|id| id.to_string()),
         })
     }
     // [/status]

@@ -60,13 +60,18 @@ pub(super) fn disk_copies() -> Vec<Vec<u8>> {
 
 fn disk_copy(count: u8) -> Vec<u8> {
     let mut bytes = b"EMENDLKG".to_vec();
-    bytes.extend(1_u32.to_le_bytes());
+    bytes.extend(2_u32.to_le_bytes());
     bytes.extend(7_u64.to_le_bytes());
     bytes.extend(1_700_000_000_000_i64.to_le_bytes());
     bytes.extend(i64::MIN.to_le_bytes());
-    let epoch = b"0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10";
-    bytes.extend(length(epoch));
-    bytes.extend(epoch);
+    let installation: &[u8] = match count {
+        0 => b"",
+        _ => b"0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f11",
+    };
+    for text in [installation, b"0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10"] {
+        bytes.extend(length(text));
+        bytes.extend(text);
+    }
     bytes.extend(9_i64.to_le_bytes());
     bytes.extend(10_u64.to_le_bytes());
     bytes.extend(u64::from(count).to_le_bytes());

@@ -185,6 +185,7 @@ fn ingested() -> Vec<learning::Event> {
                 scope: 2,
                 correction,
                 received_at: Some(at(1_700_000_000)),
+                erased_voter: None,
             }))
         })
         .collect();

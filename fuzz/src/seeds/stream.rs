@@ -101,12 +101,14 @@ fn digests(held: &[Resource]) -> Vec<pb::Digest> {
     }]
 }
 
+const INSTALLATION: &str = "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10";
+
 fn snapshot(revision: i64, held: &[Resource]) -> Vec<Oneof> {
     let mut messages = vec![Oneof::SnapshotBegin(pb::SnapshotBegin {
         revision,
         reason: 1,
         resource_count: i64::try_from(held.len()).unwrap_or(i64::MAX),
-        ..Default::default()
+        installation_id: INSTALLATION.into(),
     })];
     messages.extend(held.chunks(2).map(|resources| {
         Oneof::SnapshotChunk(pb::SnapshotChunk {
@@ -181,7 +183,7 @@ fn encoded(message: Oneof) -> Vec<u8> {
 pub(super) fn messages() -> Vec<Vec<u8>> {
     let resumed = Oneof::Resumed(pb::Resumed {
         cursor: Some(cursor(3)),
-        ..Default::default()
+        installation_id: INSTALLATION.into(),
     });
     dialogue().into_iter().chain([resumed]).map(encoded).collect()
 }
@@ -193,19 +195,33 @@ pub(super) fn streams() -> Vec<Vec<u8>> {
     broken.push(vec![0xff]);
     broken.push(encoded(Oneof::Resumed(pb::Resumed {
         cursor: Some(cursor(3)),
-        ..Default::default()
+        installation_id: INSTALLATION.into(),
     })));
     broken.extend(whole.iter().skip(4).cloned().map(encoded));
     // A snapshot in the middle of an update.
     let mut amid: Vec<_> = whole.iter().take(5).cloned().collect();
     amid.extend(snapshot(9, &[resource("z", 9)]));
     amid.extend(update(9, &[resource("d", 11)]));
+    // Another installation answers, then the node's own again.
+    let mut other = snapshot(3, &[resource("a", 1)]);
+    for message in &mut other {
+        if let Oneof::SnapshotBegin(begin) = message {
+            begin.installation_id = "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f11".into();
+        }
+    }
+    let other = [
+        snapshot(3, &[resource("a", 1)]),
+        other,
+        snapshot(4, &[resource("b", 4)]),
+    ]
+    .concat();
     let empty = [snapshot(0, &[]), update(0, &[])].concat();
     [
         sent(whole.into_iter().map(encoded)),
         sent(broken.into_iter()),
         sent(amid.into_iter().map(encoded)),
         sent(empty.into_iter().map(encoded)),
+        sent(other.into_iter().map(encoded)),
     ]
     .to_vec()
 }

@@ -28,6 +28,7 @@ pub(crate) fn recorded(
         scope: render::scope(submission.scope) as i32,
         correction: Some(render::correction(&submission.correction)),
         received_at: None,
+        erased_voter: None,
     };
     new(
         id,

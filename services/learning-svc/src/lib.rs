@@ -1,10 +1,17 @@
 //! Emend's learning service: ingests corrections, decides what to learn from them, and streams what was learned.
 //!
-//! * [`store`]: persistence on SQLite or PostgreSQL, behind ports shaped by the use cases.
-//! * [`app`]: the use cases; each is one transaction, from its first read to its commit.
-//! * [`stream`]: what subscribers and readers see of the log.
+//! It is cut by capability; each folder holds its use cases and its `grpc`:
+//! * [`ingest`]: events from feedback-svc, each with exactly-once effect.
+//! * [`contests`]: everything proposed for a key, decided by votes and by people; the review queue.
+//! * [`policies`]: what it takes to learn something.
+//! * [`resources`]: what nodes answer with: read, set, imported.
+//! * [`log`]: the revisions, and reverting one.
+//! * [`erasure`]: erasing what one user alone had.
+//! * [`stream`]: what subscribers see of the log. [`nodes`]: who they are, and how far they got.
 //! * [`audit`]: checks that the stored data is consistent with itself.
-//! * [`grpc`]: requests in, one use case, responses out.
+//!
+//! [`app`] is what the use cases share; each is one transaction, from its first read to its commit. [`store`] is
+//! persistence on SQLite or PostgreSQL.
 //!
 //! [`start`] runs one replica; `main` does so from its command line, [`Arguments`]. Any number of replicas share one
 //! PostgreSQL database; a SQLite file belongs to one process.
@@ -13,16 +20,29 @@ pub mod app;
 pub mod arguments;
 pub mod audit;
 pub mod config;
+#[cfg(any(test, feature = "simulation"))]
+mod consistency;
+pub mod contests;
+pub mod erasure;
+mod etag;
 pub mod fail_points;
+mod failure;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-pub mod grpc;
+mod grpc;
+pub mod ingest;
+pub mod log;
 pub mod metrics;
+pub mod nodes;
+pub mod policies;
+pub mod resources;
 pub mod roles;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 pub mod store;
 pub mod stream;
+#[cfg(test)]
+mod tests;
 mod watch;
 
 use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
@@ -50,14 +70,15 @@ pub use arguments::Arguments;
 pub use config::Config;
 
 use crate::{
-    app::{App, Follower, queue::IngestQueue},
-    grpc::{
-        candidates::Candidates, ingest::Ingest, policies::Policies, resources::Resources,
-        subscriptions::SubscriptionServer,
-    },
+    app::{App, Follower},
+    contests::grpc::Candidates,
+    erasure::worker::Eraser,
+    ingest::{grpc::Ingest, queue::IngestQueue},
     metrics::LearningMetrics,
-    store::{Store, postgres::CHANNEL},
-    stream::{Settings, Stream, Wake},
+    policies::grpc::Policies,
+    resources::grpc::Resources,
+    store::{ErasedLog, Store, postgres::CHANNEL},
+    stream::{Settings, Stream, Wake, grpc::SubscriptionServer},
     watch::{DATABASE, REEVALUATION, measure, watch_database},
 };
 
@@ -180,6 +201,7 @@ pub async fn start(
         wake,
         Settings {
             metrics: metrics.stream.clone(),
+            node_metrics: metrics.nodes.clone(),
             ..config.stream
         },
         Arc::clone(&clock),
@@ -196,13 +218,22 @@ pub async fn start(
         clock,
         entropy.clone(),
     );
-    app.promotions = metrics.promotions.clone();
+    app.promotions = metrics.contests.promotions.clone();
     let queue = IngestQueue::start(&app, config.ingest_workers, &lifecycle);
     let report = readiness.clone();
     lifecycle.spawn(
         "evaluate anew",
         app.clone()
             .reevaluate_until_stopped(lifecycle.clone(), move |alive| report.set(REEVALUATION, alive)),
+    );
+    let erased: Arc<dyn ErasedLog> = Arc::<dyn Store>::clone(&store);
+    lifecycle.spawn(
+        "clean up after erasures",
+        Eraser::new(erased).run(
+            Arc::clone(&app.erased),
+            stream.settings().retention_interval,
+            lifecycle.clone(),
+        ),
     );
     lifecycle.spawn(
         "watch the database",

@@ -16,10 +16,10 @@ use futures::stream::BoxStream;
 use tonic::Status;
 
 use crate::{
-    app::{App, queue::IngestQueue},
-    grpc::{ingest::Ingest, subscriptions::Subscriptions},
+    app::App,
+    ingest::{grpc::Ingest, queue::IngestQueue},
     store::memory::MemoryStore,
-    stream::{Settings, Stream, Wake},
+    stream::{Settings, Stream, Wake, grpc::Subscriptions},
 };
 
 /// A replica: its ingest queue, its use cases and its stream, with all their workers.

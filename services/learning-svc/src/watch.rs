@@ -42,7 +42,7 @@ pub(crate) async fn measure(
     sample_until(soft, INTERVAL, || async {
         if let Err(error) = metrics.sample(&*store, &settings).await {
             // Readiness already reports an unavailable database. The other samples stay visible.
-            metrics.forget_nodes();
+            metrics.nodes.forget_nodes();
             tracing::debug!(%error, "can't measure what is learned");
         }
     })

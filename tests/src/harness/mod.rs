@@ -6,6 +6,7 @@ pub mod deployment;
 pub mod dice;
 pub mod held;
 pub mod http;
+pub mod installations;
 pub mod load;
 pub mod node;
 pub mod otlp;

@@ -217,6 +217,9 @@ impl Seen {
                     return Err(format!("digests differ: {differences:?}"));
                 }
             }
+            SubscriberEvent::InstallationMismatch { held, answering } => {
+                return Err(format!("installation {answering} answers instead of {held}"));
+            }
             SubscriberEvent::Disconnected { reason, .. } => {
                 node.world
                     .trace

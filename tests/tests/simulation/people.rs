@@ -16,13 +16,11 @@ use emend_serve::auth::Access;
 use emend_tests::harness::{alias, phrase, prohibit};
 use feedback_svc::simulation::Replica;
 use learning_svc::{
-    app::{
-        App,
-        policies::PolicyUpdate,
-        resources::{Delete, Put},
-        revert::Revert,
-        review::{Review, Verdict},
-    },
+    app::App,
+    contests::review::{Review, Verdict},
+    log::revert::Revert,
+    policies::update::PolicyUpdate,
+    resources::write::{Delete, Put},
     store::decisions::{Actor, PolicyKey},
 };
 use tokio::{

@@ -4,6 +4,7 @@ use std::{
     env,
     ffi::OsString,
     fs,
+    net::SocketAddr,
     path::{Path, PathBuf},
     process::Stdio,
 };
@@ -11,6 +12,7 @@ use std::{
 use emend_proto::learning::v1::{ListNodesRequest, Node};
 use emend_tests::harness::{
     System,
+    installations::{Installations, PHRASE},
     process::{binary, forget_settings, run},
     says::{forbidden_value, phrase_key, prohibition_key, verb_value},
     wait::{eventually, holds, within},
@@ -77,14 +79,20 @@ impl Dialogue {
 
 impl Example {
     fn start(&self, system: &System, state: &Path) -> Dialogue {
+        let feedback = system.feedback[0].front.address();
+        self.start_at(feedback, system.learning[0].front.address(), state, &[])
+    }
+
+    fn start_at(&self, feedback: SocketAddr, learning: SocketAddr, state: &Path, more: &[&str]) -> Dialogue {
         let mut command = Command::new(&self.program);
         forget_settings(&mut command);
         let mut child = command
             .args(&self.arguments)
-            .args(["--feedback", &system.feedback[0].front.address().to_string()])
-            .args(["--learning", &system.learning[0].front.address().to_string()])
+            .args(["--feedback", &feedback.to_string()])
+            .args(["--learning", &learning.to_string()])
             .args(["--node", NODE, "--bookmark-seconds", "1", "--state"])
             .arg(state)
+            .args(more)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -197,6 +205,46 @@ impl Example {
         system.stop().await;
     }
 
+    /// It keeps what it holds when another installation answers, also after a restart, until it is told to accept that
+    /// one.
+    async fn keeps_what_it_holds_when_another_installation_answers(&self) {
+        const OWN: &str = "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10";
+        const OTHER: &str = "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f11";
+        let learning = Installations::start(OWN).await;
+        let nowhere: SocketAddr = ([127, 0, 0, 1], 1).into();
+        let directory = tempfile::tempdir().unwrap();
+        let state = directory.path().join("learned");
+        let start = |more: &[&str]| self.start_at(nowhere, learning.address(), &state, more);
+        let question = format!("search {PHRASE}");
+
+        let mut node = start(&[]);
+        node.says(&question, |found| found["verb"] == OWN).await;
+        if self.plain {
+            node.says("status", |status| status["saved"] == 1).await;
+        }
+        learning.exchange(OTHER);
+        node.says("status", |status| status["other_installation"] == OTHER)
+            .await;
+        assert_eq!(node.ask(&question).await["verb"], OWN);
+        eventually("the report", || async {
+            let problems = learning.problems();
+            let reported = problems.iter().any(|problem| problem == "INSTALLATION_MISMATCH");
+            holds(reported, || format!("{problems:?}"))
+        })
+        .await;
+        node.end().await;
+
+        let mut node = start(&[]);
+        node.says("status", |status| status["other_installation"] == OTHER)
+            .await;
+        assert_eq!(node.ask(&question).await["verb"], OWN, "from the copy on disk");
+        node.end().await;
+
+        let mut node = start(&["--accept-installation", OTHER]);
+        node.says(&question, |found| found["verb"] == OTHER).await;
+        node.end().await;
+    }
+
     /// Ends it with everything saved on disk.
     async fn leave(&self, mut node: Dialogue, system: &System) {
         if self.plain {
@@ -258,6 +306,9 @@ async fn the_search_node_in_rust_takes_part() {
         plain: false,
     };
     example.takes_part().await;
+    example
+        .keeps_what_it_holds_when_another_installation_answers()
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -272,6 +323,9 @@ async fn the_search_node_in_python_takes_part() {
         plain: true,
     };
     example.takes_part().await;
+    example
+        .keeps_what_it_holds_when_another_installation_answers()
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -371,4 +425,7 @@ async fn the_search_node_in_go_takes_part() {
         plain: true,
     };
     example.takes_part().await;
+    example
+        .keeps_what_it_holds_when_another_installation_answers()
+        .await;
 }

@@ -12,25 +12,28 @@ use crate::{
     context::Context,
     failure::{Failure, Result},
     output::Output,
+    pair::LEARNING_FILE,
 };
 
 const NEW_EPOCH_HELP: &str = "\
-After learning-svc's database was restored from a backup, revisions that search nodes have applied are missing in it, and
-others will come under the same numbers. A new epoch makes every node take a snapshot of what is there now, instead of
-going on from where it was. Without one, a replica that saw the lost revisions itself, or a node whose digests differ,
-finds out, but later.
+A learning-svc database restored from a backup lacks revisions that search nodes have applied, and
+will give their numbers to others. A new epoch makes every node take a snapshot of what the database
+holds now. Without one, the difference is still found, by a replica that saw the lost revisions or
+by a node whose digests differ, but later.
 
 Restoring a backup, step by step:
   1. Stop feedback-svc and learning-svc, or `emend up`.
-  2. Restore both databases, of one backup. Where each has its own: feedback-svc's backup must be the older of the two.
-     What it had delivered is then in the other; what it had not, it delivers again, and that counts once.
+  2. Restore both databases from one backup. If each service has a database of its own,
+     feedback-svc's backup must be the older one: what it had delivered is then in the other; what
+     it had not, it delivers again, and that counts once.
   3. emend admin new-epoch --data-dir /var/lib/emend
      emend admin new-epoch --database-url postgres://emend:secret@db.example/emend
-  4. emend doctor, with the same option: says whether what was restored goes together, and what does not.
-  5. Start the services. Each node takes one snapshot (reason FOREIGN_EPOCH) and equals the database from then on.
+  4. emend doctor, with the same option, checks that the two databases agree.
+  5. Start the services. Each node takes one snapshot (reason FOREIGN_EPOCH) and then equals the
+     database.
 
-On PostgreSQL it may also be run while learning-svc serves: its replicas notice, and whoever is connected gets the
-snapshot within its stream (reason NEW_EPOCH).
+On PostgreSQL it may be run while learning-svc serves: its replicas notice, and connected nodes get
+the snapshot within their stream (reason NEW_EPOCH).
 
 Exit codes: 0 done; 2 there is no database; 4 the data directory is in use.";
 
@@ -38,16 +41,16 @@ Exit codes: 0 done; 2 there is no database; 4 the data directory is in use.";
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    what: What,
+    action: Action,
 }
 
 const TOKEN_HELP: &str = "\
-The token goes into a file that only its bearer can read, for --token-file, and is shown this once. The hash goes into the
-file that --auth-config names, at the caller who is to be known by the token.";
+The token is shown only this once. Keep it in a file that only its owner can read, for --token-file.
+The hash goes into the file that --auth-config names, to the caller that the token authenticates.";
 
 #[derive(Debug, Subcommand)]
-enum What {
-    /// Make a bearer token and the hash by which a service recognises it
+enum Action {
+    /// Make a bearer token, and the hash by which a service recognises it
     #[command(after_help = TOKEN_HELP)]
     Token,
     /// Begin a new epoch of the revision log, after a restore
@@ -70,9 +73,9 @@ enum What {
 
 /// Runs the task.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
-    match args.what {
-        What::Token => token(context, output),
-        What::NewEpoch {
+    match args.action {
+        Action::Token => token(context, output),
+        Action::NewEpoch {
             data_dir,
             database_url,
         } => new_epoch(data_dir, database_url, context, output).await,
@@ -93,7 +96,7 @@ async fn new_epoch(
     context: &Context,
     output: &mut Output<'_>,
 ) -> Result {
-    let database = database_url.unwrap_or_else(|| DatabaseUrl::sqlite(data_dir.join("learning.db")));
+    let database = database_url.unwrap_or_else(|| DatabaseUrl::sqlite(data_dir.join(LEARNING_FILE)));
     // Held until the end. A restored database exists; a missing one must not be created.
     let _lock = match &database {
         DatabaseUrl::Postgres(_) => None,
@@ -118,6 +121,6 @@ async fn new_epoch(
     let json =
         json!({"epoch": epoch.to_string(), "oldEpoch": head.epoch.to_string(), "revision": head.revision});
     output.result(&json, || {
-        format!("The log is at epoch {epoch} now; every node will take a snapshot.")
+        format!("The log is now at epoch {epoch}; every node will take a snapshot.")
     })
 }

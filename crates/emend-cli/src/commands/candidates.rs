@@ -13,7 +13,7 @@ use emend_proto::{
     },
 };
 
-use self::render::{shown, table, what};
+use self::render::{details_text, table, what};
 use crate::{
     context::{Context, pages},
     failure::{Failure, Result},
@@ -31,35 +31,35 @@ const BATCH: usize = 100;
 Examples:
   emend candidates list --status awaiting_review
   emend candidates show 80da4c11-386b-5fd4-b272-f7b5e8239eb8
-  emend candidates approve 80da4c11-386b-5fd4-b272-f7b5e8239eb8 --by dana --reason \"checked with legal\"
+  emend candidates approve 80da4c11-386b-5fd4-b272-f7b5e8239eb8 --by dana --reason \"asked legal\"
   emend candidates approve 80da4c11-386b-5fd4-b272-f7b5e8239eb8 --instead create_isda_2002
   emend candidates reject 80da4c11-386b-5fd4-b272-f7b5e8239eb8 --reason \"that verb is retired\"
-  emend candidates list --status pending --json | jq -r .candidateId | xargs emend candidates approve
+  emend candidates approve $(emend candidates list --status pending --json | jq -r .candidateId)
 
 What a person approves is pinned: votes do not replace it. What a person rejects, votes do not
 re-open.")]
 pub struct Args {
     #[command(subcommand)]
-    what: What,
+    action: Action,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Action {
     /// List candidates, newest first
-    List(List),
+    List(ListArgs),
     /// Show one candidate with its votes, rivals, feedback and history
     Show {
         /// The candidate's id
         candidate_id: String,
     },
     /// Apply candidates and pin their contests
-    Approve(Approve),
+    Approve(ApproveArgs),
     /// Reject candidates; votes do not re-open them
-    Reject(Reject),
+    Reject(RejectArgs),
 }
 
 #[derive(Debug, clap::Args)]
-struct List {
+struct ListArgs {
     /// Only candidates with this status; may be given several times
     #[arg(long, value_enum)]
     status: Vec<Status>,
@@ -75,7 +75,7 @@ struct List {
 }
 
 #[derive(Debug, clap::Args)]
-struct Approve {
+struct ApproveArgs {
     /// The candidates' ids
     #[arg(required = true, value_name = "CANDIDATE_ID")]
     candidate_ids: Vec<String>,
@@ -94,7 +94,7 @@ struct Approve {
 }
 
 #[derive(Debug, clap::Args)]
-struct Reject {
+struct RejectArgs {
     /// The candidates' ids
     #[arg(required = true, value_name = "CANDIDATE_ID")]
     candidate_ids: Vec<String>,
@@ -111,19 +111,21 @@ struct Reject {
 
 /// Lists, shows, approves or rejects.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
-    match args.what {
-        What::List(args) => list(args, context, output).await,
-        What::Show { candidate_id } => {
+    match args.action {
+        Action::List(args) => list(args, context, output).await,
+        Action::Show { candidate_id } => {
             let details = get(context, candidate_id).await?;
             let width = output.width();
-            output.result(&view::candidate_details(&details), || shown(&details, width))
+            output.result(&view::candidate_details(&details), || {
+                details_text(&details, width)
+            })
         }
-        What::Approve(args) => approve(args, context, output).await,
-        What::Reject(args) => reject(args, context, output).await,
+        Action::Approve(args) => approve(args, context, output).await,
+        Action::Reject(args) => reject(args, context, output).await,
     }
 }
 
-async fn list(args: List, context: &Context, output: &mut Output<'_>) -> Result {
+async fn list(args: ListArgs, context: &Context, output: &mut Output<'_>) -> Result {
     let client = context.candidates().await?;
     let statuses: Vec<i32> = args
         .status
@@ -155,12 +157,12 @@ async fn list(args: List, context: &Context, output: &mut Output<'_>) -> Result 
         table,
         &context.none_of("candidates"),
     )?;
-    tell_of_more(more);
+    note_more(more);
     Ok(())
 }
 
 /// Written to standard error, so that it is not mistaken for a result.
-pub(super) fn tell_of_more(more: bool) {
+pub(super) fn note_more(more: bool) {
     if more {
         eprintln!("emend: there are more; --limit 0 shows all");
     }
@@ -179,8 +181,8 @@ async fn get(context: &Context, candidate_id: String) -> Result<GetCandidateResp
     Ok(response.into_inner())
 }
 
-async fn approve(args: Approve, context: &Context, output: &mut Output<'_>) -> Result {
-    only_for_one(
+async fn approve(args: ApproveArgs, context: &Context, output: &mut Output<'_>) -> Result {
+    only_for_a_single_candidate(
         &args.candidate_ids,
         !args.etag.is_empty() || args.instead.is_some(),
     )?;
@@ -214,7 +216,7 @@ async fn approve(args: Approve, context: &Context, output: &mut Output<'_>) -> R
                 .results,
         );
     }
-    tell("Approved", &results, output)
+    print_results("Approved", &results, output)
 }
 
 /// The candidate's value with the choice replaced.
@@ -233,8 +235,8 @@ async fn edited(context: &Context, candidate_id: String, choice: &str) -> Result
     })
 }
 
-async fn reject(args: Reject, context: &Context, output: &mut Output<'_>) -> Result {
-    only_for_one(&args.candidate_ids, !args.etag.is_empty())?;
+async fn reject(args: RejectArgs, context: &Context, output: &mut Output<'_>) -> Result {
+    only_for_a_single_candidate(&args.candidate_ids, !args.etag.is_empty())?;
     let requests: Vec<_> = args
         .candidate_ids
         .into_iter()
@@ -260,10 +262,10 @@ async fn reject(args: Reject, context: &Context, output: &mut Output<'_>) -> Res
                 .results,
         );
     }
-    tell("Rejected", &results, output)
+    print_results("Rejected", &results, output)
 }
 
-fn only_for_one(ids: &[String], asked: bool) -> Result {
+fn only_for_a_single_candidate(ids: &[String], asked: bool) -> Result {
     if asked && ids.len() > 1 {
         return Err(Failure::usage("--etag and --instead are for one candidate only"));
     }
@@ -271,7 +273,7 @@ fn only_for_one(ids: &[String], asked: bool) -> Result {
 }
 
 /// Prints the result of each item. The first failure gives the exit code.
-fn tell(done: &str, results: &[ReviewResult], output: &mut Output<'_>) -> Result {
+fn print_results(done: &str, results: &[ReviewResult], output: &mut Output<'_>) -> Result {
     let mut failure = None;
     for result in results {
         let status = result.status.as_ref().and_then(from_item_status);

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use crate::{
     failure::{Exit, Failure, Result},
     output::{Column, Output, Table},
+    pair::{FEEDBACK_FILE, LEARNING_FILE},
 };
 
 /// The databases to check.
@@ -50,27 +51,28 @@ Examples:
   emend doctor --database-url postgres://emend:secret@db.example/emend
   emend doctor --list                               every check, with its code
 
-What it does: feedback, inbox, ballots, candidates, resources and the revision log are read once, each database in one
-consistent state, and held against each other: every correction that was stored is delivered or on its way, took effect
-exactly once, and is counted; the log replayed from nothing gives the resources, byte by byte. Nothing is changed.
+What it does: it reads feedback, inbox, ballots, candidates, resources and the revision log, each
+database in one consistent state, and compares them: every stored correction is delivered or on its
+way, took effect exactly once, and is counted; the log replayed from nothing gives the resources,
+byte by byte. Nothing is changed.
 
-On PostgreSQL the services may go on serving: what is under way between them is not mistaken for an error. For as long as
-it takes, the databases keep old versions of rows; run it on a standby that holds both
-schemas to spare the primary. A data directory belongs to
-one process: stop `emend up` first.
+On PostgreSQL the services may keep serving: what is under way between them is not taken for an
+error. While it runs, the database keeps old versions of rows; run it on a standby that has both
+schemas to spare the primary. A data directory belongs to one process: stop `emend up` first.
 
-What it says: nothing but figures where all is well. A finding has the code of the check, the ids of the rows, and what is
-wrong in a sentence; never what somebody said. Codes do not change: scripts may depend on them.
+What it prints: only counts if all is well. A finding has the code of the check, the ids of the rows
+and a sentence that says what is wrong; never what somebody said. Codes do not change: scripts may
+depend on them.
 
 Exit codes:
-  0  sound
-  1  something is not as it has to be
+  0  all agrees
+  1  findings
   2  there is no database
   4  the data directory is in use, or the tables are of another version
   5  the database can't be reached
 
-What to do with a finding: keep a copy of the database, and restore the newest backup that is sound; then `emend admin
-new-epoch`, so that search nodes take a snapshot.";
+What to do with a finding: keep a copy of the database, and restore the newest backup without
+findings; then run `emend admin new-epoch`, so that search nodes take a snapshot.";
 
 /// Runs the checks and prints the report.
 pub async fn run(args: Args, output: &mut Output<'_>) -> Result<ExitCode> {
@@ -82,7 +84,7 @@ pub async fn run(args: Args, output: &mut Output<'_>) -> Result<ExitCode> {
     let report = audit(&databases, &mut progress, &mut |_| {}).await;
     progress.0.finish_and_clear();
     let report = report.map_err(|error| failure(&error))?;
-    output.result(&to_json(&report), || in_words(&report))?;
+    output.result(&to_json(&report), || text(&report))?;
     Ok(if report.findings.is_empty() {
         Exit::Ok.into()
     } else {
@@ -96,8 +98,8 @@ fn list(output: &mut Output<'_>) -> Result<ExitCode> {
         &checks,
         |check| json!({"code": check.code, "holds": check.holds}),
         |checks| {
-            Table::new([("CODE", Column::Whole), ("HOLDS", Column::Whole)])
-                .of(checks, |check| [check.code.to_owned(), check.holds.to_owned()])
+            Table::new([("CODE", Column::Fixed), ("HOLDS", Column::Fixed)])
+                .with_rows(checks, |check| [check.code.to_owned(), check.holds.to_owned()])
         },
         "",
     )?;
@@ -108,8 +110,8 @@ fn list(output: &mut Output<'_>) -> Result<ExitCode> {
 fn databases(args: Args) -> Result<(Databases, Vec<DataDir>)> {
     let databases = match (args.database_url, args.feedback_database_url) {
         (None, _) => Databases {
-            feedback: DatabaseUrl::sqlite(args.data_dir.join("feedback.db")),
-            learning: DatabaseUrl::sqlite(args.data_dir.join("learning.db")),
+            feedback: DatabaseUrl::sqlite(args.data_dir.join(FEEDBACK_FILE)),
+            learning: DatabaseUrl::sqlite(args.data_dir.join(LEARNING_FILE)),
         },
         (Some(DatabaseUrl::Sqlite(_)), None) => {
             return Err(Failure::usage(
@@ -144,12 +146,12 @@ fn databases(args: Args) -> Result<(Databases, Vec<DataDir>)> {
 }
 
 fn failure(error: &AuditError) -> Failure {
-    let told = error.to_string();
+    let message = error.to_string();
     match error {
         AuditError::Open {
             error: OpenError::Schema { .. },
             ..
-        } => Failure::Conflict(told),
+        } => Failure::Conflict(message),
         AuditError::Open {
             error: OpenError::Store(StoreError::Unavailable(_)),
             ..
@@ -157,8 +159,8 @@ fn failure(error: &AuditError) -> Failure {
         | AuditError::Read {
             error: StoreError::Unavailable(_),
             ..
-        } => Failure::Away(told),
-        AuditError::Open { .. } | AuditError::Read { .. } => Failure::failed(told),
+        } => Failure::Unavailable(message),
+        AuditError::Open { .. } | AuditError::Read { .. } => Failure::failed(message),
     }
 }
 
@@ -227,11 +229,14 @@ fn resources(report: &Report) -> i64 {
     report.learning.digests.values().map(|digest| digest.count).sum()
 }
 
-fn in_words(report: &Report) -> String {
+fn text(report: &Report) -> String {
+    use std::fmt::Write as _;
     let learning = &report.learning;
     let mut text = format!(
-        "{} corrections, {} not delivered ({} of them dead letters); {} events applied, {} ballots count, {} candidates\n\
-         in {} contests, {} to be evaluated anew; {} resources by {} changes in {} revisions.\n",
+        "feedback   {} corrections, {} not delivered, of which {} are dead letters\n\
+         learning   {} events applied, {} ballots counted\n\
+         contests   {} candidates in {} contests, {} of which wait for reevaluation\n\
+         resources  {} resources, by {} changes in {} revisions\n\n",
         report.feedback,
         report.undelivered,
         report.dead,
@@ -245,13 +250,13 @@ fn in_words(report: &Report) -> String {
         learning.head,
     );
     if report.findings.is_empty() {
-        text.push_str("Sound: all of it agrees.");
+        text.push_str("No findings: all stored data agrees.");
         return text;
     }
     let mut table = Table::new([
-        ("CODE", Column::Whole),
-        ("WHICH", Column::Whole),
-        ("WHAT IS WRONG", Column::Whole),
+        ("CODE", Column::Fixed),
+        ("WHICH", Column::Fixed),
+        ("WHAT IS WRONG", Column::Fixed),
     ]);
     for finding in report.findings.kept() {
         table.row([
@@ -264,9 +269,9 @@ fn in_words(report: &Report) -> String {
     let all: usize = report.findings.counts().values().sum();
     let more = all - report.findings.kept().len();
     if more > 0 {
-        text.push_str("… and ");
-        text.push_str(&more.to_string());
-        text.push_str(" more.\n");
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "… and {more} more");
     }
-    text + &format!("Not sound: {all} findings. `emend doctor --list` says what has to be so.")
+    let findings = if all == 1 { "finding" } else { "findings" };
+    text + &format!("{all} {findings}. `emend doctor --list` says what each check demands.")
 }

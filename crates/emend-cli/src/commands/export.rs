@@ -49,26 +49,28 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     let Some(file) = args.file.as_deref().filter(|file| *file != Path::new("-")) else {
         let format = args
             .format
-            .ok_or_else(|| Failure::usage("to standard output: pass --format csv, jsonl or yaml"))?;
+            .ok_or_else(|| Failure::usage("writing to standard output needs --format csv, jsonl or yaml"))?;
         let mut writer = format.writer(Box::new(BufWriter::new(output)))?;
         write(&args, context, &mut writer).await?;
-        return finished(writer.finish());
+        return io_result(writer.finish());
     };
     let format = format_of(file, args.format)?;
     let directory = file
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    let mut beside = NamedTempFile::new_in(directory)
+    let mut temporary = NamedTempFile::new_in(directory)
         .map_err(|error| Failure::usage(format!("{}: {error}", directory.display())))?;
     let count = {
-        let mut writer = format.writer(Box::new(BufWriter::new(beside.as_file_mut())))?;
+        let mut writer = format.writer(Box::new(BufWriter::new(temporary.as_file_mut())))?;
         let count = write(&args, context, &mut writer).await?;
-        finished(writer.finish())?;
+        io_result(writer.finish())?;
         count
     };
-    beside.as_file_mut().flush()?;
-    beside.persist(file).map_err(|error| Failure::from(error.error))?;
+    temporary.as_file_mut().flush()?;
+    temporary
+        .persist(file)
+        .map_err(|error| Failure::from(error.error))?;
     output.result(
         &json!({"file": file.display().to_string(), "count": count}),
         || format!("{count} rows written to {}", file.display()),
@@ -94,12 +96,12 @@ async fn write(args: &Args, context: &Context, writer: &mut Writer<'_>) -> Resul
         for resource in &page.resources {
             let Some(record) = Record::of_resource(resource) else {
                 eprintln!(
-                    "emend: left out, of a kind this version does not know: {:?}",
+                    "emend: not exported, because this version does not know its kind: {:?}",
                     resource.key
                 );
                 continue;
             };
-            finished(writer.write(&record))?;
+            io_result(writer.write(&record))?;
             count += 1;
         }
         progress.set_message(format!("{count} rows"));
@@ -113,7 +115,7 @@ async fn write(args: &Args, context: &Context, writer: &mut Writer<'_>) -> Resul
 }
 
 /// Keeps I/O errors apart, so that a reader that has closed its end does not count as a failure.
-fn finished(written: anyhow::Result<()>) -> Result {
+fn io_result(written: anyhow::Result<()>) -> Result {
     written.map_err(|error| match error.downcast::<std::io::Error>() {
         Ok(error) => error.into(),
         Err(error) => error.into(),

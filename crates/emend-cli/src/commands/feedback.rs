@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use emend_proto::{
-    common::v1::correction::Correction as Oneof,
+    common::v1::correction::Correction as Variant,
     feedback::v1::{DeliveryState, Feedback, GetFeedbackRequest, ListFeedbackRequest},
 };
 
@@ -23,13 +23,13 @@ Examples:
   emend feedback get 0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10 --json")]
 pub struct Args {
     #[command(subcommand)]
-    what: What,
+    action: Action,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Action {
     /// List corrections, newest first
-    List(List),
+    List(ListArgs),
     /// Get one correction with its current outcome
     Get {
         /// The feedback's id
@@ -38,7 +38,7 @@ enum What {
 }
 
 #[derive(Debug, clap::Args)]
-struct List {
+struct ListArgs {
     /// Only corrections by this reporter
     #[arg(long, value_name = "ID")]
     reporter: Option<String>,
@@ -56,8 +56,8 @@ struct List {
 /// Lists or gets.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let client = context.feedback().await?;
-    match args.what {
-        What::Get { feedback_id } => {
+    match args.action {
+        Action::Get { feedback_id } => {
             let request = GetFeedbackRequest {
                 namespace: context.namespace(),
                 feedback_id,
@@ -69,7 +69,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
             output.result(&view::feedback(&feedback), || details(&feedback))
         }
-        What::List(list) => {
+        Action::List(list) => {
             let (feedback, more) = pages(list.limit, 500, |page_size, page_token| {
                 let request = ListFeedbackRequest {
                     namespace: context.namespace(),
@@ -89,7 +89,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             })
             .await?;
             output.results(&feedback, view::feedback, table, &context.none_of("feedback"))?;
-            super::candidates::tell_of_more(more);
+            super::candidates::note_more(more);
             Ok(())
         }
     }
@@ -97,13 +97,13 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
 
 fn table(feedback: &[Feedback]) -> Table {
     Table::new([
-        ("FEEDBACK", Column::Whole),
-        ("REPORTER", Column::Prose),
-        ("WHAT", Column::Prose),
-        ("OUTCOME", Column::Whole),
-        ("", Column::Whole),
+        ("FEEDBACK", Column::Fixed),
+        ("REPORTER", Column::Text),
+        ("WHAT", Column::Text),
+        ("OUTCOME", Column::Fixed),
+        ("", Column::Fixed),
     ])
-    .of(feedback, |feedback| {
+    .with_rows(feedback, |feedback| {
         [
             feedback.feedback_id.clone(),
             feedback
@@ -116,13 +116,18 @@ fn table(feedback: &[Feedback]) -> Table {
                 .outcome
                 .as_ref()
                 .map_or_else(|| "pending".into(), |outcome| words::outcome_name(outcome.state)),
-            if feedback.retracted_at.is_some() {
-                "retracted".into()
-            } else {
-                String::new()
-            },
+            marks(feedback),
         ]
     })
+}
+
+/// Whether it was retracted, redacted, or both.
+fn marks(feedback: &Feedback) -> String {
+    let marks = [
+        feedback.retracted_at.map(|_| "retracted"),
+        feedback.redacted_at.map(|_| "redacted"),
+    ];
+    marks.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn what(feedback: &Feedback) -> String {
@@ -132,10 +137,10 @@ fn what(feedback: &Feedback) -> String {
         .and_then(|correction| correction.correction.as_ref())
     {
         None => "?".into(),
-        Some(Oneof::Verb(verb)) => format!("{} → {}", verb.original_input, verb.correct_choice),
-        Some(Oneof::PhraseMapping(mapping)) => format!("{} → {}", mapping.phrase, mapping.verb),
-        Some(Oneof::Entity(entity)) => format!("{} → {}", entity.original_input, entity.correct_choice),
-        Some(Oneof::Prohibition(prohibition)) => {
+        Some(Variant::Verb(verb)) => format!("{} → {}", verb.original_input, verb.correct_choice),
+        Some(Variant::PhraseMapping(mapping)) => format!("{} → {}", mapping.phrase, mapping.verb),
+        Some(Variant::Entity(entity)) => format!("{} → {}", entity.original_input, entity.correct_choice),
+        Some(Variant::Prohibition(prohibition)) => {
             format!("{} ↛ {}", prohibition.phrase, prohibition.forbidden_choice)
         }
     }
@@ -170,6 +175,10 @@ fn details(feedback: &Feedback) -> String {
     if feedback.retracted_at.is_some() {
         let at = view::short_time(feedback.retracted_at.as_ref());
         let _ = writeln!(text, "retracted {at} {}", feedback.retract_reason);
+    }
+    if feedback.redacted_at.is_some() {
+        let at = view::short_time(feedback.redacted_at.as_ref());
+        let _ = writeln!(text, "redacted  {at}");
     }
     if let Some(outcome) = &feedback.outcome {
         let _ = writeln!(

@@ -30,11 +30,11 @@ use crate::{
 /// Rows in one message.
 const ROWS: usize = 500;
 /// Messages that may be queued for sending.
-const WAITING: usize = 8;
+const QUEUE: usize = 8;
 /// The most rows in one import.
-const MOST: u64 = 1_000_000;
+const MAX_ROWS: u64 = 1_000_000;
 /// The most bad rows that are reported.
-const TOLD: usize = 1_000;
+const MAX_REPORTED: usize = 1_000;
 
 /// Which file to import, and how.
 #[derive(Debug, clap::Args)]
@@ -80,11 +80,11 @@ pub struct Args {
     by: String,
 }
 
-/// The format that was asked for, otherwise by the file's extension.
-pub(super) fn format_of(file: &Path, asked: Option<Format>) -> Result<Format> {
-    asked.or_else(|| Format::of_path(file)).ok_or_else(|| {
+/// The given format, otherwise by the file's extension.
+pub(super) fn format_of(file: &Path, given: Option<Format>) -> Result<Format> {
+    given.or_else(|| Format::of_path(file)).ok_or_else(|| {
         Failure::usage(format!(
-            "{}: the name does not tell the format; pass --format csv, jsonl or yaml",
+            "{}: the file name does not say the format; pass --format csv, jsonl or yaml",
             file.display()
         ))
     })
@@ -96,13 +96,13 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     let source = Source::open(&args.file)?;
     let path = source.path().to_owned();
     let Checked { rows, bad } = blocking(move || check(&path, format)).await?;
-    if rows > MOST {
+    if rows > MAX_ROWS {
         return Err(Failure::usage(format!(
-            "{rows} rows; one import takes at most {MOST}"
+            "{rows} rows; one import takes at most {MAX_ROWS}"
         )));
     }
     if !bad.is_empty() && args.mode == BadRows::AllOrNothing {
-        tell_bad(&bad);
+        report_bad_rows(&bad);
         return Err(Failure::usage(format!(
             "{} bad rows; nothing was imported (--mode skip-invalid imports the others)",
             bad.len()
@@ -119,23 +119,23 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     response.rejected_count += i64::try_from(bad.len()).unwrap_or(i64::MAX);
     response.errors.extend(bad);
     response.errors.sort_by_key(|error| error.line);
-    tell_bad(&response.errors);
-    output.result(&view::import(&response), || told(&response))
+    report_bad_rows(&response.errors);
+    output.result(&view::import(&response), || summary(&response))
 }
 
 /// The file, to be read twice.
 enum Source {
     File(PathBuf),
     /// Standard input can be read only once, so it is copied to a temporary file.
-    Kept(NamedTempFile),
+    Copied(NamedTempFile),
 }
 
 impl Source {
     fn open(file: &Path) -> Result<Self> {
         if file == Path::new("-") {
-            let mut kept = NamedTempFile::new()?;
-            io::copy(&mut io::stdin().lock(), &mut kept)?;
-            return Ok(Self::Kept(kept));
+            let mut copy = NamedTempFile::new()?;
+            io::copy(&mut io::stdin().lock(), &mut copy)?;
+            return Ok(Self::Copied(copy));
         }
         match File::open(file) {
             Ok(_) => Ok(Self::File(file.to_owned())),
@@ -146,7 +146,7 @@ impl Source {
     fn path(&self) -> &Path {
         match self {
             Self::File(path) => path,
-            Self::Kept(kept) => kept.path(),
+            Self::Copied(copy) => copy.path(),
         }
     }
 }
@@ -164,7 +164,7 @@ fn check(path: &Path, format: Format) -> io::Result<Checked> {
     format.read(BufReader::new(File::open(path)?), &mut |line, row| {
         match row {
             Ok(_) => checked.rows += 1,
-            Err(error) if checked.bad.len() < TOLD => checked.bad.push(import_error(line, error)),
+            Err(error) if checked.bad.len() < MAX_REPORTED => checked.bad.push(import_error(line, error)),
             Err(_) => {}
         }
         true
@@ -190,7 +190,7 @@ async fn send(
 ) -> Result<ImportResourcesResponse> {
     let mut client = context.resources().await?;
     let progress = progress_bar(rows);
-    let (sender, receiver) = mpsc::channel(WAITING);
+    let (sender, receiver) = mpsc::channel(QUEUE);
     let reader = tokio::task::spawn_blocking({
         let progress = progress.clone();
         move || read_rows(&path, format, header, &sender, &progress)
@@ -259,7 +259,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send
     Ok(done.map_err(|error| Failure::failed(error.to_string()))??)
 }
 
-fn tell_bad(bad: &[ImportError]) {
+fn report_bad_rows(bad: &[ImportError]) {
     for ImportError {
         line,
         field,
@@ -275,14 +275,14 @@ fn tell_bad(bad: &[ImportError]) {
     }
 }
 
-fn told(response: &ImportResourcesResponse) -> String {
+fn summary(response: &ImportResourcesResponse) -> String {
     let revisions = match (response.first_revision, response.last_revision) {
         (0, _) => String::new(),
         (first, last) if first == last => format!("; revision {first}"),
         (first, last) => format!("; revisions {first} to {last}"),
     };
     format!(
-        "{} rows changed something, {} were so already, {} were bad{revisions}\noperation {}",
+        "{} rows applied, {} unchanged, {} rejected{revisions}\noperation {}",
         response.applied_count, response.unchanged_count, response.rejected_count, response.operation_id
     )
 }

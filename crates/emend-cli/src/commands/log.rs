@@ -49,7 +49,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     })
     .await?;
     output.results(&revisions, view::revision, table, &context.none_of("revisions"))?;
-    super::candidates::tell_of_more(more);
+    super::candidates::note_more(more);
     Ok(())
 }
 
@@ -73,7 +73,7 @@ pub async fn list(
                 parts.extend(page.revisions);
                 token = page.next_page_token;
             }
-            Ok((whole(parts), token))
+            Ok((joined(parts), token))
         }
     })
     .await?;
@@ -81,28 +81,28 @@ pub async fn list(
 }
 
 /// Joins revisions that were sent in parts.
-fn whole(parts: Vec<Revision>) -> Vec<Revision> {
-    let mut whole: Vec<Revision> = Vec::with_capacity(parts.len());
+fn joined(parts: Vec<Revision>) -> Vec<Revision> {
+    let mut revisions: Vec<Revision> = Vec::with_capacity(parts.len());
     for part in parts {
-        match whole.last_mut() {
+        match revisions.last_mut() {
             Some(last) if last.changes_continue && last.revision == part.revision => {
                 last.changes.extend(part.changes);
                 last.changes_continue = part.changes_continue;
             }
-            _ => whole.push(part),
+            _ => revisions.push(part),
         }
     }
-    whole
+    revisions
 }
 
 fn table(revisions: &[Revision]) -> Table {
     let mut table = Table::new([
-        ("REVISION", Column::Figure),
-        ("AT", Column::Whole),
-        ("CAUSE", Column::Whole),
-        ("BY", Column::Prose),
-        ("WHAT", Column::Prose),
-        ("REASON", Column::Prose),
+        ("REVISION", Column::Number),
+        ("AT", Column::Fixed),
+        ("CAUSE", Column::Fixed),
+        ("BY", Column::Text),
+        ("WHAT", Column::Text),
+        ("REASON", Column::Text),
     ]);
     for revision in revisions {
         let actor = revision.actor.clone().unwrap_or_default();
@@ -113,14 +113,14 @@ fn table(revisions: &[Revision]) -> Table {
         };
         for (index, change) in revision.changes.iter().enumerate() {
             // A revision's own columns are filled only in the row of its first change.
-            let once = |text: String| if index == 0 { text } else { String::new() };
+            let first_row = |text: String| if index == 0 { text } else { String::new() };
             table.row([
-                once(revision.revision.to_string()),
-                once(view::short_time(revision.committed_at.as_ref())),
-                once(words::cause_name(revision.cause)),
-                once(by.clone()),
+                first_row(revision.revision.to_string()),
+                first_row(view::short_time(revision.committed_at.as_ref())),
+                first_row(words::cause_name(revision.cause)),
+                first_row(by.clone()),
                 what(change),
-                once(revision.reason.clone()),
+                first_row(revision.reason.clone()),
             ]);
         }
     }
@@ -130,7 +130,7 @@ fn table(revisions: &[Revision]) -> Table {
 fn what(change: &RevisionChange) -> String {
     let key = change.key.clone().unwrap_or_default();
     let prohibits = key.kind == Kind::Prohibition.number();
-    let whose = if key.user_id.is_empty() {
+    let scope = if key.user_id.is_empty() {
         String::new()
     } else {
         format!(" (for {})", key.user_id)
@@ -139,12 +139,12 @@ fn what(change: &RevisionChange) -> String {
         view::maps_to(change.before.as_ref()),
         view::maps_to(change.after.as_ref()),
     );
-    let told = match (change.before.is_some(), change.after.is_some()) {
+    let text = match (change.before.is_some(), change.after.is_some()) {
         (false, true) if prohibits => format!("{} ↛ {after}", key.key),
-        (_, false) if prohibits => format!("{} may be {before} again", key.key),
+        (_, false) if prohibits => format!("{} ↛ {before} deleted", key.key),
         (false, true) => format!("{} → {after}", key.key),
         (true, true) => format!("{} → {after}, was {before}", key.key),
-        (_, false) => format!("{} is forgotten, was {before}", key.key),
+        (_, false) => format!("{} deleted, was {before}", key.key),
     };
-    told + &whose
+    text + &scope
 }

@@ -1,20 +1,27 @@
-//! `emend mcp`: tools for an assistant to correct and review with, over stdio.
+//! `emend mcp`: tools for an assistant to correct, look up and review with, over stdio.
 //!
 //! It speaks the Model Context Protocol, to which standard output is reserved. Each tool is one RPC. Refusals are
 //! returned with all their details, so that an assistant can fix its call.
 
+mod arguments;
+mod correction;
+mod descriptions;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
+mod results;
 
-use std::collections::{BTreeMap, HashMap};
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
 
 use emend_proto::{
-    common::v1::{
-        Correction, EntityCorrection, PhraseMapping, Reporter, VerbCorrection,
-        correction::Correction as Oneof,
+    common::v1::Reporter,
+    feedback::v1::{RetractFeedbackRequest, SubmitFeedbackRequest, Wait},
+    learning::v1::{
+        ApproveCandidateRequest, BackendCandidate, CandidateStatus, ListCandidatesRequest,
+        RejectCandidateRequest, ResolveRequest,
     },
-    feedback::v1::{SubmitFeedbackRequest, Wait},
-    learning::v1::{ApproveCandidateRequest, CandidateStatus, ListCandidatesRequest, RejectCandidateRequest},
 };
 use rmcp::{
     ServerHandler, ServiceExt as _,
@@ -23,14 +30,20 @@ use rmcp::{
     tool, tool_handler, tool_router,
     transport::stdio,
 };
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use self::{
+    arguments::{
+        ApproveArguments, FeedbackArguments, ListArguments, RejectArguments, ResolveArguments,
+        RetractArguments, ScopeArgument, StatusArgument,
+    },
+    correction::{correction, named, voter_id},
+    results::Voter,
+};
 use crate::{
     context::Context,
     failure::{Failure, Result},
-    view,
+    words::{self, Kind},
 };
 
 /// On whose behalf the tools act.
@@ -42,12 +55,25 @@ An assistant's configuration:
     \"args\": [\"mcp\", \"--namespace\", \"fund-admin\", \"--reporter\", \"ana\"]
   }}}
 
-Tools: intent_feedback records \"no, I meant X\"; intent_list shows what is waiting;
-intent_approve and intent_reject decide.")]
+Tools:
+  intent_feedback  records \"no, I meant X\", a phrase, or a choice never to offer
+  intent_retract   takes a correction back
+  intent_resolve   tells what was learned for a phrase
+  intent_list      shows what waits for votes or for a decision
+  intent_approve   applies a candidate
+  intent_reject    rejects a candidate
+
+Who votes: the reporter that the call names in its context, otherwise --reporter; where there is
+none, the session that the call names, otherwise --session. Where nothing is named, all such votes
+count once, together, and the answer says so. An assistant that serves several people names the
+reporter in each call.")]
 pub struct Args {
-    /// The person on whose behalf the assistant corrects and reviews
+    /// The person on whose behalf the assistant acts, where a call names nobody
     #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
     reporter: String,
+    /// The session, where a call names none
+    #[arg(long, value_name = "ID", default_value = "", hide_default_value = true)]
+    session: String,
 }
 
 /// Serves until standard input ends.
@@ -55,6 +81,8 @@ pub async fn run(args: Args, context: &Context) -> Result {
     let server = Server {
         context: context.clone(),
         reporter: args.reporter,
+        session: args.session,
+        newest: Arc::default(),
     };
     let running = server
         .serve(stdio())
@@ -70,179 +98,96 @@ pub async fn run(args: Args, context: &Context) -> Result {
 #[derive(Debug, Clone)]
 struct Server {
     context: Context,
+    /// The reporter of calls that name none; may be empty.
     reporter: String,
-}
-
-/// What kind of correction it is.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum FeedbackType {
-    /// The wrong verb (action) was chosen for what the user said.
-    VerbCorrection,
-    /// The wrong entity (person, fund, document …) was chosen for what the user said.
-    EntityCorrection,
-    /// A phrase always means a verb, whatever the system chose.
-    PhraseMapping,
-}
-
-/// A correction.
-#[derive(Debug, Deserialize, JsonSchema)]
-struct FeedbackParams {
-    /// What kind of correction it is.
-    feedback_type: FeedbackType,
-    /// What the user said, in the user's own words: 1 to 512 characters.
-    original_input: String,
-    /// What the system chose, if known: a verb or an entity's id.
-    #[serde(default)]
-    system_choice: Option<String>,
-    /// What is right: a verb or an entity's id, 1 to 256 characters. Must differ from `system_choice`.
-    correct_choice: String,
-    /// Why, in the user's words.
-    #[serde(default)]
-    user_explanation: Option<String>,
-    /// Anything that helps a reviewer, for example {"topic": "derivatives"}.
-    #[serde(default)]
-    context: Option<BTreeMap<String, String>>,
-}
-
-/// The status of a candidate.
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum StatusParam {
-    /// Gathering votes.
-    Pending,
-    /// A person has to decide.
-    AwaitingReview,
-    /// Its value is what nodes answer with.
-    Applied,
-    /// A person rejected it.
-    Rejected,
-    /// Another value replaced it.
-    Superseded,
-    /// It lost its supporters, or its resource was deleted.
-    Withdrawn,
-}
-
-impl From<StatusParam> for CandidateStatus {
-    fn from(status: StatusParam) -> Self {
-        match status {
-            StatusParam::Pending => Self::Pending,
-            StatusParam::AwaitingReview => Self::AwaitingReview,
-            StatusParam::Applied => Self::Applied,
-            StatusParam::Rejected => Self::Rejected,
-            StatusParam::Superseded => Self::Superseded,
-            StatusParam::Withdrawn => Self::Withdrawn,
-        }
-    }
-}
-
-/// Which candidates to list.
-#[derive(Debug, Deserialize, JsonSchema)]
-struct ListParams {
-    /// Only candidates with one of these statuses. Default: `pending` and `awaiting_review`.
-    #[serde(default)]
-    statuses: Option<Vec<StatusParam>>,
-    /// Only candidates for this phrase.
-    #[serde(default)]
-    phrase: Option<String>,
-    /// List at most this many, 1 to 500. Default: 50.
-    #[serde(default)]
-    limit: Option<i32>,
-}
-
-/// A decision to apply a candidate.
-#[derive(Debug, Deserialize, JsonSchema)]
-struct ApproveParams {
-    /// The candidate's id, from `intent_list` or `intent_feedback`.
-    candidate_id: String,
-    /// Why.
-    #[serde(default)]
-    reason: Option<String>,
-}
-
-/// A decision to reject a candidate.
-#[derive(Debug, Deserialize, JsonSchema)]
-struct RejectParams {
-    /// The candidate's id, from `intent_list` or `intent_feedback`.
-    candidate_id: String,
-    /// Why; shown to reporters who propose it again.
-    reason: String,
+    /// The session of calls that name none; may be empty.
+    session: String,
+    /// The newest revision that an answer named: what was just learned is there when it is looked up.
+    newest: Arc<AtomicI64>,
 }
 
 #[tool_router]
 impl Server {
     #[tool(
         name = "intent_feedback",
-        description = "Record that the system misunderstood the user (\"no, I meant X\"). The correction is stored, and \
-                       applied to all search nodes once enough people agree; the answer says which.",
+        description = descriptions::FEEDBACK,
         annotations(read_only_hint = false, destructive_hint = false, idempotent_hint = false)
     )]
-    async fn feedback(&self, Parameters(params): Parameters<FeedbackParams>) -> CallToolResult {
-        answer(self.submit(params).await)
+    async fn feedback(&self, Parameters(arguments): Parameters<FeedbackArguments>) -> CallToolResult {
+        answer(self.submit(arguments).await)
+    }
+
+    #[tool(
+        name = "intent_retract",
+        description = descriptions::RETRACT,
+        annotations(read_only_hint = false, destructive_hint = true, idempotent_hint = true)
+    )]
+    async fn retract(&self, Parameters(arguments): Parameters<RetractArguments>) -> CallToolResult {
+        answer(self.take_back(arguments).await)
+    }
+
+    #[tool(
+        name = "intent_resolve",
+        description = descriptions::RESOLVE,
+        annotations(read_only_hint = true)
+    )]
+    async fn resolve(&self, Parameters(arguments): Parameters<ResolveArguments>) -> CallToolResult {
+        answer(self.look_up(arguments).await)
     }
 
     #[tool(
         name = "intent_list",
-        description = "List what was proposed and waits for more votes or for a person's decision.",
+        description = descriptions::LIST,
         annotations(read_only_hint = true)
     )]
-    async fn list(&self, Parameters(params): Parameters<ListParams>) -> CallToolResult {
-        answer(self.candidates(params).await)
+    async fn list(&self, Parameters(arguments): Parameters<ListArguments>) -> CallToolResult {
+        answer(self.candidates(arguments).await)
     }
 
     #[tool(
         name = "intent_approve",
-        description = "Apply a candidate for everybody, as a person's decision. Ask the user before you call this.",
+        description = descriptions::APPROVE,
         annotations(read_only_hint = false, destructive_hint = true)
     )]
-    async fn approve(&self, Parameters(params): Parameters<ApproveParams>) -> CallToolResult {
-        answer(self.decide_for(params).await)
+    async fn approve(&self, Parameters(arguments): Parameters<ApproveArguments>) -> CallToolResult {
+        answer(self.approve_candidate(arguments).await)
     }
 
     #[tool(
         name = "intent_reject",
-        description = "Turn a candidate down for good, as a person's decision. Ask the user before you call this.",
+        description = descriptions::REJECT,
         annotations(read_only_hint = false, destructive_hint = true)
     )]
-    async fn reject(&self, Parameters(params): Parameters<RejectParams>) -> CallToolResult {
-        answer(self.decide_against(params).await)
+    async fn reject(&self, Parameters(arguments): Parameters<RejectArguments>) -> CallToolResult {
+        answer(self.reject_candidate(arguments).await)
     }
 }
 
 impl Server {
-    async fn submit(&self, params: FeedbackParams) -> Result<Value> {
-        let system_choice = params.system_choice.unwrap_or_default();
-        let (original_input, correct_choice) = (params.original_input, params.correct_choice);
-        let oneof = match params.feedback_type {
-            FeedbackType::VerbCorrection => Oneof::Verb(VerbCorrection {
-                original_input,
-                system_choice,
-                correct_choice,
-            }),
-            FeedbackType::EntityCorrection => Oneof::Entity(EntityCorrection {
-                original_input,
-                system_choice,
-                correct_choice,
-            }),
-            FeedbackType::PhraseMapping => Oneof::PhraseMapping(PhraseMapping {
-                phrase: original_input,
-                verb: correct_choice,
-            }),
+    async fn submit(&self, arguments: FeedbackArguments) -> Result<Value> {
+        let correction = correction(&arguments)?;
+        let reporter = named(arguments.context.reporter, &self.reporter);
+        let session_id = named(arguments.context.session_id, &self.session);
+        let voter = if reporter.is_empty() && session_id.is_empty() {
+            Voter::Unnamed
+        } else {
+            Voter::Named
         };
+        let user_scoped = arguments.scope == ScopeArgument::User;
         let request = SubmitFeedbackRequest {
             request_id: self.context.request_id(),
             namespace: self.context.namespace(),
             reporter: Some(Reporter {
-                id: self.reporter.clone(),
+                id: voter_id(reporter, &session_id, user_scoped),
+                session_id,
                 client: concat!("emend-mcp/", env!("CARGO_PKG_VERSION")).to_owned(),
                 ..Reporter::default()
             }),
-            reason: params.user_explanation.unwrap_or_default(),
-            context: params.context.map(HashMap::from_iter).unwrap_or_default(),
+            reason: arguments.user_explanation.unwrap_or_default(),
+            context: arguments.context.other.into_iter().collect(),
+            scope: words::scope(user_scoped) as i32,
             wait: Wait::Evaluated as i32,
-            correction: Some(Correction {
-                correction: Some(oneof),
-            }),
+            correction: Some(correction),
             ..SubmitFeedbackRequest::default()
         };
         let mut client = self.context.feedback().await?;
@@ -253,25 +198,63 @@ impl Server {
         let feedback = response
             .feedback
             .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
-        let message = feedback
-            .outcome
-            .as_ref()
-            .map_or("", |outcome| outcome.message.as_str());
-        Ok(json!({"message": message, "feedback": view::feedback(&feedback)}))
+        self.saw(feedback.outcome.as_ref().map_or(0, |outcome| outcome.revision));
+        Ok(results::recorded(&feedback, voter))
     }
 
-    async fn candidates(&self, params: ListParams) -> Result<Value> {
-        let statuses = params
+    async fn take_back(&self, arguments: RetractArguments) -> Result<Value> {
+        let request = RetractFeedbackRequest {
+            namespace: self.context.namespace(),
+            feedback_id: arguments.feedback_id,
+            reason: arguments.reason.unwrap_or_default(),
+            wait: Wait::Evaluated as i32,
+        };
+        let mut client = self.context.feedback().await?;
+        let response = client
+            .retract_feedback(self.context.request(request))
+            .await?
+            .into_inner();
+        let feedback = response
+            .feedback
+            .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
+        self.saw(feedback.outcome.as_ref().map_or(0, |outcome| outcome.revision));
+        Ok(results::retracted(&feedback))
+    }
+
+    async fn look_up(&self, arguments: ResolveArguments) -> Result<Value> {
+        let request = ResolveRequest {
+            namespace: self.context.namespace(),
+            kind: Kind::from(arguments.resolve_type).number(),
+            phrase: arguments.phrase,
+            user_id: named(arguments.reporter, &self.reporter),
+            backend_candidates: arguments
+                .own_choices
+                .into_iter()
+                .map(|choice| BackendCandidate {
+                    value: choice.value,
+                    score: choice.score,
+                })
+                .collect(),
+            min_revision: self.newest.load(Ordering::Relaxed),
+        };
+        let mut client = self.context.resources().await?;
+        let response = client.resolve(self.context.request(request)).await?.into_inner();
+        Ok(results::resolved(&response))
+    }
+
+    async fn candidates(&self, arguments: ListArguments) -> Result<Value> {
+        let statuses = arguments
             .statuses
-            .unwrap_or_else(|| vec![StatusParam::Pending, StatusParam::AwaitingReview]);
+            .unwrap_or_else(|| vec![StatusArgument::Pending, StatusArgument::AwaitingReview]);
         let request = ListCandidatesRequest {
             namespace: self.context.namespace(),
             statuses: statuses
                 .into_iter()
                 .map(|status| CandidateStatus::from(status) as i32)
                 .collect(),
-            key: params.phrase.unwrap_or_default(),
-            page_size: params.limit.unwrap_or_default(),
+            key: arguments.phrase.unwrap_or_default(),
+            page_size: arguments.page_size.unwrap_or_default(),
+            page_token: arguments.page_token.unwrap_or_default(),
             ..ListCandidatesRequest::default()
         };
         let mut client = self.context.candidates().await?;
@@ -279,16 +262,15 @@ impl Server {
             .list_candidates(self.context.request(request))
             .await?
             .into_inner();
-        let candidates: Vec<_> = page.candidates.iter().map(view::candidate).collect();
-        Ok(json!({"candidates": candidates, "more": !page.next_page_token.is_empty()}))
+        Ok(results::page(&page))
     }
 
-    async fn decide_for(&self, params: ApproveParams) -> Result<Value> {
+    async fn approve_candidate(&self, arguments: ApproveArguments) -> Result<Value> {
         let request = ApproveCandidateRequest {
             namespace: self.context.namespace(),
-            candidate_id: params.candidate_id,
-            reason: params.reason.unwrap_or_default(),
-            on_behalf_of: self.reporter.clone(),
+            candidate_id: arguments.candidate_id,
+            reason: arguments.reason.unwrap_or_default(),
+            on_behalf_of: named(arguments.reporter, &self.reporter),
             ..ApproveCandidateRequest::default()
         };
         let mut client = self.context.candidates().await?;
@@ -296,17 +278,16 @@ impl Server {
             .approve_candidate(self.context.request(request))
             .await?
             .into_inner();
-        Ok(
-            json!({"candidate": response.candidate.as_ref().map(view::candidate), "revision": response.revision}),
-        )
+        self.saw(response.revision);
+        Ok(results::decided(response.candidate.as_ref(), response.revision))
     }
 
-    async fn decide_against(&self, params: RejectParams) -> Result<Value> {
+    async fn reject_candidate(&self, arguments: RejectArguments) -> Result<Value> {
         let request = RejectCandidateRequest {
             namespace: self.context.namespace(),
-            candidate_id: params.candidate_id,
-            reason: params.reason,
-            on_behalf_of: self.reporter.clone(),
+            candidate_id: arguments.candidate_id,
+            reason: arguments.reason,
+            on_behalf_of: named(arguments.reporter, &self.reporter),
             ..RejectCandidateRequest::default()
         };
         let mut client = self.context.candidates().await?;
@@ -314,9 +295,13 @@ impl Server {
             .reject_candidate(self.context.request(request))
             .await?
             .into_inner();
-        Ok(
-            json!({"candidate": response.candidate.as_ref().map(view::candidate), "revision": response.revision}),
-        )
+        self.saw(response.revision);
+        Ok(results::decided(response.candidate.as_ref(), response.revision))
+    }
+
+    /// Remembers the newest revision that an answer named.
+    fn saw(&self, revision: i64) {
+        self.newest.fetch_max(revision, Ordering::Relaxed);
     }
 }
 
@@ -334,8 +319,9 @@ impl ServerHandler for Server {
         let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
         info.server_info = Implementation::new("emend", env!("CARGO_PKG_VERSION"));
         info.instructions = Some(
-            "When users say that you or the search system misunderstood them (\"no, I meant X\"), record it with \
-             intent_feedback, so that it is understood next time."
+            "Before you choose a verb or an entity for what a user said, look it up with intent_resolve. When users \
+             say that you or the search system misunderstood them (\"no, I meant X\"), record it with intent_feedback, \
+             so that it is understood next time; if they change their mind, take it back with intent_retract."
                 .into(),
         );
         info

@@ -11,10 +11,12 @@ pub mod mcp;
 pub mod nodes;
 pub mod outbox;
 pub mod policy;
+pub mod redact;
 pub mod resolve;
 pub mod resources;
 pub mod retract;
 pub mod revert;
+pub mod settings;
 pub mod submit;
 pub mod up;
 pub mod watch;
@@ -34,6 +36,8 @@ pub enum Command {
     Submit(submit::Args),
     /// Retract a correction
     Retract(retract::Args),
+    /// Erase the personal parts of a correction, or everything about a reporter
+    Redact(redact::Args),
     /// Show corrections as stored: list, get
     Feedback(feedback::Args),
     /// The review queue: list, show, approve, reject
@@ -44,29 +48,31 @@ pub enum Command {
     Revert(revert::Args),
     /// Show the audit trail, newest first
     Log(log::Args),
-    /// The policies, which say what it takes to learn something: get, set
+    /// What it takes to learn something: get, set
     Policy(policy::Args),
+    /// How long personal parts of corrections are kept: get, set
+    Settings(settings::Args),
     /// List the search nodes and how far each has applied
     Nodes(nodes::Args),
     /// Watch what is learned, as it is learned
     Watch(watch::Args),
-    /// Ask what a node answers for a phrase
+    /// Show what nodes answer for a phrase
     Resolve(resolve::Args),
     /// Import phrase mappings, aliases and prohibitions from a file
     Import(import::Args),
     /// Export learned resources in a format that import reads
     Export(export::Args),
-    /// Events that could not be delivered to learning-svc: list, redrive
+    /// Events that learning-svc refused for good: list, redrive
     Outbox(outbox::Args),
     /// Tasks for operators: make a token, begin a new epoch
     Admin(admin::Args),
-    /// Check that the stored data agrees: corrections, votes, learned resources, the log
+    /// Check that all stored data agrees: corrections, votes, resources, the log
     Doctor(doctor::Args),
-    /// Serve an assistant the tools to correct and review, over stdio (MCP)
+    /// Serve an assistant tools to correct, look up and review, over stdio (MCP)
     Mcp(mcp::Args),
     /// Play a day of corrections on two search nodes; needs nothing set up
     Demo(demo::Args),
-    /// Simulate users who correct a search node, on a real data set, and measure what is learned
+    /// Simulate users who correct a search node, and measure what is learned
     Replay(replay::Args),
 }
 
@@ -78,12 +84,14 @@ impl Command {
             Self::Doctor(args) => return doctor::run(args, output).await,
             Self::Submit(args) => submit::run(args, context, output).await?,
             Self::Retract(args) => retract::run(args, context, output).await?,
+            Self::Redact(args) => redact::run(args, context, output).await?,
             Self::Feedback(args) => feedback::run(args, context, output).await?,
             Self::Candidates(args) => candidates::run(args, context, output).await?,
             Self::Resources(args) => resources::run(args, context, output).await?,
             Self::Revert(args) => revert::run(args, context, output).await?,
             Self::Log(args) => log::run(args, context, output).await?,
             Self::Policy(args) => policy::run(args, context, output).await?,
+            Self::Settings(args) => settings::run(args, context, output).await?,
             Self::Nodes(args) => nodes::run(args, context, output).await?,
             Self::Watch(args) => watch::run(args, context, output).await?,
             Self::Resolve(args) => resolve::run(args, context, output).await?,

@@ -48,24 +48,24 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         }
     })
     .await?;
-    output.results(&nodes, view::node, table, "No node was heard of.")?;
-    super::candidates::tell_of_more(more);
+    output.results(&nodes, view::node, table, "No node has been seen.")?;
+    super::candidates::note_more(more);
     Ok(())
 }
 
 fn table(nodes: &[Node]) -> Table {
     Table::new([
-        ("NODE", Column::Prose),
-        ("VERSION", Column::Prose),
-        ("ZONE", Column::Prose),
-        ("STREAM", Column::Whole),
-        ("APPLIED", Column::Figure),
-        ("BEHIND", Column::Figure),
-        ("REJECTED", Column::Figure),
-        ("DELAY", Column::Whole),
-        ("PROBLEM", Column::Prose),
+        ("NODE", Column::Text),
+        ("VERSION", Column::Text),
+        ("ZONE", Column::Text),
+        ("STREAM", Column::Fixed),
+        ("APPLIED", Column::Number),
+        ("BEHIND", Column::Number),
+        ("REJECTED", Column::Number),
+        ("DELAY", Column::Fixed),
+        ("PROBLEM", Column::Text),
     ])
-    .of(nodes, |node| {
+    .with_rows(nodes, |node| {
         let info = node.info.clone().unwrap_or_default();
         [
             info.id,

@@ -20,15 +20,14 @@ Examples:
   emend outbox redrive
   emend outbox redrive 0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10
 
-A dead letter is an event that learning-svc refused for good. Once the cause is mended, redrive
-it.")]
+A dead letter is an event that learning-svc refused for good. Once the cause is fixed, redrive it.")]
 pub struct Args {
     #[command(subcommand)]
-    what: What,
+    action: Action,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Action {
     /// List dead letters, oldest first
     List {
         /// List the dead letters of all namespaces
@@ -38,7 +37,7 @@ enum What {
         #[arg(long, default_value_t = 50, value_name = "COUNT")]
         limit: usize,
     },
-    /// Make dead letters due for delivery again: the given ones, or all in the namespace
+    /// Deliver dead letters again: the given ones, or all in the namespace
     Redrive {
         /// The events to redrive [default: all dead letters in the namespace]
         #[arg(value_name = "EVENT_ID")]
@@ -48,8 +47,8 @@ enum What {
 
 /// Lists or redrives.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
-    match args.what {
-        What::List {
+    match args.action {
+        Action::List {
             all_namespaces,
             limit,
         } => {
@@ -59,16 +58,16 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 context.namespace()
             };
             let (letters, more) = list(context, &namespace, limit).await?;
-            let nothing = if all_namespaces {
+            let if_empty = if all_namespaces {
                 "No dead letters in any namespace.".to_owned()
             } else {
                 context.none_of("dead letters")
             };
-            output.results(&letters, view::dead_letter, table, &nothing)?;
-            super::candidates::tell_of_more(more);
+            output.results(&letters, view::dead_letter, table, &if_empty)?;
+            super::candidates::note_more(more);
             Ok(())
         }
-        What::Redrive { event_ids } => {
+        Action::Redrive { event_ids } => {
             let request = RedriveDeadLettersRequest {
                 namespace: context.namespace(),
                 event_ids,
@@ -80,8 +79,8 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 .into_inner()
                 .redriven_count;
             output.result(&json!({"redrivenCount": count}), || match count {
-                1 => "1 event is due again".into(),
-                count => format!("{count} events are due again"),
+                1 => "1 event will be delivered again".into(),
+                count => format!("{count} events will be delivered again"),
             })
         }
     }
@@ -110,14 +109,14 @@ pub async fn list(context: &Context, namespace: &str, limit: usize) -> Result<(V
 
 fn table(letters: &[DeadLetter]) -> Table {
     Table::new([
-        ("EVENT", Column::Whole),
-        ("NAMESPACE", Column::Prose),
-        ("TRIES", Column::Figure),
-        ("CODE", Column::Whole),
-        ("DEAD SINCE", Column::Whole),
-        ("ERROR", Column::Prose),
+        ("EVENT", Column::Fixed),
+        ("NAMESPACE", Column::Text),
+        ("TRIES", Column::Number),
+        ("CODE", Column::Fixed),
+        ("DEAD SINCE", Column::Fixed),
+        ("ERROR", Column::Text),
     ])
-    .of(letters, |letter| {
+    .with_rows(letters, |letter| {
         [
             letter.event_id.clone(),
             letter.namespace.clone(),

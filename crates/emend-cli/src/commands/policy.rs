@@ -1,7 +1,5 @@
 //! `emend policy`: what it takes to learn something.
 
-use std::time::Duration;
-
 use clap::Subcommand;
 use emend_proto::{
     common::v1::RiskLevel,
@@ -14,7 +12,7 @@ use crate::{
     failure::{Failure, Result},
     output::Output,
     view,
-    words::{self, Count, Kind, Risk},
+    words::{self, Count, Kind, Risk, SpanOrNone},
 };
 
 /// Get or set a policy.
@@ -22,19 +20,19 @@ use crate::{
 #[command(after_help = "\
 Examples:
   emend policy get invocation_phrase
-  emend policy set invocation_phrase --threshold 5 --reason \"too many wrong ones last week\" --by dana
+  emend policy set invocation_phrase --threshold 5 --reason \"too many wrong ones\" --by dana
   emend policy set entity_alias --risk medium
   emend policy set prohibition --half-life 90d
   emend policy set prohibition --half-life none
 
-What is pending is evaluated anew in the background; `get` shows how many contests remain.")]
+After a change every contest is evaluated again in the background; `get` shows how many remain.")]
 pub struct Args {
     #[command(subcommand)]
-    what: What,
+    action: Action,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Action {
     /// Show the policy in force
     Get {
         /// The kind of resource
@@ -42,14 +40,14 @@ enum What {
         kind: Kind,
     },
     /// Change the given fields and keep the rest
-    Set(Box<Set>),
+    Set(Box<SetArgs>),
 }
 
 #[derive(Debug, clap::Args)]
-#[command(group = clap::ArgGroup::new("change").required(true).multiple(true)
+#[command(override_usage = "emend policy set <KIND> <OPTIONS>", group = clap::ArgGroup::new("change").required(true).multiple(true)
     .args(["risk", "threshold", "counting", "half_life", "max_derived_voters", "max_resources", "max_value_bytes",
            "max_counted_feedback"]))]
-struct Set {
+struct SetArgs {
     /// The kind of resource
     #[arg(value_enum)]
     kind: Kind,
@@ -63,8 +61,8 @@ struct Set {
     #[arg(long, value_enum)]
     counting: Option<Count>,
     /// The time in which a vote's weight halves, for example 90d; `none`: votes do not decay
-    #[arg(long, value_name = "SPAN", value_parser = half_life)]
-    half_life: Option<HalfLife>,
+    #[arg(long, value_name = "SPAN", value_parser = words::span_or_none)]
+    half_life: Option<SpanOrNone>,
     /// The most voters derived from one caller that count in a contest
     #[arg(long, value_name = "COUNT")]
     max_derived_voters: Option<i32>,
@@ -88,23 +86,11 @@ struct Set {
     by: String,
 }
 
-/// A half-life; `None` for `none`.
-#[derive(Debug, Clone, Copy)]
-struct HalfLife(Option<Duration>);
-
-fn half_life(text: &str) -> Result<HalfLife, String> {
-    if text == "none" {
-        Ok(HalfLife(None))
-    } else {
-        words::duration(text).map(|span| HalfLife(Some(span)))
-    }
-}
-
 /// Gets or sets a policy.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
     let mut client = context.policies().await?;
-    let policy = match args.what {
-        What::Get { kind } => {
+    let policy = match args.action {
+        Action::Get { kind } => {
             let request = GetPolicyRequest {
                 namespace: context.namespace(),
                 kind: kind.number(),
@@ -115,7 +101,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 .into_inner()
                 .policy
         }
-        What::Set(set) => {
+        Action::Set(set) => {
             let request = update(*set, context.namespace())?;
             client
                 .update_policy(context.request(request))
@@ -125,10 +111,10 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         }
     };
     let policy = policy.ok_or_else(|| Failure::failed("learning-svc answered without the policy"))?;
-    output.result(&view::policy(&policy), || shown(&policy))
+    output.result(&view::policy(&policy), || text(&policy))
 }
 
-fn update(set: Set, namespace: String) -> Result<UpdatePolicyRequest> {
+fn update(set: SetArgs, namespace: String) -> Result<UpdatePolicyRequest> {
     let mut paths = Vec::new();
     let mut changed = |given: bool, path: &str| {
         if given {
@@ -143,7 +129,7 @@ fn update(set: Set, namespace: String) -> Result<UpdatePolicyRequest> {
     changed(set.max_resources.is_some(), "max_resources");
     changed(set.max_value_bytes.is_some(), "max_value_bytes");
     changed(set.max_counted_feedback.is_some(), "max_counted_feedback");
-    let half_life = set.half_life.and_then(|HalfLife(span)| span);
+    let half_life = set.half_life.and_then(|SpanOrNone(span)| span);
     let half_life = half_life
         .map(prost_types::Duration::try_from)
         .transpose()
@@ -170,13 +156,13 @@ fn update(set: Set, namespace: String) -> Result<UpdatePolicyRequest> {
     })
 }
 
-fn shown(policy: &Policy) -> String {
+fn text(policy: &Policy) -> String {
     use std::fmt::Write as _;
     let counting = Counting::try_from(policy.counting).map_or("", |counting| counting.as_str_name());
-    let half_life = policy.half_life.as_ref().map_or_else(
-        || "none: votes do not decay".into(),
-        |span| format!("{} h", span.seconds / 3_600),
-    );
+    let half_life = policy
+        .half_life
+        .as_ref()
+        .map_or_else(|| "none: votes do not decay".into(), view::span_text);
     let version = match policy.version {
         0 => "0 (the default; never set)".into(),
         version => format!(
@@ -185,8 +171,8 @@ fn shown(policy: &Policy) -> String {
         ),
     };
     let remaining = match policy.reevaluation_remaining {
-        0 => "all is evaluated by it".into(),
-        count => format!("{count} contests still to be evaluated by it"),
+        0 => "none: every contest is evaluated by this version".into(),
+        count => format!("{count} contests are still to be evaluated by this version"),
     };
     let mut text = String::new();
     for (name, value) in [
@@ -205,7 +191,7 @@ fn shown(policy: &Policy) -> String {
         ("max counted feedback", policy.max_counted_feedback.to_string()),
         ("version", version),
         ("etag", policy.etag.clone()),
-        ("", remaining),
+        ("remaining", remaining),
     ] {
         // Writing to a String can't fail.
         let _ = writeln!(text, "{name:<21} {value}");
@@ -222,7 +208,10 @@ mod tests {
 
     fn parse(args: &[&str]) -> Result<UpdatePolicyRequest, clap::Error> {
         let args = ["emend", "policy", "set", "invocation_phrase"].iter().chain(args);
-        let Command::Policy(Args { what: What::Set(set) }) = Cli::try_parse_from(args)?.command else {
+        let Command::Policy(Args {
+            action: Action::Set(set),
+        }) = Cli::try_parse_from(args)?.command
+        else {
             panic!("not policy set");
         };
         Ok(update(*set, "fund-admin".into()).expect("a policy"))

@@ -66,19 +66,13 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         .resolve(context.request(request))
         .await?
         .into_inner();
-    output.result(&view::resolved(&response), || shown(&response))
+    output.result(&view::resolved(&response), || text(&response))
 }
 
-fn shown(response: &ResolveResponse) -> String {
+fn text(response: &ResolveResponse) -> String {
     let mut lines = vec![match &response.r#match {
         Some(found) => {
-            let whose = words::short(
-                emend_proto::common::v1::Scope::try_from(found.scope)
-                    .ok()
-                    .map(|scope| scope.as_str_name()),
-                "SCOPE_",
-                found.scope,
-            );
+            let whose = words::scope_name(found.scope);
             format!(
                 "{:?} → {} (learned, score {:.1}, revision {}, scope {whose})",
                 response.normalized_phrase, found.value, found.score, found.revision
@@ -93,7 +87,7 @@ fn shown(response: &ResolveResponse) -> String {
         lines.push(format!("never offer: {}", response.prohibited.join(", ")));
     }
     if response.feedback_hint {
-        lines.push("ask the user: the backend is not sure".into());
+        lines.push("ask the user: the backend's own choices are uncertain".into());
     }
     lines.push(format!("as of revision {}", response.revision));
     lines.join("\n")
@@ -104,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_choice_may_hold_the_sign_that_stands_before_its_score() {
+    fn a_choice_may_contain_the_equals_sign() {
         assert_eq!(scored("a=b=0.5"), Ok(("a=b".into(), 0.5)));
         assert!(scored("a").is_err());
         assert!(scored("a=high").is_err());

@@ -24,20 +24,20 @@ use crate::{
 Examples:
   emend resources list --kind entity_alias --prefix j
   emend resources get invocation_phrase \"set up a CSA\"
-  emend resources put entity_alias \"J. Smith\" person:jane-smith --by dana --reason \"the only one left\"
+  emend resources put entity_alias \"J. Smith\" person:jane-smith --by dana --reason \"the only one\"
   emend resources put prohibition \"wind down the fund\" delete_fund
   emend resources delete invocation_phrase \"set up a CSA\" --reason \"the verb is retired\"
 
 What a person puts is pinned: votes do not replace it.")]
 pub struct Args {
     #[command(subcommand)]
-    what: What,
+    action: Action,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Action {
     /// List resources in key order
-    List(List),
+    List(ListArgs),
     /// Get one resource
     Get {
         /// The resource's key.
@@ -48,13 +48,13 @@ enum What {
         min_revision: i64,
     },
     /// Set a value, as a person's decision
-    Put(Put),
+    Put(PutArgs),
     /// Delete a value
-    Delete(Delete),
+    Delete(DeleteArgs),
 }
 
 #[derive(Debug, clap::Args)]
-struct List {
+struct ListArgs {
     /// Only resources of this kind; may be given several times
     #[arg(long, value_enum)]
     kind: Vec<Kind>,
@@ -89,7 +89,7 @@ struct Key {
 }
 
 #[derive(Debug, clap::Args)]
-struct Put {
+struct PutArgs {
     /// The kind of resource
     #[arg(value_enum)]
     kind: Kind,
@@ -112,7 +112,7 @@ struct Put {
 }
 
 #[derive(Debug, clap::Args)]
-struct Delete {
+struct DeleteArgs {
     /// The resource's key.
     #[command(flatten)]
     key: Key,
@@ -174,8 +174,8 @@ pub fn put_request(namespace: String, kind: Kind, phrase: String, choice: String
 
 /// Lists, gets, puts or deletes resources.
 pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Result {
-    match args.what {
-        What::List(args) => {
+    match args.action {
+        Action::List(args) => {
             let (resources, more) = list(&args, context).await?;
             let what = if args.user.is_empty() {
                 "resources for everybody (of one user's own: --user ID)".to_owned()
@@ -183,10 +183,10 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 format!("resources of the user {:?}", args.user)
             };
             output.results(&resources, view::resource, table, &context.none_of(&what))?;
-            super::candidates::tell_of_more(more);
+            super::candidates::note_more(more);
             Ok(())
         }
-        What::Get { key, min_revision } => {
+        Action::Get { key, min_revision } => {
             let request = GetResourceRequest {
                 key: Some(key.message(context.namespace())),
                 min_revision,
@@ -196,13 +196,13 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 .await?
                 .get_resource(context.request(request))
                 .await?;
-            let resource = there(response.into_inner().resource)?;
+            let resource = required(response.into_inner().resource)?;
             let width = output.width();
             output.result(&view::resource(&resource), || {
                 table(std::slice::from_ref(&resource)).render(width)
             })
         }
-        What::Put(args) => {
+        Action::Put(args) => {
             let mut request = put_request(context.namespace(), args.kind, args.phrase, args.choice);
             if let Some(key) = &mut request.key {
                 key.user_id = args.user;
@@ -216,14 +216,14 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
                 .put_resource(context.request(request))
                 .await?
                 .into_inner();
-            let resource = there(response.resource)?;
+            let resource = required(response.resource)?;
             let json = json!({"resource": view::resource(&resource), "revision": response.revision});
             output.result(&json, || match response.revision {
                 0 => format!("{} was so already", what(&resource)),
                 revision => format!("{} (revision {revision})", what(&resource)),
             })
         }
-        What::Delete(args) => {
+        Action::Delete(args) => {
             let request = DeleteResourceRequest {
                 key: Some(args.key.message(context.namespace())),
                 etag: args.etag,
@@ -243,11 +243,11 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     }
 }
 
-fn there(resource: Option<Resource>) -> Result<Resource> {
+fn required(resource: Option<Resource>) -> Result<Resource> {
     resource.ok_or_else(|| Failure::failed("learning-svc answered without the resource"))
 }
 
-async fn list(args: &List, context: &Context) -> Result<(Vec<Resource>, bool)> {
+async fn list(args: &ListArgs, context: &Context) -> Result<(Vec<Resource>, bool)> {
     let client = context.resources().await?;
     pages(args.limit, 1_000, |page_size, page_token| {
         let request = ListResourcesRequest {
@@ -284,14 +284,14 @@ pub fn what(resource: &Resource) -> String {
 
 fn table(resources: &[Resource]) -> Table {
     Table::new([
-        ("KIND", Column::Whole),
-        ("KEY", Column::Prose),
-        ("CHOICE", Column::Prose),
-        ("USER", Column::Prose),
-        ("REVISION", Column::Figure),
-        ("COMMITTED", Column::Whole),
+        ("KIND", Column::Fixed),
+        ("KEY", Column::Text),
+        ("CHOICE", Column::Text),
+        ("USER", Column::Text),
+        ("REVISION", Column::Number),
+        ("COMMITTED", Column::Fixed),
     ])
-    .of(resources, |resource| {
+    .with_rows(resources, |resource| {
         let key = resource.key.clone().unwrap_or_default();
         [
             words::kind_name(key.kind),

@@ -2,7 +2,7 @@
 
 use emend_proto::feedback::v1::RetractFeedbackRequest;
 
-use super::submit::told;
+use super::submit::outcome_text;
 use crate::{
     context::Context,
     failure::{Failure, Result},
@@ -46,5 +46,5 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         .into_inner()
         .feedback
         .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
-    output.result(&view::feedback(&feedback), || told(&feedback))
+    output.result(&view::feedback(&feedback), || outcome_text(&feedback))
 }

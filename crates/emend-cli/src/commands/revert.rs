@@ -42,7 +42,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         .into_inner();
     output.result(&json!({"revision": response.revision}), || {
         format!(
-            "Revision {} is taken back by revision {}",
+            "Revision {} is reverted by revision {}",
             args.revision, response.revision
         )
     })

@@ -4,7 +4,7 @@ use clap::Subcommand;
 use emend_proto::{
     common::v1::{
         Correction, EntityCorrection, PhraseMapping, Prohibition, Reporter, VerbCorrection,
-        correction::Correction as Oneof,
+        correction::Correction as Variant,
     },
     feedback::v1::{Feedback, SubmitFeedbackRequest},
 };
@@ -21,7 +21,7 @@ Examples:
   emend submit verb \"set up a CSA\" create_isda --instead-of create_csa --reporter ana --wait
   emend submit phrase \"book the trade\" book_trade --reporter ana
   emend submit entity \"J. Smith\" person:jane-smith --instead-of person:john-smith --reporter ben
-  emend submit prohibit \"wind down the fund\" delete_fund --reporter ana --reason \"it is irreversible\"
+  emend submit prohibit \"wind down the fund\" delete_fund --reporter ana --reason \"irreversible\"
   emend submit phrase \"my pack\" monthly_report --reporter mia --for-me
 
 A correction counts once per reporter: without --reporter all of one caller's count as one
@@ -32,7 +32,7 @@ voter.";
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(subcommand)]
-    what: What,
+    form: Form,
     /// The person or agent who makes the correction
     #[arg(long, global = true, value_name = "ID")]
     reporter: Option<String>,
@@ -60,9 +60,9 @@ pub struct Args {
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Form {
     /// The wrong verb was chosen for what the user said
-    Verb(Meant),
+    Verb(CorrectedChoice),
     /// A phrase means a verb
     Phrase {
         /// The phrase
@@ -71,7 +71,7 @@ enum What {
         verb: String,
     },
     /// The wrong entity was chosen for what the user said
-    Entity(Meant),
+    Entity(CorrectedChoice),
     /// A choice must never be offered for a phrase
     Prohibit {
         /// The phrase
@@ -82,7 +82,7 @@ enum What {
 }
 
 #[derive(Debug, clap::Args)]
-struct Meant {
+struct CorrectedChoice {
     /// What the user said
     input: String,
     /// The right choice
@@ -92,35 +92,35 @@ struct Meant {
     instead_of: Option<String>,
 }
 
-impl From<What> for Correction {
-    fn from(what: What) -> Self {
-        let oneof = match what {
-            What::Verb(Meant {
+impl From<Form> for Correction {
+    fn from(form: Form) -> Self {
+        let variant = match form {
+            Form::Verb(CorrectedChoice {
                 input,
                 choice,
                 instead_of,
-            }) => Oneof::Verb(VerbCorrection {
+            }) => Variant::Verb(VerbCorrection {
                 original_input: input,
                 system_choice: instead_of.unwrap_or_default(),
                 correct_choice: choice,
             }),
-            What::Phrase { phrase, verb } => Oneof::PhraseMapping(PhraseMapping { phrase, verb }),
-            What::Entity(Meant {
+            Form::Phrase { phrase, verb } => Variant::PhraseMapping(PhraseMapping { phrase, verb }),
+            Form::Entity(CorrectedChoice {
                 input,
                 choice,
                 instead_of,
-            }) => Oneof::Entity(EntityCorrection {
+            }) => Variant::Entity(EntityCorrection {
                 original_input: input,
                 system_choice: instead_of.unwrap_or_default(),
                 correct_choice: choice,
             }),
-            What::Prohibit { phrase, choice } => Oneof::Prohibition(Prohibition {
+            Form::Prohibit { phrase, choice } => Variant::Prohibition(Prohibition {
                 phrase,
                 forbidden_choice: choice,
             }),
         };
         Self {
-            correction: Some(oneof),
+            correction: Some(variant),
         }
     }
 }
@@ -141,7 +141,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         context: args.context.into_iter().collect(),
         scope: words::scope(args.for_me) as i32,
         wait: words::wait(args.wait) as i32,
-        correction: Some(args.what.into()),
+        correction: Some(args.form.into()),
     };
     let response = context
         .feedback()
@@ -152,11 +152,11 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         .into_inner()
         .feedback
         .ok_or_else(|| Failure::failed("feedback-svc answered without the feedback"))?;
-    output.result(&view::feedback(&feedback), || told(&feedback))
+    output.result(&view::feedback(&feedback), || outcome_text(&feedback))
 }
 
-/// What the reporter is told: the outcome's message, and the id to retract by.
-pub(super) fn told(feedback: &Feedback) -> String {
+/// The outcome's message, and the id to retract by.
+pub(super) fn outcome_text(feedback: &Feedback) -> String {
     let outcome = feedback.outcome.as_ref();
     let message = match outcome.map_or("", |outcome| outcome.message.as_str()) {
         "" => "Stored; not evaluated yet.",

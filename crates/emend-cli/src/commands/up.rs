@@ -26,7 +26,7 @@ use crate::{
     context::{Context, FEEDBACK_ADDR, Global, LEARNING_ADDR},
     failure::{Failure, Result},
     output::Output,
-    pair::{Databases, GRACE, Known, Pair},
+    pair::{Access, Databases, GRACE, Pair},
 };
 
 /// Where the data is kept, and who may connect.
@@ -40,10 +40,10 @@ Examples:
   emend up --tls-cert server.pem --tls-key server.key --tls-client-ca ca.pem
   emend up --config /etc/emend/emend.toml --check-config
 
-When both services serve, one line is written to standard output, and nothing else is ever:
+When both services are ready, one line is written to standard output, and nothing else ever is:
   emend: ready feedback=127.0.0.1:7401 learning=127.0.0.1:7402
-The log goes to standard error. SIGTERM or ctrl-c ends it in good order, within twelve seconds and with exit code 0;
-a second one ends it at once, with exit code 130.")]
+The log goes to standard error. SIGTERM or ctrl-c stops it gracefully, within twelve seconds and
+with exit code 0; a second one stops it at once, with exit code 130.")]
 pub struct Args {
     /// The directory of the SQLite files, which this process alone uses
     #[arg(
@@ -62,7 +62,7 @@ pub struct Args {
         conflicts_with_all = ["ephemeral", "database_url_file"]
     )]
     database_url: Option<DatabaseUrl>,
-    /// A file that holds the URL, in place of --database-url
+    /// File with the URL, instead of --database-url
     #[arg(
         long,
         value_name = "FILE",
@@ -73,10 +73,13 @@ pub struct Args {
     /// Keep the data in a directory that is removed at the end
     #[arg(long)]
     ephemeral: bool,
+    /// Start although feedback.db or learning.db is missing, with an empty one in its place; needed once
+    #[arg(long, conflicts_with = "ephemeral")]
+    accept_new_installation: bool,
     /// Who may connect.
     #[command(flatten)]
     exposure: Exposure,
-    /// A file that holds the token that learning-svc knows feedback-svc by, as an ingester; needed with --auth-config
+    /// File with the token by which feedback-svc authenticates to learning-svc, as an ingester; needed with --auth-config
     #[arg(long, value_name = "FILE", env = "EMEND_LEARNING_TOKEN_FILE")]
     learning_token_file: Option<PathBuf>,
     /// How connections to both services are secured.
@@ -116,7 +119,7 @@ impl Args {
             .collect()
     }
 
-    /// The token by which learning-svc knows feedback-svc, if callers are authenticated.
+    /// The token with which feedback-svc authenticates to learning-svc, if callers are authenticated.
     fn token(&self) -> Result<Option<TokenFile>> {
         match (&self.exposure.auth_config, &self.learning_token_file) {
             (None, _) => Ok(None),
@@ -127,7 +130,7 @@ impl Args {
                 Ok(Some(file))
             }
             (Some(_), None) => Err(Failure::usage(
-                "--auth-config needs --learning-token-file: learning-svc must know feedback-svc, as an ingester",
+                "--auth-config needs --learning-token-file: feedback-svc must authenticate to learning-svc, as an ingester",
             )),
         }
     }
@@ -166,13 +169,13 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     let databases = if args.ephemeral {
         Databases::ephemeral()?
     } else {
-        Databases::open(&args.data_dir, args.url()?)?
+        Databases::open(&args.data_dir, args.url()?, args.accept_new_installation)?
     };
     let admin = args.telemetry.bind().await;
     let admin = admin.map_err(|error| Failure::usage(error.to_string()))?;
     let lifecycle = Lifecycle::new();
     let authenticator = auth::args::load(args.exposure.auth_config.as_deref(), &lifecycle);
-    let known = Known {
+    let access = Access {
         authenticator: authenticator.map_err(|error| Failure::usage(error.to_string()))?,
         token,
         tls,
@@ -182,7 +185,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     let starting = Box::pin(Pair::start(
         databases,
         (context.feedback_addr(), context.learning_addr()),
-        (&args.exposure, known),
+        (&args.exposure, access),
         &lifecycle,
         context,
     ));

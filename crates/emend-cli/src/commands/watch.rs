@@ -31,8 +31,8 @@ Examples:
   emend watch --all-namespaces
   emend watch --until 17                      ends once everything up to revision 17 is applied
 
-The first lines tell how the stream began; then comes a line for each change, with the time from
-commit to applied here. With --json each line has an `event`: connected, snapshot, resumed,
+The first lines say how the stream began. Then each change is a line, with the time from commit
+until it was applied here. With --json each line has an `event`: connected, snapshot, resumed,
 change, bookmark, disconnected, mismatch, missed.")]
 pub struct Args {
     /// Only resources of this kind; may be given several times
@@ -76,22 +76,22 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         .await
         .map_err(|error| Failure::usage(error.to_string()))?;
     let until = args.until.map(Revision);
-    let watched = loop {
+    let result = loop {
         let observed = tokio::select! {
             _ = signals.recv() => break Ok(()),
             observed = events.next() => observed,
         };
-        let (told, applied) = match observed {
+        let (printed, applied) = match observed {
             None => break Err(Failure::failed("the subscriber has ended")),
             Some(Observed::Missed(count)) => {
-                let told = output.result(&json!({"event": "missed", "count": count}), || {
-                    format!("({count} lines were missed: the output is too slow)")
+                let printed = output.result(&json!({"event": "missed", "count": count}), || {
+                    format!("({count} events were missed: the output is too slow)")
                 });
-                (told, Some(node.view().revision()))
+                (printed, Some(node.view().revision()))
             }
-            Some(Observed::Event(event)) => (tell(&event, output), revision_of(&event)),
+            Some(Observed::Event(event)) => (print(&event, output), revision_of(&event)),
         };
-        if let Err(failure) = told {
+        if let Err(failure) = printed {
             break Err(failure);
         }
         if until.is_some_and(|until| applied.is_some_and(|applied| applied >= until)) {
@@ -99,7 +99,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
         }
     };
     lifecycle.shutdown(GRACE).await;
-    watched
+    result
 }
 
 /// The revision up to which everything is applied and printed, if the event gives one.
@@ -120,7 +120,7 @@ fn core_kind(kind: Kind) -> CoreKind {
     }
 }
 
-fn tell(event: &SubscriberEvent, output: &mut Output<'_>) -> Result {
+fn print(event: &SubscriberEvent, output: &mut Output<'_>) -> Result {
     match event {
         SubscriberEvent::Updated { update, applied_at } => update.changes.iter().try_for_each(|change| {
             output.result(&change_json(change, *applied_at), || {
@@ -137,8 +137,13 @@ fn tell(event: &SubscriberEvent, output: &mut Output<'_>) -> Result {
                 "reason": snapshot.reason.as_str_name(),
             });
             output.result(&json, || {
+                let resources = if snapshot.count == 1 {
+                    "resource"
+                } else {
+                    "resources"
+                };
                 format!(
-                    "snapshot at revision {}: {} resources ({reason})",
+                    "snapshot at revision {}: {} {resources} ({reason})",
                     snapshot.revision, snapshot.count
                 )
             })
@@ -146,7 +151,7 @@ fn tell(event: &SubscriberEvent, output: &mut Output<'_>) -> Result {
         SubscriberEvent::Connected => output.result(&json!({"event": "connected"}), || "connected".into()),
         SubscriberEvent::Resumed { revision } => output
             .result(&json!({"event": "resumed", "revision": revision.0}), || {
-                format!("goes on from revision {revision}")
+                format!("resumed at revision {revision}")
             }),
         SubscriberEvent::Bookmark { revision } => output
             .result(&json!({"event": "bookmark", "revision": revision.0}), || {
@@ -155,16 +160,26 @@ fn tell(event: &SubscriberEvent, output: &mut Output<'_>) -> Result {
         SubscriberEvent::DigestMismatch { differences } => {
             output.result(&json!({"event": "mismatch", "differences": differences}), || {
                 format!(
-                    "differs from the server, asks for a snapshot: {}",
+                    "differs from the server; a snapshot is requested: {}",
                     differences.join("; ")
                 )
+            })
+        }
+        SubscriberEvent::InstallationMismatch { held, answering } => {
+            let json = json!({
+                "event": "installationMismatch",
+                "held": held.to_string(),
+                "answering": answering.to_string(),
+            });
+            output.result(&json, || {
+                format!("another installation answers: {answering}, not {held}; what is held stays as it is")
             })
         }
         SubscriberEvent::Disconnected { reason, retry_in } => {
             let json =
                 json!({"event": "disconnected", "reason": reason, "retryInSeconds": retry_in.as_secs_f64()});
             output.result(&json, || {
-                format!("disconnected ({reason}); tries again in {retry_in:.1?}")
+                format!("disconnected ({reason}); reconnecting in {retry_in:.1?}")
             })
         }
         // `emend watch` keeps no copy on disk.
@@ -213,11 +228,11 @@ fn change_text(change: &AppliedChange, applied_at: Timestamp) -> String {
     let what = match &change.state {
         State::Learned(value) if prohibits => format!("{} ↛ {}", key.key, value.learned.maps_to()),
         State::Learned(value) => format!("{} → {}", key.key, value.learned.maps_to()),
-        State::Rejected(why) => format!("{} can't be used here: {why}", key.key),
-        State::Deleted if prohibits => format!("{} may be {} again", key.key, key.qualifier),
-        State::Deleted => format!("{} is forgotten", key.key),
+        State::Rejected(why) => format!("{} rejected by this node: {why}", key.key),
+        State::Deleted if prohibits => format!("{} ↛ {} deleted", key.key, key.qualifier),
+        State::Deleted => format!("{} deleted", key.key),
     };
-    let whose = if key.user_id.is_empty() {
+    let scope = if key.user_id.is_empty() {
         String::new()
     } else {
         format!(" (for {})", key.user_id)
@@ -225,7 +240,7 @@ fn change_text(change: &AppliedChange, applied_at: Timestamp) -> String {
     let cause = words::cause_name(change.cause as i32);
     let delay = millis(change.committed_at, applied_at).map_or_else(String::new, |ms| format!(", {ms} ms"));
     format!(
-        "{:>6}  {}: {what}{whose}  [{cause}{delay}]",
+        "{:>6}  {}: {what}{scope}  [{cause}{delay}]",
         change.revision,
         words::kind_name(key.kind)
     )

@@ -1,8 +1,9 @@
 //! `emend demo`: a day of corrections in fund administration, on two search nodes.
 //!
-//! [`script`] defines what happens and the expected answers, [`day`] plays it through the real services and asks both
-//! [`nodes`] before and after each step, and [`table`] prints it.
+//! [`script`] defines what happens and the expected answers, [`day`] plays it through the real services, by
+//! [`actions`], and asks both [`nodes`] before and after each step, and [`table`] prints it.
 
+mod actions;
 mod day;
 mod nodes;
 mod script;
@@ -22,10 +23,10 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Starts both services on free ports, on a directory that is removed at the end, and two search
-nodes that subscribe; then people correct the search system, object, change their minds, and an
-operator decides. Before and after each step both nodes are asked. The times are from the commit
-of what was learned, and from the receipt of the feedback that caused it, to the moment when the
-node answered with it. Ends by itself; the exit code is 1 if a node did not answer as it should.")]
+nodes that subscribe. People correct the search system, disagree, change their minds, and an
+operator decides. Both nodes are asked before and after each step. The times are from the commit
+of what was learned, and from the receipt of the correction that caused it, until the node answered
+with it. It ends by itself; the exit code is 1 if a node did not answer as expected.")]
 pub struct Args {}
 
 /// Plays the day and prints it.
@@ -34,13 +35,13 @@ pub async fn run(_args: Args, context: &Context, output: &mut Output<'_>) -> Res
     let played = play(&lifecycle, context, output).await;
     let stopped = lifecycle.failure().map(str::to_owned);
     lifecycle.shutdown(GRACE).await;
-    let wrong = played?;
-    match (stopped, &*wrong) {
+    let deviations = played?;
+    match (stopped, &*deviations) {
         (Some(reason), _) => Err(Failure::failed(reason)),
         (None, []) => Ok(()),
-        (None, wrong) => Err(Failure::failed(format!(
-            "not as it should be:\n  {}",
-            wrong.join("\n  ")
+        (None, deviations) => Err(Failure::failed(format!(
+            "not as expected:\n  {}",
+            deviations.join("\n  ")
         ))),
     }
 }
@@ -53,22 +54,23 @@ async fn play(lifecycle: &Lifecycle, context: &Context, output: &mut Output<'_>)
     if !output.is_json() {
         output.line(&table::heading())?;
     }
-    let mut wrong = Vec::new();
+    let mut deviations = Vec::new();
     for step in script::day() {
-        let seen = day.play(&step).await?;
-        wrong.extend(
-            seen.wrong
+        let result = day.play(&step).await?;
+        deviations.extend(
+            result
+                .deviations
                 .iter()
-                .map(|what| format!("{} {}: {what}", step.at, step.told)),
+                .map(|deviation| format!("{} {}: {deviation}", step.at, step.story)),
         );
-        output.result(&table::step_json(&step, &seen), || table::step(&step, &seen))?;
+        output.result(&table::step_json(&step, &result), || table::step(&step, &result))?;
     }
     let end = day.end().await?;
-    wrong.extend(end.wrong.iter().cloned());
+    deviations.extend(end.deviations.iter().cloned());
     let json = json!({
-        "end": {"revision": end.revision, "resources": end.resources, "asExpected": wrong.is_empty()}
+        "end": {"revision": end.revision, "resources": end.resources, "asExpected": deviations.is_empty()}
     });
     output.result(&json, || table::end(&end))?;
     pair.close(GRACE).await;
-    Ok(wrong)
+    Ok(deviations)
 }

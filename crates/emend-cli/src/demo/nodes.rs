@@ -1,6 +1,4 @@
 //! The search nodes of the demo: what they answer, and how long they took to apply what was learned.
-//!
-//! It must know nothing of the story.
 
 use std::time::Duration;
 
@@ -12,8 +10,8 @@ use tokio::time::timeout;
 use super::script::Answer;
 use crate::failure::{Failure, Result};
 
-/// How long anything may take.
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+/// How long each step may take.
+pub(super) const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// One search node.
 pub(super) struct Node {
@@ -72,12 +70,12 @@ pub(super) async fn applied(node: &mut Node, revision: i64) -> Result<Times> {
             }
         }
     };
-    bounded(waited, "a node to apply what was learned").await?
+    within_timeout(waited, "a node to apply what was learned").await?
 }
 
 /// Waits for a future, with a time limit.
-pub(super) async fn bounded<T>(waited: impl Future<Output = T>, what: &str) -> Result<T> {
-    timeout(PATIENCE, waited)
+pub(super) async fn within_timeout<T>(waited: impl Future<Output = T>, what: &str) -> Result<T> {
+    timeout(TIMEOUT, waited)
         .await
-        .map_err(|_| Failure::failed(format!("waited {PATIENCE:?} in vain for {what}")))
+        .map_err(|_| Failure::failed(format!("timed out after {TIMEOUT:?} waiting for {what}")))
 }

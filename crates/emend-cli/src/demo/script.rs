@@ -1,6 +1,4 @@
 //! What happens on the day, and the expected answers. The data is made up; any resemblance is coincidence.
-//!
-//! It must know nothing of how it is played.
 
 use emend_proto::common::v1::OutcomeState;
 
@@ -14,10 +12,10 @@ pub(super) const NAMESPACE: &str = "fund-admin";
 pub(super) struct Step {
     /// When, by the story's clock.
     pub at: &'static str,
-    /// In words.
-    pub told: &'static str,
+    /// What happens, in words.
+    pub story: &'static str,
     /// What is done.
-    pub act: Act,
+    pub action: Action,
     /// What both nodes are asked before and after.
     pub ask: Question,
     /// What they must answer after it.
@@ -26,14 +24,14 @@ pub(super) struct Step {
 
 /// What somebody does.
 #[derive(Debug)]
-pub(super) enum Act {
-    /// Reporters say the same, one after the other; the last one gets this outcome.
-    Say {
+pub(super) enum Action {
+    /// Reporters submit the same correction, one after the other; the last one gets this outcome.
+    Submit {
         reporters: &'static [&'static str],
-        what: Said,
+        correction: Correction,
         outcome: OutcomeState,
     },
-    /// A reporter retracts what they said about the question's phrase.
+    /// A reporter retracts their correction of the question's phrase.
     Retract { reporter: &'static str },
     /// An operator approves a choice for the question's phrase.
     Approve { choice: &'static str },
@@ -43,28 +41,31 @@ pub(super) enum Act {
     RevertNewest,
 }
 
-/// What is said.
+/// A correction.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Said {
-    /// Another verb is right for these words.
+pub(super) enum Correction {
+    /// Another verb is right for the phrase.
     Verb {
-        words: &'static str,
-        is: &'static str,
+        phrase: &'static str,
+        choice: &'static str,
         instead_of: &'static str,
     },
-    /// Another entity is right for these words.
+    /// Another entity is right for the phrase.
     Entity {
-        words: &'static str,
-        is: &'static str,
+        phrase: &'static str,
+        choice: &'static str,
         instead_of: &'static str,
     },
-    /// Never this choice.
+    /// This choice must never be offered for the phrase.
     Never {
-        words: &'static str,
+        phrase: &'static str,
         choice: &'static str,
     },
-    /// For me alone, these words mean a verb.
-    ForMe { words: &'static str, is: &'static str },
+    /// The phrase means a verb, for the reporter alone.
+    ForMe {
+        phrase: &'static str,
+        choice: &'static str,
+    },
 }
 
 /// What a node is asked.
@@ -110,15 +111,15 @@ const LUX: Question = Question {
     user: "",
 };
 
-const ISDA: Said = Said::Verb {
-    words: "set up a CSA",
-    is: "create_isda",
+const ISDA: Correction = Correction::Verb {
+    phrase: "set up a CSA",
+    choice: "create_isda",
     instead_of: "create_csa",
 };
-/// The same words in full-width letters and with more spaces.
-const ISDA_WIDE: Said = Said::Verb {
-    words: "  Ｓｅｔ up　a  CSA ",
-    is: "create_isda",
+/// The same phrase in full-width letters and with more spaces.
+const ISDA_WIDE: Correction = Correction::Verb {
+    phrase: "  Ｓｅｔ up　a  CSA ",
+    choice: "create_isda",
     instead_of: "create_csa",
 };
 
@@ -150,34 +151,34 @@ fn own(choice: &str) -> Answer {
 
 /// The day.
 pub(super) fn day() -> Vec<Step> {
-    let say = |reporters, what, outcome| Act::Say {
+    let submit = |reporters, correction, outcome| Action::Submit {
         reporters,
-        what,
+        correction,
         outcome,
     };
     vec![
         Step {
             at: "09:02",
-            told: "Ana: “set up a CSA” meant an ISDA. One of three: noted.",
-            act: say(&["ana"], ISDA, OutcomeState::Pending),
+            story: "Ana: “set up a CSA” means ISDA. One vote of three: noted.",
+            action: submit(&["ana"], ISDA, OutcomeState::Pending),
             ask: CSA,
             expect: own("create_csa"),
         },
         Step {
             at: "09:20",
-            told: "Ben and Chloé say so too. Three of three: learned.",
-            act: say(&["ben", "chloe"], ISDA_WIDE, OutcomeState::Applied),
+            story: "Ben and Chloé agree. Three votes of three: learned.",
+            action: submit(&["ben", "chloe"], ISDA_WIDE, OutcomeState::Applied),
             ask: CSA,
             expect: learned("create_isda"),
         },
         Step {
             at: "10:05",
-            told: "Dev disagrees: one rival against three changes nothing.",
-            act: say(
+            story: "Dev disagrees: one vote against three changes nothing.",
+            action: submit(
                 &["dev"],
-                Said::Verb {
-                    words: "set up a CSA",
-                    is: "create_csa",
+                Correction::Verb {
+                    phrase: "set up a CSA",
+                    choice: "create_csa",
                     instead_of: "create_isda",
                 },
                 OutcomeState::Pending,
@@ -187,12 +188,12 @@ pub(super) fn day() -> Vec<Step> {
         },
         Step {
             at: "10:40",
-            told: "Ana: the other “J. Smith”. An alias is low risk: at once.",
-            act: say(
+            story: "Ana: the other “J. Smith”. Aliases are low risk: at once.",
+            action: submit(
                 &["ana"],
-                Said::Entity {
-                    words: "J. Smith",
-                    is: "jane.smith",
+                Correction::Entity {
+                    phrase: "J. Smith",
+                    choice: "jane.smith",
                     instead_of: "john.smith",
                 },
                 OutcomeState::Applied,
@@ -202,11 +203,11 @@ pub(super) fn day() -> Vec<Step> {
         },
         Step {
             at: "11:30",
-            told: "Three: never “delete_fund” for “wind down the fund”.",
-            act: say(
+            story: "Three votes: never “delete_fund” for “wind down the fund”.",
+            action: submit(
                 &["ana", "ben", "eve"],
-                Said::Never {
-                    words: "wind down the fund",
+                Correction::Never {
+                    phrase: "wind down the fund",
                     choice: "delete_fund",
                 },
                 OutcomeState::Applied,
@@ -216,12 +217,12 @@ pub(super) fn day() -> Vec<Step> {
         },
         Step {
             at: "13:15",
-            told: "Mia, for herself: “send my usual pack” is the NAV pack.",
-            act: say(
+            story: "Mia, for herself: “send my usual pack” is the NAV pack.",
+            action: submit(
                 &["mia"],
-                Said::ForMe {
-                    words: "send my usual pack",
-                    is: "send_nav_pack",
+                Correction::ForMe {
+                    phrase: "send my usual pack",
+                    choice: "send_nav_pack",
                 },
                 OutcomeState::Applied,
             ),
@@ -230,15 +231,15 @@ pub(super) fn day() -> Vec<Step> {
         },
         Step {
             at: "14:00",
-            told: "Ben takes his back. Two are too few: withdrawn.",
-            act: Act::Retract { reporter: "ben" },
+            story: "Ben retracts his vote. Two are too few: withdrawn.",
+            action: Action::Retract { reporter: "ben" },
             ask: CSA,
             expect: own("create_csa"),
         },
         Step {
             at: "14:30",
-            told: "Dana, an operator, approves the ISDA: pinned.",
-            act: Act::Approve {
+            story: "Dana, an operator, approves the ISDA: pinned.",
+            action: Action::Approve {
                 choice: "create_isda",
             },
             ask: CSA,
@@ -246,12 +247,12 @@ pub(super) fn day() -> Vec<Step> {
         },
         Step {
             at: "15:10",
-            told: "Four more want the CSA. It awaits review: Dana decided.",
-            act: say(
+            story: "Four want the CSA. It awaits review: Dana decided before.",
+            action: submit(
                 &["eve", "finn", "gus", "hal"],
-                Said::Verb {
-                    words: "set up a CSA",
-                    is: "create_csa",
+                Correction::Verb {
+                    phrase: "set up a CSA",
+                    choice: "create_csa",
                     instead_of: "create_isda",
                 },
                 OutcomeState::AwaitingReview,
@@ -261,15 +262,15 @@ pub(super) fn day() -> Vec<Step> {
         },
         Step {
             at: "16:00",
-            told: "Dana sets “the Lux fund” to the wrong one of two.",
-            act: Act::Put { choice: "fund:lux-2" },
+            story: "Dana sets “the Lux fund” to the wrong one of two.",
+            action: Action::Put { choice: "fund:lux-2" },
             ask: LUX,
             expect: learned("fund:lux-2"),
         },
         Step {
             at: "16:05",
-            told: "Dana takes that back, by one revert.",
-            act: Act::RevertNewest,
+            story: "Dana reverts that revision.",
+            action: Action::RevertNewest,
             ask: LUX,
             expect: own("fund:lux-1"),
         },

@@ -1,13 +1,11 @@
 //! Prints the day in at most 100 columns, or as JSON lines.
-//!
-//! It must know nothing of how it was played.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::{
-    day::{End, Seen},
+    day::{StepResult, Summary},
     script::{Answer, Step},
 };
 
@@ -18,30 +16,30 @@ const STORY: usize = 32;
 pub(super) fn heading() -> String {
     format!(
         "A day in fund administration: two services, two search nodes, one stream.\n\n{}",
-        line("", "WHAT HAPPENS", "NODE", "BEFORE", "AFTER", "COMMIT→", "SAID→")
+        line("", "WHAT HAPPENS", "NODE", "BEFORE", "AFTER", "COMMIT→", "SENT→")
     )
 }
 
-fn line(at: &str, told: &str, node: &str, before: &str, after: &str, commit: &str, said: &str) -> String {
-    format!("{at:<5}  {told:<STORY$}  {node:<6}  {before:<16}  {after:<16}  {commit:>7}  {said:>6}")
+fn line(at: &str, story: &str, node: &str, before: &str, after: &str, commit: &str, sent: &str) -> String {
+    format!("{at:<5}  {story:<STORY$}  {node:<6}  {before:<16}  {after:<16}  {commit:>7}  {sent:>6}")
         .trim_end()
         .to_owned()
 }
 
 /// A step: a line for each node, or more if the story needs them.
-pub(super) fn step(step: &Step, seen: &Seen) -> String {
-    let story = wrapped(step.told, STORY);
-    let rows = story.len().max(seen.nodes.len());
+pub(super) fn step(step: &Step, result: &StepResult) -> String {
+    let story = wrapped(step.story, STORY);
+    let rows = story.len().max(result.nodes.len());
     let mut lines: Vec<String> = (0..rows)
         .map(|row| {
             let at = if row == 0 { step.at } else { "" };
-            let told = story.get(row).map_or("", String::as_str);
-            seen.nodes.get(row).map_or_else(
-                || line(at, told, "", "", "", "", ""),
+            let story = story.get(row).map_or("", String::as_str);
+            result.nodes.get(row).map_or_else(
+                || line(at, story, "", "", "", "", ""),
                 |node| {
                     line(
                         at,
-                        told,
+                        story,
                         node.node,
                         &shown(&node.before),
                         &shown(&node.after),
@@ -53,18 +51,19 @@ pub(super) fn step(step: &Step, seen: &Seen) -> String {
         })
         .collect();
     lines.extend(
-        seen.wrong
+        result
+            .deviations
             .iter()
-            .map(|what| format!("       NOT AS IT SHOULD BE: {what}")),
+            .map(|deviation| format!("       NOT AS EXPECTED: {deviation}")),
     );
     lines.join("\n")
 }
 
 /// A step as JSON.
-pub(super) fn step_json(step: &Step, seen: &Seen) -> Value {
+pub(super) fn step_json(step: &Step, result: &StepResult) -> Value {
     let answer = |answer: &Answer| json!({"choice": answer.choice, "learned": answer.learned});
     let micros = |span: Option<Duration>| span.map(|span| span.as_secs_f64() * 1_000.0);
-    let nodes: Vec<_> = seen
+    let nodes: Vec<_> = result
         .nodes
         .iter()
         .map(|node| {
@@ -79,20 +78,21 @@ pub(super) fn step_json(step: &Step, seen: &Seen) -> Value {
         .collect();
     json!({
         "at": step.at,
-        "told": step.told,
+        "story": step.story,
         "phrase": step.ask.phrase,
-        "revision": seen.revision,
+        "revision": result.revision,
         "nodes": nodes,
         "expected": answer(&step.expect),
-        "asExpected": seen.wrong.is_empty(),
+        "asExpected": result.deviations.is_empty(),
     })
 }
 
 /// The text below the steps.
-pub(super) fn end(end: &End) -> String {
+pub(super) fn end(end: &Summary) -> String {
     format!(
-        "\n● learned   ○ the backend's own   COMMIT→, SAID→: milliseconds from the commit, and from the receipt\n\
-         of the feedback that caused it, until the node answered so; –: nothing changed, or nobody said it.\n\n\
+        "\n● learned   ○ the backend's own answer\n\
+         COMMIT→   milliseconds from the commit of a change until the node answered with it\n\
+         SENT→     the same from the receipt of the correction that caused it; –: none did\n\n\
          Both nodes and the database are at revision {}, with {} resources, and their digests agree.",
         end.revision, end.resources
     )
@@ -138,7 +138,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::demo::{
-        day::{NODES, NodeSeen},
+        day::{NODES, NodeResult},
         script,
     };
 
@@ -147,7 +147,7 @@ mod tests {
         for step in script::day() {
             let nodes = NODES
                 .into_iter()
-                .map(|node| NodeSeen {
+                .map(|node| NodeResult {
                     node,
                     before: step.expect.clone(),
                     after: step.expect.clone(),
@@ -155,12 +155,12 @@ mod tests {
                     since_feedback: Some(Duration::from_millis(12_345)),
                 })
                 .collect();
-            let seen = Seen {
+            let result = StepResult {
                 nodes,
                 revision: Some(1),
-                wrong: vec![],
+                deviations: vec![],
             };
-            let text = super::step(&step, &seen);
+            let text = super::step(&step, &result);
             assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
             assert_eq!(text.lines().count(), 2, "two nodes, two lines: {text}");
         }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_broken_at_spaces() {
+    fn a_story_is_wrapped_at_spaces() {
         assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
         assert_eq!(wrapped("onetwothree four", 7), ["onetwothree", "four"]);
     }
@@ -176,7 +176,7 @@ mod tests {
     #[test]
     fn the_backend_has_an_answer_to_every_question() {
         for step in script::day() {
-            assert!(script::backend(step.ask).len() > 1, "{}", step.told);
+            assert!(script::backend(step.ask).len() > 1, "{}", step.story);
         }
     }
 }

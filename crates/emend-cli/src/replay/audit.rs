@@ -1,6 +1,6 @@
 //! Checks what was learned, and whether anything was lost, from the services' own records.
 //!
-//! It must know nothing of the simulation: it sees only what an operator could.
+//! It sees only what an operator could, nothing of the simulation.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -102,7 +102,7 @@ impl Auditor {
             return Ok(());
         }
         Err(Failure::Conflict(format!(
-            "the namespace {} is not empty; replay needs one of its own",
+            "the namespace {} is not empty; replay needs an empty one",
             self.namespace
         )))
     }
@@ -192,9 +192,9 @@ impl Auditor {
             audit.wrong_resources += u64::from(!is_right(dataset, key, verb));
             audit.on_the_node += u64::from(self.answers(node, key).as_ref() == Some(verb));
         }
-        let mut expect = |what: &str, is: u64, should: u64| {
-            if is != should {
-                audit.problems.push(format!("{what}: {is}, should be {should}"));
+        let mut expect = |what: &str, is: u64, expected: u64| {
+            if is != expected {
+                audit.problems.push(format!("{what}: {is}, expected {expected}"));
             }
         };
         expect("corrections stored", audit.stored, submitted);

@@ -1,6 +1,4 @@
 //! A chart of the days: shares above, counts below. Plain SVG without scripts or embedded fonts.
-//!
-//! It must know nothing but the report.
 
 use std::fmt::Write as _;
 
@@ -99,12 +97,12 @@ fn shares(svg: &mut Svg, days: &[Day]) {
             .collect();
         svg.polyline(&points, colour);
         for (point, day) in points.iter().zip(days) {
-            let told = format!(
+            let title = format!(
                 "day {}: {:.1} % {name}",
                 day.number,
                 100.0 * share(count(day), day.queries)
             );
-            svg.dot(*point, colour, &told);
+            svg.dot(*point, colour, &title);
         }
         legend = svg.legend(legend, SHARES.0 - 20.0, colour, name);
     }
@@ -136,8 +134,8 @@ fn counts(svg: &mut Svg, days: &[Day]) {
     for (index, day) in days.iter().enumerate() {
         let middle = x(index, days.len());
         let mut draw = |left: f64, count: u64, colour: &str, name: &str| {
-            let told = format!("day {}: {count} {name}", day.number);
-            svg.bar((left, y(count)), (bar, COUNTS.1 - y(count)), colour, &told);
+            let title = format!("day {}: {count} {name}", day.number);
+            svg.bar((left, y(count)), (bar, COUNTS.1 - y(count)), colour, &title);
         };
         draw(
             middle - bar - 2.0,
@@ -234,17 +232,17 @@ impl Svg {
         );
     }
 
-    fn dot(&mut self, at: (f64, f64), colour: &str, told: &str) {
+    fn dot(&mut self, at: (f64, f64), colour: &str, title: &str) {
         let _ = writeln!(
             self.0,
             r#"<circle cx="{:.1}" cy="{:.1}" r="3.5" fill="{colour}"><title>{}</title></circle>"#,
             at.0,
             at.1,
-            escaped(told)
+            escaped(title)
         );
     }
 
-    fn bar(&mut self, at: (f64, f64), size: (f64, f64), colour: &str, told: &str) {
+    fn bar(&mut self, at: (f64, f64), size: (f64, f64), colour: &str, title: &str) {
         let _ = writeln!(
             self.0,
             r#"<rect x="{:.1}" y="{:.1}" width="{:.1}" height="{:.1}" fill="{colour}"><title>{}</title></rect>"#,
@@ -252,7 +250,7 @@ impl Svg {
             at.1,
             size.0,
             size.1,
-            escaped(told)
+            escaped(title)
         );
     }
 
@@ -335,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn the_chart_is_well_formed_whatever_names_hold() {
+    fn the_chart_is_well_formed_whatever_the_names_contain() {
         let mut svg = Svg::new();
         svg.text(0.0, 0.0, "start", 10.0, INK, "a & <b> \"c\"");
         assert!(is_well_formed(&svg.finish()));
@@ -369,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scale_has_whole_halves_above_every_bar() {
+    fn the_scale_covers_every_bar_and_has_whole_halves() {
         for (most, top) in [(0, 2), (2, 2), (3, 4), (5, 10), (918, 1_000), (1_001, 2_000)] {
             assert_eq!(ceiling(most), top);
         }

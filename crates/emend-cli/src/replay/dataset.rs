@@ -1,6 +1,4 @@
 //! Utterances, each with its true label, in the format of BANKING77.
-//!
-//! It must know nothing of traffic.
 
 use std::{collections::HashMap, path::Path};
 
@@ -136,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_phrase_is_taken_once_and_one_with_two_meanings_not_at_all() {
+    fn duplicates_are_taken_once_and_ambiguous_phrases_are_left_out() {
         let dataset = Dataset::new(
             rows(&[
                 ("Where is it?", "a"),

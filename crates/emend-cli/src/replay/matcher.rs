@@ -1,6 +1,6 @@
 //! The search system before anything was learned: matches words of the utterance with words of the label names.
 //!
-//! Deliberately weak: no stemming, no weights, no synonyms. It must know nothing of what is right.
+//! Deliberately weak: no stemming, no weights, no synonyms. It does not know which label is right.
 
 use std::collections::{HashMap, HashSet};
 
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_share_of_a_labels_words_wins() {
+    fn the_label_with_the_largest_share_of_shared_words_wins() {
         assert_eq!(best("My top-up FAILED!"), Some("top_up_failed"));
         assert_eq!(best("the card is not working"), Some("card_not_working"));
         assert_eq!(best("my card"), Some("card_arrival"));

@@ -1,4 +1,4 @@
-//! `emend replay`: the flywheel on a real data set.
+//! `emend replay`: learning from simulated users on a real data set.
 //!
 //! Simulated users ask a search node and correct wrong answers through the real services; what is learned reaches the
 //! node over the real stream, and the next day it knows better. [`dataset`] reads the utterances, [`matcher`] plays the
@@ -68,7 +68,7 @@ counted once, and the node must hold what the database holds; otherwise the exit
 
 Examples:
   emend replay --dataset data/banking77
-  emend replay --dataset data/banking77 --days 5 --noise 0.2 --colluders 0.1 --svg flywheel.svg
+  emend replay --dataset data/banking77 --days 5 --noise 0.2 --colluders 0.1 --svg replay.svg
   emend replay --dataset data/banking77 --json > replay.json
   emend replay --dataset data/banking77 --feedback-addr HOST:7401 --learning-addr HOST:7402
 
@@ -194,10 +194,10 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     if let Some(reason) = stopped {
         return Err(Failure::failed(reason));
     }
-    tell(&played?, &args, output)
+    print(&played?, &args, output)
 }
 
-fn tell(report: &Report, args: &Args, output: &mut Output<'_>) -> Result {
+fn print(report: &Report, args: &Args, output: &mut Output<'_>) -> Result {
     let json = report.to_json();
     output.result(&json, || report.summary())?;
     if let Some(file) = &args.json_file {

@@ -1,8 +1,6 @@
 //! The results of a replay, as a table and as JSON.
-//!
-//! It must know nothing of how they came about.
 
-use serde_json::{Value, json};
+mod json;
 
 use super::{audit::Audit, dataset::Dataset, simulation::Settings};
 
@@ -189,7 +187,7 @@ impl Report {
         } = &self.audit;
         let (promotions, wrong) = self.promotions();
         let test = &self.test;
-        let said = if self.days.iter().any(|day| day.confirmations > 0) {
+        let submissions = if self.days.iter().any(|day| day.confirmations > 0) {
             "corrections and confirmations"
         } else {
             "corrections"
@@ -197,7 +195,7 @@ impl Report {
         let mut lines = vec![
             String::new(),
             format!(
-                "promotions   {promotions}, of them wrong {wrong} ({}); of {resources} phrases learned at the end {wrong_resources} are wrong",
+                "promotions   {promotions}, {wrong} of them wrong ({}); of {resources} phrases learned at the end, {wrong_resources} are wrong",
                 percent_fine(wrong, promotions),
             ),
             format!(
@@ -207,15 +205,17 @@ impl Report {
                 test.learned,
                 test.queries,
             ),
-            "             Look-ups are exact: what was learned for one wording says nothing of another."
+            "             Look-ups are exact: what was learned for one wording says nothing about another."
                 .into(),
         ];
         if *awaiting_review > 0 {
-            lines.push(format!("for a person {awaiting_review} candidates await review"));
+            lines.push(format!(
+                "for review   {awaiting_review} candidates await a person's decision"
+            ));
         }
         if self.audit.problems.is_empty() {
             lines.push(format!(
-                "nothing lost {submitted} {said} stored, delivered, evaluated and counted once; {revisions} revisions;"
+                "nothing lost {submitted} {submissions} stored, delivered, evaluated and counted once; {revisions} revisions;"
             ));
             lines.push(format!(
                 "             the node holds what the database holds. {:.1} s in all.",
@@ -229,95 +229,6 @@ impl Report {
     pub fn promotions(&self) -> (u64, u64) {
         self.days.iter().fold((0, 0), |(all, wrong), day| {
             (all + day.promotions, wrong + day.wrong_promotions)
-        })
-    }
-
-    /// The report as one JSON document.
-    pub fn to_json(&self) -> Value {
-        let days: Vec<_> = self
-            .days
-            .iter()
-            .map(|day| {
-                json!({
-                    "day": day.number,
-                    "queries": day.queries,
-                    "hits": day.hits,
-                    "hitRate": share(day.hits, day.queries),
-                    "baseHits": day.base_hits,
-                    "baseHitRate": share(day.base_hits, day.queries),
-                    "learned": day.learned,
-                    "learnedShare": share(day.learned, day.queries),
-                    "learnedHits": day.learned_hits,
-                    "correctionsNeeded": day.corrections_needed(),
-                    "correctionsSubmitted": day.corrections,
-                    "confirmationsSubmitted": day.confirmations,
-                    "promotions": day.promotions,
-                    "wrongPromotions": day.wrong_promotions,
-                    "phrasesLearned": day.phrases,
-                    "trafficCovered": day.covered,
-                })
-            })
-            .collect();
-        let (promotions, wrong) = self.promotions();
-        let Settings {
-            namespace,
-            days: _,
-            queries_per_day,
-            reporters,
-            noise,
-            colluders,
-            habits,
-            zipf_exponent,
-            threshold,
-            seed,
-        } = &self.settings;
-        json!({
-            "settings": {
-                "namespace": namespace,
-                "days": self.settings.days,
-                "queriesPerDay": queries_per_day,
-                "reporters": reporters,
-                "noise": noise,
-                "colluders": colluders,
-                "attackRightAnswers": habits.attack_right_answers,
-                "confirmations": habits.confirmations,
-                "zipfExponent": zipf_exponent,
-                "threshold": threshold,
-                "seed": seed,
-            },
-            "people": {
-                "honest": self.people.honest,
-                "erring": self.people.erring,
-                "colluding": self.people.colluding,
-                "colludersPush": self.people.target,
-            },
-            "dataset": {"labels": self.labels, "utterances": self.utterances, "leftOut": self.left_out},
-            "days": days,
-            "promotions": promotions,
-            "wrongPromotions": wrong,
-            "wrongPromotionShare": share(wrong, promotions),
-            "test": {
-                "queries": self.test.queries,
-                "hits": self.test.hits,
-                "hitRate": share(self.test.hits, self.test.queries),
-                "baseHits": self.test.base_hits,
-                "baseHitRate": share(self.test.base_hits, self.test.queries),
-                "learned": self.test.learned,
-            },
-            "audit": {
-                "submitted": self.audit.submitted,
-                "stored": self.audit.stored,
-                "evaluated": self.audit.evaluated,
-                "counted": self.audit.counted,
-                "deadLetters": self.audit.dead_letters,
-                "awaitingReview": self.audit.awaiting_review,
-                "revisions": self.audit.revisions,
-                "resources": self.audit.resources,
-                "wrongResources": self.audit.wrong_resources,
-                "onTheNode": self.audit.on_the_node,
-                "problems": self.audit.problems,
-            },
-            "seconds": self.seconds,
         })
     }
 }
@@ -406,7 +317,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn rows_stand_under_their_headings_within_a_hundred_columns() {
+    fn rows_align_with_their_headings_within_a_hundred_columns() {
         let report = report();
         let dataset = Dataset::new(vec![("a".into(), "b".into())], vec![]);
         let heading = Report::heading(&dataset, &report.settings, &report.people);
@@ -423,7 +334,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn figures_follow_from_the_counts() {
+    fn rates_follow_from_the_counts() {
         let json = report().to_json();
         assert_eq!(json["days"][0]["hitRate"], 0.54);
         assert_eq!(json["days"][1]["correctionsNeeded"], 330);

@@ -3,8 +3,6 @@
 //! Erring and colluding are traits of a person, not of a report: if a tenth of the reporters err, a tenth of the
 //! corrections are wrong on average, always from the same people. That is what counting distinct voters has to
 //! withstand.
-//!
-//! It must know nothing of services.
 
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng, seq::SliceRandom as _};
 
@@ -12,7 +10,7 @@ use super::dataset::Label;
 
 /// The kinds of reporters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Character {
+pub enum Behaviour {
     /// Says what is right.
     Honest,
     /// Says something wrong, drawn at random each time.
@@ -23,7 +21,7 @@ pub enum Character {
 
 /// What a reporter says about an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Said {
+pub enum Statement {
     /// The answer is wrong, and this one is right.
     Correction(Label),
     /// The answer is right.
@@ -42,7 +40,7 @@ pub struct Habits {
 /// All reporters; the same for the same seed.
 #[derive(Debug)]
 pub struct Population {
-    characters: Vec<Character>,
+    behaviours: Vec<Behaviour>,
     /// The label that all colluders push.
     target: Label,
     labels: usize,
@@ -57,13 +55,13 @@ impl Population {
         let mut rng = StdRng::seed_from_u64(seed);
         let erring = part(count, noise);
         let colluding = part(count, colluders).min(count - erring);
-        let mut characters = vec![Character::Honest; count];
-        characters[..erring].fill(Character::Erring);
-        characters[erring..erring + colluding].fill(Character::Colluding);
-        characters.shuffle(&mut rng);
+        let mut behaviours = vec![Behaviour::Honest; count];
+        behaviours[..erring].fill(Behaviour::Erring);
+        behaviours[erring..erring + colluding].fill(Behaviour::Colluding);
+        behaviours.shuffle(&mut rng);
         let target = rng.random_range(0..labels);
         Self {
-            characters,
+            behaviours,
             target,
             labels,
             habits,
@@ -76,44 +74,44 @@ impl Population {
         self.target
     }
 
-    /// How many reporters have this character.
-    pub fn count(&self, character: Character) -> usize {
-        self.characters
+    /// How many reporters have this behaviour.
+    pub fn count(&self, behaviour: Behaviour) -> usize {
+        self.behaviours
             .iter()
-            .filter(|&&other| other == character)
+            .filter(|&&other| other == behaviour)
             .count()
     }
 
     /// What a reporter says about this answer, if anything.
-    pub fn says(&mut self, reporter: usize, answer: Option<Label>, truth: Label) -> Option<Said> {
+    pub fn reaction(&mut self, reporter: usize, answer: Option<Label>, truth: Label) -> Option<Statement> {
         let right = answer == Some(truth);
-        let character = self.characters[reporter];
-        let thought = match character {
-            Character::Honest => truth,
-            Character::Erring | Character::Colluding if right && !self.habits.attack_right_answers => {
+        let behaviour = self.behaviours[reporter];
+        let believed = match behaviour {
+            Behaviour::Honest => truth,
+            Behaviour::Erring | Behaviour::Colluding if right && !self.habits.attack_right_answers => {
                 return None;
             }
             // An erring reporter may take a wrong answer for right.
-            Character::Erring => match answer {
-                Some(answer) if !right && self.confirms(character) => answer,
+            Behaviour::Erring => match answer {
+                Some(answer) if !right && self.confirms(behaviour) => answer,
                 _ => self.wrong_label(answer, truth)?,
             },
-            Character::Colluding => self.target,
+            Behaviour::Colluding => self.target,
         };
-        if answer != Some(thought) {
-            return Some(Said::Correction(thought));
+        if answer != Some(believed) {
+            return Some(Statement::Correction(believed));
         }
         // For an erring reporter, the confirmation was already drawn above.
-        let confirms = character == Character::Erring || self.confirms(character);
-        confirms.then_some(Said::Confirmation(thought))
+        let confirms = behaviour == Behaviour::Erring || self.confirms(behaviour);
+        confirms.then_some(Statement::Confirmation(believed))
     }
 
     /// Whether a reporter who thinks the answer right says so this time.
-    fn confirms(&mut self, character: Character) -> bool {
-        match character {
+    fn confirms(&mut self, behaviour: Behaviour) -> bool {
+        match behaviour {
             _ if self.habits.confirmations <= 0.0 => false,
-            Character::Colluding => true,
-            Character::Honest | Character::Erring => self.rng.random_bool(self.habits.confirmations),
+            Behaviour::Colluding => true,
+            Behaviour::Honest | Behaviour::Erring => self.rng.random_bool(self.habits.confirmations),
         }
     }
 
@@ -142,104 +140,116 @@ fn part(count: usize, share: f64) -> usize {
 mod tests {
     use super::*;
 
-    const MERE_CORRECTIONS: Habits = Habits {
+    const CORRECTIONS_ONLY: Habits = Habits {
         attack_right_answers: false,
         confirmations: 0.0,
     };
     const ATTACK: Habits = Habits {
         attack_right_answers: true,
-        ..MERE_CORRECTIONS
+        ..CORRECTIONS_ONLY
     };
 
-    fn of(character: Character, habits: Habits) -> Population {
-        let (noise, colluders) = match character {
-            Character::Honest => (0.0, 0.0),
-            Character::Erring => (1.0, 0.0),
-            Character::Colluding => (0.0, 1.0),
+    fn of(behaviour: Behaviour, habits: Habits) -> Population {
+        let (noise, colluders) = match behaviour {
+            Behaviour::Honest => (0.0, 0.0),
+            Behaviour::Erring => (1.0, 0.0),
+            Behaviour::Colluding => (0.0, 1.0),
         };
         Population::new(10, 6, noise, colluders, habits, 5)
     }
 
     #[test]
-    fn shares_are_of_people() {
-        let population = Population::new(200, 77, 0.10, 0.05, MERE_CORRECTIONS, 7);
-        assert_eq!(population.count(Character::Erring), 20);
-        assert_eq!(population.count(Character::Colluding), 10);
-        assert_eq!(population.count(Character::Honest), 170);
+    fn shares_are_rounded_to_whole_people() {
+        let population = Population::new(200, 77, 0.10, 0.05, CORRECTIONS_ONLY, 7);
+        assert_eq!(population.count(Behaviour::Erring), 20);
+        assert_eq!(population.count(Behaviour::Colluding), 10);
+        assert_eq!(population.count(Behaviour::Honest), 170);
     }
 
     #[test]
-    fn the_honest_correct_what_is_wrong_and_nothing_else() {
-        let mut honest = of(Character::Honest, MERE_CORRECTIONS);
-        assert_eq!(honest.says(0, Some(1), 2), Some(Said::Correction(2)));
-        assert_eq!(honest.says(0, None, 2), Some(Said::Correction(2)));
-        assert_eq!(honest.says(0, Some(2), 2), None);
+    fn honest_reporters_correct_wrong_answers_and_nothing_else() {
+        let mut honest = of(Behaviour::Honest, CORRECTIONS_ONLY);
+        assert_eq!(honest.reaction(0, Some(1), 2), Some(Statement::Correction(2)));
+        assert_eq!(honest.reaction(0, None, 2), Some(Statement::Correction(2)));
+        assert_eq!(honest.reaction(0, Some(2), 2), None);
     }
 
     #[test]
-    fn who_errs_is_never_right_and_never_repeats_the_answer() {
-        let mut erring = of(Character::Erring, MERE_CORRECTIONS);
-        let said: Vec<_> = (0..200).map(|_| erring.says(0, Some(1), 2).unwrap()).collect();
-        let corrections = [0, 3, 4, 5].map(Said::Correction);
-        assert!(said.iter().all(|said| corrections.contains(said)));
-        assert!(corrections.iter().all(|correction| said.contains(correction)));
-        assert_eq!(erring.says(0, Some(2), 2), None);
+    fn erring_reporters_are_never_right_and_never_repeat_the_answer() {
+        let mut erring = of(Behaviour::Erring, CORRECTIONS_ONLY);
+        let statements: Vec<_> = (0..200)
+            .map(|_| erring.reaction(0, Some(1), 2).unwrap())
+            .collect();
+        let corrections = [0, 3, 4, 5].map(Statement::Correction);
+        assert!(statements.iter().all(|statement| corrections.contains(statement)));
+        assert!(
+            corrections
+                .iter()
+                .all(|correction| statements.contains(correction))
+        );
+        assert_eq!(erring.reaction(0, Some(2), 2), None);
     }
 
     #[test]
-    fn colluders_all_say_the_same() {
-        let mut colluding = of(Character::Colluding, MERE_CORRECTIONS);
+    fn colluders_all_push_the_same_label() {
+        let mut colluding = of(Behaviour::Colluding, CORRECTIONS_ONLY);
         let target = colluding.target();
         let (truth, answer) = ((target + 1) % 6, (target + 2) % 6);
         for reporter in 0..10 {
             assert_eq!(
-                colluding.says(reporter, Some(answer), truth),
-                Some(Said::Correction(target))
+                colluding.reaction(reporter, Some(answer), truth),
+                Some(Statement::Correction(target))
             );
         }
-        assert_eq!(colluding.says(0, Some(target), truth), None, "it says so already");
         assert_eq!(
-            colluding.says(0, Some(truth), truth),
+            colluding.reaction(0, Some(target), truth),
+            None,
+            "the answer is theirs already"
+        );
+        assert_eq!(
+            colluding.reaction(0, Some(truth), truth),
             None,
             "right answers are left alone"
         );
     }
 
     #[test]
-    fn right_answers_are_disputed_only_where_asked_for() {
-        let mut colluding = of(Character::Colluding, ATTACK);
+    fn right_answers_are_disputed_only_if_configured() {
+        let mut colluding = of(Behaviour::Colluding, ATTACK);
         let truth = (colluding.target() + 1) % 6;
         assert_eq!(
-            colluding.says(0, Some(truth), truth),
-            Some(Said::Correction(colluding.target()))
+            colluding.reaction(0, Some(truth), truth),
+            Some(Statement::Correction(colluding.target()))
         );
         assert!(
-            of(Character::Erring, ATTACK)
-                .says(0, Some(truth), truth)
+            of(Behaviour::Erring, ATTACK)
+                .reaction(0, Some(truth), truth)
                 .is_some()
         );
     }
 
     #[test]
-    fn who_thinks_an_answer_right_confirms_the_settable_share_and_the_colluders_theirs_always() {
+    fn answers_thought_right_are_confirmed_in_the_configured_share_and_always_by_colluders() {
         let habits = Habits {
             attack_right_answers: true,
             confirmations: 0.25,
         };
-        let share = |character, answer: fn(&Population) -> Label, truth: fn(&Population) -> Label| {
-            let mut population = of(character, habits);
+        let share = |behaviour, answer: fn(&Population) -> Label, truth: fn(&Population) -> Label| {
+            let mut population = of(behaviour, habits);
             let (answer, truth) = (answer(&population), truth(&population));
             let confirmed = (0..4_000)
-                .filter(|_| population.says(0, Some(answer), truth) == Some(Said::Confirmation(answer)))
+                .filter(|_| {
+                    population.reaction(0, Some(answer), truth) == Some(Statement::Confirmation(answer))
+                })
                 .count();
             confirmed * 100 / 4_000
         };
-        assert!((22..28).contains(&share(Character::Honest, |_| 2, |_| 2)));
-        assert_eq!(share(Character::Honest, |_| 1, |_| 2), 0);
-        assert!((22..28).contains(&share(Character::Erring, |_| 1, |_| 2)));
-        assert_eq!(share(Character::Erring, |_| 2, |_| 2), 0);
+        assert!((22..28).contains(&share(Behaviour::Honest, |_| 2, |_| 2)));
+        assert_eq!(share(Behaviour::Honest, |_| 1, |_| 2), 0);
+        assert!((22..28).contains(&share(Behaviour::Erring, |_| 1, |_| 2)));
+        assert_eq!(share(Behaviour::Erring, |_| 2, |_| 2), 0);
         let (theirs, another) = (Population::target, |all: &Population| (all.target() + 1) % 6);
-        assert_eq!(share(Character::Colluding, theirs, another), 100);
-        assert_eq!(share(Character::Colluding, another, another), 0);
+        assert_eq!(share(Behaviour::Colluding, theirs, another), 100);
+        assert_eq!(share(Behaviour::Colluding, another, another), 0);
     }
 }

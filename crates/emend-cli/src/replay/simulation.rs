@@ -1,6 +1,4 @@
 //! Runs the days: queries arrive, the node answers, and people correct wrong answers.
-//!
-//! It must know nothing of how results are presented.
 
 use std::time::Duration;
 
@@ -20,20 +18,20 @@ use super::{
     dataset::{Dataset, Label, Utterance},
     matcher::BaseMatcher,
     report::{Day, People, Report, TestSet},
-    reporters::{Character, Habits, Population, Said},
+    reporters::{Behaviour, Habits, Population, Statement},
     traffic::Traffic,
 };
 use crate::{
     context::Context,
+    evaluation::wait_until_evaluated,
     failure::{Failure, Result},
     output::Output,
-    settled::settled,
 };
 
 /// Corrections submitted in one batch.
 const BATCH: usize = 100;
 /// How long a batch may take to be evaluated, and the node to catch up.
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The settings of a simulation.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,12 +87,12 @@ pub async fn run(
         seed.wrapping_add(1),
     );
     let people = People {
-        honest: population.count(Character::Honest),
-        erring: population.count(Character::Erring),
-        colluding: population.count(Character::Colluding),
+        honest: population.count(Behaviour::Honest),
+        erring: population.count(Behaviour::Erring),
+        colluding: population.count(Behaviour::Colluding),
         target: dataset.labels[population.target()].clone(),
     };
-    let mut loop_ = Loop::start(dataset, &settings, namespace, context, lifecycle).await?;
+    let mut simulation = Simulation::start(dataset, &settings, namespace, context, lifecycle).await?;
 
     if !output.is_json() {
         output.line(&Report::heading(dataset, &settings, &people))?;
@@ -109,38 +107,40 @@ pub async fn run(
         for _ in 0..settings.queries_per_day {
             let query = traffic.draw();
             let utterance = &dataset.train[query.utterance];
-            let (answer, base) = loop_.answer(utterance)?;
+            let (answer, base) = simulation.answer(utterance)?;
             day.queries += 1;
             day.hits += u64::from(answer.label == Some(utterance.label));
             day.base_hits += u64::from(base == Some(utterance.label));
             day.learned += u64::from(answer.learned);
             day.learned_hits += u64::from(answer.learned && answer.label == Some(utterance.label));
-            if let Some(said) = population.says(query.reporter, answer.label, utterance.label) {
-                loop_.say(utterance, answer.label, said, query.reporter);
-                match said {
-                    Said::Correction(_) => day.corrections += 1,
-                    Said::Confirmation(_) => day.confirmations += 1,
+            if let Some(statement) = population.reaction(query.reporter, answer.label, utterance.label) {
+                simulation.submit_later(utterance, answer.label, statement, query.reporter);
+                match statement {
+                    Statement::Correction(_) => day.corrections += 1,
+                    Statement::Confirmation(_) => day.confirmations += 1,
                 }
-                if loop_.waiting.len() == BATCH {
-                    loop_.submit().await?;
+                if simulation.waiting.len() == BATCH {
+                    simulation.submit().await?;
                 }
             }
             progress.inc(1);
         }
-        loop_.submit().await?;
+        simulation.submit().await?;
         let learned = auditor.since_last(dataset).await?;
         day.promotions = learned.promotions;
         day.wrong_promotions = learned.wrong_promotions;
         day.phrases = auditor.phrases();
-        day.covered = loop_.covered(&traffic)?;
+        day.covered = simulation.covered(&traffic)?;
         if !output.is_json() {
             progress.suspend(|| output.line(&day.row()))?;
         }
         days.push(day);
     }
     progress.finish_and_clear();
-    let test = loop_.test_set()?;
-    let audit = auditor.finish(loop_.submitted, &loop_.node, dataset).await?;
+    let test = simulation.test_set()?;
+    let audit = auditor
+        .finish(simulation.submitted, &simulation.node, dataset)
+        .await?;
     Ok(Report {
         settings,
         people,
@@ -193,8 +193,8 @@ struct Answer {
     learned: bool,
 }
 
-/// The feedback loop: the node, and the client that corrects it.
-struct Loop<'d> {
+/// The node, and the client that corrects it.
+struct Simulation<'d> {
     dataset: &'d Dataset,
     namespace: Namespace,
     base: BaseMatcher,
@@ -204,7 +204,7 @@ struct Loop<'d> {
     submitted: u64,
 }
 
-impl<'d> Loop<'d> {
+impl<'d> Simulation<'d> {
     async fn start(
         dataset: &'d Dataset,
         settings: &Settings,
@@ -212,7 +212,7 @@ impl<'d> Loop<'d> {
         context: &Context,
         lifecycle: &Lifecycle,
     ) -> Result<Self> {
-        let feedback = context.feedback_client()?.deadline(PATIENCE);
+        let feedback = context.feedback_client()?.deadline(TIMEOUT);
         let node = context
             .subscriber(format!("{}-node", settings.namespace))?
             .namespace(settings.namespace.clone())
@@ -220,9 +220,9 @@ impl<'d> Loop<'d> {
             .spawn(lifecycle)
             .await
             .map_err(|error| Failure::usage(error.to_string()))?;
-        timeout(PATIENCE, node.view().wait_until_filled())
+        timeout(TIMEOUT, node.view().wait_until_filled())
             .await
-            .map_err(|_| Failure::failed("the node got nothing from learning-svc"))?;
+            .map_err(|_| Failure::failed("the node received nothing from learning-svc in time"))?;
         Ok(Self {
             dataset,
             namespace,
@@ -258,13 +258,21 @@ impl<'d> Loop<'d> {
         Ok((answer, base))
     }
 
-    fn say(&mut self, utterance: &Utterance, answer: Option<Label>, said: Said, reporter: usize) {
+    fn submit_later(
+        &mut self,
+        utterance: &Utterance,
+        answer: Option<Label>,
+        statement: Statement,
+        reporter: usize,
+    ) {
         let (namespace, phrase) = (self.namespace.as_str(), utterance.text.as_str());
         let label = |label: Label| self.dataset.labels[label].as_str();
-        let submission = match (said, answer) {
-            (Said::Confirmation(right), _) => Submission::phrase_mapping(namespace, phrase, label(right)),
-            (Said::Correction(right), None) => Submission::verb(namespace, phrase, label(right)),
-            (Said::Correction(right), Some(wrong)) => {
+        let submission = match (statement, answer) {
+            (Statement::Confirmation(right), _) => {
+                Submission::phrase_mapping(namespace, phrase, label(right))
+            }
+            (Statement::Correction(right), None) => Submission::verb(namespace, phrase, label(right)),
+            (Statement::Correction(right), Some(wrong)) => {
                 Submission::verb(namespace, phrase, label(right)).system_choice(label(wrong))
             }
         };
@@ -298,19 +306,19 @@ impl<'d> Loop<'d> {
             .submit_all(submissions, true)
             .await
             .map_err(|error| Failure::Refused(Box::new(error.0)))?;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         let mut newest = 0;
         for result in results {
             let recorded = result.map_err(|error| Failure::Refused(Box::new(error.0)))?;
-            let recorded = settled(&self.feedback, &self.namespace, recorded, deadline).await?;
+            let recorded = wait_until_evaluated(&self.feedback, &self.namespace, recorded, deadline).await?;
             newest = newest.max(recorded.outcome().map_or(0, |outcome| outcome.revision));
             self.submitted += 1;
         }
-        timeout(PATIENCE, self.node.view().wait_for_revision(Revision(newest)))
+        timeout(TIMEOUT, self.node.view().wait_for_revision(Revision(newest)))
             .await
             .map_err(|_| {
                 Failure::failed(format!(
-                    "the node has not applied revision {newest} after {PATIENCE:?}"
+                    "the node did not apply revision {newest} within {TIMEOUT:?}"
                 ))
             })
     }

@@ -1,6 +1,4 @@
 //! Which queries arrive, and from whom: by Zipf's law, a few all the time and most hardly ever.
-//!
-//! It must know nothing of answers.
 
 use rand::{RngExt as _, SeedableRng as _, rngs::StdRng, seq::SliceRandom as _};
 use rand_distr::{Distribution as _, Zipf};
@@ -42,13 +40,13 @@ impl Traffic {
         })
     }
 
-    /// The share of all traffic whose utterances satisfy `is_so`, computed from Zipf's law and not from the draws.
-    pub fn share(&self, mut is_so: impl FnMut(usize) -> bool) -> f64 {
+    /// The share of all traffic whose utterances `counts` accepts, computed from Zipf's law and not from the draws.
+    pub fn share(&self, mut counts: impl FnMut(usize) -> bool) -> f64 {
         let (mut part, mut whole) = (0.0, 0.0);
         for (rank, &utterance) in (1_u32..).zip(&self.by_rank) {
             let weight = f64::from(rank).powf(-self.exponent);
             whole += weight;
-            if is_so(utterance) {
+            if counts(utterance) {
                 part += weight;
             }
         }

@@ -68,7 +68,7 @@ fn row(columns: &[Field], record: &StringRecord) -> Result<Record, RowError> {
     if record.len() > columns.len() {
         let (is, should) = (record.len(), columns.len());
         return Err(RowError::row(format!(
-            "has {is} fields, the header has {should}; is a comma not quoted?"
+            "has {is} fields, but the header has {should}; is a comma not quoted?"
         )));
     }
     let mut fields = Fields::default();

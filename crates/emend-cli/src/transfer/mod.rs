@@ -3,8 +3,6 @@
 //! A row is a phrase mapping, an alias or a prohibition ([`Record`]). All three formats have the same fields. Rows are
 //! streamed one at a time. A bad row is reported with its line, and reading continues unless the format itself is
 //! broken there.
-//!
-//! It must know nothing of services.
 
 mod csv;
 mod jsonl;
@@ -136,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_comes_back_as_it_was() {
+    fn written_rows_are_read_back_unchanged() {
         for format in [Format::Csv, Format::Jsonl, Format::Yaml] {
             let mut bytes = Vec::new();
             let mut writer = format.writer(Box::new(&mut bytes)).unwrap();
@@ -154,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_nothing_has_no_rows() {
+    fn an_empty_file_has_no_rows() {
         for (format, nothing) in [
             (Format::Csv, "type,input,choice\n"),
             (Format::Csv, ""),
@@ -167,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_row_is_named_by_its_line_and_the_others_are_read() {
+    fn a_bad_row_is_reported_with_its_line_and_the_others_are_read() {
         for (format, text, bad) in [
             (
                 Format::Csv,
@@ -201,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_order_mark_that_comes_alone_hides_no_rows() {
+    fn a_byte_order_mark_in_a_read_of_its_own_hides_no_rows() {
         let text = "\u{FEFF}type,input,choice\nphrase,a,b\n";
         for buffer in [1, 3, 100] {
             let mut rows = Rows::new();
@@ -215,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_is_named_by_the_line_where_it_breaks() {
+    fn a_broken_file_is_reported_with_the_line_where_it_breaks() {
         let rows = read(
             Format::Yaml,
             "- type: phrase\n  input: a\n  choice: b\n- type: [\n",
@@ -232,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn formats_are_known_by_their_extensions() {
+    fn a_format_is_recognised_by_the_extension() {
         assert_eq!(Format::of_path(Path::new("a/b.CSV")), Some(Format::Csv));
         assert_eq!(Format::of_path(Path::new("b.ndjson")), Some(Format::Jsonl));
         assert_eq!(Format::of_path(Path::new("b.yml")), Some(Format::Yaml));

@@ -1,11 +1,9 @@
 //! One row, independent of the file format.
-//!
-//! It must know nothing of any format.
 
 use emend_proto::{
     common::v1::{
         Correction, EntityCorrection, PhraseMapping, Prohibition, Resource, VerbCorrection,
-        correction::Correction as Oneof,
+        correction::Correction as Variant,
     },
     learning::v1::ImportRow,
 };
@@ -180,22 +178,22 @@ impl Record {
     /// The row as the service takes it.
     pub fn to_import_row(&self, line: u64) -> ImportRow {
         let (input, choice) = (self.input.clone(), self.choice.clone());
-        let oneof = match self.row_type {
-            RowType::Phrase if self.system_choice.is_empty() => Oneof::PhraseMapping(PhraseMapping {
+        let variant = match self.row_type {
+            RowType::Phrase if self.system_choice.is_empty() => Variant::PhraseMapping(PhraseMapping {
                 phrase: input,
                 verb: choice,
             }),
-            RowType::Phrase => Oneof::Verb(VerbCorrection {
+            RowType::Phrase => Variant::Verb(VerbCorrection {
                 original_input: input,
                 system_choice: self.system_choice.clone(),
                 correct_choice: choice,
             }),
-            RowType::Entity => Oneof::Entity(EntityCorrection {
+            RowType::Entity => Variant::Entity(EntityCorrection {
                 original_input: input,
                 system_choice: self.system_choice.clone(),
                 correct_choice: choice,
             }),
-            RowType::Prohibition => Oneof::Prohibition(Prohibition {
+            RowType::Prohibition => Variant::Prohibition(Prohibition {
                 phrase: input,
                 forbidden_choice: choice,
             }),
@@ -203,7 +201,7 @@ impl Record {
         ImportRow {
             line: i64::try_from(line).unwrap_or(i64::MAX),
             correction: Some(Correction {
-                correction: Some(oneof),
+                correction: Some(variant),
             }),
             user_id: self.user_id.clone(),
         }

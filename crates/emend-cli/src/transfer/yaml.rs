@@ -30,7 +30,7 @@ pub(super) fn read(from: impl BufRead, take: &mut Take<'_>) {
         take(
             line,
             Err(RowError::row(format!(
-                "is not YAML as expected: {}",
+                "is not the expected YAML: {}",
                 error.without_snippet()
             ))),
         );

@@ -3,7 +3,7 @@
 use emend_base::status::{Explained, from_item_status};
 use emend_proto::common::v1::{
     Actor, Correction, ItemStatus, Outcome, OutcomeState, Reporter, Resource, ResourceKey, ResourceValue,
-    correction::Correction as Form, resource_value::Value as Learned,
+    correction::Correction as Variant, resource_value::Value as Learned,
 };
 use serde_json::{Value, json};
 
@@ -25,21 +25,21 @@ pub(super) fn reporter(reporter: Option<&Reporter>) -> Value {
 pub fn correction(correction: Option<&Correction>) -> Value {
     match correction.and_then(|correction| correction.correction.as_ref()) {
         None => Value::Null,
-        Some(Form::Verb(verb)) => json!({"verb": {
+        Some(Variant::Verb(verb)) => json!({"verb": {
             "originalInput": verb.original_input,
             "systemChoice": verb.system_choice,
             "correctChoice": verb.correct_choice,
         }}),
-        Some(Form::PhraseMapping(mapping)) => json!({"phraseMapping": {
+        Some(Variant::PhraseMapping(mapping)) => json!({"phraseMapping": {
             "phrase": mapping.phrase,
             "verb": mapping.verb,
         }}),
-        Some(Form::Entity(entity)) => json!({"entity": {
+        Some(Variant::Entity(entity)) => json!({"entity": {
             "originalInput": entity.original_input,
             "systemChoice": entity.system_choice,
             "correctChoice": entity.correct_choice,
         }}),
-        Some(Form::Prohibition(prohibition)) => json!({"prohibition": {
+        Some(Variant::Prohibition(prohibition)) => json!({"prohibition": {
             "phrase": prohibition.phrase,
             "forbiddenChoice": prohibition.forbidden_choice,
         }}),

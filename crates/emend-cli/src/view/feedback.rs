@@ -1,12 +1,12 @@
 //! Stored corrections and dead letters.
 
 use emend_base::status::code_name;
-use emend_proto::feedback::v1::{DeadLetter, DeliveryState, Feedback};
+use emend_proto::feedback::v1::{DeadLetter, DeliveryState, Feedback, RedactReporterResponse, Settings};
 use serde_json::{Value, json};
 
 use super::{
     common::{correction, outcome, reporter},
-    name, present, scope, time,
+    name, present, scope, span, time,
 };
 
 /// A stored correction.
@@ -26,6 +26,7 @@ pub fn feedback(feedback: &Feedback) -> Value {
         "receivedAt": time(feedback.received_at.as_ref()),
         "retractedAt": time(feedback.retracted_at.as_ref()),
         "retractReason": feedback.retract_reason,
+        "redactedAt": time(feedback.redacted_at.as_ref()),
         "outcome": outcome(feedback.outcome.as_ref()),
         "deliveryState": name(
             DeliveryState::try_from(feedback.delivery_state).ok().map(|state| state.as_str_name()),
@@ -44,5 +45,25 @@ pub fn dead_letter(letter: &DeadLetter) -> Value {
         "code": code_name(letter.code.into()),
         "error": letter.error,
         "deadAt": time(letter.dead_at.as_ref()),
+    }))
+}
+
+/// How far the erasure of a reporter is.
+pub fn reporter_redaction(response: &RedactReporterResponse) -> Value {
+    json!({
+        "redactedCount": response.redacted_count,
+        "remainingCount": response.remaining_count,
+        "undeliveredCount": response.undelivered_count,
+    })
+}
+
+/// The settings of a namespace.
+pub fn settings(settings: &Settings) -> Value {
+    present(json!({
+        "namespace": settings.namespace,
+        "personalRetention": span(settings.personal_retention.as_ref()),
+        "version": settings.version,
+        "etag": settings.etag,
+        "updatedAt": time(settings.updated_at.as_ref()),
     }))
 }

@@ -4,15 +4,13 @@
 //! `"3600s"`). It differs in two ways, both for the sake of jq: every scalar is present even at its default, and 64-bit
 //! integers are numbers, since none of them exceeds 2^53; the two fixed64 fields, which are hashes, are strings. Absent
 //! messages are left out.
-//!
-//! It must know nothing of where the messages come from or where the JSON goes.
 
 mod common;
 mod feedback;
 mod learning;
 
 pub use common::{correction, key, maps_to, outcome, resource, value};
-pub use feedback::{dead_letter, feedback};
+pub use feedback::{dead_letter, feedback, reporter_redaction, settings};
 pub use learning::{candidate, candidate_details, import, node, policy, resolved, review, revision};
 
 use emend_proto::common::v1 as pb;
@@ -93,6 +91,22 @@ fn span(span: Option<&prost_types::Duration>) -> Value {
     })
 }
 
+/// A duration for people, in the largest unit that it is a whole number of.
+pub fn span_text(span: &prost_types::Duration) -> String {
+    let seconds = span.seconds;
+    for (unit, name) in [(86_400, "d"), (3_600, "h"), (60, "m")] {
+        if seconds != 0 && seconds % unit == 0 && span.nanos == 0 {
+            return format!("{} {name}", seconds / unit);
+        }
+    }
+    let millis = span.nanos / 1_000_000;
+    if millis == 0 {
+        format!("{seconds} s")
+    } else {
+        format!("{seconds}.{millis:03} s")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -100,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_and_spans_are_written_as_proto3_json_does() {
+    fn times_and_durations_are_written_as_in_proto3_json() {
         let at = prost_types::Timestamp {
             seconds: 1_767_225_600,
             nanos: 5_000_000,
@@ -125,13 +139,22 @@ mod tests {
     }
 
     #[test]
-    fn unknown_numbers_are_kept() {
+    fn a_span_is_shown_in_its_largest_whole_unit() {
+        let text = |seconds, nanos| span_text(&prost_types::Duration { seconds, nanos });
+        assert_eq!(text(90 * 86_400, 0), "90 d");
+        assert_eq!(text(36 * 3_600, 0), "36 h");
+        assert_eq!(text(90, 0), "90 s");
+        assert_eq!(text(60, 500_000_000), "60.500 s");
+    }
+
+    #[test]
+    fn unknown_enum_numbers_are_shown_as_numbers() {
         assert_eq!(kind(1), json!("RESOURCE_KIND_INVOCATION_PHRASE"));
         assert_eq!(kind(99), json!(99));
     }
 
     #[test]
-    fn defaults_are_shown_and_absent_messages_are_not() {
+    fn default_scalars_are_shown_and_absent_messages_are_not() {
         let shown = candidate(&emend_proto::learning::v1::Candidate::default());
         assert_eq!(shown["reporterCount"], json!(0));
         assert_eq!(shown["statusReason"], json!(""));

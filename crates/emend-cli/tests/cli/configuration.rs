@@ -18,7 +18,7 @@ const INTRODUCTION: &str = "\
 <!-- Written by `cargo xtask docs` from the programs' own arguments. Change those, not this. -->
 
 Every setting of `feedback-svc`, `learning-svc` and `emend up` can be given as a flag, mostly as an environment variable, and in a
-file. Where several say something, the first of these counts:
+file. Where several give a value, the first of these counts:
 
 1. the flag, `--max-calls 1000`;
 2. the environment variable, where the tables name one;
@@ -36,14 +36,14 @@ commit-queue-size = \"64MiB\"
 relay-workers = 8
 ```
 
-Paths in it are relative to the directory in which the program runs. A key that is no setting is refused, and so is every value that is
-not fit, each by file, key and what is expected, also where a flag or variable takes its place. Of settings that exclude each other, it
-does not matter which comes from where. A variable that begins with `EMEND_` and that nothing reads is told in the log.
+Paths in it are relative to the directory in which the program runs. An unknown key is refused, and so is every value that is
+not valid; the message names the file, the key and what is expected, also if a flag or variable overrides it. Settings that exclude each
+other do so wherever they come from. A variable that begins with `EMEND_` and that nothing reads is logged.
 
 * `--print-config` prints every setting with where its value comes from, and ends. The output can be given back as a file. Secrets are not
   in it.
-* `--check-config` parses everything, looks whether the files that are named are there and fit, and ends: exit code 0 and `ok`, or 2
-  and what is wrong. It starts nothing, listens nowhere and opens no database, so it can be run beside the running service, before a
+* `--check-config` parses everything, checks that the named files exist and are valid, and ends: exit code 0 and `ok`, or 2 and
+  what is wrong. It starts nothing, listens nowhere and opens no database, so it can be run beside the running service, before a
   restart or in a pipeline.
 
 A span of time is a whole number and `ms`, `s`, `m`, `h` or `d`; a size is a whole number and `B`, `KiB`, `MiB` or `GiB`. Secrets (a
@@ -60,7 +60,7 @@ fn programs() -> [(&'static str, Command, Option<&'static str>); 3] {
 }
 
 /// Compares a file with its expected content, or writes it.
-fn is_up_to_date(path: &str, expected: &str) {
+fn assert_up_to_date(path: &str, expected: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
     if env::var_os(UPDATE).is_some() {
         fs::write(&path, expected).expect("the file can be written");
@@ -85,7 +85,7 @@ fn the_reference_is_up_to_date() {
         text.truncate(text.trim_end().len());
         text.push('\n');
     }
-    is_up_to_date("docs/configuration.md", &text);
+    assert_up_to_date("docs/configuration.md", &text);
 }
 
 #[test]
@@ -98,12 +98,12 @@ fn the_list_of_all_variables_is_up_to_date() {
     for name in all.iter().filter(|name| name.starts_with("EMEND_")) {
         writeln!(text, "{name}").unwrap();
     }
-    is_up_to_date("crates/emend-base/src/config/variables.txt", &text);
+    assert_up_to_date("crates/emend-runtime/src/config/variables.txt", &text);
     assert!(env::var_os(UPDATE).is_some() || KNOWN_ELSEWHERE == text);
 }
 
 #[test]
-fn each_setting_has_a_default_or_none_and_a_sentence() {
+fn each_setting_is_described_in_a_sentence() {
     for (name, command, within) in programs() {
         for row in config::reference(&command, within)
             .lines()

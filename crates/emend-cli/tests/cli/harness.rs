@@ -13,7 +13,7 @@ use tokio::{
 };
 
 /// How long anything may take.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+pub(crate) const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The command, without any settings from the environment.
 pub(crate) fn command() -> Command {
@@ -29,13 +29,13 @@ pub(crate) fn command() -> Command {
 
 /// The result of a command.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct Completed {
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Ran {
+impl Completed {
     /// Returns itself, if the command succeeded.
     #[track_caller]
     pub(crate) fn ok(self) -> Self {
@@ -62,12 +62,12 @@ impl Ran {
 }
 
 /// Runs a command to its end.
-pub(crate) async fn run(args: &[&str]) -> Ran {
+pub(crate) async fn run(args: &[&str]) -> Completed {
     run_with(args, "").await
 }
 
 /// Runs a command to its end, with `stdin` on its standard input.
-pub(crate) async fn run_with(args: &[&str], stdin: &str) -> Ran {
+pub(crate) async fn run_with(args: &[&str], stdin: &str) -> Completed {
     let mut child = command()
         .args(args)
         .stdin(Stdio::piped())
@@ -81,13 +81,13 @@ pub(crate) async fn run_with(args: &[&str], stdin: &str) -> Ran {
         let _ = input.write_all(stdin.as_bytes()).await;
         drop(input);
     };
-    let ((), output) = timeout(PATIENCE, async {
+    let ((), output) = timeout(TIMEOUT, async {
         tokio::join!(input_written, child.wait_with_output())
     })
     .await
     .unwrap_or_else(|_| panic!("{args:?} takes too long"));
     let output = output.expect("emend can be waited for");
-    Ran {
+    Completed {
         code: output.status.code().expect("it was not killed"),
         stdout: String::from_utf8(output.stdout).expect("UTF-8"),
         stderr: String::from_utf8(output.stderr).expect("UTF-8"),
@@ -131,7 +131,7 @@ impl Up {
             .spawn()
             .expect("emend can be started");
         let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
-        let ready = timeout(PATIENCE, lines.next_line())
+        let ready = timeout(TIMEOUT, lines.next_line())
             .await
             .expect("emend up takes too long")
             .expect("a line")
@@ -149,12 +149,12 @@ impl Up {
     }
 
     /// Runs a command against it.
-    pub(crate) async fn run(&self, args: &[&str]) -> Ran {
+    pub(crate) async fn run(&self, args: &[&str]) -> Completed {
         self.run_with(args, "").await
     }
 
     /// Runs a command against it, with `stdin` on its standard input.
-    pub(crate) async fn run_with(&self, args: &[&str], stdin: &str) -> Ran {
+    pub(crate) async fn run_with(&self, args: &[&str], stdin: &str) -> Completed {
         run_with(&self.args(args), stdin).await
     }
 
@@ -191,18 +191,18 @@ impl Up {
             }
             (self.child.wait().await.expect("it can be waited for"), more)
         };
-        timeout(PATIENCE, ended).await.expect("emend up does not end")
+        timeout(TIMEOUT, ended).await.expect("emend up does not end")
     }
 }
 
 /// A command for a line-by-line conversation.
-pub(crate) struct Talk {
+pub(crate) struct Conversation {
     _child: Child,
     stdin: ChildStdin,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
-impl Talk {
+impl Conversation {
     pub(crate) fn start(args: &[&str]) -> Self {
         let mut child = command()
             .args(args)
@@ -220,28 +220,28 @@ impl Talk {
     }
 
     /// Writes a line of JSON.
-    pub(crate) async fn say(&mut self, message: &Value) {
+    pub(crate) async fn send(&mut self, message: &Value) {
         let line = format!("{message}\n");
         self.stdin.write_all(line.as_bytes()).await.expect("it reads");
         self.stdin.flush().await.expect("it reads");
     }
 
     /// The next line of JSON.
-    pub(crate) async fn hear(&mut self) -> Value {
-        let line = timeout(PATIENCE, self.lines.next_line())
+    pub(crate) async fn receive(&mut self) -> Value {
+        let line = timeout(TIMEOUT, self.lines.next_line())
             .await
-            .expect("it says nothing")
+            .expect("no line in time")
             .expect("a line")
             .expect("it has ended");
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
     }
 
     /// The next line of JSON for which `wanted` holds; others are skipped.
-    pub(crate) async fn hear_until(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
+    pub(crate) async fn receive_until(&mut self, wanted: impl Fn(&Value) -> bool) -> Value {
         loop {
-            let heard = self.hear().await;
-            if wanted(&heard) {
-                return heard;
+            let received = self.receive().await;
+            if wanted(&received) {
+                return received;
             }
         }
     }
@@ -250,6 +250,6 @@ impl Talk {
     pub(crate) async fn end(mut self) {
         drop(self.stdin);
         let rest = async { while let Ok(Some(_)) = self.lines.next_line().await {} };
-        timeout(PATIENCE, rest).await.expect("it does not end");
+        timeout(TIMEOUT, rest).await.expect("it does not end");
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::{Talk, Up, run};
+use crate::harness::{Conversation, Up, run};
 
 async fn submit(up: &Up, reporter: &str, args: &[&str]) -> serde_json::Value {
     let args = [&["submit"], args, &["--reporter", reporter, "--wait", "--json"]].concat();
@@ -22,7 +22,7 @@ async fn a_correction_becomes_what_nodes_answer() {
         "topic=otc",
     ];
 
-    // Three people say so; the third vote applies it.
+    // The third of three votes applies it.
     let first = submit(&up, "ana", &verb).await;
     assert_eq!(first["outcome"]["state"], "OUTCOME_STATE_PENDING");
     assert_eq!(first["outcome"]["confirmationsNeeded"], 2);
@@ -117,7 +117,7 @@ async fn a_correction_becomes_what_nodes_answer() {
 }
 
 #[tokio::test]
-async fn a_person_decides_and_takes_back() {
+async fn a_person_approves_reverts_rejects_and_sets_by_hand() {
     let up = Up::ephemeral().await;
     let namespace = ["--namespace", "fund-admin"];
     let run = async |args: &[&str]| up.run(&[args, &namespace, &["--json"]].concat()).await;
@@ -249,7 +249,7 @@ async fn a_person_decides_and_takes_back() {
 }
 
 #[tokio::test]
-async fn policies_say_how_much_it_takes() {
+async fn a_policy_sets_how_many_votes_apply_a_value() {
     let up = Up::ephemeral().await;
     let set = up
         .run(&[
@@ -290,7 +290,7 @@ async fn policies_say_how_much_it_takes() {
 }
 
 #[tokio::test]
-async fn a_users_own_preference_is_his_alone() {
+async fn a_users_preference_applies_to_that_user_only() {
     let up = Up::ephemeral().await;
     let said = submit(&up, "mia", &["phrase", "my pack", "send_nav_pack", "--for-me"]).await;
     assert_eq!(said["outcome"]["state"], "OUTCOME_STATE_APPLIED");
@@ -317,17 +317,17 @@ async fn a_users_own_preference_is_his_alone() {
 }
 
 #[tokio::test]
-async fn watching_shows_what_is_learned_as_it_is_learned() {
+async fn watch_prints_each_change_as_it_is_applied() {
     let up = Up::ephemeral().await;
-    let mut watch = Talk::start(&up.args(&["watch", "--json"]));
-    watch.hear_until(|event| event["event"] == "snapshot").await;
+    let mut watch = Conversation::start(&up.args(&["watch", "--json"]));
+    watch.receive_until(|event| event["event"] == "snapshot").await;
     let said = submit(
         &up,
         "ana",
         &["entity", "J. Smith", "jane.smith", "--instead-of", "john.smith"],
     )
     .await;
-    let change = watch.hear_until(|event| event["event"] == "change").await;
+    let change = watch.receive_until(|event| event["event"] == "change").await;
     assert_eq!(change["revision"], said["outcome"]["revision"]);
     assert_eq!(
         (&change["value"], &change["key"]["key"]),
@@ -350,11 +350,11 @@ async fn watching_shows_what_is_learned_as_it_is_learned() {
     // With `--until`, a watcher ends by itself once it has caught up.
     let revision = said["outcome"]["revision"].to_string();
     let ended = up.run(&["watch", "--until", &revision]).await.ok();
-    assert!(ended.stdout.contains("1 resources"), "{ended:?}");
+    assert!(ended.stdout.contains("1 resource ("), "{ended:?}");
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_told_all_at_once_and_by_the_exit_code() {
+async fn every_violation_is_reported_and_the_exit_code_says_what_failed() {
     let up = Up::ephemeral().await;
     let bad = up
         .run(&[
@@ -399,7 +399,7 @@ async fn what_is_wrong_is_told_all_at_once_and_by_the_exit_code() {
 }
 
 #[tokio::test]
-async fn there_is_nothing_to_redrive_where_nothing_died() {
+async fn without_dead_letters_nothing_is_redriven() {
     let up = Up::ephemeral().await;
     assert!(
         up.run(&["outbox", "list", "--json"])

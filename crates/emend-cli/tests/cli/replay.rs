@@ -23,7 +23,7 @@ fn made_up() -> tempfile::TempDir {
 }
 
 #[tokio::test]
-async fn what_people_correct_is_answered_right_the_next_day() {
+async fn corrected_answers_are_right_the_next_day() {
     let data = made_up();
     let dataset = data.path().display().to_string();
     let output = tempfile::tempdir().expect("a directory");
@@ -84,7 +84,7 @@ async fn what_people_correct_is_answered_right_the_next_day() {
 }
 
 #[tokio::test]
-async fn a_running_pair_can_be_used_in_a_namespace_of_its_own() {
+async fn running_services_can_be_used_with_a_new_namespace() {
     let up = Up::ephemeral().await;
     let data = made_up();
     let dataset = data.path().display().to_string();
@@ -114,7 +114,7 @@ async fn a_running_pair_can_be_used_in_a_namespace_of_its_own() {
 }
 
 #[tokio::test]
-async fn what_is_no_data_set_is_told() {
+async fn a_missing_data_set_is_refused() {
     let nowhere = run(&["replay", "--dataset", "nowhere"]).await;
     assert_eq!(nowhere.code, 2, "{nowhere:?}");
     assert!(nowhere.stderr.contains("train.csv"));
@@ -195,7 +195,7 @@ async fn on_real_utterances_learned_answers_rise_and_wrong_promotions_stay_rare(
 }
 
 #[tokio::test]
-async fn an_attack_on_right_answers_fails_where_people_also_confirm_them() {
+async fn an_attack_on_right_answers_fails_if_people_confirm_right_answers() {
     let Some(dataset) = banking77() else { return };
     // Runs for the default length: a short replay has about 150 promotions, and a single wrong one would exceed 0.5 %.
     let args = [

@@ -30,7 +30,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use crate::harness::{PATIENCE, Ran, Up, run};
+use crate::harness::{Completed, TIMEOUT, Up, run};
 
 /// Both services in this process. They admit clients with a certificate issued by `ca.pem`; their own is `server.pem`.
 struct Secured {
@@ -80,7 +80,7 @@ impl Secured {
             .await
             .expect("feedback-svc starts");
         let ready = async { tokio::join!(feedback.ready(), learning.ready()) };
-        timeout(PATIENCE, ready).await.expect("both are ready");
+        timeout(TIMEOUT, ready).await.expect("both are ready");
         Self {
             directory,
             lifecycle,
@@ -125,14 +125,14 @@ impl Secured {
         shown
     }
 
-    async fn nodes(&self, options: &[&str]) -> Ran {
+    async fn nodes(&self, options: &[&str]) -> Completed {
         let address = self.learning.address().to_string();
         let asked = ["nodes", "--json", "--timeout=5s", "--learning-addr", &address];
         run(&[&asked, options].concat()).await
     }
 
     async fn stop(self) {
-        let ended = self.lifecycle.shutdown(PATIENCE).await;
+        let ended = self.lifecycle.shutdown(TIMEOUT).await;
         assert_eq!((ended, self.lifecycle.failure()), (Shutdown::Graceful, None));
     }
 }
@@ -170,7 +170,7 @@ async fn a_correction_reaches_a_node_over_mutual_tls_while_all_certificates_are_
         .await
         .expect("valid settings");
     let revision = pair.learns(&backend, "before").await;
-    timeout(PATIENCE, node.view().wait_for_revision(revision))
+    timeout(TIMEOUT, node.view().wait_for_revision(revision))
         .await
         .expect("the node has it");
 
@@ -216,7 +216,7 @@ async fn a_correction_reaches_a_node_over_mutual_tls_while_all_certificates_are_
     let said = Submission::phrase_mapping("default", "x", "y").reporter("eve");
     assert!(late.submit(said).await.is_err(), "its CA was removed");
     let revision = revision.max(pair.learns(&backend, "after, by a connection of before").await);
-    timeout(PATIENCE, node.view().wait_for_revision(revision))
+    timeout(TIMEOUT, node.view().wait_for_revision(revision))
         .await
         .expect("the node has it");
     loaded.store(false, Ordering::SeqCst);
@@ -272,7 +272,7 @@ async fn each_service_shows_when_its_certificates_expire() {
                 sleep(Duration::from_millis(20)).await;
             }
         };
-        let waited = timeout(PATIENCE, sampled).await;
+        let waited = timeout(TIMEOUT, sampled).await;
         assert!(waited.is_ok(), "{server} and {client}: {:?}", pair.expiries());
     };
     shown(2060, 2061).await;
@@ -356,7 +356,7 @@ async fn emend_up_serves_over_mutual_tls_and_reads_its_files_again() {
         "the relay needs no certificate: {stored}"
     );
     let revision = stored["outcome"]["revision"].as_i64().expect("a revision");
-    timeout(PATIENCE, node.view().wait_for_revision(Revision(revision)))
+    timeout(TIMEOUT, node.view().wait_for_revision(Revision(revision)))
         .await
         .expect("the node has it");
 
@@ -377,10 +377,10 @@ async fn emend_up_serves_over_mutual_tls_and_reads_its_files_again() {
 
     new.issue(4, &["127.0.0.1"]).write(directory.path(), "server");
     let replaced = async { while up.run(&[&["nodes"], &shown[..], &[by_new]].concat()).await.code != 0 {} };
-    timeout(PATIENCE, replaced)
+    timeout(TIMEOUT, replaced)
         .await
         .expect("new connections get the new certificate");
-    lifecycle.shutdown(PATIENCE).await;
+    lifecycle.shutdown(TIMEOUT).await;
     up.signal("-TERM").await;
     assert_eq!(up.ended().await.0.code(), Some(0));
 }

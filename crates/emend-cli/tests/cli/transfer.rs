@@ -19,7 +19,7 @@ fn write(directory: &Path, name: &str, text: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_is_exported_can_be_imported_again_in_every_format() {
+async fn every_format_that_is_exported_can_be_imported() {
     let up = Up::ephemeral().await;
     let directory = tempfile::tempdir().expect("a directory");
     let file = write(directory.path(), "first.csv", CSV);
@@ -75,12 +75,12 @@ async fn what_is_exported_can_be_imported_again_in_every_format() {
             .join(format!("export.{format}"))
             .display()
             .to_string();
-        let told = up
+        let answer = up
             .run(&["export", &file, "-n", "origin", "--json"])
             .await
             .ok()
             .json();
-        assert_eq!(told["count"], 3);
+        assert_eq!(answer["count"], 3);
         up.run(&["import", &file, "-n", format]).await.ok();
         let back = up
             .run(&["export", "--format", "csv", "-n", format])
@@ -107,7 +107,7 @@ async fn what_is_exported_can_be_imported_again_in_every_format() {
 }
 
 #[tokio::test]
-async fn a_bad_row_is_named_by_its_line_and_stops_all_or_nothing() {
+async fn a_bad_row_is_reported_with_its_line_and_stops_all_or_nothing() {
     let up = Up::ephemeral().await;
     let directory = tempfile::tempdir().expect("a directory");
     let none = async |namespace: &str| {
@@ -151,13 +151,13 @@ async fn a_bad_row_is_named_by_its_line_and_stops_all_or_nothing() {
         .run(&["import", &mixed, "--mode", "skip-invalid", "-n", "two", "--json"])
         .await
         .ok();
-    let told = taken.json();
+    let answer = taken.json();
     assert_eq!(
-        (&told["appliedCount"], &told["rejectedCount"]),
+        (&answer["appliedCount"], &answer["rejectedCount"]),
         (&2.into(), &2.into()),
-        "{told}"
+        "{answer}"
     );
-    let lines: Vec<_> = told["errors"]
+    let lines: Vec<_> = answer["errors"]
         .as_array()
         .expect("errors")
         .iter()
@@ -173,7 +173,7 @@ async fn a_bad_row_is_named_by_its_line_and_stops_all_or_nothing() {
 }
 
 #[tokio::test]
-async fn rows_may_count_as_votes_only() {
+async fn imported_rows_may_count_as_votes() {
     let up = Up::ephemeral().await;
     let rows = "{\"type\":\"phrase\",\"input\":\"a\",\"choice\":\"b\"}\n";
     up.run_with(&["import", "-", "--format", "jsonl", "--as", "votes"], rows)
@@ -191,19 +191,19 @@ async fn rows_may_count_as_votes_only() {
 }
 
 #[tokio::test]
-async fn many_rows_are_streamed() {
+async fn thousands_of_rows_are_imported_and_exported() {
     let up = Up::ephemeral().await;
     let mut rows = String::from("type,input,choice\n");
     for n in 0..2_345 {
         // Writing to a String can't fail.
         let _ = writeln!(rows, "phrase,phrase number {n},verb_{n}");
     }
-    let told = up
+    let answer = up
         .run_with(&["import", "-", "--format", "csv", "--json"], &rows)
         .await
         .ok()
         .json();
-    assert_eq!(told["appliedCount"], 2_345);
+    assert_eq!(answer["appliedCount"], 2_345);
     let exported = up.run(&["export", "--format", "jsonl"]).await.ok().lines();
     assert_eq!(exported.len(), 2_345);
     let limited = up

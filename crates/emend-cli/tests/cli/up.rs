@@ -5,10 +5,10 @@ use std::{fmt::Write as _, fs, path::PathBuf};
 use emend_store::testing::TestPostgres;
 use tempfile::TempDir;
 
-use crate::harness::{Ran, Up, command, run};
+use crate::harness::{Completed, Up, command, run};
 
 /// Corrects a name, for which one vote suffices, and waits for the outcome.
-const SAY: [&str; 8] = [
+const SUBMIT: [&str; 8] = [
     "submit",
     "entity",
     "J. Smith",
@@ -18,7 +18,7 @@ const SAY: [&str; 8] = [
     "--wait",
     "--json",
 ];
-const ASK: [&str; 5] = ["resolve", "j. smith", "--kind", "entity", "--json"];
+const RESOLVE: [&str; 5] = ["resolve", "j. smith", "--kind", "entity", "--json"];
 
 /// Callers, each with a token in a file named after them, and the file that lists their token hashes.
 struct Callers(TempDir);
@@ -52,7 +52,7 @@ impl Callers {
     }
 
     /// Runs a command as one of them.
-    async fn run(&self, up: &Up, name: &str, args: &[&str]) -> Ran {
+    async fn run(&self, up: &Up, name: &str, args: &[&str]) -> Completed {
         up.run(&[args, &["--token-file", &self.named(name)]].concat())
             .await
     }
@@ -60,14 +60,14 @@ impl Callers {
 
 /// Asserts a refusal with this reason, and nothing on standard output.
 #[track_caller]
-fn refused(ran: &Ran, reason: &str) {
+fn refused(ran: &Completed, reason: &str) {
     assert_ne!(ran.code, 0, "{ran:#?}");
     assert!(ran.stderr.contains(reason), "{reason}: {ran:#?}");
     assert_eq!(ran.stdout, "", "{ran:#?}");
 }
 
 #[tokio::test]
-async fn it_says_one_line_and_ends_in_good_order() {
+async fn one_line_says_that_it_is_ready_and_a_signal_stops_it() {
     for signal in ["-TERM", "-INT"] {
         let up = Up::ephemeral().await;
         up.run(&["submit", "phrase", "a", "b"]).await.ok();
@@ -79,7 +79,7 @@ async fn it_says_one_line_and_ends_in_good_order() {
 }
 
 #[tokio::test]
-async fn what_was_learned_is_there_after_a_restart_and_a_new_epoch_is_told() {
+async fn data_survives_a_restart_and_a_new_epoch() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().display().to_string();
     let up = Up::start(&["--data-dir", &path]).await;
@@ -132,7 +132,41 @@ async fn what_was_learned_is_there_after_a_restart_and_a_new_epoch_is_told() {
 }
 
 #[tokio::test]
-async fn strangers_are_kept_out_unless_allowed_in_so_many_words() {
+async fn a_missing_database_is_not_replaced_by_an_empty_one_unless_that_is_accepted() {
+    for missing in ["feedback.db", "learning.db"] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().display().to_string();
+        let up = Up::start(&["--data-dir", &path]).await;
+        up.run(&SUBMIT).await.ok();
+        up.signal("-TERM").await;
+        assert_eq!(up.ended().await.0.code(), Some(0));
+        for file in fs::read_dir(&path).expect("a directory") {
+            let file = file.expect("a file").path();
+            if file.to_string_lossy().contains(missing) {
+                fs::remove_file(file).expect("it can be removed");
+            }
+        }
+
+        let started = run(&["up", "--data-dir", &path]).await;
+        assert_eq!(started.code, 4, "{started:?}");
+        refused(&started, &format!("{missing} is missing in {path}"));
+        refused(&started, "--accept-new-installation");
+
+        let up = Up::start(&["--data-dir", &path, "--accept-new-installation"]).await;
+        let submitted = up.run(&SUBMIT).await.ok().json();
+        assert_eq!(
+            submitted["outcome"]["state"], "OUTCOME_STATE_APPLIED",
+            "{submitted}"
+        );
+        up.signal("-TERM").await;
+        assert_eq!(up.ended().await.0.code(), Some(0));
+        let up = Up::start(&["--data-dir", &path]).await;
+        up.run(&RESOLVE).await.ok();
+    }
+}
+
+#[tokio::test]
+async fn listening_beyond_loopback_without_authentication_is_refused() {
     for (feedback, learning) in [
         ("0.0.0.0:0", "127.0.0.1:0"),
         ("127.0.0.1:0", "0.0.0.0:0"),
@@ -154,7 +188,7 @@ async fn strangers_are_kept_out_unless_allowed_in_so_many_words() {
 }
 
 #[tokio::test]
-async fn each_caller_is_known_by_its_token_and_the_relay_too() {
+async fn callers_are_authenticated_by_their_tokens_and_so_is_feedback_svc() {
     let callers = Callers::new(&[
         ("feedback-svc", "ingester"),
         ("web", "reporter"),
@@ -175,27 +209,27 @@ async fn each_caller_is_known_by_its_token_and_the_relay_too() {
         *address = address.replace("0.0.0.0", "127.0.0.1");
     }
     fs::write(callers.path("stranger"), "guessed").expect("a file");
-    for asked in [&SAY[..], &ASK] {
+    for asked in [&SUBMIT[..], &RESOLVE] {
         refused(&up.run(asked).await, "CREDENTIALS_MISSING");
         refused(
             &callers.run(&up, "stranger", asked).await,
             "CREDENTIALS_NOT_ACCEPTED",
         );
     }
-    refused(&callers.run(&up, "node", &SAY).await, "ROLE_MISSING");
-    refused(&callers.run(&up, "web", &ASK).await, "ROLE_MISSING");
+    refused(&callers.run(&up, "node", &SUBMIT).await, "ROLE_MISSING");
+    refused(&callers.run(&up, "web", &RESOLVE).await, "ROLE_MISSING");
 
-    let said = callers.run(&up, "web", &SAY).await.ok().json();
+    let said = callers.run(&up, "web", &SUBMIT).await.ok().json();
     assert_eq!(said["outcome"]["state"], "OUTCOME_STATE_APPLIED", "{said}");
     assert_eq!(said["caller"], "web", "{said}");
-    let resolved = callers.run(&up, "node", &ASK).await.ok().json();
+    let resolved = callers.run(&up, "node", &RESOLVE).await.ok().json();
     assert_eq!(resolved["match"]["value"], "jane.smith");
     up.signal("-TERM").await;
     assert_eq!(up.ended().await.0.code(), Some(0));
 }
 
 #[tokio::test]
-async fn a_pair_whose_parts_would_not_know_each_other_is_not_started() {
+async fn missing_or_wrong_files_for_authentication_are_refused_at_the_start() {
     let callers = Callers::new(&[("feedback-svc", "ingester")]).await;
     let known = callers.named("auth.toml");
     let with = ["up", "--ephemeral", "--auth-config", &known];
@@ -214,7 +248,7 @@ async fn a_pair_whose_parts_would_not_know_each_other_is_not_started() {
 }
 
 #[tokio::test]
-async fn both_services_can_live_in_one_postgresql_database() {
+async fn both_services_can_share_one_postgresql_database() {
     let Some(database) = TestPostgres::create().await else {
         return;
     };
@@ -224,7 +258,7 @@ async fn both_services_can_live_in_one_postgresql_database() {
     let name = name.rsplit('/').next().expect("a name");
     let url = format!("{}/{name}", server.rsplit_once('/').expect("a URL").0);
     let up = Up::start(&["--database-url", &url]).await;
-    let said = up.run(&SAY).await.ok().json();
+    let said = up.run(&SUBMIT).await.ok().json();
     assert_eq!(said["outcome"]["state"], "OUTCOME_STATE_APPLIED", "{said}");
     up.signal("-TERM").await;
     assert_eq!(up.ended().await.0.code(), Some(0));

@@ -2,8 +2,6 @@
 //!
 //! A copy is written to a second file, synced, and renamed over the first, so there is always a complete one; its
 //! checksum shows whether it is intact. It may hold users' own preferences, so only its owner may read it.
-//!
-//! It must know nothing of when copies are written.
 
 pub(crate) mod format;
 
@@ -14,10 +12,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use emend_core::InstallationId;
 use emend_proto::learning::v1::Cursor;
 use jiff::Timestamp;
 
-use crate::replica::{Restored, holdings::Holdings};
+use crate::replica::{SavedResource, holdings::Holdings};
 
 /// Why a copy cannot be used or written.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +31,7 @@ pub enum CopyError {
     #[error("it has format version {0}, which this version does not know")]
     UnknownVersion(u32),
     /// The copy belongs to another subscription: other namespaces, kinds or scopes.
-    #[error("it is of another subscription")]
+    #[error("it belongs to another subscription")]
     ForeignSubscription,
     /// The file is truncated or was altered.
     #[error("it is damaged: {0}")]
@@ -41,9 +40,11 @@ pub enum CopyError {
 
 /// The header of a copy.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Label {
+pub(crate) struct Header {
     /// The subscription it belongs to.
     pub(crate) subscription: u64,
+    /// The installation that it was received from, if that was known.
+    pub(crate) installation: Option<InstallationId>,
     /// The state of the log that it holds.
     pub(crate) cursor: Cursor,
     /// When it was written, by this computer's clock.
@@ -54,13 +55,13 @@ pub(crate) struct Label {
 
 /// A copy as read.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Copy {
-    pub(crate) label: Label,
-    pub(crate) held: Vec<Restored>,
+pub(crate) struct SavedCopy {
+    pub(crate) header: Header,
+    pub(crate) held: Vec<SavedResource>,
 }
 
 /// Reads the copy; `None` if there is no file. Blocks.
-pub(crate) fn load(path: &Path, subscription: u64) -> Result<Option<Copy>, CopyError> {
+pub(crate) fn load(path: &Path, subscription: u64) -> Result<Option<SavedCopy>, CopyError> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -68,26 +69,26 @@ pub(crate) fn load(path: &Path, subscription: u64) -> Result<Option<Copy>, CopyE
     };
     let length = file.metadata()?.len();
     let copy = format::read(BufReader::with_capacity(1 << 18, file), length)?;
-    if copy.label.subscription != subscription {
+    if copy.header.subscription != subscription {
         return Err(CopyError::ForeignSubscription);
     }
     Ok(Some(copy))
 }
 
 /// Writes the copy, replacing the previous one. Blocks.
-pub(crate) fn save(path: &Path, label: &Label, held: &Holdings) -> Result<(), CopyError> {
-    let beside = beside(path);
+pub(crate) fn save(path: &Path, header: &Header, held: &Holdings) -> Result<(), CopyError> {
+    let temporary = temporary_path(path);
     let file = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
         .mode(0o600)
-        .open(&beside)?;
+        .open(&temporary)?;
     let mut file = BufWriter::with_capacity(1 << 18, file);
-    format::write(&mut file, label, held)?;
+    format::write(&mut file, header, held)?;
     file.flush()?;
     file.get_ref().sync_all()?;
-    fs::rename(&beside, path)?;
+    fs::rename(&temporary, path)?;
     // The rename is durable only once the directory is synced.
     if let Some(directory) = path
         .parent()
@@ -99,7 +100,7 @@ pub(crate) fn save(path: &Path, label: &Label, held: &Holdings) -> Result<(), Co
 }
 
 /// The temporary name a copy is written to. Always the same, so that a crash's leftover is overwritten.
-fn beside(path: &Path) -> PathBuf {
+fn temporary_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".new");
     name.into()
@@ -117,9 +118,10 @@ mod tests {
         replica::{holdings::Envelope, key::KeyParts},
     };
 
-    fn label() -> Label {
-        Label {
+    fn header() -> Header {
+        Header {
             subscription: 7,
+            installation: InstallationId::parse("0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10").ok(),
             cursor: Cursor {
                 epoch: "e".into(),
                 revision: 9,
@@ -151,30 +153,30 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("learned");
         assert!(load(&path, 7).unwrap().is_none());
-        save(&path, &label(), &held(3)).unwrap();
-        save(&path, &label(), &held(100)).unwrap();
+        save(&path, &header(), &held(3)).unwrap();
+        save(&path, &header(), &held(100)).unwrap();
         let copy = load(&path, 7).unwrap().unwrap();
-        assert_eq!(copy.label, label());
+        assert_eq!(copy.header, header());
         assert_eq!(copy.held.len(), 100);
-        assert!(!beside(&path).exists());
+        assert!(!temporary_path(&path).exists());
     }
 
     #[test]
     fn a_copy_of_another_subscription_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("learned");
-        save(&path, &label(), &held(3)).unwrap();
+        save(&path, &header(), &held(3)).unwrap();
         assert!(matches!(load(&path, 8), Err(CopyError::ForeignSubscription)));
     }
 
     #[test]
-    fn a_failed_save_leaves_the_copy_that_was_there() {
+    fn a_failed_save_keeps_the_previous_copy() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("learned");
-        save(&path, &label(), &held(3)).unwrap();
+        save(&path, &header(), &held(3)).unwrap();
         // A directory where the temporary file should go.
-        fs::create_dir(beside(&path)).unwrap();
-        assert!(matches!(save(&path, &label(), &held(5)), Err(CopyError::Io(_))));
+        fs::create_dir(temporary_path(&path)).unwrap();
+        assert!(matches!(save(&path, &header(), &held(5)), Err(CopyError::Io(_))));
         assert_eq!(load(&path, 7).unwrap().unwrap().held.len(), 3);
     }
 
@@ -183,7 +185,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("learned");
-        save(&path, &label(), &held(1)).unwrap();
+        save(&path, &header(), &held(1)).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
 }

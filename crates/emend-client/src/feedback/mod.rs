@@ -2,8 +2,6 @@
 //!
 //! Every submission carries a request id, which makes it idempotent: the client retries while the server is unreachable
 //! or overloaded, until the deadline.
-//!
-//! It must know nothing of what is learned.
 
 mod retry;
 mod submission;
@@ -33,7 +31,7 @@ use tonic::{
     transport::{Channel, Endpoint},
 };
 
-use self::retry::{next_attempt, retried};
+use self::retry::{next_attempt, retry};
 pub use self::submission::Submission;
 use crate::{ConfigError, ServerAddress};
 
@@ -125,7 +123,7 @@ impl FeedbackClient {
     pub fn new(address: impl Into<ServerAddress>) -> Result<Self, ConfigError> {
         let remote = address.into().remote()?.map(|endpoint| {
             let endpoint = endpoint.connect_timeout(Duration::from_secs(5)).tcp_nodelay(true);
-            kept_alive(endpoint, KEEP_ALIVE.0, KEEP_ALIVE.1)
+            with_keep_alive(endpoint, KEEP_ALIVE.0, KEEP_ALIVE.1)
         });
         Ok(Self {
             channel: remote.connect_lazy(),
@@ -154,7 +152,7 @@ impl FeedbackClient {
     pub fn keep_alive(mut self, interval: Duration, timeout: Duration) -> Self {
         self.remote = self
             .remote
-            .map(|endpoint| kept_alive(endpoint, interval, timeout));
+            .map(|endpoint| with_keep_alive(endpoint, interval, timeout));
         self.channel = self.remote.connect_lazy();
         self
     }
@@ -213,20 +211,20 @@ impl FeedbackClient {
         } else {
             Wait::Recorded
         };
-        let mut left: Vec<_> = submissions
+        let mut unanswered: Vec<_> = submissions
             .into_iter()
             .map(|submission| self.with_request_id(submission))
             .enumerate()
             .collect();
         let mut results: HashMap<usize, Result<Recorded, CallError>> = HashMap::new();
-        let count = left.len();
+        let count = unanswered.len();
         loop {
-            let requests = left.iter().map(|(_, request)| request.clone()).collect();
+            let requests = unanswered.iter().map(|(_, request)| request.clone()).collect();
             let batch = BatchSubmitFeedbackRequest {
                 requests,
                 wait: wait.into(),
             };
-            let answered = retried(deadline, self.new_backoff(), |time| {
+            let answered = retry(deadline, self.new_backoff(), |time| {
                 let (mut client, request) = (self.client(), self.request(time, batch.clone()));
                 async move { client.batch_submit_feedback(request).await }
             });
@@ -235,14 +233,18 @@ impl FeedbackClient {
                 Err(status) if results.is_empty() => return Err(status.into()),
                 // Some already have a result.
                 Err(status) => {
-                    results.extend(left.iter().map(|(index, _)| (*index, Err(status.clone().into()))));
+                    results.extend(
+                        unanswered
+                            .iter()
+                            .map(|(index, _)| (*index, Err(status.clone().into()))),
+                    );
                     break;
                 }
             };
-            let statuses = outcomes(answered, left.len())?;
+            let statuses = outcomes(answered, unanswered.len())?;
             let mut again = Vec::new();
             let mut at = None;
-            for ((index, request), outcome) in left.into_iter().zip(statuses) {
+            for ((index, request), outcome) in unanswered.into_iter().zip(statuses) {
                 let next = outcome
                     .as_ref()
                     .err()
@@ -254,7 +256,7 @@ impl FeedbackClient {
                 results.insert(index, outcome.map_err(CallError::from));
             }
             let Some(at) = at else { break };
-            left = again;
+            unanswered = again;
             sleep_until(at).await;
         }
         Ok((0..count).filter_map(|index| results.remove(&index)).collect())
@@ -331,7 +333,7 @@ impl FeedbackClient {
         F: Future<Output = Result<tonic::Response<T>, Status>>,
     {
         let deadline = Instant::now() + self.deadline;
-        let answered = retried(deadline, self.new_backoff(), |left| call(self.client(), left)).await?;
+        let answered = retry(deadline, self.new_backoff(), |left| call(self.client(), left)).await?;
         Ok(answered.into_inner())
     }
 
@@ -360,7 +362,7 @@ impl FeedbackClient {
     }
 }
 
-fn kept_alive(endpoint: Endpoint, interval: Duration, timeout: Duration) -> Endpoint {
+fn with_keep_alive(endpoint: Endpoint, interval: Duration, timeout: Duration) -> Endpoint {
     endpoint
         .http2_keep_alive_interval(interval)
         .keep_alive_timeout(timeout)

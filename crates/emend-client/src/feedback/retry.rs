@@ -1,7 +1,5 @@
 //! When a call is retried: while the server is unreachable or overloaded, after at least the wait it asks for, until
-//! the deadline.
-//!
-//! It must know nothing of the call, which must be idempotent.
+//! the deadline. So every call must be idempotent.
 
 use std::{future::Future, time::Duration};
 
@@ -10,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 use tonic::{Code, Status};
 
 /// Calls until it succeeds, fails permanently or reaches the deadline. `call` is given the time left.
-pub(super) async fn retried<T, F>(
+pub(super) async fn retry<T, F>(
     deadline: Instant,
     mut backoff: Backoff,
     mut call: impl FnMut(Duration) -> F,
@@ -65,7 +63,7 @@ mod tests {
 
     async fn tried(outcomes: &[Result<u8, Status>], within: Duration) -> (Result<u8, Status>, usize) {
         let tries = Cell::new(0);
-        let answer = retried(Instant::now() + within, backoff(), |_| {
+        let answer = retry(Instant::now() + within, backoff(), |_| {
             let outcome = outcomes[tries.get()].clone();
             tries.set(tries.get() + 1);
             async move { outcome }
@@ -75,9 +73,9 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_is_away_or_overloaded_is_asked_again() {
+    async fn an_unreachable_or_overloaded_server_is_called_again() {
         let outcomes = [
-            Err(Status::unavailable("away")),
+            Err(Status::unavailable("down")),
             Err(Status::resource_exhausted("busy")),
             Ok(7),
         ];
@@ -86,7 +84,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_fails_for_good_is_not_repeated() {
+    async fn a_permanent_failure_is_not_retried() {
         for code in [
             Code::InvalidArgument,
             Code::AlreadyExists,
@@ -99,7 +97,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_wait_that_the_server_asks_for_is_kept() {
+    async fn the_server_is_not_called_before_the_wait_it_asks_for() {
         let details = ErrorDetails::with_retry_info(Some(Duration::from_secs(4)));
         let busy = Status::with_error_details(Code::ResourceExhausted, "busy", details);
         let start = Instant::now();
@@ -114,9 +112,9 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_deadline_ends_a_call_that_hangs() {
+    async fn the_deadline_ends_a_hanging_call() {
         let start = Instant::now();
-        let hanging = retried(start + Duration::from_secs(3), backoff(), |_| {
+        let hanging = retry(start + Duration::from_secs(3), backoff(), |_| {
             std::future::pending::<Result<(), _>>()
         });
         assert_eq!(hanging.await.unwrap_err().code(), Code::DeadlineExceeded);

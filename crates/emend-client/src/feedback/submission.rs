@@ -1,8 +1,6 @@
 //! Builds a correction.
 //!
 //! Fields are sent unchecked: the server validates them and reports every violation at once.
-//!
-//! It must know nothing of how it is sent.
 
 use std::collections::HashMap;
 

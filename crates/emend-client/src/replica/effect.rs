@@ -1,17 +1,15 @@
 //! The effects of the stream's messages on the replica.
-//!
-//! It must know nothing of how they are published.
 
 use std::time::Duration;
 
-use emend_core::{ResourceValue, Revision};
+use emend_core::{InstallationId, ResourceValue, Revision};
 use emend_proto::{
     common::v1::{Cause, ResourceKey},
     learning::v1::SnapshotReason,
 };
 use jiff::Timestamp;
 
-use super::{judge::Rejection, verify::Verdict};
+use super::{decode::Rejection, verify::DigestCheck};
 
 /// The effect of one message.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,6 +18,14 @@ pub enum Effect {
     Ignored,
     /// The stream resumes from this revision; nothing is sent again.
     Resumed(Revision),
+    /// Another installation answers than the one whose resources are held, and the node was not told to accept it. What
+    /// is held stays as it is; the stream must be closed.
+    OtherInstallation {
+        /// Whose resources are held.
+        held: InstallationId,
+        /// Whose server it is.
+        answering: InstallationId,
+    },
     /// A snapshot begins. What is held stays in use.
     SnapshotBegun {
         /// Why it is sent.
@@ -40,7 +46,7 @@ pub enum Effect {
         /// If the digests agree, everything up to this revision is applied.
         revision: Revision,
         /// Whether the server holds the same.
-        verdict: Verdict,
+        digest_check: DigestCheck,
     },
     /// The server ends the stream.
     Drain {
@@ -63,7 +69,7 @@ pub struct Installed {
     /// How many of them this node cannot use.
     pub rejected: usize,
     /// Whether the server holds the same.
-    pub verdict: Verdict,
+    pub digest_check: DigestCheck,
 }
 
 /// An update that was applied.
@@ -76,7 +82,7 @@ pub struct Applied {
     /// What changed, ordered by revision.
     pub changes: Vec<AppliedChange>,
     /// Whether the server holds the same in the groups that changed.
-    pub verdict: Verdict,
+    pub digest_check: DigestCheck,
 }
 
 /// One key's newest state.

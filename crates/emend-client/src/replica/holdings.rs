@@ -2,8 +2,6 @@
 //!
 //! Cloning is cheap: clones share all shards, and a change copies only the shard it touches. So a copy can be written
 //! to disk while updates continue.
-//!
-//! It must know nothing of messages or of what resources mean.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -223,7 +221,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn holdings_are_what_a_map_would_be_and_clones_stay_as_they_were(
+        fn holdings_equal_a_map_and_clones_do_not_change(
             steps in proptest::collection::vec((any::<u8>(), 1i64..50, any::<bool>()), 1..60),
         ) {
             let mut held = holdings();
@@ -244,12 +242,12 @@ mod tests {
                 prop_assert_eq!(before.digests(), &digests);
 
                 prop_assert_eq!(held.len(), model.len());
-                let mut anew = holdings();
+                let mut rebuilt = holdings();
                 for ((text, kind, user_id), revision) in &model {
                     let parts = KeyParts { namespace: "n", kind: *kind, key: text, qualifier: "", user_id };
-                    anew.put(Envelope::new(parts, b"value", *revision, 7, true));
+                    rebuilt.put(Envelope::new(parts, b"value", *revision, 7, true));
                 }
-                prop_assert_eq!(held.digests(), anew.digests());
+                prop_assert_eq!(held.digests(), rebuilt.digests());
                 prop_assert_eq!(held.iter().count(), model.len());
             }
         }

@@ -1,6 +1,4 @@
 //! A resource's key as bytes: one allocation instead of four strings, for tables with a million entries.
-//!
-//! It must know nothing of values.
 
 use emend_proto::common::v1::ResourceKey;
 
@@ -73,7 +71,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn keys_come_back_as_they_were(
+        fn a_packed_key_is_unpacked_unchanged(
             namespace in "\\PC{0,5}", kind in any::<i32>(), key in "\\PC{0,9}", qualifier in "\\PC{0,5}", user_id in "\\PC{0,5}",
         ) {
             let parts = KeyParts {
@@ -87,7 +85,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_a_key_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
+        fn unpacking_any_bytes_does_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
             let _ = KeyParts::unpack(&bytes);
         }
     }

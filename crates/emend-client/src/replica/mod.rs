@@ -4,15 +4,16 @@
 //! rejects. It trusts nothing: it checks the order of revisions, the count and the digests of snapshots, and each
 //! value's checksum. A message that breaks the protocol changes nothing held and returns a [`ProtocolViolation`]; the
 //! caller then reconnects. What is held is always one complete state of the server, at `position`.
-//!
-//! It must know nothing of connections, time, files or how resources are looked up.
 
+mod check;
+mod convert;
+mod decode;
 mod effect;
 pub(crate) mod holdings;
-mod intake;
-mod judge;
+mod installation;
 pub(crate) mod key;
 mod rejected;
+mod snapshot;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -20,27 +21,30 @@ mod violation;
 
 use std::{borrow::Cow, mem, sync::Arc};
 
-use emend_core::{Kind, Revision};
+use emend_core::{InstallationId, Kind, Revision};
 use emend_proto::{
     common::v1::Cause,
-    learning::v1::{self as pb, Cursor, SnapshotReason},
+    learning::v1::{self as pb, Cursor},
     wire::{self, ChangeKind, Message},
 };
 use emend_wire::parse;
 
-pub(crate) use self::intake::{Restored, fact_of};
-pub use self::{
-    effect::{Applied, AppliedChange, Effect, Installed, State},
-    holdings::Group,
-    judge::Rejection,
-    verify::{Difference, Verdict},
-    violation::ProtocolViolation,
-};
+pub(crate) use self::convert::{SavedResource, fact_of};
 use self::{
+    check::{check_order, follows},
+    convert::{decoded, envelope_of},
     holdings::Holdings,
-    intake::{check_order, drained, envelope_of, follows, judged, key_of},
+    installation::{Answer, Installation},
     key::KeyParts,
     rejected::Rejected,
+    snapshot::Staging,
+};
+pub use self::{
+    decode::Rejection,
+    effect::{Applied, AppliedChange, Effect, Installed, State},
+    holdings::Group,
+    verify::{Difference, DigestCheck},
+    violation::ProtocolViolation,
 };
 use crate::{keyed_hash::KeyedHash, view::Fact};
 
@@ -50,6 +54,7 @@ pub(crate) struct Replica {
     hash: Arc<KeyedHash>,
     held: Holdings,
     rejected: Rejected,
+    installation: Installation,
     /// The state of the log that `held` is.
     position: Option<Cursor>,
     /// Whether the stream may resume from `position`. False once digests have differed.
@@ -72,15 +77,6 @@ enum Phase {
     },
 }
 
-#[derive(Debug)]
-struct Staging {
-    reason: SnapshotReason,
-    revision: i64,
-    count: usize,
-    held: Holdings,
-    rejected: Rejected,
-}
-
 impl Replica {
     /// An empty replica.
     pub(crate) fn new(hash: Arc<KeyedHash>) -> Self {
@@ -88,17 +84,23 @@ impl Replica {
             held: Holdings::new(Arc::clone(&hash)),
             hash,
             rejected: Rejected::default(),
+            installation: Installation::default(),
             position: None,
             resumable: false,
             phase: Phase::Opened { sent: None },
         }
     }
 
-    /// A replica with what was held at `position`. If a key occurs twice the last one wins; the digests will show the
+    /// A replica with what was held at `position`, of `installation` if that was known. If a key occurs twice the last one wins; the digests will show the
     /// difference.
-    pub(crate) fn restore(hash: Arc<KeyedHash>, held: &[Restored], position: Cursor) -> Self {
+    pub(crate) fn restore(
+        hash: Arc<KeyedHash>,
+        held: &[SavedResource],
+        installation: Option<InstallationId>,
+        position: Cursor,
+    ) -> Self {
         let mut replica = Self::new(hash);
-        for Restored {
+        for SavedResource {
             key,
             value,
             revision,
@@ -107,10 +109,11 @@ impl Replica {
         {
             // The reader of the file has verified that keys can be unpacked.
             if let Some(key) = KeyParts::unpack(key) {
-                let envelope = judged(key, value, *revision, *value_checksum, &mut replica.rejected).0;
+                let envelope = decoded(key, value, *revision, *value_checksum, &mut replica.rejected).0;
                 replica.held.put(envelope);
             }
         }
+        replica.installation.held = installation;
         replica.position = Some(position);
         replica.resumable = true;
         replica
@@ -124,8 +127,18 @@ impl Replica {
     }
 
     /// Makes the next stream begin with a snapshot. What is held stays in use.
-    pub(crate) fn distrust(&mut self) {
+    pub(crate) fn request_snapshot(&mut self) {
         self.resumable = false;
+    }
+
+    /// Accepts this installation too from now on, even where what is held is another's.
+    pub(crate) fn accept(&mut self, installation: InstallationId) {
+        self.installation.accepted = Some(installation);
+    }
+
+    /// The installation whose resources are held; `None` until a server has named it.
+    pub(crate) fn installation(&self) -> Option<InstallationId> {
+        self.installation.held
     }
 
     /// The state of the log that is held; `None` before the first one.
@@ -189,112 +202,47 @@ impl Replica {
             })
     }
 
-    /// Takes in one message. After an error the stream is unusable: [`Replica::open`] another.
+    /// Applies one message. After an error the stream is unusable: [`Replica::open`] another.
     pub(crate) fn receive(&mut self, message: wire::SubscribeResponse) -> Result<Effect, ProtocolViolation> {
         match message.message {
             None => Ok(Effect::Ignored),
             Some(Message::Resumed(resumed)) => self.resumed(&resumed),
-            Some(Message::SnapshotBegin(begin)) => self.snapshot_begin(begin),
+            Some(Message::SnapshotBegin(begin)) => self.snapshot_begin(&begin),
             Some(Message::SnapshotChunk(chunk)) => self.snapshot_chunk(&chunk),
             Some(Message::SnapshotEnd(end)) => self.snapshot_end(end),
             Some(Message::Update(update)) => self.update(update),
             Some(Message::Bookmark(bookmark)) => self.bookmark(bookmark),
-            Some(Message::Drain(drain)) => Ok(drained(drain)),
+            Some(Message::Drain(drain)) => Ok(convert::drain(drain)),
         }
     }
 
     fn resumed(&mut self, resumed: &pb::Resumed) -> Result<Effect, ProtocolViolation> {
-        match &self.phase {
+        let revision = match &self.phase {
             Phase::Opened { sent: Some(sent) } if resumed.cursor.as_ref() == Some(sent) => {
-                let revision = Revision(sent.revision);
+                Revision(sent.revision)
+            }
+            Phase::Opened { .. } => return Err(ProtocolViolation::ForeignCursor("Resumed")),
+            _ => return Err(ProtocolViolation::Unexpected("Resumed")),
+        };
+        match self.answer(&resumed.installation_id, "Resumed")? {
+            Answer::Accepted(installation) => {
+                self.installation.held = installation;
                 self.phase = Phase::Live;
                 Ok(Effect::Resumed(revision))
             }
-            Phase::Opened { .. } => Err(ProtocolViolation::ForeignCursor("Resumed")),
-            _ => Err(ProtocolViolation::Unexpected("Resumed")),
+            Answer::Other { held, answering } => Ok(self.refused(held, answering)),
         }
     }
 
-    fn snapshot_begin(&mut self, begin: pb::SnapshotBegin) -> Result<Effect, ProtocolViolation> {
-        let count = usize::try_from(begin.resource_count)
-            .map_err(|_| ProtocolViolation::malformed("SnapshotBegin", "its count is negative"))?;
-        let reason = SnapshotReason::try_from(begin.reason).unwrap_or(SnapshotReason::Unspecified);
-        self.phase = Phase::Snapshot(Staging {
-            reason,
-            revision: begin.revision,
-            count,
-            held: Holdings::new(Arc::clone(&self.hash)),
-            rejected: Rejected::default(),
-        });
-        Ok(Effect::SnapshotBegun {
-            reason,
-            revision: Revision(begin.revision),
-            count: count as u64,
-        })
+    fn answer(&self, installation_id: &str, message: &'static str) -> Result<Answer, ProtocolViolation> {
+        self.installation
+            .check(installation_id, message, self.held.len() == 0)
     }
 
-    fn snapshot_chunk(&mut self, chunk: &wire::SnapshotChunk) -> Result<Effect, ProtocolViolation> {
-        let Phase::Snapshot(staging) = &mut self.phase else {
-            return Err(ProtocolViolation::Unexpected("SnapshotChunk"));
-        };
-        for resource in &chunk.resources {
-            let key = KeyParts::of(key_of(resource.key.as_ref(), "SnapshotChunk")?);
-            if resource.revision > staging.revision {
-                return Err(ProtocolViolation::malformed(
-                    "SnapshotChunk",
-                    "it holds what came after the snapshot",
-                ));
-            }
-            let envelope = envelope_of(key, resource, &mut staging.rejected).0;
-            if staging.held.put(envelope).is_some() {
-                return Err(ProtocolViolation::malformed("SnapshotChunk", "it repeats a key"));
-            }
-            if staging.held.len() > staging.count {
-                return Err(ProtocolViolation::Count {
-                    stated: staging.count,
-                    came: staging.held.len(),
-                });
-            }
-        }
-        Ok(Effect::Staged)
-    }
-
-    fn snapshot_end(&mut self, end: pb::SnapshotEnd) -> Result<Effect, ProtocolViolation> {
-        let Phase::Snapshot(Staging {
-            reason,
-            revision,
-            count,
-            held,
-            rejected,
-        }) = mem::replace(&mut self.phase, Phase::Opened { sent: None })
-        else {
-            return Err(ProtocolViolation::Unexpected("SnapshotEnd"));
-        };
-        let Some(cursor) = end.cursor.filter(|cursor| cursor.revision == revision) else {
-            return Err(ProtocolViolation::ForeignCursor("SnapshotEnd"));
-        };
-        if held.len() != count {
-            return Err(ProtocolViolation::Count {
-                stated: count,
-                came: held.len(),
-            });
-        }
-        let verdict = verify::all(held.digests(), verify::parse(&end.digests)?);
-        // Used even if the digests differ, since what was held is older and a corrupt value is rejected by its own
-        // checksum. It is only not resumed from.
-        self.held = held;
-        self.rejected = rejected;
-        self.position = Some(cursor);
-        self.resumable = !verdict.differs();
-        self.phase = Phase::Live;
-        let rejected = self.rejected.len();
-        Ok(Effect::Installed(Installed {
-            reason,
-            revision: Revision(revision),
-            count,
-            rejected,
-            verdict,
-        }))
+    /// Keeps what is held. Nothing more is taken from this stream.
+    fn refused(&mut self, held: InstallationId, answering: InstallationId) -> Effect {
+        self.phase = Phase::Opened { sent: None };
+        Effect::OtherInstallation { held, answering }
     }
 
     fn update(&mut self, part: wire::Update) -> Result<Effect, ProtocolViolation> {
@@ -340,20 +288,20 @@ impl Replica {
             return Err(ProtocolViolation::ForeignCursor("Update"));
         };
         check_order(&changes, position.revision, to)?;
-        let theirs = verify::parse(&part.digests)?;
+        let sent = verify::parse(&part.digests)?;
         // The message has been fully validated: from here on it is applied as a whole.
         let changes = changes
             .into_iter()
             .filter_map(|change| self.apply(change))
             .collect();
-        let verdict = verify::some(self.held.digests(), theirs);
-        self.resumable &= !verdict.differs();
+        let digest_check = verify::compare_listed(self.held.digests(), sent);
+        self.resumable &= !digest_check.differs();
         self.position = Some(cursor);
         Ok(Effect::Applied(Applied {
             from: Revision(from),
             to: Revision(to),
             changes,
-            verdict,
+            digest_check,
         }))
     }
 
@@ -401,15 +349,18 @@ impl Replica {
                 revision: cursor.revision,
             });
         }
-        let verdict = verify::all(self.held.digests(), verify::parse(&bookmark.digests)?);
+        let digest_check = verify::compare_all(self.held.digests(), verify::parse(&bookmark.digests)?);
         let revision = Revision(cursor.revision);
-        if verdict.differs() {
+        if digest_check.differs() {
             // Something at or below that revision is missing, so the position stays as it was.
             self.resumable = false;
         } else {
             self.position = Some(cursor);
         }
-        Ok(Effect::Current { revision, verdict })
+        Ok(Effect::Current {
+            revision,
+            digest_check,
+        })
     }
 
     /// The position, if the stream has begun and no snapshot is under way.

@@ -1,10 +1,8 @@
 //! The held resources that this node cannot use.
-//!
-//! It must know nothing of how that is judged.
 
 use std::collections::BTreeMap;
 
-use super::{holdings::Envelope, judge::Rejection, key::KeyParts};
+use super::{decode::Rejection, holdings::Envelope, key::KeyParts};
 
 /// The rejected resources, by revision.
 #[derive(Debug, Clone, Default)]

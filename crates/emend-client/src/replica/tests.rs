@@ -1,11 +1,14 @@
 //! The protocol, message by message, checked against a model of the server's log.
 
+mod installation;
+
 use std::time::Duration;
 
 use emend_base::Entropy;
+use emend_proto::learning::v1::SnapshotReason;
 
 use super::*;
-use crate::ledger::{self, Key, Ledger, drain, response, verb, verb_key};
+use crate::server_log::{self, INSTALLATION, Key, ServerLog, drain, response, verb, verb_key};
 
 fn replica() -> Replica {
     Replica::new(Arc::new(KeyedHash::new(&Entropy::seeded(1))))
@@ -20,7 +23,7 @@ fn feed(replica: &mut Replica, messages: Vec<Message>) -> Result<Effect, Protoco
 }
 
 /// What is held, in the model's terms.
-fn held(replica: &Replica) -> ledger::State {
+fn held(replica: &Replica) -> server_log::State {
     let of = |key: KeyParts<'_>| -> Key {
         (
             key.namespace.into(),
@@ -41,15 +44,15 @@ fn held(replica: &Replica) -> ledger::State {
 }
 
 /// A log with three revisions, and a replica that holds all of them.
-fn current() -> (Ledger, Replica) {
-    let mut ledger = Ledger::new("epoch");
+fn current() -> (ServerLog, Replica) {
+    let mut log = ServerLog::new("epoch");
     for phrase in ["a", "b", "c"] {
-        ledger.commit([(verb_key(phrase), Some(verb(phrase, "do_it")))]);
+        log.commit([(verb_key(phrase), Some(verb(phrase, "do_it")))]);
     }
     let mut replica = replica();
     replica.open();
-    feed(&mut replica, ledger.snapshot(3, SnapshotReason::NoCursor, 2)).unwrap();
-    (ledger, replica)
+    feed(&mut replica, log.snapshot(3, SnapshotReason::NoCursor, 2)).unwrap();
+    (log, replica)
 }
 
 fn as_update(message: Message) -> wire::Update {
@@ -60,16 +63,16 @@ fn as_update(message: Message) -> wire::Update {
 }
 
 #[test]
-fn a_snapshot_replaces_everything_at_its_end_and_not_before() {
-    let (mut ledger, mut replica) = current();
+fn a_snapshot_replaces_everything_when_it_is_complete() {
+    let (mut log, mut replica) = current();
     let before = held(&replica);
-    ledger.commit([(verb_key("a"), None), (verb_key("d"), Some(verb("d", "other")))]);
-    let mut messages = ledger.snapshot(4, SnapshotReason::FilterChanged, 1);
+    log.commit([(verb_key("a"), None), (verb_key("d"), Some(verb("d", "other")))]);
+    let mut messages = log.snapshot(4, SnapshotReason::FilterChanged, 1);
     let end = messages.pop().unwrap();
     feed(&mut replica, messages).unwrap();
     assert_eq!(held(&replica), before);
     let effect = replica.receive(response(end)).unwrap();
-    assert_eq!(&held(&replica), ledger.state(4));
+    assert_eq!(&held(&replica), log.state(4));
     let Effect::Installed(installed) = effect else {
         panic!("{effect:?}")
     };
@@ -77,76 +80,77 @@ fn a_snapshot_replaces_everything_at_its_end_and_not_before() {
         (installed.reason, installed.count),
         (SnapshotReason::FilterChanged, 3)
     );
-    assert_eq!(replica.open(), Some(ledger.cursor(4)));
+    assert_eq!(replica.open(), Some(log.cursor(4)));
 }
 
 #[test]
-fn an_empty_snapshot_is_not_the_same_as_none() {
-    let ledger = Ledger::new("epoch");
+fn an_empty_snapshot_is_a_state() {
+    let log = ServerLog::new("epoch");
     let mut replica = replica();
     assert_eq!(replica.open(), None);
     assert_eq!(replica.position(), None);
-    feed(&mut replica, ledger.snapshot(0, SnapshotReason::NoCursor, 1)).unwrap();
-    assert_eq!(replica.position(), Some(&ledger.cursor(0)));
+    feed(&mut replica, log.snapshot(0, SnapshotReason::NoCursor, 1)).unwrap();
+    assert_eq!(replica.position(), Some(&log.cursor(0)));
 }
 
 #[test]
-fn a_snapshot_may_come_in_the_middle_of_anything() {
-    let (mut ledger, mut replica) = current();
-    ledger.commit(["a", "b"].map(|phrase| (verb_key(phrase), Some(verb(phrase, "other")))));
-    replica
-        .receive(response(ledger.update(3, 4, 1).remove(0)))
-        .unwrap();
+fn a_snapshot_may_interrupt_an_update_or_a_snapshot() {
+    let (mut log, mut replica) = current();
+    log.commit(["a", "b"].map(|phrase| (verb_key(phrase), Some(verb(phrase, "other")))));
+    replica.receive(response(log.update(3, 4, 1).remove(0))).unwrap();
     feed(
         &mut replica,
-        ledger.snapshot(4, SnapshotReason::NewEpoch, 1)[..2].to_vec(),
+        log.snapshot(4, SnapshotReason::NewEpoch, 1)[..2].to_vec(),
     )
     .unwrap();
-    feed(&mut replica, ledger.snapshot(4, SnapshotReason::NewEpoch, 1)).unwrap();
-    assert_eq!(&held(&replica), ledger.state(4));
+    feed(&mut replica, log.snapshot(4, SnapshotReason::NewEpoch, 1)).unwrap();
+    assert_eq!(&held(&replica), log.state(4));
 }
 
 #[test]
-fn a_snapshot_must_have_as_many_resources_as_it_said() {
+fn a_snapshot_must_have_as_many_resources_as_announced() {
     for chunk in [1, 3] {
-        let (ledger, _) = current();
+        let (log, _) = current();
         let mut replica = replica();
-        let mut messages = ledger.snapshot(3, SnapshotReason::NoCursor, chunk);
+        let mut messages = log.snapshot(3, SnapshotReason::NoCursor, chunk);
         messages.remove(1);
         assert!(matches!(
             feed(&mut replica, messages),
             Err(ProtocolViolation::Count { stated: 3, .. })
         ));
-        let mut messages = ledger.snapshot(3, SnapshotReason::NoCursor, chunk);
+        let mut messages = log.snapshot(3, SnapshotReason::NoCursor, chunk);
         messages[0] = Message::SnapshotBegin(pb::SnapshotBegin {
             revision: 3,
             reason: 1,
             resource_count: 2,
-            ..Default::default()
+            installation_id: INSTALLATION.into(),
         });
         assert_eq!(
             feed(&mut replica, messages),
-            Err(ProtocolViolation::Count { stated: 2, came: 3 })
+            Err(ProtocolViolation::Count {
+                stated: 2,
+                received: 3
+            })
         );
         assert_eq!((replica.len(), replica.position()), (0, None));
     }
 }
 
 #[test]
-fn a_snapshot_must_not_repeat_a_key_or_hold_what_came_later() {
-    let (ledger, _) = current();
-    let mut messages = ledger.snapshot(3, SnapshotReason::NoCursor, 1);
+fn a_snapshot_must_not_repeat_a_key_or_contain_newer_resources() {
+    let (log, _) = current();
+    let mut messages = log.snapshot(3, SnapshotReason::NoCursor, 1);
     messages[2] = messages[1].clone();
     assert!(matches!(
         feed(&mut replica(), messages),
         Err(ProtocolViolation::Malformed { .. })
     ));
-    let mut messages = ledger.snapshot(3, SnapshotReason::NoCursor, 1);
+    let mut messages = log.snapshot(3, SnapshotReason::NoCursor, 1);
     messages[0] = Message::SnapshotBegin(pb::SnapshotBegin {
         revision: 2,
         reason: 1,
         resource_count: 3,
-        ..Default::default()
+        installation_id: INSTALLATION.into(),
     });
     assert!(matches!(
         feed(&mut replica(), messages),
@@ -156,9 +160,9 @@ fn a_snapshot_must_not_repeat_a_key_or_hold_what_came_later() {
 
 #[test]
 fn the_parts_of_an_update_become_visible_together() {
-    let (mut ledger, mut replica) = current();
-    ledger.commit(["a", "b", "d"].map(|phrase| (verb_key(phrase), Some(verb(phrase, "other")))));
-    let mut parts = ledger.update(3, 4, 1);
+    let (mut log, mut replica) = current();
+    log.commit(["a", "b", "d"].map(|phrase| (verb_key(phrase), Some(verb(phrase, "other")))));
+    let mut parts = log.update(3, 4, 1);
     let last = parts.pop().unwrap();
     let before = held(&replica);
     assert_eq!(feed(&mut replica, parts), Ok(Effect::Staged));
@@ -171,60 +175,58 @@ fn the_parts_of_an_update_become_visible_together() {
         (applied.from, applied.to, applied.changes.len()),
         (Revision(3), Revision(4), 3)
     );
-    assert_eq!(applied.verdict, Verdict::Same);
-    assert_eq!(&held(&replica), ledger.state(4));
+    assert_eq!(applied.digest_check, DigestCheck::Same);
+    assert_eq!(&held(&replica), log.state(4));
 }
 
 #[test]
-fn what_a_broken_stream_left_unfinished_is_forgotten_and_resumed_from_before() {
-    let (mut ledger, mut replica) = current();
-    ledger.commit(["a", "b"].map(|phrase| (verb_key(phrase), Some(verb(phrase, "other")))));
-    replica
-        .receive(response(ledger.update(3, 4, 1).remove(0)))
-        .unwrap();
-    assert_eq!(replica.open(), Some(ledger.cursor(3)));
+fn an_update_that_a_broken_stream_left_unfinished_is_discarded() {
+    let (mut log, mut replica) = current();
+    log.commit(["a", "b"].map(|phrase| (verb_key(phrase), Some(verb(phrase, "other")))));
+    replica.receive(response(log.update(3, 4, 1).remove(0))).unwrap();
+    assert_eq!(replica.open(), Some(log.cursor(3)));
     assert_eq!(
-        replica.receive(response(ledger.resumed(3))),
+        replica.receive(response(log.resumed(3))),
         Ok(Effect::Resumed(Revision(3)))
     );
-    feed(&mut replica, ledger.update(3, 4, 9)).unwrap();
-    assert_eq!(&held(&replica), ledger.state(4));
+    feed(&mut replica, log.update(3, 4, 9)).unwrap();
+    assert_eq!(&held(&replica), log.state(4));
 }
 
 #[test]
-fn what_came_before_must_not_come_again() {
-    let (mut ledger, mut replica) = current();
-    ledger.commit([(verb_key("a"), None)]);
-    feed(&mut replica, ledger.update(3, 4, 1)).unwrap();
-    let again = feed(&mut replica, ledger.update(3, 4, 1));
+fn a_revision_that_was_applied_must_not_be_sent_again() {
+    let (mut log, mut replica) = current();
+    log.commit([(verb_key("a"), None)]);
+    feed(&mut replica, log.update(3, 4, 1)).unwrap();
+    let again = feed(&mut replica, log.update(3, 4, 1));
     assert_eq!(again, Err(ProtocolViolation::NotNew { held: 4, revision: 4 }));
     // Nor inside a later update.
-    ledger.commit([(verb_key("b"), None)]);
+    log.commit([(verb_key("b"), None)]);
     replica.open();
-    feed(&mut replica, vec![ledger.resumed(4)]).unwrap();
-    let overlapping = feed(&mut replica, ledger.update(3, 5, 9));
+    feed(&mut replica, vec![log.resumed(4)]).unwrap();
+    let overlapping = feed(&mut replica, log.update(3, 5, 9));
     assert_eq!(
         overlapping,
         Err(ProtocolViolation::NotNew { held: 4, revision: 4 })
     );
-    assert_eq!(&held(&replica), ledger.state(4));
+    assert_eq!(&held(&replica), log.state(4));
 }
 
 #[test]
-fn nothing_may_be_missing_between_what_is_held_and_what_comes() {
-    let (mut ledger, mut replica) = current();
-    ledger.commit([(verb_key("a"), None)]);
-    ledger.commit([(verb_key("b"), None)]);
-    let gap = feed(&mut replica, ledger.update(4, 5, 1));
+fn an_update_must_begin_where_the_last_one_ended() {
+    let (mut log, mut replica) = current();
+    log.commit([(verb_key("a"), None)]);
+    log.commit([(verb_key("b"), None)]);
+    let gap = feed(&mut replica, log.update(4, 5, 1));
     assert_eq!(gap, Err(ProtocolViolation::Gap { held: 3, from: 4 }));
 }
 
 #[test]
-fn the_changes_of_an_update_must_be_ordered_and_within_it() {
-    let (mut ledger, replica) = current();
-    ledger.commit([(verb_key("a"), Some(verb("a", "x")))]);
-    ledger.commit([(verb_key("b"), None)]);
-    let good = as_update(ledger.update(3, 5, 9).remove(0));
+fn the_changes_of_an_update_must_be_in_order_and_in_its_range() {
+    let (mut log, replica) = current();
+    log.commit([(verb_key("a"), Some(verb("a", "x")))]);
+    log.commit([(verb_key("b"), None)]);
+    let good = as_update(log.update(3, 5, 9).remove(0));
     let mut swapped = good.clone();
     swapped.changes.swap(0, 1);
     let mut late = good.clone();
@@ -233,33 +235,33 @@ fn the_changes_of_an_update_must_be_ordered_and_within_it() {
     if let Some(ChangeKind::Put(resource)) = &mut other.changes[0].change {
         resource.revision = 3;
     }
-    let mut nameless = good;
-    if let Some(ChangeKind::Put(resource)) = &mut nameless.changes[0].change {
+    let mut without_key = good;
+    if let Some(ChangeKind::Put(resource)) = &mut without_key.changes[0].change {
         resource.key = None;
     }
     drop(replica);
-    for bad in [swapped, late, other, nameless] {
-        let (ledger, mut replica) = current();
+    for bad in [swapped, late, other, without_key] {
+        let (log, mut replica) = current();
         let refused = replica.receive(response(Message::Update(bad)));
         assert!(
             matches!(refused, Err(ProtocolViolation::Malformed { .. })),
             "{refused:?}"
         );
-        assert_eq!(&held(&replica), ledger.state(3), "nothing of it is applied");
+        assert_eq!(&held(&replica), log.state(3), "nothing is applied");
     }
 }
 
 #[test]
-fn cursors_must_be_of_this_log_filter_and_revision() {
+fn cursors_must_be_of_the_same_epoch_filter_and_revision() {
     for (epoch, filter_hash, ahead) in [("other", 7, 0), ("epoch", 8, 0), ("epoch", 7, 1)] {
-        let (mut ledger, mut replica) = current();
-        ledger.commit([(verb_key("a"), None)]);
+        let (mut log, mut replica) = current();
+        log.commit([(verb_key("a"), None)]);
         let foreign = Cursor {
             epoch: epoch.into(),
             filter_hash,
             revision: 4 + ahead,
         };
-        let mut update = as_update(ledger.update(3, 4, 9).remove(0));
+        let mut update = as_update(log.update(3, 4, 9).remove(0));
         update.cursor = Some(foreign.clone());
         let refused = replica.receive(response(Message::Update(update)));
         assert_eq!(refused, Err(ProtocolViolation::ForeignCursor("Update")));
@@ -267,7 +269,7 @@ fn cursors_must_be_of_this_log_filter_and_revision() {
         replica.open();
         let resumed = Message::Resumed(pb::Resumed {
             cursor: Some(foreign),
-            ..Default::default()
+            installation_id: INSTALLATION.into(),
         });
         assert_eq!(
             replica.receive(response(resumed)),
@@ -277,31 +279,31 @@ fn cursors_must_be_of_this_log_filter_and_revision() {
 }
 
 #[test]
-fn a_bookmark_moves_on_and_never_back() {
-    let (mut ledger, mut replica) = current();
+fn a_bookmark_advances_the_position_and_never_moves_it_back() {
+    let (mut log, mut replica) = current();
     // A revision that the filter hides.
-    ledger.commit([]);
-    let effect = replica.receive(response(ledger.bookmark(4)));
+    log.commit([]);
+    let effect = replica.receive(response(log.bookmark(4)));
     assert_eq!(
         effect,
         Ok(Effect::Current {
             revision: Revision(4),
-            verdict: Verdict::Same
+            digest_check: DigestCheck::Same
         })
     );
-    assert_eq!(replica.open(), Some(ledger.cursor(4)));
-    replica.receive(response(ledger.resumed(4))).unwrap();
-    let back = replica.receive(response(ledger.bookmark(3)));
+    assert_eq!(replica.open(), Some(log.cursor(4)));
+    replica.receive(response(log.resumed(4))).unwrap();
+    let back = replica.receive(response(log.bookmark(3)));
     assert_eq!(back, Err(ProtocolViolation::NotNew { held: 4, revision: 3 }));
 }
 
 #[test]
-fn messages_out_of_place_are_refused() {
-    let (mut ledger, mut replica) = current();
-    ledger.commit(["a", "b"].map(|phrase| (verb_key(phrase), None)));
-    let update = ledger.update(3, 4, 1);
-    let chunk = ledger.snapshot(3, SnapshotReason::NoCursor, 9).remove(1);
-    let end = ledger.snapshot(3, SnapshotReason::NoCursor, 9).remove(2);
+fn unexpected_messages_are_refused() {
+    let (mut log, mut replica) = current();
+    log.commit(["a", "b"].map(|phrase| (verb_key(phrase), None)));
+    let update = log.update(3, 4, 1);
+    let chunk = log.snapshot(3, SnapshotReason::NoCursor, 9).remove(1);
+    let end = log.snapshot(3, SnapshotReason::NoCursor, 9).remove(2);
     let refused = |replica: &mut Replica, message: &Message| {
         let refused = replica.receive(response(message.clone()));
         assert!(
@@ -312,25 +314,25 @@ fn messages_out_of_place_are_refused() {
         replica
             .receive(response(Message::Resumed(pb::Resumed {
                 cursor: replica.position.clone(),
-                ..Default::default()
+                installation_id: INSTALLATION.into(),
             })))
             .unwrap();
     };
-    for message in [&chunk, &end, &ledger.resumed(3)] {
+    for message in [&chunk, &end, &log.resumed(3)] {
         refused(&mut replica, message);
     }
     // Before the stream has said how it continues.
-    for message in [&ledger.bookmark(3), &update[0], &chunk, &end] {
+    for message in [&log.bookmark(3), &update[0], &chunk, &end] {
         replica.open();
         refused(&mut replica, message);
     }
     // Within an update, and within a snapshot.
     replica.receive(response(update[0].clone())).unwrap();
-    refused(&mut replica, &ledger.bookmark(4));
-    for message in [&ledger.bookmark(4), &update[0], &ledger.resumed(3)] {
+    refused(&mut replica, &log.bookmark(4));
+    for message in [&log.bookmark(4), &update[0], &log.resumed(3)] {
         feed(
             &mut replica,
-            ledger.snapshot(3, SnapshotReason::NoCursor, 9)[..1].to_vec(),
+            log.snapshot(3, SnapshotReason::NoCursor, 9)[..1].to_vec(),
         )
         .unwrap();
         refused(&mut replica, message);
@@ -338,16 +340,16 @@ fn messages_out_of_place_are_refused() {
 }
 
 #[test]
-fn what_differs_from_the_server_is_found_and_not_resumed_from() {
-    let (mut ledger, mut replica) = current();
-    let mut other = ledger.clone();
-    ledger.commit([(verb_key("a"), Some(verb("a", "x")))]);
+fn a_state_that_differs_from_the_server_is_not_resumed_from() {
+    let (mut log, mut replica) = current();
+    let mut other = log.clone();
+    log.commit([(verb_key("a"), Some(verb("a", "x")))]);
     other.commit([(verb_key("a"), Some(verb("a", "y")))]);
     feed(&mut replica, other.update(3, 4, 9)).unwrap();
     assert!(replica.copy().is_some());
-    let effect = replica.receive(response(ledger.bookmark(4))).unwrap();
+    let effect = replica.receive(response(log.bookmark(4))).unwrap();
     let Effect::Current {
-        verdict: Verdict::Differs(differences),
+        digest_check: DigestCheck::Differs(differences),
         ..
     } = effect
     else {
@@ -357,37 +359,37 @@ fn what_differs_from_the_server_is_found_and_not_resumed_from() {
     assert_eq!(differences[0].group.kind, 1);
     assert!(differences[0].to_string().contains("the server has 3 resources"));
     assert!(replica.copy().is_none());
-    assert_eq!(replica.open(), None, "a snapshot is asked for");
-    feed(&mut replica, ledger.snapshot(4, SnapshotReason::NoCursor, 9)).unwrap();
-    assert_eq!(replica.open(), Some(ledger.cursor(4)));
+    assert_eq!(replica.open(), None, "a snapshot is requested");
+    feed(&mut replica, log.snapshot(4, SnapshotReason::NoCursor, 9)).unwrap();
+    assert_eq!(replica.open(), Some(log.cursor(4)));
 }
 
 #[test]
-fn a_bookmark_that_finds_something_missing_moves_nothing_on() {
-    let (mut ledger, mut replica) = current();
-    ledger.commit([(verb_key("missed"), Some(verb("missed", "x")))]);
-    let effect = replica.receive(response(ledger.bookmark(4))).unwrap();
-    assert!(matches!(effect, Effect::Current { verdict, .. } if verdict.differs()));
-    assert_eq!(replica.revision(), Revision(3), "of 4 it has not heard");
-    assert_eq!(replica.open(), None, "a snapshot is asked for");
+fn a_bookmark_whose_digests_differ_does_not_advance_the_position() {
+    let (mut log, mut replica) = current();
+    log.commit([(verb_key("missed"), Some(verb("missed", "x")))]);
+    let effect = replica.receive(response(log.bookmark(4))).unwrap();
+    assert!(matches!(effect, Effect::Current { digest_check, .. } if digest_check.differs()));
+    assert_eq!(replica.revision(), Revision(3), "it has not received revision 4");
+    assert_eq!(replica.open(), None, "a snapshot is requested");
 }
 
 #[test]
-fn a_group_that_only_one_side_has_differs() {
-    let (ledger, mut replica) = current();
+fn a_group_that_only_one_side_has_is_a_difference() {
+    let (log, mut replica) = current();
     let bookmark = |digests| {
         Message::Bookmark(pb::Bookmark {
-            cursor: Some(ledger.cursor(3)),
+            cursor: Some(log.cursor(3)),
             digests,
             server_time: None,
         })
     };
     let verdict_of = |effect| match effect {
-        Ok(Effect::Current { verdict, .. }) => verdict.differs(),
+        Ok(Effect::Current { digest_check, .. }) => digest_check.differs(),
         other => panic!("{other:?}"),
     };
     assert!(verdict_of(replica.receive(response(bookmark(Vec::new())))));
-    let mut more = ledger.digests(3);
+    let mut more = log.digests(3);
     more.push(pb::Digest {
         namespace: "x".into(),
         kind: 2,
@@ -396,44 +398,44 @@ fn a_group_that_only_one_side_has_differs() {
         hash: vec![1; 16].into(),
     });
     assert!(verdict_of(replica.receive(response(bookmark(more)))));
-    let mut short = ledger.digests(3);
+    let mut short = log.digests(3);
     short[0].hash = vec![1; 15].into();
     assert!(replica.receive(response(bookmark(short))).is_err());
 }
 
 #[test]
-fn what_cannot_be_used_is_noted_counts_in_digests_and_holds_nothing_back() {
-    let (mut ledger, mut replica) = current();
+fn a_rejected_resource_counts_in_digests_and_does_not_hold_back_others() {
+    let (mut log, mut replica) = current();
     let mut unknown = verb_key("a");
     unknown.1 = 99;
-    ledger.commit([
+    log.commit([
         (verb_key("a"), Some(b"\xff\xff".to_vec())),
         (verb_key("b"), Some(verb("b", "other"))),
         (unknown.clone(), Some(verb("a", "x"))),
     ]);
-    let effect = feed(&mut replica, ledger.update(3, 4, 9)).unwrap();
+    let effect = feed(&mut replica, log.update(3, 4, 9)).unwrap();
     let Effect::Applied(applied) = effect else {
         panic!("{effect:?}")
     };
-    assert_eq!(applied.verdict, Verdict::Same);
+    assert_eq!(applied.digest_check, DigestCheck::Same);
     let rejected = applied
         .changes
         .iter()
         .filter(|change| matches!(change.state, State::Rejected(_)));
     assert_eq!((rejected.count(), replica.rejected().len()), (2, 2));
-    assert_eq!(replica.facts().count(), 2, "of b and c");
+    assert_eq!(replica.facts().count(), 2, "those of b and c");
 
-    ledger.commit([(verb_key("a"), Some(verb("a", "mended"))), (unknown, None)]);
-    feed(&mut replica, ledger.update(4, 5, 9)).unwrap();
+    log.commit([(verb_key("a"), Some(verb("a", "repaired"))), (unknown, None)]);
+    feed(&mut replica, log.update(4, 5, 9)).unwrap();
     assert_eq!(replica.rejected().len(), 0);
     assert_eq!(replica.facts().count(), 3);
 }
 
 #[test]
-fn a_value_that_was_changed_on_the_way_is_rejected() {
-    let (mut ledger, mut replica) = current();
-    ledger.commit([(verb_key("a"), Some(verb("a", "good")))]);
-    let mut update = as_update(ledger.update(3, 4, 9).remove(0));
+fn a_value_corrupted_in_transit_is_rejected() {
+    let (mut log, mut replica) = current();
+    log.commit([(verb_key("a"), Some(verb("a", "good")))]);
+    let mut update = as_update(log.update(3, 4, 9).remove(0));
     if let Some(ChangeKind::Put(resource)) = &mut update.changes[0].change {
         resource.value = verb("a", "evil").into();
     }
@@ -444,7 +446,7 @@ fn a_value_that_was_changed_on_the_way_is_rejected() {
 }
 
 #[test]
-fn what_this_version_does_not_know_is_skipped() {
+fn unknown_messages_are_ignored() {
     let (_, mut replica) = current();
     assert_eq!(
         replica.receive(wire::SubscribeResponse { message: None }),
@@ -456,32 +458,37 @@ fn what_this_version_does_not_know_is_skipped() {
 
 #[test]
 fn a_copy_restores_what_was_held() {
-    let (ledger, replica) = current();
+    let (log, replica) = current();
     let (cursor, holdings) = replica.copy().unwrap();
     let restored: Vec<_> = holdings
         .iter()
-        .map(|envelope| Restored {
+        .map(|envelope| SavedResource {
             key: envelope.packed_key().into(),
             value: envelope.value().into(),
             revision: envelope.revision(),
             value_checksum: envelope.value_checksum(),
         })
         .collect();
-    let mut again = Replica::restore(Arc::clone(&replica.hash), &restored, cursor);
-    assert_eq!(&held(&again), ledger.state(3));
-    assert_eq!(again.open(), Some(ledger.cursor(3)));
-    let effect = feed(&mut again, vec![ledger.resumed(3), ledger.bookmark(3)]).unwrap();
+    let mut again = Replica::restore(
+        Arc::clone(&replica.hash),
+        &restored,
+        replica.installation(),
+        cursor,
+    );
+    assert_eq!(&held(&again), log.state(3));
+    assert_eq!(again.open(), Some(log.cursor(3)));
+    let effect = feed(&mut again, vec![log.resumed(3), log.bookmark(3)]).unwrap();
     assert_eq!(
         effect,
         Effect::Current {
             revision: Revision(3),
-            verdict: Verdict::Same
+            digest_check: DigestCheck::Same
         }
     );
 }
 
 #[test]
-fn a_drain_for_longer_than_can_be_counted_asks_for_no_wait() {
+fn a_drain_with_an_invalid_duration_asks_for_no_wait() {
     for (seconds, nanos, wait) in [
         (2, 5, Duration::new(2, 5)),
         (i64::MIN, i32::MIN, Duration::ZERO),

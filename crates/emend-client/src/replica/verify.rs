@@ -1,6 +1,4 @@
 //! Compares the server's digests with this node's.
-//!
-//! It must know nothing of what is done if they differ.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -11,14 +9,14 @@ use super::{ProtocolViolation, holdings::Group};
 
 /// The result of comparing digests.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum DigestCheck {
     /// All compared digests are equal.
     Same,
     /// These differ: something is missing or wrong on either side.
     Differs(Vec<Difference>),
 }
 
-impl Verdict {
+impl DigestCheck {
     /// Whether any differ.
     pub fn differs(&self) -> bool {
         matches!(self, Self::Differs(_))
@@ -31,9 +29,9 @@ pub struct Difference {
     /// The group.
     pub group: Group,
     /// The server's.
-    pub theirs: Digest,
+    pub server: Digest,
     /// This node's.
-    pub ours: Digest,
+    pub node: Digest,
 }
 
 impl fmt::Display for Difference {
@@ -45,50 +43,50 @@ impl fmt::Display for Difference {
                     kind,
                     user_scoped,
                 },
-            theirs,
-            ours,
+            server,
+            node,
         } = self;
         let scope = if *user_scoped { "user" } else { "global" };
         write!(
             f,
             "{namespace}, kind {kind}, {scope}: the server has {} resources ({:032x}), this node {} ({:032x})",
-            theirs.count, theirs.sum, ours.count, ours.sum
+            server.count, server.sum, node.count, node.sum
         )
     }
 }
 
 /// The server's digests, parsed.
-pub(super) type Theirs = BTreeMap<Group, Digest>;
+pub(super) type ServerDigests = BTreeMap<Group, Digest>;
 
-/// Compares all groups: `theirs` has a digest for every group that is not empty on the server.
-pub(super) fn all(ours: &BTreeMap<Group, Digest>, theirs: Theirs) -> Verdict {
-    let missing = ours.keys().filter(|group| !theirs.contains_key(group));
+/// Compares all groups: `server` has a digest for every group that is not empty on the server.
+pub(super) fn compare_all(node: &BTreeMap<Group, Digest>, server: ServerDigests) -> DigestCheck {
+    let missing = node.keys().filter(|group| !server.contains_key(group));
     let missing: Vec<_> = missing.map(|group| (group.clone(), Digest::default())).collect();
-    compared(ours, theirs.into_iter().chain(missing))
+    compare(node, server.into_iter().chain(missing))
 }
 
-/// Compares only the groups in `theirs`.
-pub(super) fn some(ours: &BTreeMap<Group, Digest>, theirs: Theirs) -> Verdict {
-    compared(ours, theirs)
+/// Compares only the groups in `server`.
+pub(super) fn compare_listed(node: &BTreeMap<Group, Digest>, server: ServerDigests) -> DigestCheck {
+    compare(node, server)
 }
 
-fn compared(ours: &BTreeMap<Group, Digest>, theirs: impl IntoIterator<Item = (Group, Digest)>) -> Verdict {
-    let differences: Vec<_> = theirs
+fn compare(node: &BTreeMap<Group, Digest>, server: impl IntoIterator<Item = (Group, Digest)>) -> DigestCheck {
+    let differences: Vec<_> = server
         .into_iter()
-        .filter_map(|(group, theirs)| {
-            let ours = ours.get(&group).copied().unwrap_or_default();
-            (ours != theirs).then_some(Difference { group, theirs, ours })
+        .filter_map(|(group, server)| {
+            let node = node.get(&group).copied().unwrap_or_default();
+            (node != server).then_some(Difference { group, server, node })
         })
         .collect();
     if differences.is_empty() {
-        Verdict::Same
+        DigestCheck::Same
     } else {
-        Verdict::Differs(differences)
+        DigestCheck::Differs(differences)
     }
 }
 
 /// Parses the server's digests.
-pub(super) fn parse(digests: &[pb::Digest]) -> Result<Theirs, ProtocolViolation> {
+pub(super) fn parse(digests: &[pb::Digest]) -> Result<ServerDigests, ProtocolViolation> {
     digests
         .iter()
         .map(|digest| {

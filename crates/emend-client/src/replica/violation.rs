@@ -1,6 +1,4 @@
 //! The ways a server can break the stream's protocol.
-//!
-//! It must know nothing of what is done about it.
 
 /// A message that the protocol does not allow here. None of it was applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -9,10 +7,10 @@ pub enum ProtocolViolation {
     #[error("a message cannot be read: {0}")]
     Undecodable(String),
     /// The message is not allowed at this point.
-    #[error("{0} was not to be expected here")]
+    #[error("{0} is not allowed at this point")]
     Unexpected(&'static str),
     /// The message contradicts itself.
-    #[error("a bad {message}: {why}")]
+    #[error("{message} is malformed: {why}")]
     Malformed {
         /// Which.
         message: &'static str,
@@ -20,10 +18,10 @@ pub enum ProtocolViolation {
         why: &'static str,
     },
     /// The cursor is missing or does not fit this stream.
-    #[error("{0} has no cursor, or one of another log, filter or revision")]
+    #[error("the cursor of {0} is missing, or of another epoch, filter or revision")]
     ForeignCursor(&'static str),
     /// Revisions are missing between what is held and what arrived.
-    #[error("an update begins at revision {from}, and this node is at {held}")]
+    #[error("an update begins at revision {from}, but this node is at {held}")]
     Gap {
         /// What is held.
         held: i64,
@@ -31,7 +29,7 @@ pub enum ProtocolViolation {
         from: i64,
     },
     /// What arrived is not newer than what is held.
-    #[error("revision {revision} came again or goes back: this node is at {held}")]
+    #[error("revision {revision} is not newer than this node's, {held}")]
     NotNew {
         /// What is held.
         held: i64,
@@ -39,12 +37,12 @@ pub enum ProtocolViolation {
         revision: i64,
     },
     /// A snapshot's resource count differs from what it announced.
-    #[error("a snapshot of {stated} resources has {came}")]
+    #[error("a snapshot that announced {stated} resources has {received}")]
     Count {
         /// How many it announced.
         stated: usize,
         /// How many arrived.
-        came: usize,
+        received: usize,
     },
 }
 

@@ -1,7 +1,5 @@
 //! Histograms of how long changes took to be applied, from their commit and from the feedback that caused them, with
 //! sample traces.
-//!
-//! It must know nothing of clocks.
 
 use emend_base::traceparent::Traceparent;
 use emend_proto::learning::v1::{DelayHistogram, EffectTrace};
@@ -109,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn of_each_bucket_the_newest_sampled_trace_is_told() {
+    fn each_bucket_keeps_its_newest_sampled_trace() {
         let traced = |trace: char, flags: &str| {
             let trace: String = std::iter::repeat_n(trace, 32).collect();
             format!("00-{trace}-00f067aa0ba902b7-{flags}")
@@ -127,12 +125,12 @@ mod tests {
         let mut later = Effects::default();
         later.add(SignedDuration::from_millis(950), &traced('e', "01"));
         later.merge(effects);
-        let (delays, told) = later.to_message();
+        let (delays, contents) = later.to_message();
         assert_eq!(delays.counts.iter().sum::<i64>(), 6);
-        let told: Vec<_> = told
+        let contents: Vec<_> = contents
             .iter()
             .map(|trace| (trace.delay_ms, &trace.trace_id[..1]))
             .collect();
-        assert_eq!(told, [(45, "b"), (950, "e")]);
+        assert_eq!(contents, [(45, "b"), (950, "e")]);
     }
 }

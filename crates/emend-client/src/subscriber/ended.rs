@@ -1,10 +1,9 @@
 //! Why a stream ended.
-//!
-//! It must know nothing of what is done about it.
 
 use std::time::Duration;
 
 use emend_base::status::Explained;
+use emend_core::InstallationId;
 use tonic::Status;
 
 use crate::replica::ProtocolViolation;
@@ -21,6 +20,8 @@ pub(super) enum Ended {
     },
     /// The digests differ: a snapshot is needed.
     Mismatch,
+    /// Another installation answers than the one whose resources are held.
+    OtherInstallation(InstallationId),
     /// The server broke the protocol.
     Violation(ProtocolViolation),
     /// The connection or the call failed.
@@ -31,6 +32,14 @@ pub(super) enum Ended {
 }
 
 impl Ended {
+    /// The installation that answered instead of the one whose resources are held.
+    pub(super) fn other_installation(&self) -> Option<InstallationId> {
+        match self {
+            Self::OtherInstallation(answering) => Some(*answering),
+            _ => None,
+        }
+    }
+
     pub(super) fn failed(reason: impl Into<String>) -> Self {
         Self::Failed {
             reason: reason.into(),

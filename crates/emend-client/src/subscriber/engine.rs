@@ -1,6 +1,4 @@
-//! Takes in messages and publishes their effects: advances the replica and its view together.
-//!
-//! It must know nothing of where messages come from.
+//! Applies messages to the replica and publishes the result in the view.
 
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
@@ -13,12 +11,12 @@ use emend_proto::{frame::Frame, wire};
 use prost::Message as _;
 
 use crate::{
-    cache::Copy,
+    cache::{Header, SavedCopy},
     replica::{Effect, ProtocolViolation, Replica, fact_of},
     view::{LearnedView, Publisher},
 };
 
-/// Above this many bytes or resources, a step is worth moving to a blocking thread.
+/// Above this many bytes or resources, a message is applied on a blocking thread.
 const HEAVY_BYTES: usize = 32 << 10;
 const HEAVY_RESOURCES: usize = 500;
 /// A lower bound on the encoded size of a change.
@@ -40,12 +38,15 @@ impl Engine {
     }
 
     /// Starts from a copy instead of empty.
-    pub(super) fn restore(&mut self, view: &LearnedView, copy: Copy) {
-        self.replica = Replica::restore(Arc::clone(view.hash()), &copy.held, copy.label.cursor);
+    pub(super) fn restore(&mut self, view: &LearnedView, copy: SavedCopy) {
+        let Header {
+            installation, cursor, ..
+        } = copy.header;
+        self.replica = Replica::restore(Arc::clone(view.hash()), &copy.held, installation, cursor);
         self.publish_all();
     }
 
-    /// Whether taking in a message of this many bytes may take milliseconds.
+    /// Whether applying a message of this many bytes may take milliseconds.
     pub(super) fn is_heavy(&self, bytes: usize) -> bool {
         let pending = self.replica.pending();
         bytes > HEAVY_BYTES
@@ -53,7 +54,7 @@ impl Engine {
             || self.publisher.is_about_to_merge(pending + bytes / CHANGE_BYTES)
     }
 
-    /// Takes in one message. Its effect is visible in the view when this returns.
+    /// Applies one message. Its effect is visible in the view when this returns.
     pub(super) fn receive(&mut self, frame: Frame) -> Result<Effect, ProtocolViolation> {
         let message = wire::SubscribeResponse::decode(frame.0)
             .map_err(|error| ProtocolViolation::Undecodable(error.to_string()))?;
@@ -64,13 +65,17 @@ impl Engine {
                 self.publisher
                     .apply(applied.changes.iter().filter_map(fact_of), applied.to);
             }
-            Effect::Current { revision, verdict } => {
-                if !verdict.differs() {
+            Effect::Current {
+                revision,
+                digest_check,
+            } => {
+                if !digest_check.differs() {
                     self.publisher.advance(*revision);
                 }
             }
             Effect::Ignored
             | Effect::Resumed(_)
+            | Effect::OtherInstallation { .. }
             | Effect::SnapshotBegun { .. }
             | Effect::Staged
             | Effect::Drain { .. } => {}

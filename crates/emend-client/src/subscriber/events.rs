@@ -1,11 +1,9 @@
 //! A subscriber's observable events: every message as it is applied. The buffer is bounded: a slow observer misses some
-//! events, is told how many, and delays nobody.
-//!
-//! It must know nothing of what observers do with them.
+//! events, learns how many, and delays nobody.
 
 use std::{sync::Arc, time::Duration};
 
-use emend_core::Revision;
+use emend_core::{InstallationId, Revision};
 use jiff::Timestamp;
 use tokio::sync::broadcast::{self, error::RecvError};
 
@@ -59,6 +57,15 @@ pub enum SubscriberEvent {
     DigestMismatch {
         /// The groups that differ, in words for people.
         differences: Vec<String>,
+    },
+    /// Another installation answers than the one whose resources the node holds. The node keeps what it holds and tries
+    /// again; see [`NodeHandle::accept_installation`](super::NodeHandle::accept_installation). Sent once until the
+    /// node's own installation answers again or yet another one does.
+    InstallationMismatch {
+        /// Whose resources the node holds.
+        held: InstallationId,
+        /// Whose server answers.
+        answering: InstallationId,
     },
     /// The stream is closed.
     Disconnected {

@@ -1,7 +1,5 @@
 //! Keeps a [`LearnedView`] up to date: subscribes to learning-svc, resumes where it left off, verifies what it holds,
-//! heals itself, reports what it has applied, and keeps a copy on disk to start from while learning-svc is unreachable.
-//!
-//! It must know nothing of look-ups.
+//! repairs itself, reports what it has applied, and keeps a copy on disk to start from while learning-svc is unreachable.
 
 mod delays;
 mod ended;
@@ -24,7 +22,8 @@ use std::{
 };
 
 use emend_base::{Backoff, Lifecycle, lifecycle::Shutdown};
-use emend_core::Revision;
+use emend_core::{InstallationId, Revision};
+use tokio::sync::watch;
 
 #[cfg(feature = "testing")]
 pub use self::holding::{HeldResource, Holding};
@@ -74,11 +73,13 @@ impl SubscriberBuilder {
             engine = restored(engine, &view, path, settings.subscription(), &emitter).await;
         }
         let engine = Arc::new(Mutex::new(engine));
+        let accepted = watch::Sender::new(self.accepted_installation);
         let lifecycle = lifecycle.child();
         let node = NodeHandle {
             view: view.clone(),
             observable: emitter.observable(),
             lifecycle: lifecycle.clone(),
+            accepted: accepted.clone(),
             #[cfg(feature = "testing")]
             engine: Arc::clone(&engine),
         };
@@ -92,6 +93,7 @@ impl SubscriberBuilder {
             saver: Saver::new(self.copy, self.copy_interval),
             backoff: Backoff::new(self.backoff, self.entropy),
             clock: self.clock,
+            accepted,
             mismatches: 0,
             violations: 0,
         };
@@ -111,16 +113,16 @@ async fn restored(
     let shared = view.clone();
     let shown = path.display().to_string();
     let loading = tokio::task::spawn_blocking(move || {
-        let label = match cache::load(&path, subscription) {
+        let header = match cache::load(&path, subscription) {
             Ok(None) => Ok(None),
             Ok(Some(copy)) => {
-                let (label, count) = (copy.label.clone(), copy.held.len());
+                let (header, count) = (copy.header.clone(), copy.held.len());
                 engine.restore(&shared, copy);
-                Ok(Some((label, count)))
+                Ok(Some((header, count)))
             }
             Err(error) => Err(error),
         };
-        (engine, label)
+        (engine, header)
     });
     let (engine, loaded) = match loading.await {
         Ok(loaded) => loaded,
@@ -132,16 +134,17 @@ async fn restored(
     };
     match loaded {
         Ok(None) => {}
-        Ok(Some((label, count))) => {
-            let revision = Revision(label.cursor.revision);
+        Ok(Some((header, count))) => {
+            let revision = Revision(header.cursor.revision);
             tracing::info!(%revision, count, path = shown, "started from the copy on disk");
-            view.set_standing(|standing| {
-                standing.revision = revision;
-                standing.epoch = Some(label.cursor.epoch);
-                standing.origin = Origin::DiskCopy {
-                    written_at: label.written_at,
+            view.update_status(|status| {
+                status.revision = revision;
+                status.installation = header.installation;
+                status.epoch = Some(header.cursor.epoch);
+                status.origin = Origin::DiskCopy {
+                    written_at: header.written_at,
                 };
-                standing.current_at = label.current_at;
+                status.current_at = header.current_at;
             });
             emitter.emit(SubscriberEvent::Restored { revision, count });
         }
@@ -161,6 +164,7 @@ pub struct NodeHandle {
     view: LearnedView,
     observable: Observable,
     lifecycle: Lifecycle,
+    accepted: watch::Sender<Option<InstallationId>>,
     #[cfg(feature = "testing")]
     engine: Arc<Mutex<Engine>>,
 }
@@ -174,6 +178,13 @@ impl NodeHandle {
     /// The events from now on.
     pub fn events(&self) -> Events {
         self.observable.observe()
+    }
+
+    /// Accepts this installation in place of the one whose resources the node holds, once one of its servers answers:
+    /// the node then takes its snapshot, which replaces all that is held, also in the copy on disk. If it is
+    /// [the one that answers](crate::Staleness::other_installation), the node connects again at once.
+    pub fn accept_installation(&self, installation: InstallationId) {
+        self.accepted.send_replace(Some(installation));
     }
 
     /// Stops this node alone, after bringing its copy on disk up to date. Returns within `grace` plus two seconds.

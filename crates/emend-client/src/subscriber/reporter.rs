@@ -1,7 +1,5 @@
 //! When a node reports to the server what it has applied: at once after a rejection, otherwise at most once per
 //! interval. The contents of a failed report go into the next one.
-//!
-//! It must know nothing of how reports are sent.
 
 use std::{future::pending, time::Duration};
 
@@ -26,12 +24,12 @@ pub(super) struct Reporter {
 
 struct InFlight {
     answer: BoxFuture<'static, Result<(), Status>>,
-    told: Told,
+    contents: ReportContents,
 }
 
-/// What one report covers: the time since the last.
+/// What happened since the last report.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Told {
+pub(super) struct ReportContents {
     pub(super) delays: Delays,
     pub(super) effects: Effects,
     pub(super) problem: Option<&'static str>,
@@ -82,19 +80,25 @@ impl Reporter {
         self.urgent = true;
     }
 
-    /// Notes that the node has to start over, to be reported at once.
+    /// Notes a problem, in `UPPER_SNAKE_CASE`, to be reported at once.
     pub(super) fn note_problem(&mut self, problem: &'static str) {
         self.problem = Some(problem);
         self.urgent = true;
+    }
+
+    /// Whether a problem is still to be reported, or is being reported.
+    pub(super) fn has_problem(&self) -> bool {
+        let in_flight = self.in_flight.as_ref();
+        self.problem.is_some() || in_flight.is_some_and(|in_flight| in_flight.contents.problem.is_some())
     }
 
     /// Waits until there is something to do. Cancel-safe.
     pub(super) async fn tick(&mut self) -> ReporterWake {
         if let Some(in_flight) = &mut self.in_flight {
             let answer = (&mut in_flight.answer).await;
-            let told = self.in_flight.take().map(|in_flight| in_flight.told);
+            let contents = self.in_flight.take().map(|in_flight| in_flight.contents);
             if answer.is_err() {
-                self.put_back(told);
+                self.put_back(contents);
             }
             return ReporterWake::Answered(answer);
         }
@@ -108,12 +112,12 @@ impl Reporter {
         ReporterWake::Due
     }
 
-    /// Takes what the due report covers.
-    pub(super) fn take(&mut self) -> Told {
+    /// Takes the contents of the due report.
+    pub(super) fn take(&mut self) -> ReportContents {
         self.dirty = false;
         self.urgent = false;
         self.not_before = Instant::now() + self.interval;
-        Told {
+        ReportContents {
             delays: std::mem::take(&mut self.delays),
             effects: std::mem::take(&mut self.effects),
             problem: self.problem.take(),
@@ -121,24 +125,28 @@ impl Reporter {
     }
 
     /// Notes that the report has been sent.
-    pub(super) fn sending(&mut self, told: Told, answer: BoxFuture<'static, Result<(), Status>>) {
-        self.in_flight = Some(InFlight { answer, told });
+    pub(super) fn sending(
+        &mut self,
+        contents: ReportContents,
+        answer: BoxFuture<'static, Result<(), Status>>,
+    ) {
+        self.in_flight = Some(InFlight { answer, contents });
     }
 
     /// Notes that the connection is lost, and with it a report in flight.
     pub(super) fn disconnected(&mut self) {
-        let told = self.in_flight.take().map(|in_flight| in_flight.told);
-        if told.is_some() {
-            self.put_back(told);
+        let contents = self.in_flight.take().map(|in_flight| in_flight.contents);
+        if contents.is_some() {
+            self.put_back(contents);
         }
     }
 
-    fn put_back(&mut self, told: Option<Told>) {
-        let Told {
+    fn put_back(&mut self, contents: Option<ReportContents>) {
+        let ReportContents {
             delays,
             effects,
             problem,
-        } = told.unwrap_or_default();
+        } = contents.unwrap_or_default();
         self.delays.merge(&delays);
         self.effects.merge(effects);
         self.problem = self.problem.or(problem);
@@ -160,7 +168,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn reports_keep_the_interval_but_for_rejections() {
+    async fn a_rejection_is_reported_before_the_interval_is_over() {
         let mut reporter = Reporter::new(INTERVAL);
         reporter.note();
         assert_eq!(due(&mut reporter).await, Duration::ZERO);
@@ -173,28 +181,28 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_could_not_be_told_is_told_later() {
+    async fn the_contents_of_a_failed_report_go_into_the_next_one() {
         let mut reporter = Reporter::new(INTERVAL);
         reporter.note_delay(SignedDuration::from_millis(3));
         let traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
         reporter.note_effect(SignedDuration::from_millis(8), traceparent);
         reporter.note_problem("DIGEST_MISMATCH");
-        let told = reporter.take();
-        let refused = Box::pin(async { Err(Status::unavailable("away")) });
-        reporter.sending(told.clone(), refused);
+        let contents = reporter.take();
+        let refused = Box::pin(async { Err(Status::unavailable("down")) });
+        reporter.sending(contents.clone(), refused);
         assert!(matches!(reporter.tick().await, ReporterWake::Answered(Err(_))));
         assert_eq!(due(&mut reporter).await, INTERVAL);
-        assert_eq!(reporter.take(), told);
+        assert_eq!(reporter.take(), contents);
 
-        reporter.sending(told.clone(), Box::pin(pending()));
+        reporter.sending(contents.clone(), Box::pin(pending()));
         reporter.disconnected();
-        assert_eq!(reporter.take(), told);
+        assert_eq!(reporter.take(), contents);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn with_nothing_to_tell_no_report_is_due() {
+    async fn without_anything_new_no_report_is_due() {
         let mut reporter = Reporter::new(INTERVAL);
-        reporter.sending(Told::default(), Box::pin(async { Ok(()) }));
+        reporter.sending(ReportContents::default(), Box::pin(async { Ok(()) }));
         assert!(matches!(reporter.tick().await, ReporterWake::Answered(Ok(()))));
         assert!(
             tokio::time::timeout(INTERVAL * 10, reporter.tick())

@@ -1,7 +1,5 @@
 //! When the last-known-good copy is written: after a change, at most once per interval, and rarely enough that writing
 //! takes a small share of the time.
-//!
-//! It must know nothing of the copy's format.
 
 use std::{future::pending, path::PathBuf, time::Duration};
 
@@ -12,12 +10,12 @@ use tokio::{
 };
 
 use crate::{
-    cache::{self, CopyError, Label},
+    cache::{self, CopyError, Header},
     replica::holdings::Holdings,
 };
 
-/// Writing takes at most one part in this many of the time.
-const SHARE: u32 = 20;
+/// Writing takes at most a twentieth of the time.
+const TIMES_AS_LONG_IDLE: u32 = 20;
 
 /// Writes copies.
 #[derive(Debug)]
@@ -68,7 +66,7 @@ impl Saver {
         if let Some(in_flight) = &mut self.in_flight {
             let written = in_flight.await;
             self.in_flight = None;
-            self.not_before = Instant::now() + self.interval.max(self.started.elapsed() * SHARE);
+            self.not_before = Instant::now() + self.interval.max(self.started.elapsed() * TIMES_AS_LONG_IDLE);
             let written = written.unwrap_or_else(|error| Err(std::io::Error::other(error).into()));
             // After an error, retried when the interval is over.
             self.dirty |= written.is_err();
@@ -87,17 +85,17 @@ impl Saver {
     }
 
     /// Writes this copy on a blocking thread.
-    pub(super) fn start(&mut self, label: Label, held: Holdings) {
+    pub(super) fn start(&mut self, header: Header, held: Holdings) {
         let Some(path) = self.path.clone() else { return };
         self.dirty = false;
         self.started = Instant::now();
         self.in_flight = Some(tokio::task::spawn_blocking(move || {
-            cache::save(&path, &label, &held).map(|()| Revision(label.cursor.revision))
+            cache::save(&path, &header, &held).map(|()| Revision(header.cursor.revision))
         }));
     }
 
     /// Waits for a write in progress.
-    pub(super) async fn settle(&mut self) -> Option<SaverWake> {
+    pub(super) async fn finish_write(&mut self) -> Option<SaverWake> {
         match self.in_flight {
             Some(_) => Some(self.tick().await),
             None => None,

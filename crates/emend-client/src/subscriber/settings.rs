@@ -1,6 +1,4 @@
 //! A node's settings: what it subscribes to and how it behaves.
-//!
-//! It must know nothing of how they are carried out.
 
 #[cfg(any(test, feature = "simulation"))]
 use std::sync::Arc;
@@ -11,7 +9,7 @@ use std::{
 };
 
 use emend_base::{BackoffConfig, Entropy, SharedClock, SystemClock, bearer::TokenFile, tls::Remote};
-use emend_core::{Kind, Namespace, NodeId, Violations};
+use emend_core::{InstallationId, Kind, Namespace, NodeId, Violations};
 use emend_proto::learning::v1::{Cursor, NodeInfo, SubscribeRequest};
 use tonic::metadata::MetadataMap;
 use xxhash_rust::xxh3::Xxh3Default;
@@ -104,6 +102,7 @@ pub struct SubscriberBuilder {
     pub(super) token: Option<TokenFile>,
     pub(super) copy: Option<PathBuf>,
     pub(super) copy_interval: Duration,
+    pub(super) accepted_installation: Option<InstallationId>,
     pub(super) backoff: BackoffConfig,
     pub(super) clock: SharedClock,
     pub(super) entropy: Entropy,
@@ -134,6 +133,7 @@ impl SubscriberBuilder {
             token: None,
             copy: None,
             copy_interval: Duration::from_secs(30),
+            accepted_installation: None,
             backoff: BackoffConfig::default(),
             clock: SystemClock::shared(),
             entropy: Entropy::system(),
@@ -262,6 +262,13 @@ impl SubscriberBuilder {
     /// The least interval between writes of the copy. Default: 30 s.
     pub fn copy_interval(mut self, interval: Duration) -> Self {
         self.copy_interval = interval;
+        self
+    }
+
+    /// Accepts this installation even if the copy on disk is of another one. Default: a node that holds something accepts
+    /// no other installation, keeps what it holds and reports `INSTALLATION_MISMATCH`.
+    pub fn accept_installation(mut self, installation: InstallationId) -> Self {
+        self.accepted_installation = Some(installation);
         self
     }
 

@@ -1,6 +1,4 @@
 //! The transport to learning-svc: gRPC, or its replacement in a simulation.
-//!
-//! It must know nothing of what messages mean.
 
 use std::{fmt, time::Duration};
 

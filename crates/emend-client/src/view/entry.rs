@@ -1,6 +1,4 @@
 //! All that was learned for one phrase in one namespace, for one user or for everybody.
-//!
-//! It must know nothing of how entries are found.
 
 use std::sync::Arc;
 

@@ -1,6 +1,4 @@
 //! One cache line of the table and its packed contents.
-//!
-//! It must know nothing of other lines.
 
 use emend_core::Revision;
 

@@ -1,6 +1,4 @@
 //! The answers of a view.
-//!
-//! It must know nothing of how answers are stored or kept current.
 
 use std::sync::Arc;
 
@@ -23,8 +21,8 @@ pub enum Source {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Lookup<'a> {
     pub(crate) resolved: lookup::Resolved<'a>,
-    pub(crate) own_prohibited: &'a [Arc<str>],
-    pub(crate) everybodys_prohibited: &'a [Arc<str>],
+    pub(crate) user_prohibited: &'a [Arc<str>],
+    pub(crate) global_prohibited: &'a [Arc<str>],
 }
 
 impl<'a> Lookup<'a> {
@@ -41,15 +39,15 @@ impl<'a> Lookup<'a> {
     /// The choices that must never be offered for this phrase: the user's own, then everybody's. A choice may occur
     /// twice.
     pub fn prohibited(&self) -> impl Iterator<Item = &'a str> {
-        self.own_prohibited
+        self.user_prohibited
             .iter()
-            .chain(self.everybodys_prohibited)
+            .chain(self.global_prohibited)
             .map(|choice| &**choice)
     }
 
     /// Whether this choice must never be offered for this phrase.
     pub fn is_prohibited(&self, choice: &str) -> bool {
-        is_in(self.own_prohibited, choice) || is_in(self.everybodys_prohibited, choice)
+        contains(self.user_prohibited, choice) || contains(self.global_prohibited, choice)
     }
 
     /// Whether the backend should ask its user: nothing was learned, and of its candidates that are not prohibited
@@ -60,7 +58,7 @@ impl<'a> Lookup<'a> {
 }
 
 #[inline]
-pub(crate) fn is_in(prohibited: &[Arc<str>], choice: &str) -> bool {
+pub(crate) fn contains(prohibited: &[Arc<str>], choice: &str) -> bool {
     prohibited.binary_search_by(|of| (**of).cmp(choice)).is_ok()
 }
 

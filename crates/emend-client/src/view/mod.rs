@@ -2,15 +2,13 @@
 //!
 //! Any number of threads share a [`LearnedView`]. A look-up never locks and never waits, even while updates are
 //! applied: a [`Reading`] is one published state, and the [`Publisher`] swaps in the next one as a whole.
-//!
-//! It must know nothing of messages, connections or files.
 
 mod entry;
 mod line;
 mod lookup;
 mod publisher;
-pub(crate) mod standing;
 mod state;
+pub(crate) mod status;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -28,9 +26,9 @@ use tokio::sync::watch;
 pub use self::{
     lookup::{LEARNED_SCORE, LearnedAnswer, Lookup, Resolution, Source},
     publisher::{Fact, Publisher},
-    standing::{Origin, Staleness},
+    status::{Origin, Staleness},
 };
-use self::{standing::Standing, state::ViewState};
+use self::{state::ViewState, status::ViewStatus};
 use crate::keyed_hash::KeyedHash;
 
 /// What was learned. Clones share the same view.
@@ -40,7 +38,7 @@ pub struct LearnedView(Arc<Shared>);
 struct Shared {
     state: Arc<ArcSwap<ViewState>>,
     hash: Arc<KeyedHash>,
-    standing: watch::Sender<Standing>,
+    status: watch::Sender<ViewStatus>,
     clock: SharedClock,
 }
 
@@ -61,7 +59,7 @@ impl LearnedView {
         let view = Self(Arc::new(Shared {
             state: Arc::new(ArcSwap::from_pointee(ViewState::empty())),
             hash: Arc::clone(&hash),
-            standing: watch::Sender::new(Standing::default()),
+            status: watch::Sender::new(ViewStatus::default()),
             clock,
         }));
         (Publisher::new(view.clone(), hash), view)
@@ -116,34 +114,33 @@ impl LearnedView {
 
     /// How stale the view may be.
     pub fn staleness(&self) -> Staleness {
-        self.0.standing.borrow().staleness(self.0.clock.now())
+        self.0.status.borrow().staleness(self.0.clock.now())
     }
 
     /// The revision at or below which everything has been applied.
     pub fn revision(&self) -> Revision {
-        self.0.standing.borrow().revision
+        self.0.status.borrow().revision
     }
 
     /// Waits until everything at or below `revision` has been applied, for reading your own writes. A revision outside
     /// the node's filter counts as applied once a bookmark has passed it. There is no timeout; add your own.
     pub async fn wait_for_revision(&self, revision: Revision) {
-        self.wait_until(|standing| standing.revision >= revision).await;
+        self.wait_until(|status| status.revision >= revision).await;
     }
 
     /// Waits until the view has a state to answer from: the copy on disk or the stream's first state, even an empty
     /// one.
     pub async fn wait_until_filled(&self) {
-        self.wait_until(|standing| standing.origin != Origin::Nothing)
-            .await;
+        self.wait_until(|status| status.origin != Origin::Nothing).await;
     }
 
-    async fn wait_until(&self, reached: impl FnMut(&Standing) -> bool) {
+    async fn wait_until(&self, reached: impl FnMut(&ViewStatus) -> bool) {
         // The view owns the sender, so this can't fail.
-        let _ = self.0.standing.subscribe().wait_for(reached).await;
+        let _ = self.0.status.subscribe().wait_for(reached).await;
     }
 
-    pub(crate) fn set_standing(&self, change: impl FnOnce(&mut Standing)) {
-        self.0.standing.send_modify(change);
+    pub(crate) fn update_status(&self, change: impl FnOnce(&mut ViewStatus)) {
+        self.0.status.send_modify(change);
     }
 
     pub(crate) fn hash(&self) -> &Arc<KeyedHash> {
@@ -162,7 +159,7 @@ impl LearnedView {
 impl fmt::Debug for LearnedView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("LearnedView")
-            .field(&*self.0.standing.borrow())
+            .field(&*self.0.status.borrow())
             .finish()
     }
 }
@@ -225,14 +222,14 @@ impl Reading<'_> {
     #[inline]
     pub fn lookup(&self, key: LookupKey<'_>, kind: Kind, user: Option<&UserId>) -> Lookup<'_> {
         let state = &*self.state;
-        let everybody = self.hash.namespace(key.namespace.as_str()) ^ self.hash.phrase(key.phrase.as_str());
+        let global_key = self.hash.namespace(key.namespace.as_str()) ^ self.hash.phrase(key.phrase.as_str());
         let own = match user {
-            Some(user) if state.user_scoped => state.find(everybody ^ self.hash.user(user.as_str())),
+            Some(user) if state.user_scoped => state.find(global_key ^ self.hash.user(user.as_str())),
             _ => None,
         };
-        let everybodys = state.find(everybody);
-        let own_prohibited = own.map_or(&[][..], entry::Found::prohibited);
-        let everybodys_prohibited = everybodys.map_or(&[][..], entry::Found::prohibited);
+        let global = state.find(global_key);
+        let user_prohibited = own.map_or(&[][..], entry::Found::prohibited);
+        let global_prohibited = global.map_or(&[][..], entry::Found::prohibited);
         let as_match = |scope| {
             move |(value, revision)| Match {
                 value,
@@ -243,15 +240,15 @@ impl Reading<'_> {
         let resolved = resolve(
             own.and_then(|found| found.answer(kind))
                 .map(as_match(Scope::User)),
-            everybodys
+            global
                 .and_then(|found| found.answer(kind))
                 .map(as_match(Scope::Global)),
-            |choice| lookup::is_in(own_prohibited, choice) || lookup::is_in(everybodys_prohibited, choice),
+            |choice| lookup::contains(user_prohibited, choice) || lookup::contains(global_prohibited, choice),
         );
         Lookup {
             resolved,
-            own_prohibited,
-            everybodys_prohibited,
+            user_prohibited,
+            global_prohibited,
         }
     }
 }

@@ -4,8 +4,6 @@
 //! An update copies the overlay and changes the copy. When the overlay exceeds its bound it is merged into a new table;
 //! at 20 updates a second, that is every few minutes for a million phrases. The publisher keeps retired states until
 //! no reader holds them, so that a reader never has to free a large table.
-//!
-//! It must know nothing of messages.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -70,7 +68,7 @@ impl Publisher {
         let mut user_scoped = false;
         for fact in facts {
             let Some(value) = &fact.value else { continue };
-            if table.is_worn(1) {
+            if table.needs_rebuild(1) {
                 table = rebuilt(&table, count, &mut texts, &self.hash);
             }
             user_scoped |= !fact.user_id.is_empty();
@@ -129,7 +127,7 @@ impl Publisher {
 
     fn merge(&mut self, next: &mut ViewState) {
         let changed = next.overlay.len();
-        let mut table = if next.table.is_worn(changed) {
+        let mut table = if next.table.needs_rebuild(changed) {
             rebuilt(&next.table, changed, &mut self.texts, &self.hash)
         } else {
             Table::clone(&next.table)

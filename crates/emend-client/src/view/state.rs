@@ -1,7 +1,5 @@
 //! One state of what was learned, immutable once published: a large table shared by many states, and a small overlay of
 //! what changed since that table was built.
-//!
-//! It must know nothing of who publishes it.
 
 use std::sync::Arc;
 

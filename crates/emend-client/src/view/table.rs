@@ -10,8 +10,6 @@
 //!
 //! A phrase that was not learned is mistaken for one that was if 63 bits of their hashes and their lines are equal:
 //! with a million phrases and 10^12 look-ups a day, by chance about once in ten thousand years.
-//!
-//! It must know nothing of updates or of readers.
 
 use std::sync::Arc;
 
@@ -55,7 +53,7 @@ impl TextIndex {
 }
 
 impl Table {
-    /// A table with room for `capacity` phrases before it is worn.
+    /// A table with room for `capacity` phrases before it needs to be rebuilt.
     pub(crate) fn with_capacity(capacity: usize) -> Self {
         // At most half full then: an unknown phrase seldom hits a full line, so its look-up seldom continues to the
         // next. At least two lines, so that they are never all full.
@@ -77,7 +75,7 @@ impl Table {
 
     /// Whether to rebuild the table before putting in `additional` phrases: it would be too full (beyond three quarters
     /// many lines overflow), or it has too many unused texts.
-    pub(crate) fn is_worn(&self, additional: usize) -> bool {
+    pub(crate) fn needs_rebuild(&self, additional: usize) -> bool {
         (self.len + additional) * 4 > self.lines.len() * SLOTS * 3 || self.texts.len() > 2 * self.len + 1024
     }
 
@@ -113,7 +111,7 @@ impl Table {
             })
     }
 
-    /// Replaces what is stored for `key`. The caller must not put into a worn table.
+    /// Replaces what is stored for `key`. The caller must not put into a table that needs to be rebuilt.
     pub(crate) fn put(&mut self, key: u128, entry: &Entry, texts: &mut TextIndex) {
         let (place, tag) = halves(key);
         let word = self.word(entry, texts);
@@ -297,7 +295,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_table_holds_what_a_map_would(
+        fn a_table_equals_a_map(
             // Few distinct keys and places, so that they collide.
             steps in proptest::collection::vec(
                 (0u64..40, proptest::option::of((
@@ -334,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_shared_and_a_line_is_a_cache_line() {
+    fn texts_are_shared_and_a_line_fills_a_cache_line() {
         let mut table = Table::with_capacity(100);
         let mut texts = texts();
         for key in 0..100 {
@@ -345,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_for_a_slot_is_kept_apart() {
+    fn an_answer_too_large_for_its_slot_is_stored_separately() {
         let mut table = Table::with_capacity(2);
         let mut texts = texts();
         for revision in [i64::MAX, 1 << REVISION_BITS, (1 << REVISION_BITS) - 1, 0, -1] {
@@ -354,23 +352,23 @@ mod tests {
             table.put(7, &entry, &mut texts);
             assert_eq!(table.find(7).expect("is there").to_entry(), entry);
         }
-        assert_eq!(table.entries.len(), 2, "their places are used again");
+        assert_eq!(table.entries.len(), 2, "freed entries are used again");
         assert_eq!(Word::one(Word::VERB, 1 << INDEX_BITS, Revision(1)), None);
     }
 
     #[test]
-    fn a_table_that_gets_full_is_worn() {
+    fn a_table_that_is_too_full_needs_to_be_rebuilt() {
         let table = Table::with_capacity(100);
-        assert!(!table.is_worn(150));
-        assert!(table.is_worn(151));
+        assert!(!table.needs_rebuild(150));
+        assert!(table.needs_rebuild(151));
     }
 
     #[test]
-    fn a_table_with_many_texts_that_nothing_uses_is_worn() {
+    fn a_table_with_many_unused_texts_needs_to_be_rebuilt() {
         let mut table = Table::with_capacity(1);
         let mut texts = texts();
         for revision in 0..2_000 {
-            assert_eq!(table.is_worn(0), revision > 1026);
+            assert_eq!(table.needs_rebuild(0), revision > 1026);
             let mut entry = Entry::default();
             entry.learn(
                 Kind::InvocationPhrase,

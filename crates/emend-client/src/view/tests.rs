@@ -45,7 +45,7 @@ fn resolved(view: &LearnedView, phrase: &str, user: Option<&str>) -> Resolution 
 }
 
 #[test]
-fn every_way_of_writing_a_phrase_finds_what_was_learned() {
+fn every_spelling_of_a_phrase_finds_what_was_learned() {
     let (mut publisher, view) = view();
     publisher.apply(
         [fact("set up a csa", Kind::InvocationPhrase, "", "create_csa", 7)],
@@ -76,7 +76,7 @@ fn every_way_of_writing_a_phrase_finds_what_was_learned() {
 }
 
 #[test]
-fn a_reader_sees_every_update_and_frees_what_it_no_longer_reads() {
+fn a_reader_sees_every_update_and_frees_old_states() {
     let (mut publisher, view) = view();
     let mut reader = view.reader();
     let phrase = NormalizedKey::parse("a").unwrap();
@@ -99,19 +99,23 @@ fn a_reader_sees_every_update_and_frees_what_it_no_longer_reads() {
     publisher.advance(Revision(5));
     assert_eq!(reader.read().revision(), Revision(5));
     publisher.advance(Revision(6));
-    assert_eq!(publisher.retired.len(), 1, "the one that the reader still has");
+    assert_eq!(
+        publisher.retired.len(),
+        1,
+        "the state that the reader still holds"
+    );
     reader.read();
     publisher.advance(Revision(6));
     assert!(publisher.retired.is_empty());
 }
 
 #[test]
-fn a_user_is_answered_with_his_own_first_then_with_everybodys() {
+fn a_users_own_answer_comes_before_the_global_one() {
     let (mut publisher, view) = view();
     publisher.apply(
         [
-            fact("a", Kind::InvocationPhrase, "", "everybodys", 1),
-            fact("a", Kind::InvocationPhrase, "jane", "janes", 2),
+            fact("a", Kind::InvocationPhrase, "", "global", 1),
+            fact("a", Kind::InvocationPhrase, "jane", "own", 2),
         ],
         Revision(2),
     );
@@ -120,13 +124,13 @@ fn a_user_is_answered_with_his_own_first_then_with_everybodys() {
             .found
             .map(|found| (found.value, found.scope))
     };
-    assert_eq!(value(Some("jane")), Some(("janes".into(), Scope::User)));
-    assert_eq!(value(Some("john")), Some(("everybodys".into(), Scope::Global)));
-    assert_eq!(value(None), Some(("everybodys".into(), Scope::Global)));
+    assert_eq!(value(Some("jane")), Some(("own".into(), Scope::User)));
+    assert_eq!(value(Some("john")), Some(("global".into(), Scope::Global)));
+    assert_eq!(value(None), Some(("global".into(), Scope::Global)));
 }
 
 #[test]
-fn a_prohibited_choice_is_never_answered_and_that_is_said() {
+fn a_prohibited_choice_is_never_returned_and_the_answer_says_so() {
     let (mut publisher, view) = view();
     publisher.apply(
         [
@@ -154,14 +158,14 @@ fn a_prohibited_choice_is_never_answered_and_that_is_said() {
 }
 
 #[test]
-fn the_user_is_asked_where_nothing_was_learned_and_the_backend_is_in_doubt() {
+fn the_user_is_asked_when_nothing_was_learned_and_the_backend_is_unsure() {
     let (_publisher, view) = view();
-    let found = resolved(&view, "never heard", None);
+    let found = resolved(&view, "not learned", None);
     assert_eq!((found.found, found.feedback_hint), (None, true));
 }
 
 #[test]
-fn what_was_learned_survives_every_merge() {
+fn merges_keep_what_was_learned() {
     let (mut publisher, view) = view();
     let total: i64 = 20_000;
     for revision in 1..=total {
@@ -243,7 +247,7 @@ fn readers_see_whole_updates_while_they_are_applied() {
                             revisions.iter().all(|revision| *revision == revisions[0]),
                             "{revisions:?}"
                         );
-                        assert!(revisions[0] >= last, "never back");
+                        assert!(revisions[0] >= last, "revisions never go back");
                         assert_eq!(revisions[0], reading.revision().0);
                         last = revisions[0];
                         seen += 1;
@@ -260,11 +264,11 @@ fn readers_see_whole_updates_while_they_are_applied() {
         }
     });
     publisher.advance(Revision(2_000));
-    assert!(publisher.retired.len() <= 1, "what nobody reads is freed");
+    assert!(publisher.retired.len() <= 1, "states that nobody reads are freed");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_view_says_how_stale_it_is_and_is_waited_for() {
+async fn a_view_says_how_stale_it_is_and_can_be_waited_for() {
     let clock = ManualClock::default();
     let (_publisher, view) = LearnedView::new(&Entropy::seeded(1), clock.shared());
     let stale = view.staleness();
@@ -280,10 +284,10 @@ async fn a_view_says_how_stale_it_is_and_is_waited_for() {
     for revision in [4, 5] {
         assert!(!waiting.is_finished());
         let now = clock.now();
-        view.set_standing(|standing| {
-            standing.revision = Revision(revision);
-            standing.origin = Origin::Stream;
-            standing.current_at = Some(now);
+        view.update_status(|status| {
+            status.revision = Revision(revision);
+            status.origin = Origin::Stream;
+            status.current_at = Some(now);
         });
         tokio::task::yield_now().await;
     }

@@ -1,6 +1,6 @@
 //! A subscription service on a real socket whose messages are scripted by the test.
 
-pub(crate) mod ledger;
+pub(crate) mod server_log;
 
 use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -26,13 +26,13 @@ use tokio::{
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tonic::{Request, Response, Status, async_trait, transport::Server};
 
-use self::ledger::response;
+use self::server_log::response;
 
 /// Waits for the future, with a time limit.
 pub(crate) async fn bounded<F: Future>(what: &str, future: F) -> F::Output {
     timeout(Duration::from_secs(20), future)
         .await
-        .unwrap_or_else(|_| panic!("{what} never came"))
+        .unwrap_or_else(|_| panic!("{what} did not come in time"))
 }
 
 /// Waits for an event for which `pick` returns a value.

@@ -84,6 +84,8 @@ pub enum Event {
         /// Why.
         reason: String,
     },
+    /// The user whose own contest this is has been erased: the value goes, and with it everything proposed.
+    Erase,
 }
 
 /// Why a resource changed.
@@ -103,11 +105,13 @@ pub enum Cause {
     Retraction,
     /// A changed policy was applied to pending candidates.
     Policy,
+    /// The user whose own it was has been erased.
+    Erasure,
 }
 
 impl Cause {
     /// All causes.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Votes,
         Self::Review,
         Self::Operator,
@@ -115,6 +119,7 @@ impl Cause {
         Self::Revert,
         Self::Retraction,
         Self::Policy,
+        Self::Erasure,
     ];
 
     /// The number on the wire and in databases.
@@ -127,6 +132,7 @@ impl Cause {
             Self::Revert => 5,
             Self::Retraction => 6,
             Self::Policy => 7,
+            Self::Erasure => 8,
         }
     }
 
@@ -301,6 +307,7 @@ fn happen(bench: &mut Bench<'_>, event: &Event) -> Result<(), Refusal> {
         } => review::put(bench, value, *origin, reason.as_deref())?,
         Event::Delete { reason } => review::delete(bench, reason.as_deref())?,
         Event::Revert { restore, reason } => review::revert(bench, restore.as_ref(), reason)?,
+        Event::Erase => review::erase(bench),
     }
     Ok(())
 }

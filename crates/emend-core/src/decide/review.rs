@@ -124,6 +124,15 @@ pub(super) fn revert(
     Ok(())
 }
 
+/// Removes the value, because the user whose own it is has been erased.
+pub(super) fn erase(bench: &mut Bench<'_>) {
+    bench.cause = Cause::Erasure;
+    if let Some(id) = bench.state.applied().map(|applied| applied.id) {
+        bench.move_to(id, Status::Withdrawn, Some(Reason::Erased));
+    }
+    bench.state.pinned = false;
+}
+
 /// A person's decision: applies the candidate, lifts any hold on it, and pins the contest.
 fn settle(bench: &mut Bench<'_>, id: CandidateId, reason: Option<&str>) {
     note(bench, id, reason);

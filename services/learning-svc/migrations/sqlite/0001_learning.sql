@@ -241,3 +241,19 @@ CREATE TABLE nodes (
     PRIMARY KEY (node_id, caller)
 );
 CREATE INDEX nodes_by_seen ON nodes (seen_at);
+CREATE INDEX contests_of_users ON contests (namespace, user_id) WHERE user_id <> '';
+
+-- Users who were erased, by the pseudonym under which their votes count: what was said for such a user alone before the
+-- erasure is not learned, also if it arrives later.
+CREATE TABLE erased_users (
+    voter        TEXT   PRIMARY KEY,
+    accept_order INTEGER NOT NULL
+);
+
+-- Contests of erased users, until the deletions of their resources have expired and the log need no longer name them.
+CREATE TABLE erased_contests (
+    contest_id TEXT   PRIMARY KEY,
+    pseudonym  TEXT   NOT NULL,
+    -- The log names the user up to this revision.
+    revision   INTEGER NOT NULL
+);

@@ -420,7 +420,7 @@ async fn replay(
             .value
             .as_deref()
             .map_or(0, |value| value_checksum(value).cast_signed());
-        if checksum != change.value_checksum {
+        if checksum != change.value_checksum && !change.is_erased() {
             findings.add(
                 CHANGE_CHECKSUM,
                 &at,
@@ -440,6 +440,18 @@ async fn replay(
                 in_log.insert(id.to_owned());
                 if let Some(value) = &change.value {
                     digest_of(&change.key, replayed, change.revision, value);
+                }
+                // With an erased user goes the whole contest.
+                if (change.erases() || change.is_erased()) && !contests.contains_key(id) {
+                    if change.value.is_some() {
+                        findings.add(
+                            RESOURCE_REPLAY,
+                            &at,
+                            "its user was erased, and its value not deleted",
+                        );
+                    }
+                    newer = Some(change);
+                    continue;
                 }
                 let contest = contest_of(contests, id, "change of contest", id, findings);
                 check_replayed(id, contest.resource.as_ref(), &change, findings);

@@ -7,7 +7,7 @@ use emend_proto::common::v1::{Outcome, OutcomeState};
 use emend_store::audit::Findings;
 
 use super::{BALLOT_DETAILS, BALLOT_RETRACTED, EFFECT_INBOX, INBOX_EFFECT};
-use crate::app::import::vote_id_of;
+use crate::resources::import::vote_id_of;
 
 /// An applied event.
 #[derive(Debug, Clone, PartialEq)]

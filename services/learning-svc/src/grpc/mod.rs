@@ -1,15 +1,8 @@
-//! Handlers: each parses a request, calls one use case and maps the result. All violations of a request are reported at
-//! once, and then nothing is written.
+//! What handlers of all capabilities share: parsers and renderers. Each handler parses a request, calls one use case and
+//! maps the result; all violations of a request are reported at once, and then nothing is written.
 
-pub mod candidates;
-#[cfg(feature = "fuzzing")]
-pub(crate) mod fuzzing;
-pub mod ingest;
-mod parse;
-pub mod policies;
-mod render;
-pub mod resources;
-pub mod subscriptions;
+pub(crate) mod parse;
+pub(crate) mod render;
 
 #[cfg(test)]
 mod tests;

@@ -6,18 +6,18 @@ use emend_core::{
 };
 use emend_wire::parse::free_text;
 
-use crate::{app::etag, store::decisions::Actor};
+use crate::{etag, store::decisions::Actor};
 
 /// Characters of a reason at most.
-pub(super) const REASON: usize = emend_wire::parse::MAX_REASON_CHARS;
+pub(crate) const REASON: usize = emend_wire::parse::MAX_REASON_CHARS;
 
 /// The search application.
-pub(super) fn namespace(violations: &mut Violations, raw: &str) -> Option<Namespace> {
+pub(crate) fn namespace(violations: &mut Violations, raw: &str) -> Option<Namespace> {
     violations.check("namespace", Namespace::parse(raw))
 }
 
 /// A candidate's id.
-pub(super) fn candidate_id(violations: &mut Violations, raw: &str) -> Option<CandidateId> {
+pub(crate) fn candidate_id(violations: &mut Violations, raw: &str) -> Option<CandidateId> {
     violations.check("candidate_id", CandidateId::parse(raw))
 }
 
@@ -26,7 +26,7 @@ pub(super) fn candidate_id(violations: &mut Violations, raw: &str) -> Option<Can
     clippy::option_option,
     reason = "none where invalid, none within where none was sent"
 )]
-pub(super) fn etag(violations: &mut Violations, field: &str, raw: &str) -> Option<Option<String>> {
+pub(crate) fn etag(violations: &mut Violations, field: &str, raw: &str) -> Option<Option<String>> {
     violations.check(field, etag::parse(raw))
 }
 
@@ -35,17 +35,17 @@ pub(super) fn etag(violations: &mut Violations, field: &str, raw: &str) -> Optio
     clippy::option_option,
     reason = "none where invalid, none within where none was sent"
 )]
-pub(super) fn reason(violations: &mut Violations, raw: &str) -> Option<Option<String>> {
+pub(crate) fn reason(violations: &mut Violations, raw: &str) -> Option<Option<String>> {
     violations.check("reason", free_text(raw, REASON))
 }
 
 /// A reason that must be given.
-pub(super) fn required_reason(violations: &mut Violations, raw: &str) -> Option<String> {
+pub(crate) fn required_reason(violations: &mut Violations, raw: &str) -> Option<String> {
     violations.check("reason", bounded_prose(raw, 1, REASON))
 }
 
 /// The caller, and on whose behalf it acts.
-pub(super) fn actor(violations: &mut Violations, caller: &Caller, on_behalf_of: &str) -> Option<Actor> {
+pub(crate) fn actor(violations: &mut Violations, caller: &Caller, on_behalf_of: &str) -> Option<Actor> {
     let on_behalf_of = violations.check("on_behalf_of", bounded_text(on_behalf_of, 0, 128))?;
     Some(Actor {
         caller: caller.clone(),
@@ -54,7 +54,7 @@ pub(super) fn actor(violations: &mut Violations, caller: &Caller, on_behalf_of: 
 }
 
 /// An optional reporter id, as a user id.
-pub(super) fn user(raw: &str) -> Result<Option<emend_core::UserId>, Invalid> {
+pub(crate) fn user(raw: &str) -> Result<Option<emend_core::UserId>, Invalid> {
     if raw.is_empty() {
         Ok(None)
     } else {

@@ -32,7 +32,7 @@ const ENTRIES: &str = "
     SELECT k.feedback_id, i.event_id, i.outcome, b.contest_id, b.candidate_id, b.accept_order, b.voter, b.identified,
            b.caller, b.received_at, b.retracted, b.system_choice, b.traceparent, m.event_id AS retraction,
            r.event_id AS redaction, CASE WHEN d.feedback_id IS NULL THEN 0 ELSE 1 END AS details
-    FROM (SELECT feedback_id FROM inbox UNION SELECT feedback_id FROM ballots
+    FROM (SELECT feedback_id FROM inbox WHERE feedback_id <> '00000000-0000-0000-0000-000000000000' UNION SELECT feedback_id FROM ballots
           UNION SELECT feedback_id FROM retraction_marks UNION SELECT feedback_id FROM redaction_marks
           UNION SELECT feedback_id FROM ballot_details) AS k
       LEFT JOIN inbox AS i ON i.feedback_id = k.feedback_id

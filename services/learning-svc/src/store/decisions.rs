@@ -14,6 +14,7 @@ use emend_core::{
 use emend_store::{Connections, StoreError};
 use jiff::Timestamp;
 
+use super::erasures::Erasures;
 pub use super::{records::*, writes::*};
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -75,6 +76,9 @@ pub trait Tx: Send {
 
     /// Stores a new version; a conflict if it is already stored.
     async fn save_policy(&mut self, policy: &PolicyWrite) -> Result<()>;
+
+    /// Erased users; none in a store that knows no erasure.
+    fn erasures(&mut self) -> Option<&mut dyn Erasures>;
 
     /// Makes everything durable and visible.
     async fn commit(self: Box<Self>) -> Result<()>;

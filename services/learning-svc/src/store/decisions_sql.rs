@@ -19,6 +19,7 @@ use crate::store::{
         DecisionWrites, LockedContest, LockedHead, PolicyKey, PolicyWrite, Seen, StoredContest, StoredPolicy,
         Tx, VoteWrites, WrittenChange,
     },
+    erasures::Erasures,
     rows::{
         BallotRow, CandidateRow, ContestRow, CountRow, KeyRow, KnownBallotRow, PolicyRow, ResourceRow,
         SeenRow, WrittenChangeRow,
@@ -36,7 +37,7 @@ type Result<T> = std::result::Result<T, StoreError>;
 
 /// One unit of work: a transaction, rolled back when it is dropped.
 pub(super) struct Work {
-    transaction: Transaction,
+    pub(super) transaction: Transaction,
 }
 
 impl Work {
@@ -46,7 +47,7 @@ impl Work {
         })
     }
 
-    async fn rows<R>(&mut self, mut query: QueryBuilder<Db>) -> Result<Vec<R>>
+    pub(super) async fn rows<R>(&mut self, mut query: QueryBuilder<Db>) -> Result<Vec<R>>
     where
         R: for<'r> sqlx::FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
     {
@@ -317,8 +318,8 @@ impl Tx for Work {
     async fn changes_of(&mut self, revision: Revision) -> Result<Vec<WrittenChange>> {
         let mut query = QueryBuilder::new(
             "SELECT contest_id, namespace, kind, key, qualifier, user_id, before_value, \
-             (SELECT max(newer.revision) FROM changes AS newer WHERE newer.contest_id = changes.contest_id) AS newest \
-             FROM changes WHERE revision = ",
+             (SELECT max(newer.revision) FROM changes AS newer WHERE newer.contest_id = changes.contest_id) AS newest, \
+             (SELECT r.cause FROM revisions AS r WHERE r.revision = changes.revision) AS cause FROM changes WHERE revision = ",
         );
         query.push_bind(revision.0).push(" ORDER BY ordinal");
         let rows = self.rows::<WrittenChangeRow>(query).await?;
@@ -359,6 +360,10 @@ impl Tx for Work {
 
     async fn save_policy(&mut self, policy: &PolicyWrite) -> Result<()> {
         writes_sql::save_policy(&mut self.transaction, policy).await
+    }
+
+    fn erasures(&mut self) -> Option<&mut dyn Erasures> {
+        Some(self)
     }
 
     async fn commit(self: Box<Self>) -> Result<()> {

@@ -10,6 +10,7 @@ pub mod codes;
 #[cfg(any(test, feature = "simulation"))]
 pub mod contents;
 pub mod decisions;
+pub mod erasures;
 pub mod log;
 #[cfg(any(test, feature = "simulation"))]
 pub mod memory;
@@ -26,14 +27,15 @@ use emend_core::Epoch;
 use emend_store::{DatabaseUrl, StoreError};
 
 pub use decisions::DecisionStore;
+pub use erasures::ErasedLog;
 pub use log::LogStore;
 #[cfg(feature = "fuzzing")]
 pub(crate) use rows::fuzzing;
 
 /// Everything the service needs of its database.
-pub trait Store: DecisionStore + LogStore {}
+pub trait Store: DecisionStore + LogStore + ErasedLog {}
 
-impl<S: DecisionStore + LogStore> Store for S {}
+impl<S: DecisionStore + LogStore + ErasedLog> Store for S {}
 
 /// Opens the database, migrates its schema, and gives a new log its epoch. `connections` is the number of readers
 /// (SQLite) or of all connections (PostgreSQL).

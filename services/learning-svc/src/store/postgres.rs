@@ -26,6 +26,9 @@ mod contents_sql;
 #[path = "decisions_sql.rs"]
 mod decisions_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "erasures_sql.rs"]
+mod erasures_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "log_sql.rs"]
 mod log_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
@@ -120,6 +123,13 @@ impl PostgresStore {
             .await?;
         self.close_pools().await;
         Ok(())
+    }
+
+    /// Nothing that a client of PostgreSQL can do: its own vacuum frees what was deleted, and how long its log is kept is
+    /// the operators' choice (docs/operations.md).
+    #[expect(clippy::unused_async, reason = "SQLite has something to do")]
+    pub(super) async fn clean(&self) -> Result<bool, StoreError> {
+        Ok(true)
     }
 
     /// The current state of all connections.

@@ -167,6 +167,8 @@ pub struct WrittenChange {
     pub before: Option<ResourceValue>,
     /// The newest revision that changed the resource.
     pub newest: Revision,
+    /// Whether the resource was deleted because its user was erased.
+    pub by_erasure: bool,
 }
 
 /// A feedback that proposed a candidate.

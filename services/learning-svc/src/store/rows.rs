@@ -8,7 +8,7 @@ mod history;
 use bytes::Bytes;
 use emend_core::{
     AcceptOrder, Ballot, Caller, Candidate, CandidateId, ContestId, EventId, FeedbackId, Invalid, Kind,
-    Namespace, Policy, ResourceKey, ResourceValue, Revision,
+    Namespace, Policy, ResourceKey, ResourceValue, Revision, UserId,
     contest::{CurrentResource, VoterKey},
 };
 use emend_store::{CorruptRow, StoreError};
@@ -87,7 +87,7 @@ pub(crate) struct KeyRow {
 }
 
 impl KeyRow {
-    /// The key. Its parts must give the id it is stored under.
+    /// The key. Its parts must give the id it is stored under, unless a pseudonym stands in place of its user.
     pub(super) fn parse(&self, table: &'static str) -> Result<ResourceKey, StoreError> {
         let at = At {
             table,
@@ -102,7 +102,8 @@ impl KeyRow {
             &self.user_id,
         )
         .map_err(|violations| at.corrupt("key", violations))?;
-        if key.contest_id() == ContestId(at.uuid("contest_id", &self.contest_id)?) {
+        let id = ContestId(at.uuid("contest_id", &self.contest_id)?);
+        if key.contest_id() == id || key.user.as_ref().is_some_and(UserId::is_erased) {
             Ok(key)
         } else {
             Err(at.corrupt("key", "another key than the one that gives this id"))

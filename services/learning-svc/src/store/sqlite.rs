@@ -25,6 +25,9 @@ mod contents_sql;
 #[path = "decisions_sql.rs"]
 mod decisions_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "erasures_sql.rs"]
+mod erasures_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "log_sql.rs"]
 mod log_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
@@ -96,6 +99,11 @@ impl SqliteStore {
         sqlx::raw_sql(sql).execute(&self.pools.write).await?;
         self.close_pools().await;
         Ok(())
+    }
+
+    /// Takes what was deleted out of the file's write-ahead log. Whether it is done.
+    pub(super) async fn clean(&self) -> Result<bool, StoreError> {
+        self.pools.truncate_log().await
     }
 
     /// The current state of all connections.

@@ -7,7 +7,7 @@
 //! * [`session`] is one subscriber: when woken, it reads from its own cursor. [`opening`] decides where it begins,
 //!   [`batches`] and [`transfer`] cut what it sends, [`budget`] bounds the encoded bytes held, [`encode`] writes the
 //!   wire format, and [`filter`] selects what it sees.
-//! * [`reads`] answers from the newest state; [`nodes`] tracks the fleet; [`retention`] drops what is too old.
+//! * [`retention`] drops what is too old. [`grpc`] is the service; [`crate::nodes`] tracks the fleet.
 //!
 //! # Invariants
 //! 1. A state is complete at one revision and never changes.
@@ -21,10 +21,10 @@ pub mod batches;
 pub mod budget;
 pub mod encode;
 pub mod filter;
+pub mod grpc;
 pub mod listeners;
-pub mod nodes;
+pub mod metrics;
 pub mod opening;
-pub mod reads;
 pub mod retention;
 pub mod session;
 pub mod settings;
@@ -55,11 +55,14 @@ use self::{
     session::{Client, Common},
     transfer::Places,
 };
-pub use self::{
-    nodes::Nodes, opening::Cursor, retention::Retention, session::Session, settings::Settings,
-    state::ReplicaState, tailer::Tailer,
-};
 use crate::store::log::LogStore;
+pub use crate::{
+    nodes::Nodes,
+    stream::{
+        opening::Cursor, retention::Retention, session::Session, settings::Settings, state::ReplicaState,
+        tailer::Tailer,
+    },
+};
 
 /// Nodes not heard from within this time are not counted as part of the fleet.
 pub const NODES_SEEN_WITHIN: SignedDuration = SignedDuration::from_hours(24);

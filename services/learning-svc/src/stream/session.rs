@@ -28,17 +28,19 @@ use tokio::{
     time::{Instant, Sleep, sleep_until},
 };
 
-use super::{
-    audience::{Audience, Audiences},
-    batches::Batch,
-    encode::{self, Encoded},
-    listeners::Listener,
+use super::metrics::{StreamEnd, StreamMetrics};
+use crate::{
     nodes::OpenStream,
-    opening::Start,
-    state::ReplicaState,
-    transfer::{Placed, Places, Transfer},
+    stream::{
+        audience::{Audience, Audiences},
+        batches::Batch,
+        encode::{self, Encoded},
+        listeners::Listener,
+        opening::Start,
+        state::ReplicaState,
+        transfer::{Placed, Places, Transfer},
+    },
 };
-use crate::metrics::{StreamEnd, StreamMetrics};
 
 /// By what fraction the bookmark interval varies, so that the bookmarks of many streams do not coincide.
 const BOOKMARK_JITTER: f64 = 0.1;

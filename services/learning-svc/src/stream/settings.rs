@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
-use super::transfer::Pace;
-use crate::{metrics::StreamMetrics, store::log::PageSize};
+use super::{metrics::StreamMetrics, transfer::Pace};
+use crate::{nodes::metrics::NodeMetrics, store::log::PageSize};
 
 /// How the stream behaves.
 #[derive(Debug, Clone)]
@@ -45,6 +45,8 @@ pub struct Settings {
     pub node_forgotten_after: SignedDuration,
     /// Where the stream counts what it does; by default nowhere visible.
     pub metrics: StreamMetrics,
+    /// Where the reports of nodes are counted; by default nowhere visible.
+    pub node_metrics: NodeMetrics,
 }
 
 impl Default for Settings {
@@ -73,6 +75,7 @@ impl Default for Settings {
             node_connected_within: SignedDuration::from_secs(60),
             node_forgotten_after: SignedDuration::from_hours(30 * 24),
             metrics: StreamMetrics::default(),
+            node_metrics: NodeMetrics::default(),
         }
     }
 }

@@ -40,11 +40,11 @@ pub struct Pace {
 #[derive(Debug)]
 pub struct Transfer {
     state: Arc<ReplicaState>,
-    what: What,
+    what: FeedbackChange,
 }
 
 #[derive(Debug)]
-enum What {
+enum FeedbackChange {
     SnapshotBegin(SnapshotReason),
     Snapshot(Option<Arc<Entry>>, Option<Arc<OnceLock<Option<Chunk>>>>),
     SnapshotEnd,
@@ -57,7 +57,7 @@ impl Transfer {
     pub fn snapshot(state: Arc<ReplicaState>, reason: SnapshotReason) -> Self {
         Self {
             state,
-            what: What::SnapshotBegin(reason),
+            what: FeedbackChange::SnapshotBegin(reason),
         }
     }
 
@@ -65,7 +65,7 @@ impl Transfer {
     pub fn update(state: Arc<ReplicaState>, from: i64) -> Self {
         Self {
             state,
-            what: What::Update(from, None),
+            what: FeedbackChange::Update(from, None),
         }
     }
 
@@ -83,36 +83,36 @@ impl Transfer {
             ..
         } = audience;
         loop {
-            match std::mem::replace(&mut self.what, What::Done) {
-                What::SnapshotBegin(reason) => {
-                    self.what = What::Snapshot(None, None);
+            match std::mem::replace(&mut self.what, FeedbackChange::Done) {
+                FeedbackChange::SnapshotBegin(reason) => {
+                    self.what = FeedbackChange::Snapshot(None, None);
                     return Some(encode::snapshot_begin(&self.state, filter, reason));
                 }
-                What::Snapshot(after, before) => {
+                FeedbackChange::Snapshot(after, before) => {
                     let cell = batches.chunk(&self.state, filter, after.as_ref(), *max_batch_bytes);
                     drop(before);
                     match cell.get().and_then(Option::as_ref) {
                         Some(Chunk { message, next }) => {
                             let message = message.clone();
                             self.what = match next {
-                                Some(_) => What::Snapshot(next.clone(), Some(cell)),
-                                None => What::SnapshotEnd,
+                                Some(_) => FeedbackChange::Snapshot(next.clone(), Some(cell)),
+                                None => FeedbackChange::SnapshotEnd,
                             };
                             return Some(message);
                         }
-                        None => self.what = What::SnapshotEnd,
+                        None => self.what = FeedbackChange::SnapshotEnd,
                     }
                 }
-                What::SnapshotEnd => return Some(encode::snapshot_end(&self.state, filter)),
-                What::Update(from, after) => {
+                FeedbackChange::SnapshotEnd => return Some(encode::snapshot_end(&self.state, filter)),
+                FeedbackChange::Update(from, after) => {
                     let (part, next) =
                         batches.part(&self.state, filter, from, after.as_ref(), *max_batch_bytes)?;
                     if next.is_some() {
-                        self.what = What::Update(from, next);
+                        self.what = FeedbackChange::Update(from, next);
                     }
                     return Some(part);
                 }
-                What::Done => return None,
+                FeedbackChange::Done => return None,
             }
         }
     }

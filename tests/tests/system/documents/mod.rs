@@ -33,10 +33,12 @@ const TYPED: &[&str] = &[
     "docs/wire.md",
     "docs/operations.md",
     "docs/audit.md",
-    "docs/integration/rust.md",
+    GUIDE_IN_RUST,
     "docs/integration/python.md",
     "docs/integration/go.md",
 ];
+/// The page with a search node's dependencies.
+const GUIDE_IN_RUST: &str = "docs/integration/rust.md";
 /// The page whose commands a test of `emend` runs: services are started with the certificates that they make.
 const TLS: &str = "docs/tls.md";
 /// The page with a settings file.
@@ -188,6 +190,25 @@ fn the_readmes_dependencies_are_those_its_example_uses() {
 }
 
 #[test]
+fn a_search_node_needs_one_crate_of_emend() {
+    let is_ours = |line: &&str| line.starts_with("emend-");
+    for page in ["README.md", GUIDE_IN_RUST] {
+        let page_blocks = blocks(&text(page));
+        let shown = page_blocks.iter().find(|block| block.language == "toml");
+        let shown = shown.unwrap_or_else(|| panic!("{page} shows no dependencies"));
+        let ours: Vec<&str> = shown.text.lines().filter(is_ours).collect();
+        assert_eq!(
+            ours,
+            ["emend-client = { path = \"../emend/crates/emend-client\" }"],
+            "{page}"
+        );
+    }
+    let example = text("examples/search-node/Cargo.toml");
+    let ours: Vec<&str> = example.lines().filter(is_ours).collect();
+    assert_eq!(ours, ["emend-client.workspace = true"]);
+}
+
+#[test]
 fn what_the_page_on_deploying_names_is_there() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut named = 0;
@@ -216,12 +237,14 @@ fn every_block_of_every_page_is_held_to_something() {
                         || page == TLS
                 }
                 "yaml" => page == DEPLOY,
+                // An assistant's configuration, which a test of `emend` starts.
+                "json" => page == "docs/mcp.md",
                 // Pictures; and queries, which `cargo xtask lint` has promtool check, with the names in them.
                 "text" | "promql" => true,
                 // A documentation test of emend-client.
                 "rust,no_run" => page == "README.md",
                 // A settings file, given to a program below; dependencies, looked up below.
-                "toml" => [CONFIGURATION, SECURITY, "README.md"].contains(&page.as_str()),
+                "toml" => [CONFIGURATION, SECURITY, "README.md", GUIDE_IN_RUST].contains(&page.as_str()),
                 // Taken from a program that is run.
                 "rust" | "python" | "go" => is_part,
                 _ => false,

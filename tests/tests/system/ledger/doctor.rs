@@ -29,7 +29,7 @@ async fn a_doctor_tells(system: System) {
         .unwrap_or_default();
     let sound = emend(&arguments(&copy, &directory, &[])).await;
     assert_eq!(sound.code, 0, "{sound:#?}");
-    assert!(sound.stdout.contains("Sound") && sound.stdout.contains("13 corrections, 1 not delivered"));
+    assert!(sound.stdout.contains("No findings") && sound.stdout.contains("13 corrections, 1 not delivered"));
 
     copy.tamper(
         Learning,
@@ -39,7 +39,7 @@ async fn a_doctor_tells(system: System) {
     copy.tamper(Feedback, "UPDATE outbox SET event_number = 7").await;
     let unsound = emend(&arguments(&copy, &directory, &[])).await;
     assert_eq!(unsound.code, 1, "{unsound:#?}");
-    for said in ["Not sound", "CANDIDATE_OCCURRENCES", "OUTBOX_ENTRY"] {
+    for said in ["findings.", "CANDIDATE_OCCURRENCES", "OUTBOX_ENTRY"] {
         assert!(unsound.stdout.contains(said), "{said}: {unsound:#?}");
     }
     let unsound = emend(&arguments(&copy, &directory, &["--json"])).await;

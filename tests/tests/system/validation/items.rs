@@ -178,8 +178,7 @@ both_databases! {
                         correction: Some(Correction {
                             correction: Some(Form::Verb(VerbCorrection::default())),
                         }),
-                        received_at: bad_time,
-                    })),
+                        received_at: bad_time, erased_voter: None, })),
                     ..Event::default()
                 },
                 vec![

@@ -1,6 +1,4 @@
 //! Candidates as text for people: tables, and the details of one.
-//!
-//! It must know nothing of how they were fetched.
 
 use std::fmt::Write as _;
 
@@ -29,14 +27,14 @@ pub(super) fn what(candidate: &Candidate) -> String {
 /// A row for each.
 pub(super) fn table(candidates: &[Candidate]) -> Table {
     Table::new([
-        ("CANDIDATE", Column::Whole),
-        ("PHRASE → CHOICE", Column::Prose),
-        ("STATUS", Column::Whole),
-        ("VOTERS", Column::Figure),
-        ("NET", Column::Figure),
-        ("OF", Column::Figure),
+        ("CANDIDATE", Column::Fixed),
+        ("PHRASE → CHOICE", Column::Text),
+        ("STATUS", Column::Fixed),
+        ("VOTERS", Column::Number),
+        ("NET", Column::Number),
+        ("THRESHOLD", Column::Number),
     ])
-    .of(candidates, |candidate| {
+    .with_rows(candidates, |candidate| {
         [
             candidate.candidate_id.clone(),
             what(candidate),
@@ -49,7 +47,7 @@ pub(super) fn table(candidates: &[Candidate]) -> Table {
 }
 
 /// One candidate with its votes, rivals, feedback and history.
-pub(super) fn shown(details: &GetCandidateResponse, width: usize) -> String {
+pub(super) fn details_text(details: &GetCandidateResponse, width: usize) -> String {
     let candidate = details.candidate.clone().unwrap_or_default();
     let key = candidate.key.clone().unwrap_or_default();
     let mut text = String::new();
@@ -75,7 +73,7 @@ pub(super) fn shown(details: &GetCandidateResponse, width: usize) -> String {
     line(
         "votes",
         &format!(
-            "{} voters, {} times proposed; net {} of {}, {} needed",
+            "{} voters, proposed {} times; {} net confirmations of {}, {} missing",
             candidate.reporter_count,
             candidate.occurrence_count,
             candidate.net_confirmations,
@@ -84,7 +82,10 @@ pub(super) fn shown(details: &GetCandidateResponse, width: usize) -> String {
         ),
     );
     if candidate.contest_pinned {
-        line("pinned", "a person set what applies");
+        line(
+            "pinned",
+            "a person set the applied value; votes do not replace it",
+        );
     }
     if let Some(actor) = &candidate.decided_by {
         line(
@@ -117,13 +118,13 @@ pub(super) fn shown(details: &GetCandidateResponse, width: usize) -> String {
 
 fn votes(details: &GetCandidateResponse) -> Option<Table> {
     let columns = [
-        ("REPORTER", Column::Prose),
-        ("CALLER", Column::Prose),
-        ("FEEDBACK", Column::Whole),
-        ("AT", Column::Whole),
+        ("REPORTER", Column::Text),
+        ("CALLER", Column::Text),
+        ("FEEDBACK", Column::Fixed),
+        ("AT", Column::Fixed),
     ];
     (!details.votes.is_empty()).then(|| {
-        Table::new(columns).of(&details.votes, |vote| {
+        Table::new(columns).with_rows(&details.votes, |vote| {
             [
                 if vote.identified {
                     vote.reporter_id.clone()
@@ -140,13 +141,13 @@ fn votes(details: &GetCandidateResponse) -> Option<Table> {
 
 fn feedback(details: &GetCandidateResponse) -> Option<Table> {
     let columns = [
-        ("FEEDBACK", Column::Whole),
-        ("SYSTEM CHOSE", Column::Prose),
-        ("REASON", Column::Prose),
-        ("", Column::Whole),
+        ("FEEDBACK", Column::Fixed),
+        ("SYSTEM CHOSE", Column::Text),
+        ("REASON", Column::Text),
+        ("", Column::Fixed),
     ];
     (!details.feedback.is_empty()).then(|| {
-        Table::new(columns).of(&details.feedback, |feedback| {
+        Table::new(columns).with_rows(&details.feedback, |feedback| {
             [
                 feedback.feedback_id.clone(),
                 feedback.system_choice.clone(),
@@ -163,16 +164,16 @@ fn feedback(details: &GetCandidateResponse) -> Option<Table> {
 
 fn history(details: &GetCandidateResponse) -> Option<Table> {
     let columns = [
-        ("AT", Column::Whole),
-        ("FROM", Column::Whole),
-        ("TO", Column::Whole),
-        ("CAUSE", Column::Whole),
-        ("BY", Column::Prose),
-        ("REASON", Column::Prose),
-        ("REVISION", Column::Figure),
+        ("AT", Column::Fixed),
+        ("FROM", Column::Fixed),
+        ("TO", Column::Fixed),
+        ("CAUSE", Column::Fixed),
+        ("BY", Column::Text),
+        ("REASON", Column::Text),
+        ("REVISION", Column::Number),
     ];
     (!details.history.is_empty()).then(|| {
-        Table::new(columns).of(&details.history, |transition| {
+        Table::new(columns).with_rows(&details.history, |transition| {
             let actor = transition.actor.clone().unwrap_or_default();
             [
                 view::short_time(transition.at.as_ref()),

@@ -18,7 +18,7 @@ use crate::{
 
 /// The frames of one stream, in one message.
 #[derive(Clone, PartialEq, prost::Message)]
-struct Sent {
+struct Frames {
     #[prost(bytes = "bytes", repeated, tag = "1")]
     frames: Vec<Bytes>,
 }
@@ -29,13 +29,13 @@ type Held = BTreeMap<Vec<u8>, (i64, u64, Vec<u8>)>;
 /// Takes in the frames of a stream, and opens another stream whenever a frame breaks the protocol. What the node holds
 /// changes only when a snapshot or an update is complete, and then by all of it; the view shows only what is held.
 pub fn stream(bytes: &[u8]) {
-    let Ok(sent) = Sent::decode(bytes) else {
+    let Ok(sent) = Frames::decode(bytes) else {
         return;
     };
     let (publisher, view) = LearnedView::new(&Entropy::seeded(1), SystemClock::shared());
     let mut engine = Engine::new(&view, publisher);
     engine.replica.open();
-    let mut whole = Held::new();
+    let mut expected = Held::new();
     let mut staged = Staged::Nothing;
     for frame in sent.frames {
         let message = SubscribeResponse::decode(frame.clone()).ok();
@@ -68,8 +68,8 @@ pub fn stream(bytes: &[u8]) {
                 let Staged::Snapshot(held) = mem::replace(&mut staged, Staged::Nothing) else {
                     panic!("a snapshot that never began was installed");
                 };
-                whole = held;
-                shown(&engine, &view);
+                expected = held;
+                check_view(&engine, &view);
             }
             (Ok(Effect::Applied(applied)), Some(Message::Update(last))) => {
                 let mut changes = match mem::replace(&mut staged, Staged::Nothing) {
@@ -80,30 +80,36 @@ pub fn stream(bytes: &[u8]) {
                 let known = changes.iter().filter(|change| change.change.is_some());
                 assert_eq!(applied.changes.len(), known.count(), "all of it is applied");
                 for change in &changes {
-                    apply(&mut whole, change);
+                    apply(&mut expected, change);
                 }
-                shown(&engine, &view);
+                check_view(&engine, &view);
             }
-            (Ok(Effect::Current { revision, verdict }), _) => {
+            (
+                Ok(Effect::Current {
+                    revision,
+                    digest_check,
+                }),
+                _,
+            ) => {
                 assert!(
                     position
                         .as_ref()
                         .is_some_and(|before| before.revision <= revision.0)
                 );
-                if verdict.differs() {
+                if digest_check.differs() {
                     assert_eq!(engine.replica.position(), position.as_ref());
                 } else {
                     assert_eq!(engine.replica.revision(), revision);
                 }
             }
+            (Ok(Effect::OtherInstallation { .. }), _) => {
+                staged = Staged::Nothing;
+                engine.replica.open();
+            }
             (Ok(Effect::Resumed(_) | Effect::Ignored | Effect::Drain { .. }), _) => {}
             (Ok(effect), message) => panic!("{effect:?} of {message:?}"),
         }
-        assert_eq!(
-            held(&engine),
-            whole,
-            "what is held is one whole state, and no part of another"
-        );
+        assert_eq!(held(&engine), expected, "what is held is one complete state");
     }
 }
 
@@ -152,7 +158,7 @@ fn held(engine: &Engine) -> Held {
 }
 
 /// Checks that the node answers what it holds for everybody, unless that is prohibited.
-fn shown(engine: &Engine, view: &LearnedView) {
+fn check_view(engine: &Engine, view: &LearnedView) {
     let reading = view.read();
     assert_eq!(reading.revision(), engine.replica.revision());
     for fact in engine.replica.facts() {

@@ -1,4 +1,4 @@
-//! Whatever happens to a stream, a node holds and answers from a state that the server was once in.
+//! Whatever happens to a stream, a node holds and answers from a state that the server once had.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    ledger::{Key, Ledger, State, encoded, response},
+    server_log::{Key, ServerLog, State, encoded, response},
     view::LookupKey,
 };
 
@@ -79,7 +79,7 @@ fn change(id: usize, value: u8) -> (Key, Option<Vec<u8>>) {
 struct Node {
     engine: Engine,
     view: LearnedView,
-    ledger: Ledger,
+    log: ServerLog,
     /// The revision that the server has sent completely, and so what the node must hold.
     at: Option<i64>,
 }
@@ -91,7 +91,7 @@ impl Node {
         let mut node = Self {
             engine,
             view,
-            ledger: Ledger::new("epoch"),
+            log: ServerLog::new("epoch"),
             at: None,
         };
         node.connect();
@@ -106,14 +106,14 @@ impl Node {
     fn send_all(&mut self, messages: Vec<Message>) {
         for message in messages {
             let effect = self.send(message).unwrap();
-            let verdict = match &effect {
-                Effect::Applied(applied) => Some(&applied.verdict),
-                Effect::Installed(installed) => Some(&installed.verdict),
-                Effect::Current { verdict, .. } => Some(verdict),
+            let digest_check = match &effect {
+                Effect::Applied(applied) => Some(&applied.digest_check),
+                Effect::Installed(installed) => Some(&installed.digest_check),
+                Effect::Current { digest_check, .. } => Some(digest_check),
                 _ => None,
             };
             assert!(
-                !verdict.is_some_and(crate::replica::Verdict::differs),
+                !digest_check.is_some_and(crate::replica::DigestCheck::differs),
                 "{effect:?}"
             );
         }
@@ -122,54 +122,54 @@ impl Node {
     /// Answers a new stream as a server does.
     fn connect(&mut self) {
         let cursor = self.engine.replica.open();
-        assert_eq!(cursor, self.at.map(|at| self.ledger.cursor(at)));
+        assert_eq!(cursor, self.at.map(|at| self.log.cursor(at)));
         if let Some(at) = self.at {
-            self.send_all(vec![self.ledger.resumed(at)]);
+            self.send_all(vec![self.log.resumed(at)]);
         } else {
-            let head = self.ledger.head();
-            self.send_all(self.ledger.snapshot(head, SnapshotReason::NoCursor, 2));
+            let head = self.log.head();
+            self.send_all(self.log.snapshot(head, SnapshotReason::NoCursor, 2));
             self.at = Some(head);
         }
     }
 
     fn step(&mut self, step: Step) {
-        let (at, head) = (self.at.unwrap(), self.ledger.head());
+        let (at, head) = (self.at.unwrap(), self.log.head());
         match step {
             Step::Commit(changes) => {
                 let ids: BTreeSet<_> = changes.iter().map(|(id, _)| id).collect();
                 let changes: Vec<_> = changes.iter().map(|(id, value)| change(*id, *value)).collect();
                 let distinct: BTreeSet<_> = changes.iter().map(|(key, _)| key).collect();
                 if ids.len() == changes.len() && distinct.len() == changes.len() {
-                    self.ledger.commit(changes);
+                    self.log.commit(changes);
                 }
             }
             Step::Update(part) if head > at => {
-                self.send_all(self.ledger.update(at, head, part));
+                self.send_all(self.log.update(at, head, part));
                 self.at = Some(head);
             }
             Step::BrokenUpdate(part) if head > at => {
-                let mut parts = self.ledger.update(at, head, part);
+                let mut parts = self.log.update(at, head, part);
                 parts.pop();
                 self.send_all(parts);
                 self.connect();
             }
             Step::Again if at > 0 => {
-                let mut parts = self.ledger.update(at - 1, at, 1);
+                let mut parts = self.log.update(at - 1, at, 1);
                 assert!(self.send(parts.remove(0)).is_err());
                 self.connect();
             }
             Step::Gap if head > at + 1 => {
-                let mut parts = self.ledger.update(at + 1, head, 1);
+                let mut parts = self.log.update(at + 1, head, 1);
                 assert!(self.send(parts.remove(0)).is_err());
                 self.connect();
             }
-            Step::Bookmark => self.send_all(vec![self.ledger.bookmark(at)]),
+            Step::Bookmark => self.send_all(vec![self.log.bookmark(at)]),
             Step::Snapshot(chunk) => {
-                self.send_all(self.ledger.snapshot(head, SnapshotReason::FilterChanged, chunk));
+                self.send_all(self.log.snapshot(head, SnapshotReason::FilterChanged, chunk));
                 self.at = Some(head);
             }
             Step::BrokenSnapshot(chunk) => {
-                let mut messages = self.ledger.snapshot(head, SnapshotReason::FilterChanged, chunk);
+                let mut messages = self.log.snapshot(head, SnapshotReason::FilterChanged, chunk);
                 messages.pop();
                 self.send_all(messages);
                 self.connect();
@@ -181,7 +181,7 @@ impl Node {
 
     fn check(&self) {
         let at = self.at.unwrap();
-        let state = self.ledger.state(at);
+        let state = self.log.state(at);
         assert_eq!(self.engine.replica.len(), state.len());
         let reading = self.view.read();
         assert_eq!(reading.revision().0, at);
@@ -209,7 +209,7 @@ impl Node {
     }
 }
 
-/// The rules of look-ups, written again in the plainest way.
+/// The rules of look-ups, in the simplest form.
 fn expected(
     state: &State,
     phrase: &str,
@@ -233,7 +233,7 @@ fn expected(
         .flat_map(|scope| of(scope, 3))
         .map(|(choice, _)| choice)
         .collect();
-    // In descending order, so that the user's own comes before everybody's.
+    // In descending order, so that the user's own comes before the global one.
     let answer = scopes
         .iter()
         .rev()
@@ -245,7 +245,7 @@ fn expected(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
-    fn a_node_always_shows_a_whole_state_of_the_server(steps in steps()) {
+    fn a_node_always_shows_a_complete_state_of_the_server(steps in steps()) {
         let mut node = Node::new();
         for step in steps {
             node.step(step);
@@ -254,7 +254,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_a_message_or_refused(frames in proptest::collection::vec(
+    fn receiving_any_bytes_does_not_panic(frames in proptest::collection::vec(
         proptest::collection::vec(any::<u8>(), 0..40), 1..10,
     )) {
         let mut node = Node::new();

@@ -19,8 +19,9 @@ use tonic::{Code, Status};
 
 use super::served::{Database, Served};
 use crate::{
-    app::queue::IngestQueue,
-    grpc::{candidates::Candidates, ingest::Ingest, resources::import},
+    contests::grpc::Candidates,
+    ingest::{grpc::Ingest, queue::IngestQueue},
+    resources::grpc::import,
 };
 
 const NAMESPACE: &str = "fund-admin";

@@ -8,11 +8,9 @@ use super::{
     damage::{corrupt_candidates_of, rename_all_contests, retract_ballots_of, touch_candidates_of},
 };
 use crate::{
-    app::{
-        App, Follower,
-        ingest::{IngestEvent, Recorded, What},
-        resources::Put,
-    },
+    app::{App, Follower},
+    ingest::apply::{FeedbackChange, IngestEvent, Recorded},
+    resources::write::Put,
     store::{
         DecisionStore as _, LogStore as _,
         decisions::{Actor, CandidateFilter, DecisionWrites, Mark, PolicyKey, PolicyWrite, Tx, VoteWrites},
@@ -203,7 +201,7 @@ fn event(order: i64, phrase: &str) -> IngestEvent {
         accept_order: emend_core::AcceptOrder(order),
         traceparent: String::new(),
         applied_under: None,
-        what: What::Recorded(Box::new(Recorded {
+        what: FeedbackChange::Recorded(Box::new(Recorded {
             reporter: emend_core::Reporter::parse("ann", "", "", "").unwrap(),
             caller: emend_core::Caller::system(),
             query_id: String::new(),
@@ -211,6 +209,7 @@ fn event(order: i64, phrase: &str) -> IngestEvent {
             context: std::collections::BTreeMap::new(),
             proposal: correction(phrase).proposal(&namespace(), None),
             received_at: NOW,
+            erased: None,
         })),
     }
 }
@@ -258,7 +257,7 @@ async fn a_contest_in_which_many_vote_is_read_again_only_where_somebody_else_wro
     let contest = key("a").contest_id();
     let vote = |order| {
         let mut event = event(order, "a");
-        if let What::Recorded(recorded) = &mut event.what {
+        if let FeedbackChange::Recorded(recorded) = &mut event.what {
             recorded.reporter = emend_core::Reporter::parse(&format!("r{order}"), "", "", "").unwrap();
         }
         event
@@ -285,7 +284,7 @@ async fn candidates_are_counted_by_kind_and_status() {
     assert_eq!(store.count_candidates().await.unwrap(), []);
     let of = |order, form, phrase: &str| {
         let mut event = event(order, phrase);
-        if let What::Recorded(recorded) = &mut event.what {
+        if let FeedbackChange::Recorded(recorded) = &mut event.what {
             let said = Correction::parse(form, phrase, "", "choice").unwrap();
             recorded.proposal = said.proposal(&namespace(), None);
         }

@@ -16,6 +16,7 @@ use crate::store::decisions::{
     DecisionWrites, KnownBallot, LockedContest, LockedHead, PolicyKey, PolicyWrite, Seen, StoredContest,
     StoredPolicy, Tx, VoteWrites, WrittenChange,
 };
+use crate::store::erasures::Erasures;
 
 #[cfg(test)]
 #[path = "../contract/decisions.rs"]
@@ -258,6 +259,8 @@ impl Tx for Work {
                         .map(|before| value(Some(before), "changes", contest))
                         .transpose()?,
                     newest: same.map(|other| other.revision).max().unwrap_or(revision),
+                    // This store knows no erasure.
+                    by_erasure: false,
                 })
             });
             written.collect()
@@ -306,6 +309,10 @@ impl Tx for Work {
     async fn save_policy(&mut self, policy: &PolicyWrite) -> Result<()> {
         self.write("save_policy", Write::Policy(Box::new(policy.clone())))
             .await
+    }
+
+    fn erasures(&mut self) -> Option<&mut dyn Erasures> {
+        None
     }
 
     async fn commit(mut self: Box<Self>) -> Result<()> {

@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use emend_core::{Ballot, Candidate, ContestId, EventId, FeedbackId, ResourceKey, ResourceValue, Status};
+use emend_core::{
+    Ballot, Candidate, ContestId, EventId, FeedbackId, ResourceKey, ResourceValue, Status, UserId,
+    decide::Cause,
+};
 use emend_proto::common::v1::Outcome;
 use emend_store::StoreError;
 use prost::Message as _;
@@ -110,6 +113,16 @@ pub(crate) struct AuditedChange {
 }
 
 impl AuditedChange {
+    /// Whether it is of an erased user: then its value is gone.
+    pub(crate) fn is_erased(&self) -> bool {
+        UserId::parse(&self.key.user_id).is_ok_and(|user| user.is_erased())
+    }
+
+    /// Whether its user was erased by it.
+    pub(crate) fn erases(&self) -> bool {
+        self.cause == Some(Cause::Erasure.number())
+    }
+
     /// Checks that its key and values can be read and its key gives its id.
     pub(crate) fn parse(&self) -> Result<ResourceKey, StoreError> {
         let id = format!("({}, {})", self.revision, self.key.contest_id);
@@ -118,7 +131,9 @@ impl AuditedChange {
             id: &id,
         };
         for (column, value) in [("value", &self.value), ("before_value", &self.before_value)] {
-            value.as_ref().map(|value| at.value(column, value)).transpose()?;
+            if !self.is_erased() {
+                value.as_ref().map(|value| at.value(column, value)).transpose()?;
+            }
         }
         self.key.parse("changes")
     }

@@ -73,6 +73,7 @@ fn parsed(which: u8, of: &mut Unstructured<'_>) -> Result<bool> {
                 key: key(of)?,
                 before_value: Some(value(of)?),
                 newest: or(of, 8)?,
+                cause: or(of, 3)?,
             };
             row.parse().is_ok()
         }

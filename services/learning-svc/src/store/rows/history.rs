@@ -18,6 +18,7 @@ pub(in crate::store) struct WrittenChangeRow {
     pub key: KeyRow,
     pub before_value: Option<Vec<u8>>,
     pub newest: i64,
+    pub cause: i32,
 }
 
 impl WrittenChangeRow {
@@ -30,6 +31,7 @@ impl WrittenChangeRow {
             key: self.key.parse("changes")?,
             before: optional_value(at, "before_value", self.before_value.as_deref())?,
             newest: Revision(self.newest),
+            by_erasure: self.cause == Cause::Erasure.number(),
         })
     }
 }
@@ -39,7 +41,11 @@ fn optional_value(
     column: &'static str,
     bytes: Option<&[u8]>,
 ) -> Result<Option<ResourceValue>, StoreError> {
-    bytes.map(|bytes| at.value(column, bytes)).transpose()
+    // Of an erased user's values nothing is left but that they were there.
+    bytes
+        .filter(|bytes| !bytes.is_empty())
+        .map(|bytes| at.value(column, bytes))
+        .transpose()
 }
 
 #[derive(Debug, FromRow)]

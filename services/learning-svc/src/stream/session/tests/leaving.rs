@@ -2,7 +2,7 @@ use emend_base::{reload::Reload as _, telemetry::Metrics};
 use emend_serve::auth::{Authenticator, TokenHash, testing::access_of};
 
 use super::*;
-use crate::{metrics::LearningMetrics, store::log::LogStore as _};
+use crate::{store::log::LogStore as _, stream::metrics::StreamMetrics};
 
 #[tokio::test(start_paused = true)]
 async fn at_shut_down_every_stream_gets_all_there_is_then_a_bookmark_and_a_jittered_drain() {
@@ -165,7 +165,7 @@ async fn a_stream_is_counted_by_why_it_was_dropped() {
     let authenticator = Arc::new(Authenticator::load(&file).unwrap());
     let shown = Metrics::new();
     let settings = Settings {
-        metrics: LearningMetrics::register(&shown).stream,
+        metrics: StreamMetrics::register(&shown),
         ..Settings::default()
     };
     let replica = replica(&MemoryLog::new(), settings).await;

@@ -1,0 +1,209 @@
+//! The arguments of the tools. Their doc comments are what an assistant reads in the schemas.
+
+use std::collections::BTreeMap;
+
+use emend_proto::learning::v1::CandidateStatus;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::words::Kind;
+
+/// The kind of correction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum FeedbackType {
+    /// The wrong verb (action) was chosen for what the user said.
+    VerbCorrection,
+    /// The wrong entity (person, fund, document …) was chosen for what the user said.
+    EntityCorrection,
+    /// A phrase always means a verb, whatever the system chose.
+    PhraseMapping,
+    /// A choice must never be offered for a phrase.
+    Prohibition,
+}
+
+/// For whom it is learned.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ScopeArgument {
+    /// For everybody, once enough voters agree.
+    #[default]
+    Global,
+    /// For the reporter alone, at once. Needs a reporter.
+    User,
+}
+
+/// Who said it and where.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub(super) struct FeedbackContext {
+    /// The person who is correcting: an id that stays the same in every session. The reporter is the voter: however
+    /// often one reporter says the same, it counts once.
+    #[serde(default)]
+    pub(super) reporter: Option<String>,
+    /// The session in which the user said it. Without a reporter the session is the voter.
+    #[serde(default)]
+    pub(super) session_id: Option<String>,
+    /// Anything else that helps a reviewer, for example "topic": "derivatives".
+    #[serde(flatten)]
+    pub(super) other: BTreeMap<String, String>,
+}
+
+/// A correction.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FeedbackArguments {
+    /// The kind of correction.
+    pub(super) feedback_type: FeedbackType,
+    /// What the user said, in the user's own words: 1 to 512 characters.
+    pub(super) original_input: String,
+    /// What the system chose: a verb or an entity's id. For a prohibition it is required: the choice never to offer.
+    #[serde(default)]
+    pub(super) system_choice: Option<String>,
+    /// What is right: a verb or an entity's id, 1 to 256 characters, other than `system_choice`. Required, except for a
+    /// prohibition, which has none.
+    #[serde(default)]
+    pub(super) correct_choice: Option<String>,
+    /// Why, in the user's words.
+    #[serde(default)]
+    pub(super) user_explanation: Option<String>,
+    /// For whom it is learned. Default: `global`.
+    #[serde(default)]
+    pub(super) scope: ScopeArgument,
+    /// Who said it and where.
+    #[serde(default)]
+    pub(super) context: FeedbackContext,
+}
+
+/// Which correction to take back.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RetractArguments {
+    /// The `feedback_id` from the answer of `intent_feedback`.
+    pub(super) feedback_id: String,
+    /// Why, in the user's words.
+    #[serde(default)]
+    pub(super) reason: Option<String>,
+}
+
+/// What to look for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum ResolveType {
+    /// The verb (action) that a phrase means.
+    #[default]
+    Verb,
+    /// The entity that a name means.
+    Entity,
+}
+
+impl From<ResolveType> for Kind {
+    fn from(resolve_type: ResolveType) -> Self {
+        match resolve_type {
+            ResolveType::Verb => Self::InvocationPhrase,
+            ResolveType::Entity => Self::EntityAlias,
+        }
+    }
+}
+
+/// A choice that you would offer by yourself.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OwnChoice {
+    /// A verb or an entity's id.
+    pub(super) value: String,
+    /// How sure you are, 0 to 1.
+    pub(super) score: f64,
+}
+
+/// Which phrase to resolve.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ResolveArguments {
+    /// What the user said: 1 to 512 characters.
+    pub(super) phrase: String,
+    /// What to look for. Default: `verb`.
+    #[serde(default)]
+    pub(super) resolve_type: ResolveType,
+    /// The user whose own preference comes first. Default: the reporter that `emend mcp` was started with, if any.
+    #[serde(default)]
+    pub(super) reporter: Option<String>,
+    /// What you would choose by yourself, at most 100 choices.
+    #[serde(default)]
+    pub(super) own_choices: Vec<OwnChoice>,
+}
+
+/// The status of a candidate.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum StatusArgument {
+    /// Gathering votes.
+    Pending,
+    /// A person has to decide.
+    AwaitingReview,
+    /// Its value is what search nodes answer.
+    Applied,
+    /// A person rejected it.
+    Rejected,
+    /// Another value replaced it.
+    Superseded,
+    /// It lost its supporters, or its resource was deleted.
+    Withdrawn,
+}
+
+impl From<StatusArgument> for CandidateStatus {
+    fn from(status: StatusArgument) -> Self {
+        match status {
+            StatusArgument::Pending => Self::Pending,
+            StatusArgument::AwaitingReview => Self::AwaitingReview,
+            StatusArgument::Applied => Self::Applied,
+            StatusArgument::Rejected => Self::Rejected,
+            StatusArgument::Superseded => Self::Superseded,
+            StatusArgument::Withdrawn => Self::Withdrawn,
+        }
+    }
+}
+
+/// Which candidates to list.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListArguments {
+    /// Only candidates with one of these statuses. Default: `pending` and `awaiting_review`.
+    #[serde(default)]
+    pub(super) statuses: Option<Vec<StatusArgument>>,
+    /// Only candidates for this phrase.
+    #[serde(default)]
+    pub(super) phrase: Option<String>,
+    /// How many candidates a page has at most, 1 to 500. Default: 50.
+    #[serde(default)]
+    pub(super) page_size: Option<i32>,
+    /// The `next_page_token` of the page before; the other arguments must be as they were then.
+    #[serde(default)]
+    pub(super) page_token: Option<String>,
+}
+
+/// A decision to apply a candidate.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ApproveArguments {
+    /// The `candidate_id` from the answer of `intent_list` or `intent_feedback`.
+    pub(super) candidate_id: String,
+    /// Why.
+    #[serde(default)]
+    pub(super) reason: Option<String>,
+    /// The person who decides. Default: the reporter that `emend mcp` was started with, if any.
+    #[serde(default)]
+    pub(super) reporter: Option<String>,
+}
+
+/// A decision to reject a candidate.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RejectArguments {
+    /// The `candidate_id` from the answer of `intent_list` or `intent_feedback`.
+    pub(super) candidate_id: String,
+    /// Why; shown to reporters who propose it again.
+    pub(super) reason: String,
+    /// The person who decides. Default: the reporter that `emend mcp` was started with, if any.
+    #[serde(default)]
+    pub(super) reporter: Option<String>,
+}

@@ -1,0 +1,83 @@
+//! Generates the code of `emend-proto` from the protos, without `protoc`: protox → descriptor set → tonic and prost code.
+//!
+//! `cargo xtask proto` runs it; `cargo xtask lint` runs it into a directory of its own and compares. So building Emend
+//! needs none of these packages.
+
+use std::{env, fs, path::Path};
+
+use anyhow::{Context as _, Result};
+use prost::Message as _;
+use tonic_prost_build::{Config, manual};
+
+const PROTOS: &[&str] = &[
+    "emend/common/v1/correction.proto",
+    "emend/common/v1/resource.proto",
+    "emend/feedback/v1/feedback_service.proto",
+    "emend/feedback/v1/settings_service.proto",
+    "emend/learning/v1/candidate_service.proto",
+    "emend/learning/v1/ingest_service.proto",
+    "emend/learning/v1/policy_service.proto",
+    "emend/learning/v1/resource_service.proto",
+    "emend/learning/v1/subscription_service.proto",
+];
+
+/// The codec that bounds what decoding may allocate.
+const CODEC: &str = "crate::codec::BoundedCodec";
+
+fn main() -> Result<()> {
+    let mut arguments = env::args_os().skip(1);
+    let (protos, out) = arguments
+        .next()
+        .zip(arguments.next())
+        .context("usage: emend-proto-codegen PROTOS OUT")?;
+    generate(Path::new(&protos), Path::new(&out))
+}
+
+fn generate(protos: &Path, out: &Path) -> Result<()> {
+    fs::create_dir_all(out)?;
+    let descriptors = protox::compile(PROTOS, [protos])?;
+    fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
+
+    let mut config = Config::new();
+    // The codec needs the name of the message it decodes.
+    config.enable_type_names();
+    tonic_prost_build::configure()
+        .codec_path(CODEC)
+        .bytes(".emend.learning.v1.Digest.hash")
+        .out_dir(out)
+        .compile_fds_with_config(descriptors, config)?;
+    manual::Builder::new()
+        .out_dir(out)
+        .compile(&[encoded_subscription_service()]);
+    Ok(())
+}
+
+/// A second version of the subscription service, whose stream carries pre-encoded frames: a batch is encoded once for
+/// all streams that receive it.
+fn encoded_subscription_service() -> manual::Service {
+    let unary = |name: &str, route: &str| {
+        manual::Method::builder()
+            .name(name)
+            .route_name(route)
+            .input_type(format!("crate::learning::v1::{route}Request"))
+            .output_type(format!("crate::learning::v1::{route}Response"))
+            .codec_path(CODEC)
+            .build()
+    };
+    manual::Service::builder()
+        .name("SubscriptionService")
+        .package("emend.learning.v1")
+        .method(
+            manual::Method::builder()
+                .name("subscribe")
+                .route_name("Subscribe")
+                .input_type("crate::learning::v1::SubscribeRequest")
+                .output_type("crate::frame::Frame")
+                .codec_path("crate::frame::FrameCodec")
+                .server_streaming()
+                .build(),
+        )
+        .method(unary("report_status", "ReportStatus"))
+        .method(unary("list_nodes", "ListNodes"))
+        .build()
+}

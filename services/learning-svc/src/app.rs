@@ -1,0 +1,107 @@
+//! Use cases. Each is one transaction, from its first read to its commit, retried as a whole on a conflict; nothing
+//! leaves the process within it.
+//!
+//! What they share stands here: the store, the clock, and the follower that shows them what they wrote. The use cases
+//! themselves stand in the folders of their capabilities.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use emend_base::{Entropy, SharedClock};
+use emend_core::Revision;
+use emend_store::StoreError;
+use tokio::{sync::Notify, time::timeout};
+
+use crate::{
+    contests::{
+        ballot_cache::BallotCache,
+        metrics::Promotions,
+        open::{OpenContests, Written},
+    },
+    fail_points,
+    store::{DecisionStore, decisions::Tx},
+};
+
+/// How long a mutation waits for this replica's own readers to see what it wrote.
+const READ_YOUR_WRITES: Duration = Duration::from_secs(1);
+
+/// The log follower of this process.
+#[async_trait]
+pub trait Follower: Send + Sync {
+    /// Signals that revisions were committed.
+    fn wake(&self);
+
+    /// Completes once this process's readers see the revision.
+    async fn reached(&self, revision: Revision);
+}
+
+/// What every use case needs.
+#[derive(Clone)]
+pub struct App {
+    /// The database.
+    pub store: Arc<dyn DecisionStore>,
+    /// The log follower of this process.
+    pub follower: Arc<dyn Follower>,
+    /// The time used for deciding.
+    pub clock: SharedClock,
+    /// Source of ids and jitter.
+    pub entropy: Entropy,
+    /// Wakes the worker that cleans up after erasures.
+    pub erased: Arc<Notify>,
+    /// Wakes the re-evaluation worker when a policy changed.
+    pub policy_changed: Arc<Notify>,
+    /// The cached ballots of contests with many votes.
+    pub hot: Arc<BallotCache>,
+    /// Counts what comes to apply; by default a counter nobody reads.
+    pub promotions: Promotions,
+}
+
+impl std::fmt::Debug for App {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("App").finish_non_exhaustive()
+    }
+}
+
+impl App {
+    /// The use cases on one database.
+    pub fn new(
+        store: Arc<dyn DecisionStore>,
+        follower: Arc<dyn Follower>,
+        clock: SharedClock,
+        entropy: Entropy,
+    ) -> Self {
+        Self {
+            store,
+            follower,
+            clock,
+            entropy,
+            erased: Arc::default(),
+            policy_changed: Arc::default(),
+            hot: Arc::default(),
+            promotions: Promotions::default(),
+        }
+    }
+
+    /// Writes the decisions of a unit of work and commits.
+    pub(crate) async fn commit(
+        &self,
+        mut tx: Box<dyn Tx>,
+        unit: &mut OpenContests,
+    ) -> Result<Written, StoreError> {
+        let written = unit.finish(&mut *tx).await?;
+        tx.commit().await?;
+        self.promotions.count(&written.promoted);
+        unit.leave_ballots();
+        Ok(written)
+    }
+
+    /// Announces committed revisions and waits briefly until this replica's readers see them.
+    pub(crate) async fn publish(&self, revision: Revision) {
+        fail_points::ACT_COMMITTED.pass();
+        if revision > Revision::default() {
+            self.follower.wake();
+            // Readers that lag catch up by themselves; callers that must see it ask with min_revision.
+            let _ = timeout(READ_YOUR_WRITES, self.follower.reached(revision)).await;
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! Cache of the ballots of hot contests, those with many votes, from one unit of work to the next.
+//!
+//! A contest is decided from its newest ballots, possibly thousands; reading them all for each vote would make a
+//! contest slower the more people vote in it. After a commit, a contest's ballots are left here, and the next decision
+//! takes them if nobody, on this replica or another, has written to the contest since.
+//!
+//! A [`Seal`] tells whether anybody did. It is made from the contest's candidates, which are read under the contest's
+//! lock anyway: every transaction that writes or retracts a ballot gives its candidate a new version. So a cached entry
+//! may be useless but is never wrong, and losing one costs one more read.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use emend_core::{Ballots, CandidateId, ContestId, ContestState};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::store::decisions::KeptCandidate;
+
+/// Minimum number of ballots worth caching; fewer are as well read again.
+pub const WORTH_KEEPING: usize = 200;
+/// Maximum ballots cached, of all contests together; about 60 MB.
+const MOST: usize = 200_000;
+
+/// Fingerprint of a contest when its ballots were cached: equal seals mean equal ballots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seal(u128);
+
+impl Seal {
+    /// The seal of a contest as stored. Versions alone would do, were it not for databases that are restored, or fail
+    /// over and lose their newest writes: times and counts distinguish a version written a second time from the first.
+    pub fn of(state: &ContestState, kept: &HashMap<CandidateId, KeptCandidate>) -> Self {
+        let mut candidates: Vec<_> = state
+            .candidates
+            .iter()
+            .map(|candidate| {
+                let kept = kept.get(&candidate.id);
+                let version = kept.map_or(0, |kept| kept.version);
+                let updated_at = kept.map_or(0, |kept| kept.updated_at.as_microsecond());
+                (candidate.id, version, updated_at, candidate.occurrences)
+            })
+            .collect();
+        candidates.sort_unstable();
+        let mut bytes = state.highest_accept_order.0.to_le_bytes().to_vec();
+        for (id, version, updated_at, occurrences) in candidates {
+            bytes.extend_from_slice(id.0.as_bytes());
+            bytes.extend_from_slice(&version.to_le_bytes());
+            bytes.extend_from_slice(&updated_at.to_le_bytes());
+            bytes.extend_from_slice(&occurrences.to_le_bytes());
+        }
+        Self(xxh3_128(&bytes))
+    }
+}
+
+/// The cached ballots, of the most recently decided contests.
+#[derive(Debug)]
+pub struct BallotCache {
+    most: usize,
+    shelf: Mutex<Shelf>,
+}
+
+impl Default for BallotCache {
+    fn default() -> Self {
+        Self::with_room_for(MOST)
+    }
+}
+
+#[derive(Debug, Default)]
+struct Shelf {
+    contests: HashMap<ContestId, Entry>,
+    /// Ballots of all entries together.
+    ballots: usize,
+    /// Grows with each use; orders entries for eviction.
+    uses: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    seal: Seal,
+    ballots: Ballots,
+    used: u64,
+}
+
+impl BallotCache {
+    /// A cache of at most `most` ballots.
+    pub fn with_room_for(most: usize) -> Self {
+        Self {
+            most,
+            shelf: Mutex::default(),
+        }
+    }
+
+    /// Moves the cached ballots of a contest with this seal to the caller. Ballots cached under another seal are
+    /// discarded. The caller must hold the contest's lock.
+    pub fn take(&self, contest: ContestId, seal: impl FnOnce() -> Seal) -> Option<Ballots> {
+        let entry = self.shelf().remove(contest)?;
+        (entry.seal == seal()).then_some(entry.ballots)
+    }
+
+    /// Caches the ballots of a contest committed with this seal, evicting the least recently used entries to make room.
+    pub fn keep(&self, contest: ContestId, seal: Seal, ballots: Ballots) {
+        let mut here = self.shelf();
+        here.remove(contest);
+        if !(WORTH_KEEPING..=self.most).contains(&ballots.len()) {
+            return;
+        }
+        while here.ballots + ballots.len() > self.most {
+            let oldest = here.contests.iter().min_by_key(|(_, entry)| entry.used);
+            let Some(oldest) = oldest.map(|(contest, _)| *contest) else {
+                break;
+            };
+            here.remove(oldest);
+        }
+        here.uses += 1;
+        here.ballots += ballots.len();
+        let used = here.uses;
+        here.contests.insert(contest, Entry { seal, ballots, used });
+    }
+
+    /// How many ballots are cached.
+    #[cfg(test)]
+    pub(crate) fn ballots(&self) -> usize {
+        self.shelf().ballots
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shelf {
+    fn remove(&mut self, contest: ContestId) -> Option<Entry> {
+        let entry = self.contests.remove(&contest)?;
+        self.ballots -= entry.ballots.len();
+        Some(entry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_core::{AcceptOrder, Ballot, Caller, FeedbackId, contest::VoterKey};
+    use jiff::Timestamp;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn ballots(count: u128) -> Ballots {
+        let ballot = |n| Ballot {
+            feedback_id: FeedbackId(Uuid::from_u128(n)),
+            accept_order: AcceptOrder(0),
+            voter: VoterKey(Uuid::from_u128(n)),
+            identified: true,
+            caller: Caller::anonymous(),
+            candidate: CandidateId(Uuid::nil()),
+            received_at: Timestamp::UNIX_EPOCH,
+        };
+        Ballots::new((0..count).map(ballot), true)
+    }
+
+    fn contest(n: u128) -> ContestId {
+        ContestId(Uuid::from_u128(n))
+    }
+
+    #[test]
+    fn what_is_left_is_taken_once_and_only_under_its_seal() {
+        let hot = BallotCache::default();
+        hot.keep(contest(1), Seal(7), ballots(300));
+        assert_eq!(hot.take(contest(2), || Seal(7)), None);
+        assert_eq!(hot.take(contest(1), || Seal(7)), Some(ballots(300)));
+        assert_eq!(hot.take(contest(1), || Seal(7)), None);
+        hot.keep(contest(1), Seal(7), ballots(300));
+        assert_eq!(hot.take(contest(1), || Seal(8)), None, "somebody wrote since");
+        assert_eq!(hot.shelf().ballots, 0);
+    }
+
+    #[test]
+    fn who_was_used_longest_ago_makes_room() {
+        let hot = BallotCache::with_room_for(1_000);
+        for n in 1..=3 {
+            hot.keep(contest(n), Seal(n), ballots(300));
+        }
+        let first = hot.take(contest(1), || Seal(1)).unwrap();
+        hot.keep(contest(1), Seal(1), first);
+        hot.keep(contest(4), Seal(4), ballots(400));
+        let here: Vec<bool> = (1..=4)
+            .map(|n| hot.shelf().contests.contains_key(&contest(n)))
+            .collect();
+        assert_eq!(here, [true, false, true, true]);
+        assert_eq!(hot.shelf().ballots, 1_000);
+    }
+
+    #[test]
+    fn few_and_too_many_ballots_are_not_kept() {
+        let hot = BallotCache::with_room_for(1_000);
+        for (n, count) in [(1, 199), (2, 1_001)] {
+            hot.keep(contest(n), Seal(n), ballots(count));
+            assert_eq!(hot.take(contest(n), || Seal(n)), None);
+        }
+    }
+}

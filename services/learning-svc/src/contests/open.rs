@@ -1,0 +1,532 @@
+//! A unit of work: contests that are locked, decided in memory one event after another, and written in one go.
+//!
+//! Revisions get their numbers last, under the head's lock, which is held only while they are written. Until then they
+//! carry provisional numbers, which sort after all others; [`Written::settle`] turns them into the final ones.
+
+mod working;
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use emend_core::{
+    AcceptOrder, Ballots, ContestId, ContestState, Event, EventId, FeedbackId, Kind, OperationId, Outcome,
+    Policy, Refusal, ResourceChange, ResourceKey, ResourceValue, Revision, contest::MAX_CANDIDATES, decide,
+    decide::Cause, policy::MAX_SCOPES,
+};
+use emend_proto::common::v1 as pb;
+use emend_store::StoreError;
+use emend_wire::value;
+use jiff::Timestamp;
+use prost::Message as _;
+
+use self::working::Working;
+use crate::{
+    contests::ballot_cache::{BallotCache, Seal, WORTH_KEEPING},
+    fail_points,
+    store::{
+        conflict,
+        decisions::{
+            Actor, CandidateRecord, ChangeWrite, DecisionWrites, InboxWrite, PolicyKey, ResourceWrite,
+            RevisionWrite, StoredContest, TransitionWrite, Trigger, Tx, VoteWrites,
+        },
+    },
+};
+
+/// Provisional revisions lie above this number, which no log ever reaches.
+const PROVISIONAL: i64 = i64::MAX / 2;
+
+/// Ballots read per contest beyond those that count, so that some can be retracted before more must be read.
+const SPARE: u32 = 1_000;
+
+/// Who acts, and why.
+#[derive(Debug, Clone)]
+pub struct Attribution {
+    /// The actor.
+    pub actor: Actor,
+    /// The reason given; may be empty.
+    pub reason: String,
+    /// The import or bulk action this is part of.
+    pub operation: Option<OperationId>,
+    /// The feedback that caused it, if any.
+    pub trigger: Option<Trigger>,
+}
+
+/// Which revision a change goes into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RevisionChoice {
+    /// One of its own.
+    Own,
+    /// The one shared by all `Shared` changes of this unit of work; at most 1,000 of them.
+    Shared,
+}
+
+/// The result of deciding one event.
+#[derive(Debug)]
+pub struct Decided {
+    /// The outcome for the reporter; its revision is provisional if one is being written.
+    pub outcome: Option<Outcome>,
+    /// The provisional revision being written; 0 where no resource changes.
+    pub revision: Revision,
+}
+
+/// What was written.
+#[derive(Debug)]
+pub struct Written {
+    /// The revision before the first one written.
+    base: i64,
+    /// How many revisions were written.
+    count: i64,
+    /// The outcome of each answered event, in the order of [`OpenContests::answer`].
+    pub outcomes: Vec<pb::Outcome>,
+    /// What came to apply, by kind and cause.
+    pub promoted: Vec<(Kind, Cause)>,
+    /// When it was committed, in microseconds since 1970 by the database's clock; 0 where no revision was written.
+    pub committed_at: i64,
+}
+
+impl Written {
+    /// The final number of a revision.
+    pub fn settle(&self, revision: Revision) -> Revision {
+        if revision.0 > PROVISIONAL {
+            Revision(self.base + (revision.0 - PROVISIONAL))
+        } else {
+            revision
+        }
+    }
+
+    /// The first revision written; 0 where none was.
+    pub fn first(&self) -> Revision {
+        if self.count > 0 {
+            Revision(self.base + 1)
+        } else {
+            Revision::default()
+        }
+    }
+
+    /// The last revision written; 0 where none was.
+    pub fn last(&self) -> Revision {
+        if self.count > 0 {
+            Revision(self.base + self.count)
+        } else {
+            Revision::default()
+        }
+    }
+}
+
+/// The contests of one unit of work. On drop, the ballots of contests on which nothing was decided, because the request
+/// was refused or failed, go back to the cache.
+pub struct OpenContests {
+    hot: Arc<BallotCache>,
+    now: Timestamp,
+    contests: BTreeMap<ContestId, Working>,
+    policies: HashMap<PolicyKey, Policy>,
+    counts: HashMap<PolicyKey, u64>,
+    /// How many scopes hold resources; read only if one of its own scopes holds none.
+    scopes: u64,
+    /// Further writes that go with the decisions and name no revision.
+    pub votes: VoteWrites,
+    revisions: Vec<RevisionWrite>,
+    shared: Option<Revision>,
+    changes: Vec<ChangeWrite>,
+    transitions: Vec<TransitionWrite>,
+    answers: Vec<(EventId, FeedbackId, pb::Outcome)>,
+    promoted: Vec<(Kind, Cause)>,
+}
+
+impl OpenContests {
+    /// Locks the contests of `keys`, which may come in any order and repeat, and reads them, except for ballots that
+    /// `hot` holds. `leaving` is how many ballots of one contest may be retracted, at most 1,000, so that as many older
+    /// ones can take their place.
+    pub async fn open(
+        tx: &mut dyn Tx,
+        hot: &Arc<BallotCache>,
+        now: Timestamp,
+        keys: impl IntoIterator<Item = ResourceKey>,
+        leaving: u32,
+    ) -> Result<Self, StoreError> {
+        let keys: BTreeMap<ContestId, ResourceKey> =
+            keys.into_iter().map(|key| (key.contest_id(), key)).collect();
+        let keys: Vec<&ResourceKey> = keys.values().collect();
+        let mut scopes: Vec<PolicyKey> = keys.iter().map(|key| PolicyKey::of(key)).collect();
+        scopes.sort_unstable();
+        scopes.dedup();
+        let policies = tx.policies(&scopes).await?;
+        tx.create_contests(&keys, now).await?;
+        let locked = tx.lock_contests(&keys).await?;
+        let contests = tx.load_contests(locked).await?;
+        let counts = tx.resource_counts(&scopes).await?;
+        let is_new = counts.values().any(|count| *count == 0);
+        let scopes = if is_new { tx.scopes_in_use().await? } else { 0 };
+        let contests = contests.into_iter().map(|before| {
+            let working = Working {
+                // Ballots are read into this copy only: changes are detected by comparing figures, not ballots.
+                state: before.state.clone(),
+                kept: before.kept.clone(),
+                policy_version: before.row.policy_version,
+                decided: false,
+                resource_changed: false,
+                voted_for: HashSet::new(),
+                before,
+            };
+            (working.state.id(), working)
+        });
+        let mut unit = Self {
+            hot: Arc::clone(hot),
+            now,
+            contests: contests.collect(),
+            policies,
+            counts,
+            scopes,
+            votes: VoteWrites::default(),
+            revisions: Vec::new(),
+            shared: None,
+            changes: Vec::new(),
+            transitions: Vec::new(),
+            answers: Vec::new(),
+            promoted: Vec::new(),
+        };
+        unit.read_ballots(tx, leaving).await?;
+        Ok(unit)
+    }
+
+    /// Takes the contests' ballots from the cache where they are still valid, and reads the others.
+    async fn read_ballots(&mut self, tx: &mut dyn Tx, leaving: u32) -> Result<(), StoreError> {
+        let counted = self
+            .policies
+            .values()
+            .map(|policy| policy.max_counted_feedback)
+            .max();
+        let enough = counted.unwrap_or(0).saturating_add(leaving);
+        let mut missing = Vec::new();
+        // A contest without candidates has no ballots to count.
+        for (contest, working) in self
+            .contests
+            .iter_mut()
+            .filter(|(_, working)| !working.state.candidates.is_empty())
+        {
+            match self.hot.take(*contest, || working.found_seal()) {
+                Some(ballots) if ballots.cover(enough as usize) => working.state.ballots = ballots,
+                _ => missing.push(*contest),
+            }
+        }
+        if !missing.is_empty() {
+            let limit = counted.unwrap_or(0).saturating_add(SPARE.max(leaving));
+            for (contest, newest) in tx.newest_ballots(&missing, limit).await? {
+                let complete = newest.len() < limit as usize;
+                if let Some(working) = self.contests.get_mut(&contest) {
+                    working.state.ballots = Ballots::new(newest, complete);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A contest in its current state, after all decisions so far.
+    pub fn state(&self, contest: ContestId) -> Option<&ContestState> {
+        self.contests.get(&contest).map(|working| &working.state)
+    }
+
+    /// A contest as found, without its ballots.
+    pub fn found(&self, contest: ContestId) -> Option<&StoredContest> {
+        self.contests.get(&contest).map(|working| &working.before)
+    }
+
+    /// The policy that applies to a key.
+    pub fn policy(&self, key: &ResourceKey) -> Policy {
+        self.policies
+            .get(&PolicyKey::of(key))
+            .cloned()
+            .unwrap_or_else(|| Policy::default_for(key.kind))
+    }
+
+    /// Checks that a value is no larger than the key's policy allows; the error is the bound in bytes.
+    pub fn check_size(&self, key: &ResourceKey, value: &ResourceValue) -> Result<(), u32> {
+        let limit = self.policy(key).max_value_bytes;
+        if value::encode(value).len() > limit as usize {
+            return Err(limit);
+        }
+        Ok(())
+    }
+
+    /// Whether a vote may propose this value: it was proposed before, or the contest has room for another candidate.
+    pub fn check_candidates(&self, contest: ContestId, value: &ResourceValue) -> bool {
+        self.contests.get(&contest).is_none_or(|Working { state, .. }| {
+            state.candidates.len() < MAX_CANDIDATES || state.candidate(value.candidate_id(contest)).is_some()
+        })
+    }
+
+    /// The accept order for what a person does to a contest now: newer than everything the contest has seen.
+    pub fn next_accept_order(&self, contest: ContestId) -> AcceptOrder {
+        self.contests
+            .get(&contest)
+            .map_or(AcceptOrder::default(), |working| {
+                let newest = working.state.highest_accept_order.0;
+                AcceptOrder(working.before.row.locked_at.as_microsecond().max(newest + 1))
+            })
+    }
+
+    /// Records that a contest has seen this accept order, whatever the event did.
+    pub fn note_accept_order(&mut self, contest: ContestId, order: AcceptOrder) {
+        if let Some(working) = self.contests.get_mut(&contest)
+            && working.state.highest_accept_order < order
+        {
+            working.state.highest_accept_order = order;
+        }
+    }
+
+    /// Decides an event. If refused, nothing changes.
+    pub fn decide(
+        &mut self,
+        contest: ContestId,
+        event: &Event,
+        attribution: &Attribution,
+        place: RevisionChoice,
+    ) -> Result<Decided, Refusal> {
+        let person = is_persons(event);
+        let order = self.next_accept_order(contest);
+        let Some(working) = self.contests.get_mut(&contest) else {
+            return Err(Refusal::UnknownCandidate);
+        };
+        let scope = PolicyKey::of(&working.state.key);
+        let default = Policy::default_for(scope.kind);
+        let policy = self.policies.get(&scope).unwrap_or(&default);
+        let count = self.counts.entry(scope).or_default();
+        working.state.full = *count >= policy.max_resources || (*count == 0 && self.scopes >= MAX_SCOPES);
+
+        let placeholder = ContestState::new(working.state.key.clone());
+        let state = std::mem::replace(&mut working.state, placeholder);
+        let mut decision = match decide(state, event, policy, self.now) {
+            Ok(decision) => decision,
+            Err(refused) => {
+                working.state = refused.state;
+                return Err(refused.refusal);
+            }
+        };
+        if let Event::Recorded { ballot, .. } | Event::Retracted { ballot } = event {
+            working.voted_for.insert(ballot.candidate);
+        }
+        let before = decision.after.resource.clone();
+        let revision = match (&decision.resource, place, self.shared) {
+            (None, _, _) => None,
+            (Some(_), RevisionChoice::Shared, Some(shared)) => Some(shared),
+            (Some(_), _, _) => {
+                let revision = Revision(PROVISIONAL + 1 + signed(self.revisions.len()));
+                self.revisions.push(RevisionWrite {
+                    revision,
+                    operation: attribution.operation,
+                    cause: decision.cause,
+                    actor: attribution.actor.clone(),
+                    reason: attribution.reason.clone(),
+                });
+                if place == RevisionChoice::Shared {
+                    self.shared = Some(revision);
+                }
+                Some(revision)
+            }
+        };
+        if let (Some(change), Some(revision)) = (&decision.resource, revision) {
+            let ordinal = self
+                .changes
+                .iter()
+                .rev()
+                .take_while(|other| other.revision == revision)
+                .count();
+            self.changes.push(ChangeWrite {
+                revision,
+                ordinal: i32::try_from(ordinal).unwrap_or(i32::MAX),
+                key: decision.after.key.clone(),
+                value: match change {
+                    ResourceChange::Put { value, .. } => Some(value::encode(value)),
+                    ResourceChange::Delete { .. } => None,
+                },
+                before: before.as_ref().map(|resource| value::encode(&resource.value)),
+                candidate: change.candidate(),
+                trigger: attribution.trigger.clone(),
+                policy_version: if person { 0 } else { decision.policy_version },
+            });
+            working.resource_changed = true;
+            if matches!(change, ResourceChange::Put { .. }) {
+                self.promoted.push((decision.after.key.kind, decision.cause));
+            }
+        }
+        if let Some(revision) = revision {
+            decision.stamp(revision);
+        }
+        if let Some(outcome) = &mut decision.outcome {
+            // If nothing was written, the revision whose value applies.
+            let applies = decision.after.resource.as_ref().map(|resource| resource.revision);
+            outcome.revision = revision.or(applies).unwrap_or_default();
+        }
+        match (before.is_some(), decision.after.resource.is_some()) {
+            (false, true) => {
+                self.scopes += u64::from(*count == 0);
+                *count += 1;
+            }
+            (true, false) => {
+                *count = count.saturating_sub(1);
+                self.scopes = self.scopes.saturating_sub(u64::from(*count == 0));
+            }
+            _ => {}
+        }
+        let outcome = decision.outcome.take();
+        self.transitions.extend(working.take(
+            event,
+            decision,
+            attribution,
+            revision.unwrap_or_default(),
+            self.now,
+        ));
+        if person {
+            working.state.highest_accept_order = order;
+        }
+        Ok(Decided {
+            outcome,
+            revision: revision.unwrap_or_default(),
+        })
+    }
+
+    /// Records the outcome of an event, to be stored with it. Returns its index in [`Written::outcomes`].
+    pub fn answer(&mut self, event: EventId, feedback: FeedbackId, outcome: pb::Outcome) -> usize {
+        self.answers.push((event, feedback, outcome));
+        self.answers.len() - 1
+    }
+
+    /// Writes everything. The head is locked last, and only while rows that name revisions are written.
+    pub async fn finish(&mut self, tx: &mut dyn Tx) -> Result<Written, StoreError> {
+        self.votes.contests = self.contests.values().filter_map(Working::row).collect();
+        tx.save_votes(&self.votes).await?;
+        fail_points::VOTES_WRITTEN.pass();
+
+        let mut written = Written {
+            base: 0,
+            count: signed(self.revisions.len()),
+            outcomes: Vec::with_capacity(self.answers.len()),
+            promoted: std::mem::take(&mut self.promoted),
+            committed_at: 0,
+        };
+        if !self.revisions.is_empty() {
+            let head = tx.advance_head(self.revisions.len()).await?;
+            written.base = head.revision.0 - written.count;
+            written.committed_at = head.now;
+            fail_points::HEAD_LOCKED.pass();
+        }
+        let writes = self.decision_writes(&mut written);
+        let counts = tx.save_decisions(&writes).await?;
+        if written.count > 0 {
+            fail_points::REVISIONS_WRITTEN.pass();
+        }
+        for (scope, count) in counts {
+            let grew = writes.counts.get(&scope).is_some_and(|by| *by > 0);
+            let limit = self
+                .policies
+                .get(&scope)
+                .map_or(u64::MAX, |policy| policy.max_resources);
+            if grew && count > limit {
+                return Err(conflict("others took the last room for resources"));
+            }
+        }
+        Ok(written)
+    }
+
+    fn decision_writes(&mut self, written: &mut Written) -> DecisionWrites {
+        let mut writes = DecisionWrites {
+            committed_at: written.committed_at,
+            transitions: std::mem::take(&mut self.transitions),
+            revisions: std::mem::take(&mut self.revisions),
+            changes: std::mem::take(&mut self.changes),
+            ..DecisionWrites::default()
+        };
+        for transition in &mut writes.transitions {
+            transition.revision = written.settle(transition.revision);
+        }
+        for revision in &mut writes.revisions {
+            revision.revision = written.settle(revision.revision);
+        }
+        for change in &mut writes.changes {
+            change.revision = written.settle(change.revision);
+        }
+        for working in self.contests.values_mut().filter(|working| working.decided) {
+            working.settle(written);
+            writes.candidates.extend(working.changed_candidates(self.now));
+            if working.resource_changed {
+                let key = &working.state.key;
+                let now = working.state.resource.as_ref();
+                writes.resources.push(ResourceWrite {
+                    key: key.clone(),
+                    revision: now.map_or(Revision::default(), |resource| resource.revision),
+                    value: now.map(|resource| value::encode(&resource.value)),
+                });
+                let by = i64::from(now.is_some()) - i64::from(working.before.state.resource.is_some());
+                *writes.counts.entry(PolicyKey::of(key)).or_default() += by;
+            }
+        }
+        for (event, feedback, mut outcome) in self.answers.drain(..) {
+            outcome.revision = written.settle(Revision(outcome.revision)).0;
+            writes.inbox.push(InboxWrite {
+                event,
+                feedback,
+                at: self.now,
+                outcome: Bytes::from(outcome.encode_to_vec()),
+            });
+            written.outcomes.push(outcome);
+        }
+        writes
+    }
+
+    /// Caches the ballots of contests with many votes for the next decision. Call it only after the commit.
+    pub fn leave_ballots(&mut self) {
+        for (contest, working) in &mut self.contests {
+            let counted = self
+                .policies
+                .get(&PolicyKey::of(&working.state.key))
+                .map_or(0, |policy| policy.max_counted_feedback);
+            let mut ballots = std::mem::take(&mut working.state.ballots);
+            ballots.forget_beyond(counted.saturating_add(SPARE) as usize);
+            if ballots.len() >= WORTH_KEEPING {
+                let seal = Seal::of(&working.state, &working.kept);
+                self.hot.keep(*contest, seal, ballots);
+            }
+        }
+    }
+
+    /// A candidate as written.
+    pub fn record(&self, contest: ContestId, candidate: emend_core::CandidateId) -> Option<CandidateRecord> {
+        let working = self.contests.get(&contest)?;
+        Some(CandidateRecord {
+            candidate: working.state.candidate(candidate)?.clone(),
+            key: working.state.key.clone(),
+            contest_pinned: working.state.pinned,
+            kept: working.kept.get(&candidate)?.clone(),
+        })
+    }
+}
+
+impl Drop for OpenContests {
+    fn drop(&mut self) {
+        for (contest, working) in &mut self.contests {
+            let ballots = std::mem::take(&mut working.state.ballots);
+            // Decided but not committed, these ballots differ from the stored ones.
+            if !working.decided && ballots.len() >= WORTH_KEEPING {
+                self.hot.keep(*contest, working.found_seal(), ballots);
+            }
+        }
+    }
+}
+
+fn is_persons(event: &Event) -> bool {
+    match event {
+        Event::Recorded { .. } | Event::Retracted { .. } | Event::PolicyChanged | Event::Erase => false,
+        Event::Approve { .. }
+        | Event::Reject { .. }
+        | Event::Put { .. }
+        | Event::Delete { .. }
+        | Event::Revert { .. } => true,
+    }
+}
+
+fn signed(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,134 @@
+//! People approve and reject candidates.
+
+use emend_base::Error;
+use emend_core::{CandidateId, Event, Namespace, OperationId, ResourceValue, Revision};
+use emend_serve::auth::Access;
+use emend_store::retry_conflicts;
+
+use crate::{
+    app::App,
+    contests::open::{Attribution, OpenContests, RevisionChoice},
+    etag,
+    failure::{Failure, refused, value_too_large},
+    store::decisions::{Actor, CandidateRecord},
+};
+
+/// Which candidate a person decides on, and who that person is.
+#[derive(Debug, Clone)]
+pub struct Review {
+    /// The candidate's search application.
+    pub namespace: Namespace,
+    /// The candidate.
+    pub candidate: CandidateId,
+    /// Only if it still has this etag.
+    pub etag: Option<String>,
+    /// The reviewer.
+    pub actor: Actor,
+    /// The bulk action this is part of.
+    pub operation: Option<OperationId>,
+    /// The decision.
+    pub verdict: Verdict,
+}
+
+/// A person's decision on a candidate.
+#[derive(Debug, Clone)]
+pub enum Verdict {
+    /// Apply it, as proposed or edited.
+    Approve {
+        /// The value to apply instead.
+        edited: Option<ResourceValue>,
+        /// The reason given.
+        reason: Option<String>,
+    },
+    /// Turn it down.
+    Reject {
+        /// The reason given.
+        reason: String,
+    },
+}
+
+/// The result of a review.
+#[derive(Debug, Clone)]
+pub struct Reviewed {
+    /// The candidate decided on; if the value was edited, the edited one.
+    pub candidate: CandidateRecord,
+    /// The revision written; 0 where no resource changed.
+    pub revision: Revision,
+}
+
+impl App {
+    /// Carries out a person's decision if `access` permits: a user's own resource needs the right to act for users.
+    pub async fn review(&self, review: &Review, access: &Access) -> Result<Reviewed, Error> {
+        let reviewed =
+            retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_review(review, access)).await?;
+        self.publish(reviewed.revision).await;
+        Ok(reviewed)
+    }
+
+    async fn try_review(&self, review: &Review, access: &Access) -> Result<Reviewed, Failure> {
+        let id = review.candidate;
+        let unknown = || Error::not_found("candidate", id.to_string());
+        let mut tx = self.store.begin().await?;
+        let key = tx
+            .contest_of(id)
+            .await?
+            .filter(|key| key.namespace == review.namespace)
+            .ok_or_else(unknown)?;
+        let contest = key.contest_id();
+        let mut unit = OpenContests::open(&mut *tx, &self.hot, self.clock.now(), [key.clone()], 0).await?;
+        let version = unit
+            .found(contest)
+            .and_then(|found| found.kept.get(&id))
+            .map(|kept| kept.version)
+            .ok_or_else(unknown)?;
+        if key.user.is_some() {
+            access.speaks_for_users(key.namespace.as_str())?;
+        }
+        etag::check(review.etag.as_deref(), &etag::of_version(version))?;
+
+        let (event, reason) = match &review.verdict {
+            Verdict::Approve { edited, reason } => {
+                if let Some(edited) = edited {
+                    unit.check_size(&key, edited).map_err(value_too_large)?;
+                }
+                let event = Event::Approve {
+                    candidate: id,
+                    edited: edited.clone(),
+                    reason: reason.clone(),
+                };
+                (event, reason.clone().unwrap_or_default())
+            }
+            Verdict::Reject { reason } => {
+                let event = Event::Reject {
+                    candidate: id,
+                    reason: reason.clone(),
+                };
+                (event, reason.clone())
+            }
+        };
+        let attribution = Attribution {
+            actor: review.actor.clone(),
+            reason,
+            operation: review.operation,
+            trigger: None,
+        };
+        let made = unit
+            .decide(contest, &event, &attribution, RevisionChoice::Own)
+            .map_err(|refusal| refused(&refusal, &id.to_string()))?;
+        let decided_upon = match &review.verdict {
+            Verdict::Approve { .. } => unit
+                .state(contest)
+                .and_then(|state| state.applied())
+                .map_or(id, |applied| applied.id),
+            Verdict::Reject { .. } => id,
+        };
+        let written = self.commit(tx, &mut unit).await?;
+        let candidate = unit.record(contest, decided_upon).ok_or_else(|| {
+            Error::internal(format!("candidate {decided_upon} was decided upon and is gone"))
+        })?;
+        Ok(Reviewed {
+            candidate,
+            revision: written.settle(made.revision),
+        })
+    }
+}

@@ -1,0 +1,119 @@
+//! Erases what one user alone had, page by page, each page a revision.
+
+use emend_base::Error;
+use emend_core::{
+    AcceptOrder, Caller, Event, EventId, FeedbackId, Namespace, ReporterId, ResourceKey, Revision, UserId,
+    contest::Voter,
+};
+use emend_proto::common::v1 as pb;
+use emend_store::retry_conflicts;
+
+use crate::{
+    app::App,
+    contests::open::{Attribution, OpenContests, RevisionChoice},
+    failure::{Failure, refused},
+    ingest::apply::{no_effect, told_before},
+    resources::write::subject,
+    store::decisions::Actor,
+};
+
+/// Contests erased in one transaction, and so at most that many changes in its revision.
+const PAGE: u32 = 500;
+
+/// That everything of one user is to be erased.
+#[derive(Debug, Clone)]
+pub struct ErasedReporter {
+    /// The event that says so.
+    pub event: EventId,
+    /// The user's search application.
+    pub namespace: Namespace,
+    /// The user.
+    pub reporter: ReporterId,
+    /// Whatever was said for the user alone before this is erased, also if it arrives later.
+    pub accept_order: AcceptOrder,
+    /// The client that asked for it.
+    pub caller: Caller,
+}
+
+impl App {
+    /// Erases what the user alone had. Returns the outcome of the event, now or before.
+    pub(crate) async fn erase_reporter(&self, erased: &ErasedReporter) -> Result<pb::Outcome, Error> {
+        loop {
+            let page = retry_conflicts::<_, Failure, _>(&self.entropy, || self.erase_page(erased)).await?;
+            self.erased.notify_one();
+            if page.revision > Revision::default() {
+                self.follower.wake();
+            }
+            if let Some(outcome) = page.outcome {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    async fn erase_page(&self, erased: &ErasedReporter) -> Result<Page, Failure> {
+        let user = UserId::from(&erased.reporter);
+        let voter = Voter::Reporter(erased.reporter.clone()).key(&erased.namespace);
+        let mut tx = self.store.begin().await?;
+        // Events of this user alone lock the same id, so none slips in between.
+        tx.lock_feedback(&[FeedbackId(voter.0)]).await?;
+        let seen = tx.seen(&[erased.event], &[]).await?;
+        if seen.outcomes.contains_key(&erased.event) {
+            return Ok(Page {
+                outcome: Some(told_before(&seen, erased.event)?),
+                revision: Revision::default(),
+            });
+        }
+        let Some(erasures) = tx.erasures() else {
+            return Err(Error::Unimplemented("erasing a reporter").into());
+        };
+        let keys = erasures.contests_of(&erased.namespace, &user, PAGE).await?;
+        let is_last = keys.len() < PAGE as usize;
+        if is_last {
+            erasures.note(voter, erased.accept_order).await?;
+        }
+        let contests: Vec<_> = keys.iter().map(ResourceKey::contest_id).collect();
+        let now = self.clock.now();
+        let mut unit = OpenContests::open(&mut *tx, &self.hot, now, keys.iter().cloned(), 0).await?;
+        let attribution = Attribution {
+            actor: Actor::caller(erased.caller.clone()),
+            reason: String::new(),
+            operation: None,
+            trigger: None,
+        };
+        for key in &keys {
+            unit.decide(
+                key.contest_id(),
+                &Event::Erase,
+                &attribution,
+                RevisionChoice::Shared,
+            )
+            .map_err(|refusal| refused(&refusal, &subject(key)))?;
+        }
+        if is_last {
+            let outcome = no_effect(
+                None,
+                "",
+                "Everything that was learned for the user alone is erased.",
+                now,
+            );
+            unit.answer(erased.event, FeedbackId::none(), outcome);
+        }
+        let mut written = unit.finish(&mut *tx).await?;
+        if let Some(erasures) = tx.erasures() {
+            erasures.erase(&contests, &UserId::erased(voter.0)).await?;
+        }
+        tx.commit().await?;
+        Ok(Page {
+            outcome: written.outcomes.pop(),
+            revision: written.last(),
+        })
+    }
+}
+
+/// What one transaction erased.
+struct Page {
+    /// The event's outcome, once everything is erased.
+    outcome: Option<pb::Outcome>,
+    /// The revision written; 0 where none was.
+    revision: Revision,
+}

@@ -1,0 +1,9 @@
+//! Erasing a user: what was learned for that user alone goes, by a revision, and later every trace of the user's name.
+//!
+//! Feedback is redacted one by one, by events of its own ([`crate::ingest`]). What is left is what only the user had:
+//! contests of its own, with everything proposed in them ([`erase`]), and the log, which names the user in its keys. Nodes
+//! need those keys for as long as they may have to be told of the deletion; once its tombstones have expired, a worker
+//! puts a pseudonym in their place and forgets the values ([`worker`]).
+
+pub mod erase;
+pub mod worker;

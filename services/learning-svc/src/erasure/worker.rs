@@ -1,0 +1,60 @@
+//! Takes erased users' names and values out of the log once no node needs them any more, and what was erased out of the
+//! database's files.
+
+use std::{sync::Arc, time::Duration};
+
+use emend_base::Lifecycle;
+use emend_store::StoreError;
+use tokio::{sync::Notify, time::sleep};
+
+use crate::store::erasures::ErasedLog;
+
+/// Contests worked on in one transaction.
+const PAGE: u32 = 100;
+
+/// The worker.
+#[derive(Clone)]
+pub(crate) struct Eraser {
+    store: Arc<dyn ErasedLog>,
+    /// Whether something may be left in the files: so at first, because an earlier process may have left it.
+    files_hold_traces: bool,
+}
+
+impl Eraser {
+    /// For one store.
+    pub(crate) fn new(store: Arc<dyn ErasedLog>) -> Self {
+        Self {
+            store,
+            files_hold_traces: true,
+        }
+    }
+
+    /// Does what can be done now.
+    pub(crate) async fn run_once(&mut self) -> Result<(), StoreError> {
+        loop {
+            let forgotten = self.store.forget_erased(PAGE).await?;
+            self.files_hold_traces |= forgotten > 0;
+            if forgotten < u64::from(PAGE) {
+                break;
+            }
+        }
+        if self.files_hold_traces {
+            self.files_hold_traces = !self.store.clean_files().await?;
+        }
+        Ok(())
+    }
+
+    /// Runs whenever something was erased, and every `interval`.
+    pub(crate) async fn run(mut self, erased: Arc<Notify>, interval: Duration, lifecycle: Lifecycle) {
+        while !lifecycle.is_stopping() {
+            if let Err(error) = self.run_once().await {
+                tracing::warn!(%error, "can't clean up after erasures");
+            }
+            tokio::select! {
+                () = lifecycle.soft().cancelled() => {}
+                () = erased.notified() => self.files_hold_traces = true,
+                () = sleep(interval) => {}
+            }
+        }
+    }
+}

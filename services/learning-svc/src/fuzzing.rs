@@ -1,7 +1,0 @@
-//! Entry points for the fuzz targets: otherwise private code that reads input written by others. Each panics if an
-//! invariant does not hold.
-
-pub use crate::{
-    grpc::fuzzing::{event, import, page_token, request},
-    store::fuzzing::row,
-};

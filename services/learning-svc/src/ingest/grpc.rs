@@ -1,0 +1,284 @@
+//! The ingest service: batches in, batches of results out, in order.
+
+use std::{pin::Pin, sync::Arc};
+
+use emend_base::{Error, error::to_item_status, traceparent::Traceparent};
+use emend_core::{
+    AcceptOrder, Caller, EventId, FeedbackId, Invalid, Namespace, ReporterId, Scope, Violations,
+    contest::VoterKey, correction::scope_user, violation::bounded_text,
+};
+use emend_proto::learning::v1::{self as pb, event, event_result, ingest_service_server::IngestService};
+use emend_serve::auth::Access;
+use emend_wire::parse;
+use futures::{Stream, StreamExt as _};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::{
+    grpc::parse::REASON,
+    ingest::{
+        apply::{ErasedVoter, FeedbackChange, IngestEvent, Recorded},
+        queue::IngestQueue,
+    },
+    roles::admit,
+};
+
+/// Events in one batch at most.
+const BATCH: usize = 256;
+/// Batches of one stream in flight at once; beyond that, back-pressure holds the sender.
+const UNDER_WAY: usize = 8;
+/// Streams at once: one for each replica of feedback-svc and, for a while, those of replaced replicas.
+const SENDERS: usize = 256;
+
+/// Takes events from feedback-svc.
+#[derive(Debug, Clone)]
+pub struct Ingest {
+    queue: IngestQueue,
+    /// When cancelled, streams end after the batches in flight.
+    soft: CancellationToken,
+    room: Arc<Semaphore>,
+}
+
+impl Ingest {
+    /// Events go to `queue`; streams end when `soft` is cancelled.
+    pub fn new(queue: IngestQueue, soft: CancellationToken) -> Self {
+        Self {
+            queue,
+            soft,
+            room: Arc::new(Semaphore::new(SENDERS)),
+        }
+    }
+
+    /// Applies one batch of a stream, within the sender's rights.
+    pub(crate) async fn batch(
+        self,
+        access: Access,
+        request: Result<pb::IngestRequest, Status>,
+    ) -> Result<pb::IngestResponse, Status> {
+        let events = request?.events;
+        // A sender that is no longer known, or no ingester any more, is refused as a whole: its events stay queued and
+        // are sent again.
+        let access = access.as_of_now()?;
+        if events.is_empty() || events.len() > BATCH {
+            let found = events.len();
+            return Err(Error::invalid("events", format!("must be 1 to {BATCH}, are {found}")).into());
+        }
+        let ids: Vec<String> = events.iter().map(|event| event.event_id.clone()).collect();
+        let (mut results, mut valid, mut places) = (Vec::with_capacity(ids.len()), Vec::new(), Vec::new());
+        for (place, event) in events.into_iter().enumerate() {
+            let admitted = admit(&access, &event).and_then(|()| Ok(self::event(&event)?));
+            match admitted {
+                Ok(event) => {
+                    valid.push(event);
+                    places.push(place);
+                    results.push(None);
+                }
+                Err(refused) => results.push(Some(Err(refused))),
+            }
+        }
+        for (place, result) in places.into_iter().zip(self.queue.submit(valid).await) {
+            results[place] = Some(result);
+        }
+        let results = ids
+            .into_iter()
+            .zip(results)
+            .map(|(event_id, result)| pb::EventResult {
+                event_id,
+                result: Some(match result {
+                    Some(Ok(outcome)) => event_result::Result::Outcome(outcome),
+                    Some(Err(error)) => event_result::Result::Error(to_item_status(&error)),
+                    None => event_result::Result::Error(to_item_status(&Error::internal(
+                        "an event has no result",
+                    ))),
+                }),
+            });
+        Ok(pb::IngestResponse {
+            results: results.collect(),
+            ..Default::default()
+        })
+    }
+}
+
+#[tonic::async_trait]
+impl IngestService for Ingest {
+    type IngestStream = Pin<Box<dyn Stream<Item = Result<pb::IngestResponse, Status>> + Send>>;
+
+    async fn ingest(
+        &self,
+        request: Request<Streaming<pb::IngestRequest>>,
+    ) -> Result<Response<Self::IngestStream>, Status> {
+        let place = Arc::clone(&self.room).try_acquire_owned().map_err(|_| {
+            Error::unavailable("TOO_MANY_SENDERS", "this replica has as many senders as it may")
+        })?;
+        let (ingest, access) = (self.clone(), Access::of(&request));
+        let batches = request
+            .into_inner()
+            .take_until(self.soft.clone().cancelled_owned());
+        let answers = batches
+            .map(move |batch| ingest.clone().batch(access.clone(), batch))
+            .buffered(UNDER_WAY)
+            .map(move |answer| {
+                // Released when the stream is dropped.
+                let _held: &OwnedSemaphorePermit = &place;
+                answer
+            });
+        Ok(Response::new(Box::pin(answers)))
+    }
+}
+
+/// A valid event, or all its violations.
+pub(crate) fn event(message: &pb::Event) -> Result<IngestEvent, Violations> {
+    let mut violations = Violations::new();
+    let id = violations.check("event_id", EventId::parse(&message.event_id));
+    let feedback = match message.event {
+        Some(event::Event::ReporterRedacted(_)) => Some(FeedbackId::none()),
+        _ => violations.check("feedback_id", FeedbackId::parse(&message.feedback_id)),
+    };
+    let namespace = violations.check("namespace", Namespace::parse(&message.namespace));
+    if message.accept_order < 1 {
+        violations.add(
+            "accept_order",
+            format!("must be 1 or more, is {}", message.accept_order),
+        );
+    }
+    let what = match &message.event {
+        None => {
+            violations.add(
+                "event",
+                "is required: one of recorded, retracted, redacted, reporter_redacted",
+            );
+            None
+        }
+        Some(event::Event::ReporterRedacted(redacted)) => {
+            let caller = violations.check("reporter_redacted.caller", Caller::parse(&redacted.caller));
+            let reporter = violations.check(
+                "reporter_redacted.reporter_id",
+                ReporterId::parse(&redacted.reporter_id),
+            );
+            (|| {
+                Some(FeedbackChange::ReporterErased {
+                    caller: caller?,
+                    reporter: reporter?,
+                })
+            })()
+        }
+        Some(event::Event::Recorded(recorded)) => {
+            let recorded = self::recorded(recorded, namespace.as_ref());
+            violations
+                .part("recorded", recorded)
+                .map(|recorded| FeedbackChange::Recorded(Box::new(recorded)))
+        }
+        Some(event::Event::Retracted(retracted)) => {
+            let caller = violations.check("retracted.caller", Caller::parse(&retracted.caller));
+            let at = time(
+                &mut violations,
+                "retracted.retracted_at",
+                retracted.retracted_at.as_ref(),
+            );
+            (|| {
+                Some(FeedbackChange::Retracted {
+                    caller: caller?,
+                    at: at?,
+                })
+            })()
+        }
+        Some(event::Event::Redacted(redacted)) => {
+            let caller = violations.check("redacted.caller", Caller::parse(&redacted.caller));
+            let at = time(
+                &mut violations,
+                "redacted.redacted_at",
+                redacted.redacted_at.as_ref(),
+            );
+            (|| {
+                Some(FeedbackChange::Redacted {
+                    caller: caller?,
+                    at: at?,
+                })
+            })()
+        }
+    };
+    let parsed = (|| {
+        Some(IngestEvent {
+            id: id?,
+            feedback: feedback?,
+            namespace: namespace?,
+            accept_order: AcceptOrder(message.accept_order),
+            // As W3C Trace Context requires, an invalid value is ignored.
+            traceparent: Traceparent::parse(&message.traceparent)
+                .map(|traceparent| traceparent.as_str().to_owned())
+                .unwrap_or_default(),
+            applied_under: None,
+            what: what?,
+        })
+    })();
+    violations.finish(parsed)
+}
+
+fn recorded(message: &pb::FeedbackRecorded, namespace: Option<&Namespace>) -> Result<Recorded, Violations> {
+    let mut violations = Violations::new();
+    let reporter = violations.part("reporter", parse::reporter(message.reporter.as_ref()));
+    let caller = violations.check("caller", Caller::parse(&message.caller));
+    let query_id = violations.check("query_id", bounded_text(&message.query_id, 0, 128));
+    let reason = violations.check("reason", parse::free_text(&message.reason, REASON));
+    let context = violations.part("", parse::context(&message.context));
+    let scope = violations.check("scope", parse::scope(message.scope));
+    let erased = match &message.erased_voter {
+        None => Some(None),
+        Some(voter) => {
+            let key = violations.check("erased_voter.key", uuid(&voter.key));
+            key.map(|key| {
+                Some(ErasedVoter {
+                    key: VoterKey(key),
+                    identified: voter.identified,
+                    own: scope == Some(Scope::User),
+                })
+            })
+        }
+    };
+    let user = match (scope, &reporter) {
+        // What an erased reporter said for itself alone is for nobody any more.
+        _ if message.erased_voter.is_some() => Some(None),
+        (Some(scope), Some(reporter)) => {
+            violations.check("reporter.id", scope_user(scope, reporter.id.as_ref()))
+        }
+        _ => None,
+    };
+    let correction = violations.part("correction", parse::correction(message.correction.as_ref()));
+    let received_at = time(&mut violations, "received_at", message.received_at.as_ref());
+    let parsed = (|| {
+        Some(Recorded {
+            reporter: reporter?,
+            caller: caller?,
+            query_id: query_id?,
+            reason: reason?.unwrap_or_default(),
+            context: context?,
+            proposal: correction?.proposal(namespace?, user?),
+            received_at: received_at?,
+            erased: erased?,
+        })
+    })();
+    // Without a namespace there is no proposal; the event itself reports that the namespace is missing.
+    match parsed {
+        None if namespace.is_none() => Err(violations),
+        parsed => violations.finish(parsed),
+    }
+}
+
+fn uuid(raw: &str) -> Result<uuid::Uuid, Invalid> {
+    uuid::Uuid::parse_str(raw).map_err(|_| Invalid::new("must be a UUID"))
+}
+
+fn time(
+    violations: &mut Violations,
+    field: &str,
+    message: Option<&prost_types::Timestamp>,
+) -> Option<jiff::Timestamp> {
+    match message {
+        None => {
+            violations.add(field, "is required");
+            None
+        }
+        Some(message) => violations.check(field, parse::timestamp(message)),
+    }
+}

@@ -1,0 +1,4 @@
+//! The revision log: what changed, when, by whom and why; and how a revision is reverted.
+
+pub(crate) mod grpc;
+pub mod revert;

@@ -1,0 +1,126 @@
+//! Reverts a revision: the state before it is restored, as a new revision.
+
+use emend_base::{Error, error::PreconditionViolation};
+use emend_core::{Event, Namespace, Revision};
+use emend_serve::auth::Access;
+use emend_store::retry_conflicts;
+
+use crate::{
+    app::App,
+    contests::open::{Attribution, OpenContests, RevisionChoice},
+    failure::{Failure, refused},
+    resources::write::subject,
+    store::decisions::{Actor, WrittenChange},
+};
+
+/// A status travels in HTTP/2 headers, which clients limit to 8 to 16 KiB: violations stop here, and the message says
+/// how many there are.
+const VIOLATIONS_BYTES: usize = 4 * 1024;
+
+/// Which revision to revert, and who does it.
+#[derive(Debug, Clone)]
+pub struct Revert {
+    /// The namespace everything the revision changed must be in.
+    pub namespace: Namespace,
+    /// The revision to revert.
+    pub revision: Revision,
+    /// The reason given.
+    pub reason: String,
+    /// Who reverts it.
+    pub actor: Actor,
+}
+
+impl App {
+    /// Reverts a revision if `access` permits: changes to a user's own resources need the right to act for users.
+    /// Returns the new revision.
+    pub async fn revert(&self, revert: &Revert, access: &Access) -> Result<Revision, Error> {
+        let revision =
+            retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_revert(revert, access)).await?;
+        self.publish(revision).await;
+        Ok(revision)
+    }
+
+    async fn try_revert(&self, revert: &Revert, access: &Access) -> Result<Revision, Failure> {
+        let mut tx = self.store.begin().await?;
+        let changes = tx.changes_of(revert.revision).await?;
+        if changes.is_empty()
+            || changes
+                .iter()
+                .any(|change| change.key.namespace != revert.namespace)
+        {
+            return Err(Error::not_found("revision", revert.revision.to_string()).into());
+        }
+        if changes.iter().any(|change| change.key.user.is_some()) {
+            access.speaks_for_users(revert.namespace.as_str())?;
+        }
+        if changes.iter().any(|change| change.by_erasure) {
+            return Err(Error::FailedPrecondition {
+                reason: "ERASED",
+                message: format!(
+                    "revision {} can't be reverted: it erased what one user had alone",
+                    revert.revision
+                ),
+                violations: Vec::new(),
+            }
+            .into());
+        }
+        let keys = changes.into_iter().map(|change| change.key);
+        let mut unit = OpenContests::open(&mut *tx, &self.hot, self.clock.now(), keys, 0).await?;
+        // Read again, now that nobody else can write to these keys.
+        let changes = tx.changes_of(revert.revision).await?;
+        let newer: Vec<&WrittenChange> = changes
+            .iter()
+            .filter(|change| change.newest != revert.revision)
+            .collect();
+        if !newer.is_empty() {
+            return Err(newer_revisions(&newer, revert.revision).into());
+        }
+        let attribution = Attribution {
+            actor: revert.actor.clone(),
+            reason: revert.reason.clone(),
+            operation: None,
+            trigger: None,
+        };
+        for change in changes {
+            let event = Event::Revert {
+                restore: change.before,
+                reason: revert.reason.clone(),
+            };
+            unit.decide(
+                change.key.contest_id(),
+                &event,
+                &attribution,
+                RevisionChoice::Shared,
+            )
+            .map_err(|refusal| refused(&refusal, &subject(&change.key)))?;
+        }
+        let written = self.commit(tx, &mut unit).await?;
+        Ok(written.last())
+    }
+}
+
+fn newer_revisions(newer: &[&WrittenChange], revision: Revision) -> Error {
+    let mut violations = Vec::new();
+    let mut bytes = 0;
+    for change in newer {
+        let violation = PreconditionViolation {
+            kind: "NEWER_REVISION".into(),
+            subject: subject(&change.key),
+            description: format!("changed again by revision {}", change.newest),
+        };
+        bytes += violation.subject.len() + violation.description.len() + 32;
+        if bytes > VIOLATIONS_BYTES && !violations.is_empty() {
+            break;
+        }
+        violations.push(violation);
+    }
+    let keys = if newer.len() == 1 { "key has" } else { "keys have" };
+    Error::FailedPrecondition {
+        reason: "NEWER_REVISION",
+        message: format!(
+            "revision {revision} can't be taken back: {} {keys} a newer revision",
+            newer.len()
+        ),
+        violations,
+    }
+}

@@ -1,0 +1,273 @@
+//! The policy service.
+
+use emend_base::Error;
+use emend_core::{Counting, Invalid, Kind, Policy, RiskLevel, Violations};
+use emend_proto::learning::v1::{self as pb, policy_service_server::PolicyService};
+use emend_serve::{auth::Call, caller::caller_of};
+use emend_wire::{parse as wire, render};
+use jiff::SignedDuration;
+use tonic::{Request, Response, Status};
+
+use crate::{
+    app::App,
+    etag,
+    grpc::{parse, render::small},
+    policies::update::{PolicyInForce, PolicyUpdate},
+    roles::open,
+    store::decisions::PolicyKey,
+};
+
+/// The fields that an update may change.
+const FIELDS: [&str; 8] = [
+    "risk_level",
+    "threshold",
+    "counting",
+    "half_life",
+    "max_derived_voters",
+    "max_resources",
+    "max_value_bytes",
+    "max_counted_feedback",
+];
+
+/// Serves the policy use cases of an `App`.
+#[derive(Debug, Clone)]
+pub struct Policies {
+    app: App,
+}
+
+impl Policies {
+    /// Serves the use cases of `app`.
+    pub fn new(app: App) -> Self {
+        Self { app }
+    }
+}
+
+#[tonic::async_trait]
+impl PolicyService for Policies {
+    async fn get_policy(
+        &self,
+        request: Request<pb::GetPolicyRequest>,
+    ) -> Result<Response<pb::GetPolicyResponse>, Status> {
+        let Call { message: request, .. } = open(request)?;
+        let mut violations = Violations::new();
+        let namespace = parse::namespace(&mut violations, &request.namespace);
+        let kind = violations.check("kind", wire::kind(request.kind));
+        let key = key(namespace, kind);
+        let key = violations.finish(key).map_err(Error::from)?;
+        let in_force = self.app.policy(&key).await?;
+        Ok(Response::new(pb::GetPolicyResponse {
+            policy: Some(message(&in_force)),
+        }))
+    }
+
+    async fn update_policy(
+        &self,
+        request: Request<pb::UpdatePolicyRequest>,
+    ) -> Result<Response<pb::UpdatePolicyResponse>, Status> {
+        let caller = caller_of(&request);
+        let update = update(&caller, open(request)?.message).map_err(Error::from)?;
+        let in_force = self.app.update_policy(&update).await?;
+        Ok(Response::new(pb::UpdatePolicyResponse {
+            policy: Some(message(&in_force)),
+        }))
+    }
+}
+
+fn key(namespace: Option<emend_core::Namespace>, kind: Option<Kind>) -> Option<PolicyKey> {
+    Some(PolicyKey {
+        namespace: namespace?,
+        kind: kind?,
+    })
+}
+
+pub(crate) fn update(
+    caller: &emend_core::Caller,
+    request: pb::UpdatePolicyRequest,
+) -> Result<PolicyUpdate, Violations> {
+    let mut violations = Violations::new();
+    let message = request.policy.unwrap_or_default();
+    let mut within = Violations::new();
+    let namespace = parse::namespace(&mut within, &message.namespace);
+    let kind = within.check("kind", wire::kind(message.kind));
+    let etag = parse::etag(&mut within, "etag", &message.etag);
+    let paths = match &request.update_mask {
+        None => set_fields(&message),
+        Some(mask) => masked(&mask.paths, &mut violations),
+    };
+    if paths.is_empty() && violations.is_empty() {
+        violations.add("update_mask", "names no field, and the policy sets none");
+    }
+    let changes = changes(&message, &paths, &mut within);
+    violations.nest("policy", within);
+    let reason = parse::reason(&mut violations, &request.reason);
+    let actor = parse::actor(&mut violations, caller, &request.on_behalf_of);
+    let parsed = (|| {
+        Some(PolicyUpdate {
+            key: key(namespace, kind)?,
+            etag: etag?,
+            actor: actor?,
+            reason: reason?,
+            change: Box::new(move |policy| changes.apply(policy)),
+        })
+    })();
+    violations.finish(parsed)
+}
+
+/// The fields set to something other than their zero value.
+fn set_fields(message: &pb::Policy) -> Vec<&'static str> {
+    let set = [
+        message.risk_level != 0,
+        message.threshold != 0,
+        message.counting != 0,
+        message.half_life.is_some(),
+        message.max_derived_voters != 0,
+        message.max_resources != 0,
+        message.max_value_bytes != 0,
+        message.max_counted_feedback != 0,
+    ];
+    FIELDS
+        .into_iter()
+        .zip(set)
+        .filter_map(|(field, set)| set.then_some(field))
+        .collect()
+}
+
+fn masked(paths: &[String], violations: &mut Violations) -> Vec<&'static str> {
+    let mut fields = Vec::new();
+    for path in paths.iter().take(FIELDS.len() * 2) {
+        match FIELDS.into_iter().find(|field| field == path) {
+            Some(field) if fields.contains(&field) => {}
+            Some(field) => fields.push(field),
+            None => {
+                let shown: String = path.chars().take(64).collect();
+                violations.add(
+                    "update_mask",
+                    format!("{shown:?} is not one of {}", FIELDS.join(", ")),
+                );
+            }
+        }
+    }
+    fields
+}
+
+/// What an update sets; a field that is none stays as it is.
+#[derive(Clone, Copy, Default)]
+struct Changes {
+    risk: Option<RiskLevel>,
+    threshold: Option<u32>,
+    counting: Option<Counting>,
+    /// `Some(None)`: votes no longer decay.
+    #[expect(clippy::option_option, reason = "none: left; none within: taken away")]
+    half_life: Option<Option<SignedDuration>>,
+    max_derived_voters: Option<u32>,
+    max_resources: Option<u64>,
+    max_value_bytes: Option<u32>,
+    max_counted_feedback: Option<u32>,
+}
+
+impl Changes {
+    fn apply(&self, policy: &mut Policy) {
+        fn set<T: Copy>(field: &mut T, change: Option<T>) {
+            if let Some(change) = change {
+                *field = change;
+            }
+        }
+        set(&mut policy.risk, self.risk);
+        set(&mut policy.threshold, self.threshold);
+        set(&mut policy.counting, self.counting);
+        set(&mut policy.half_life, self.half_life);
+        set(&mut policy.max_derived_voters, self.max_derived_voters);
+        set(&mut policy.max_resources, self.max_resources);
+        set(&mut policy.max_value_bytes, self.max_value_bytes);
+        set(&mut policy.max_counted_feedback, self.max_counted_feedback);
+    }
+}
+
+/// The changes a message makes to those fields, with violations where they are out of bounds.
+fn changes(message: &pb::Policy, fields: &[&str], violations: &mut Violations) -> Changes {
+    let mut changes = Changes::default();
+    for &field in fields {
+        match field {
+            "risk_level" => changes.risk = violations.check(field, risk(message.risk_level)),
+            "counting" => changes.counting = violations.check(field, counting(message.counting)),
+            "threshold" => changes.threshold = Some(unsigned(message.threshold)),
+            "half_life" => changes.half_life = half_life(message.half_life.as_ref(), violations),
+            "max_derived_voters" => changes.max_derived_voters = Some(unsigned(message.max_derived_voters)),
+            "max_resources" => {
+                changes.max_resources = Some(u64::try_from(message.max_resources).unwrap_or(0));
+            }
+            "max_value_bytes" => changes.max_value_bytes = Some(unsigned(message.max_value_bytes)),
+            _ => changes.max_counted_feedback = Some(unsigned(message.max_counted_feedback)),
+        }
+    }
+    // The bounds are the core's: apply the changes to an otherwise valid policy and validate that.
+    let mut policy = Policy::default_for(Kind::InvocationPhrase);
+    changes.apply(&mut policy);
+    violations.part("", policy.validate());
+    changes
+}
+
+/// Negative numbers become 0, which is out of bounds as well.
+fn unsigned(number: i32) -> u32 {
+    u32::try_from(number).unwrap_or(0)
+}
+
+fn risk(number: i32) -> Result<RiskLevel, Invalid> {
+    wire::risk_level(number)?.ok_or_else(|| Invalid::new("is required: LOW, MEDIUM or HIGH"))
+}
+
+fn counting(number: i32) -> Result<Counting, Invalid> {
+    match pb::Counting::try_from(number) {
+        Ok(pb::Counting::DistinctVoters) => Ok(Counting::DistinctVoters),
+        Ok(pb::Counting::Occurrences) => Ok(Counting::Occurrences),
+        Ok(pb::Counting::Unspecified) => Err(Invalid::new("is required: DISTINCT_VOTERS or OCCURRENCES")),
+        Err(_) => Err(Invalid::new(format!("is not a known counting: {number}"))),
+    }
+}
+
+#[expect(
+    clippy::option_option,
+    reason = "none where invalid, none within where votes are not to decay"
+)]
+fn half_life(
+    message: Option<&prost_types::Duration>,
+    violations: &mut Violations,
+) -> Option<Option<SignedDuration>> {
+    let Some(message) = message else {
+        return Some(None);
+    };
+    let bounds = (
+        SignedDuration::from_hours(1),
+        SignedDuration::from_hours(3_650 * 24),
+    );
+    let parsed = wire::duration(message, bounds.0, bounds.1);
+    // Stored in whole seconds.
+    let parsed = violations.check("half_life", parsed)?;
+    Some(Some(SignedDuration::from_secs(parsed.as_secs())))
+}
+
+fn message(in_force: &PolicyInForce) -> pb::Policy {
+    let policy = &in_force.stored.policy;
+    pb::Policy {
+        namespace: in_force.key.namespace.to_string(),
+        kind: render::kind(in_force.key.kind),
+        risk_level: render::risk_level(policy.risk) as i32,
+        threshold: small(policy.threshold),
+        counting: match policy.counting {
+            Counting::DistinctVoters => pb::Counting::DistinctVoters,
+            Counting::Occurrences => pb::Counting::Occurrences,
+        } as i32,
+        half_life: policy.half_life.map(|half_life| prost_types::Duration {
+            seconds: half_life.as_secs(),
+            nanos: 0,
+        }),
+        max_derived_voters: small(policy.max_derived_voters),
+        max_resources: render::saturated(policy.max_resources),
+        max_value_bytes: small(policy.max_value_bytes),
+        max_counted_feedback: small(policy.max_counted_feedback),
+        version: policy.version,
+        etag: etag::of_version(policy.version),
+        updated_at: in_force.stored.updated_at.map(render::timestamp),
+        reevaluation_remaining: render::saturated(in_force.remaining),
+    }
+}

@@ -1,0 +1,4 @@
+//! Policies: what it takes to learn something, per namespace and kind.
+
+pub mod grpc;
+pub mod update;

@@ -1,0 +1,410 @@
+//! Reads an import: a header, then rows, each parsed as it arrives.
+//!
+//! Parsed rows wait in memory until the last has arrived: writes are decided in key order, and only then is it known
+//! whether all rows of an all-or-nothing import are valid. [`Slots`] bounds the number of concurrent imports and the
+//! memory of each, [`IDLE`] how long a silent sender keeps its slot. Because an import takes time, the sender's rights
+//! are checked with each message and again before each part is committed.
+
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
+
+use std::{sync::Arc, time::Duration};
+
+use emend_base::Error;
+use emend_core::{Caller, FieldViolation, Namespace, OperationId, Violations};
+use emend_proto::learning::v1::{self as pb, import_resources_request::Message};
+use emend_serve::auth::Access;
+use emend_wire::parse as wire;
+use futures::{Stream, StreamExt as _};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
+use tonic::Status;
+
+use crate::{
+    app::App,
+    resources::{
+        grpc::parse,
+        import::{As, Import, Imported, Mode, Row, RowError},
+    },
+    roles,
+};
+
+/// Rows in one message at most.
+const ROWS_PER_MESSAGE: usize = 1_000;
+/// Rows in one import at most.
+const ROWS: usize = 1_000_000;
+/// The estimated bytes a row takes besides its texts.
+const ROW_BYTES: usize = 320;
+/// Errors of bad rows reported at most.
+const ERRORS: usize = 1_000;
+/// Errors of bad rows a refusal names: a status travels in HTTP/2 headers, which clients bound at 8 to 16 KiB.
+const ERRORS_IN_STATUS: usize = 20;
+
+/// Imports at once in one process.
+const IMPORTS: usize = 2;
+/// When a refused import may be worth repeating.
+const BUSY_FOR: Duration = Duration::from_secs(10);
+/// How long the sender of an import may be silent.
+const IDLE: Duration = Duration::from_mins(1);
+
+/// Bounds how many imports one process takes at once, and the memory of each. Clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct Slots {
+    free: Arc<Semaphore>,
+    /// The estimated bytes the rows of one import may take.
+    bytes: usize,
+}
+
+impl Slots {
+    /// For imports of at most this many bytes each.
+    pub(crate) fn new(bytes: usize) -> Self {
+        Self {
+            free: Arc::new(Semaphore::new(IMPORTS)),
+            bytes,
+        }
+    }
+
+    /// Takes a slot, held until dropped.
+    fn take(&self) -> Result<OwnedSemaphorePermit, Error> {
+        Arc::clone(&self.free)
+            .try_acquire_owned()
+            .map_err(|_| Error::ResourceExhausted {
+                reason: "IMPORTS_BUSY",
+                message: format!(
+                    "{IMPORTS} imports are already in progress on this replica, which is the maximum"
+                ),
+                retry_after: Some(BUSY_FOR),
+            })
+    }
+}
+
+/// What has been read so far.
+struct Spool {
+    namespace: Namespace,
+    rows: Vec<Row>,
+    received: usize,
+    bytes: usize,
+    /// Whether some rows are one user's own.
+    for_users: bool,
+    max_bytes: usize,
+    rejected: u64,
+    errors: Vec<RowError>,
+}
+
+/// Whether the sender currently has the rights the import needs.
+fn admit(access: &Access, header: &pb::ImportHeader, for_users: bool) -> Result<(), Error> {
+    let now = access.as_of_now()?;
+    roles::admit(&now, header)?;
+    if for_users {
+        now.speaks_for_users(&header.namespace)?;
+    }
+    Ok(())
+}
+
+/// Reads and runs an import.
+pub(crate) async fn run(
+    app: &App,
+    slots: &Slots,
+    (caller, access): (&Caller, &Access),
+    messages: impl Stream<Item = Result<pb::ImportResourcesRequest, Status>>,
+) -> Result<pb::ImportResourcesResponse, Error> {
+    let _slot = slots.take()?;
+    let mut messages = std::pin::pin!(messages);
+    let operation = OperationId(app.entropy.uuid_v7(app.clock.now()));
+    let Some(Message::Header(header)) = next(&mut messages).await?.and_then(|first| first.message) else {
+        return Err(Error::invalid("header", "is required in the first message"));
+    };
+    admit(access, &header, false)?;
+    let import = self::header(caller, &header, operation)?;
+    let mut spool = Spool {
+        namespace: import.namespace.clone(),
+        rows: Vec::new(),
+        received: 0,
+        bytes: 0,
+        for_users: false,
+        max_bytes: slots.bytes,
+        rejected: 0,
+        errors: Vec::new(),
+    };
+    while let Some(message) = next(&mut messages).await? {
+        match message.message {
+            Some(Message::Rows(rows)) => {
+                spool.for_users |= rows.rows.iter().any(|row| !row.user_id.is_empty());
+                admit(access, &header, spool.for_users)?;
+                spool.take(&rows.rows)?;
+            }
+            Some(Message::Header(_)) => {
+                return Err(Error::invalid("header", "must be in the first message only"));
+            }
+            None => return Err(Error::invalid("message", "is required: rows")),
+        }
+    }
+    if import.mode == Mode::AllOrNothing && spool.rejected > 0 {
+        return Err(spool.refusal());
+    }
+    let for_users = spool.for_users;
+    let may = || admit(access, &header, for_users);
+    let rows = std::mem::take(&mut spool.rows);
+    let imported = app.import(&import, rows, &may).await?;
+    Ok(spool.response(&import, imported))
+}
+
+/// The next message; none at the end.
+async fn next(
+    messages: &mut (impl Stream<Item = Result<pb::ImportResourcesRequest, Status>> + Unpin),
+) -> Result<Option<pb::ImportResourcesRequest>, Error> {
+    match timeout(IDLE, messages.next()).await {
+        Ok(message) => message.transpose().map_err(|status| broken(&status)),
+        Err(_) => Err(Error::Aborted {
+            reason: "IMPORT_STALLED",
+            message: format!(
+                "nothing came for {} s, so nothing was imported: send it again",
+                IDLE.as_secs()
+            ),
+        }),
+    }
+}
+
+/// The client cancelled, exceeded a limit or sent an unreadable message; or the service is stopping.
+fn broken(status: &Status) -> Error {
+    match status.code() {
+        tonic::Code::Cancelled => Error::unavailable("CANCELLED", "the import was cancelled by its sender"),
+        tonic::Code::Unavailable => Error::unavailable(
+            "STOPPING",
+            "the service is stopping and the import is not whole, so nothing was imported: send it again",
+        ),
+        tonic::Code::ResourceExhausted => Error::ResourceExhausted {
+            reason: "TOO_MANY_BYTES",
+            message: status.message().to_owned(),
+            retry_after: Some(BUSY_FOR),
+        },
+        _ => Error::invalid("message", format!("can't be read: {}", status.message())),
+    }
+}
+
+fn header(caller: &Caller, header: &pb::ImportHeader, operation: OperationId) -> Result<Import, Violations> {
+    let mut within = Violations::new();
+    let namespace = parse::namespace(&mut within, &header.namespace);
+    let mode = match pb::ImportMode::try_from(header.mode) {
+        Ok(pb::ImportMode::Unspecified | pb::ImportMode::AllOrNothing) => Some(Mode::AllOrNothing),
+        Ok(pb::ImportMode::SkipInvalid) => Some(Mode::SkipInvalid),
+        Err(_) => {
+            within.add("mode", format!("is not a known import mode: {}", header.mode));
+            None
+        }
+    };
+    let import_as = match pb::ImportAs::try_from(header.import_as) {
+        Ok(pb::ImportAs::Unspecified | pb::ImportAs::Decision) => Some(As::Decision),
+        Ok(pb::ImportAs::Votes) => Some(As::Votes),
+        Err(_) => {
+            within.add("import_as", format!("is not known: {}", header.import_as));
+            None
+        }
+    };
+    let reason = parse::reason(&mut within, &header.reason);
+    let actor = parse::actor(&mut within, caller, &header.on_behalf_of);
+    let parsed = (|| {
+        Some(Import {
+            namespace: namespace?,
+            mode: mode?,
+            import_as: import_as?,
+            reason: reason?,
+            actor: actor?,
+            operation,
+        })
+    })();
+    let mut violations = Violations::new();
+    violations.nest("header", within);
+    violations.finish(parsed)
+}
+
+impl Spool {
+    fn take(&mut self, rows: &[pb::ImportRow]) -> Result<(), Error> {
+        if rows.is_empty() || rows.len() > ROWS_PER_MESSAGE {
+            let found = rows.len();
+            return Err(Error::invalid(
+                "rows.rows",
+                format!("must be 1 to {ROWS_PER_MESSAGE} in one message, are {found}"),
+            ));
+        }
+        self.received += rows.len();
+        if self.received > ROWS {
+            return Err(Error::invalid(
+                "rows.rows",
+                format!("must be at most {ROWS} in one import"),
+            ));
+        }
+        for row in rows {
+            match self.row(row) {
+                Ok(row) => {
+                    let proposal = &row.proposal;
+                    self.bytes += ROW_BYTES
+                        + proposal.key.key.as_str().len()
+                        + 2 * proposal.key.qualifier.len()
+                        + proposal.key.user_id().len()
+                        + proposal.value.display.len()
+                        + proposal.value.learned.maps_to().len();
+                    self.rows.push(row);
+                }
+                Err(violations) => {
+                    self.rejected += 1;
+                    for FieldViolation { field, description } in violations.into_vec() {
+                        if self.errors.len() < ERRORS {
+                            self.errors.push(RowError {
+                                line: row.line,
+                                field,
+                                description,
+                            });
+                        }
+                    }
+                }
+            }
+        }
+        if self.bytes > self.max_bytes {
+            return Err(Error::ResourceExhausted {
+                reason: "IMPORT_TOO_LARGE",
+                message: format!(
+                    "an import may take {} MiB of memory: import in parts",
+                    self.max_bytes / 1024 / 1024
+                ),
+                retry_after: None,
+            });
+        }
+        Ok(())
+    }
+
+    fn row(&self, row: &pb::ImportRow) -> Result<Row, Violations> {
+        let mut violations = Violations::new();
+        if row.line < 1 {
+            violations.add("line", format!("must be 1 or more, is {}", row.line));
+        }
+        let correction = wire::correction(row.correction.as_ref());
+        let correction = violations.part("correction", correction);
+        let user = violations.check("user_id", parse::user(&row.user_id));
+        let parsed = (|| {
+            Some(Row {
+                line: row.line,
+                proposal: correction?.proposal(&self.namespace, user?),
+            })
+        })();
+        violations.finish(parsed)
+    }
+
+    /// The refusal of an all-or-nothing import with bad rows.
+    fn refusal(&self) -> Error {
+        let mut violations: Vec<FieldViolation> = self
+            .errors
+            .iter()
+            .take(ERRORS_IN_STATUS)
+            .map(|error| FieldViolation {
+                field: format!("rows[line {}].{}", error.line, error.field),
+                description: error.description.clone(),
+            })
+            .collect();
+        if self.errors.len() > ERRORS_IN_STATUS {
+            violations.push(FieldViolation {
+                field: "rows".to_owned(),
+                description: format!(
+                    "{} rows are bad; SKIP_INVALID imports the others and reports up to {ERRORS}",
+                    self.rejected
+                ),
+            });
+        }
+        Error::InvalidArgument(violations)
+    }
+
+    fn response(self, import: &Import, imported: Imported) -> pb::ImportResourcesResponse {
+        let refused = imported.refused.len() as u64;
+        let mut errors = self.errors;
+        errors.extend(imported.refused);
+        errors.sort_by_key(|error| error.line);
+        errors.truncate(ERRORS);
+        let errors = errors.into_iter().map(|error| pb::ImportError {
+            line: error.line,
+            field: error.field,
+            description: error.description,
+        });
+        let count = emend_wire::render::saturated;
+        pb::ImportResourcesResponse {
+            operation_id: import.operation.to_string(),
+            applied_count: count(imported.applied),
+            unchanged_count: count(imported.unchanged),
+            rejected_count: count(self.rejected + refused),
+            first_revision: imported.first.0,
+            last_revision: imported.last.0,
+            errors: errors.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_proto::common::v1::{Correction, PhraseMapping, correction};
+    use tonic::Code;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_import_whose_sender_falls_silent_is_given_up() {
+        let mut silent = std::pin::pin!(futures::stream::pending());
+        let stalled = timeout(2 * IDLE, next(&mut silent)).await.unwrap().unwrap_err();
+        assert_eq!(
+            (stalled.code(), stalled.reason()),
+            (Code::Aborted, "IMPORT_STALLED")
+        );
+    }
+
+    #[test]
+    fn an_import_of_more_bytes_than_are_set_is_refused() {
+        let mut spool = Spool {
+            namespace: Namespace::parse("default").unwrap(),
+            rows: Vec::new(),
+            received: 0,
+            bytes: 0,
+            for_users: false,
+            max_bytes: 3 * (ROW_BYTES + 100),
+            rejected: 0,
+            errors: Vec::new(),
+        };
+        let row = |line| pb::ImportRow {
+            line,
+            correction: Some(Correction {
+                correction: Some(correction::Correction::PhraseMapping(PhraseMapping {
+                    phrase: format!("phrase {line}"),
+                    verb: "create_csa".to_owned(),
+                })),
+            }),
+            ..Default::default()
+        };
+        for line in 1..=3 {
+            spool.take(&[row(line)]).unwrap();
+        }
+        let refused = spool.take(&[row(4)]).unwrap_err();
+        assert_eq!(
+            (refused.code(), refused.reason()),
+            (Code::ResourceExhausted, "IMPORT_TOO_LARGE")
+        );
+    }
+
+    #[test]
+    fn two_imports_are_taken_in_at_once() {
+        let slots = Slots::new(1 << 20);
+        let (first, _second) = (slots.take().unwrap(), slots.clone().take().unwrap());
+        let busy = slots.take().unwrap_err();
+        assert_eq!(
+            (busy.code(), busy.reason()),
+            (Code::ResourceExhausted, "IMPORTS_BUSY")
+        );
+        assert!(matches!(
+            busy,
+            Error::ResourceExhausted {
+                retry_after: Some(_),
+                ..
+            }
+        ));
+        drop(first);
+        assert!(slots.take().is_ok());
+    }
+}

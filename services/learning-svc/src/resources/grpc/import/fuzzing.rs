@@ -1,0 +1,55 @@
+//! Fuzzes streamed imports.
+
+use emend_core::{Caller, OperationId};
+use emend_proto::learning::v1::{self as pb, import_resources_request::Message};
+use prost::Message as _;
+
+use crate::resources::grpc::import::{ERRORS, ERRORS_IN_STATUS, Error, Spool, header};
+
+/// The messages of one stream, in one message.
+#[derive(Clone, PartialEq, prost::Message)]
+struct Sent {
+    #[prost(message, repeated, tag = "1")]
+    messages: Vec<pb::ImportResourcesRequest>,
+}
+
+/// Reads one import as far as it is valid. Every row is kept or counted as bad, and the errors reported are bounded.
+pub fn import(bytes: &[u8]) {
+    let Ok(sent) = Sent::decode(bytes) else {
+        return;
+    };
+    let mut messages = sent.messages.into_iter().map_while(|message| message.message);
+    let Some(Message::Header(first)) = messages.next() else {
+        return;
+    };
+    let operation = OperationId(uuid::Uuid::from_u128(1));
+    let Ok(import) = header(&Caller::anonymous(), &first, operation) else {
+        return;
+    };
+    let mut spool = Spool {
+        namespace: import.namespace.clone(),
+        rows: Vec::new(),
+        received: 0,
+        bytes: 0,
+        for_users: false,
+        max_bytes: 128 << 20,
+        rejected: 0,
+        errors: Vec::new(),
+    };
+    for message in messages {
+        let Message::Rows(rows) = message else { return };
+        if spool.take(&rows.rows).is_err() {
+            return;
+        }
+    }
+    let rejected = usize::try_from(spool.rejected).expect("no more than were sent");
+    assert_eq!(spool.rows.len() + rejected, spool.received);
+    assert!(spool.errors.len() <= ERRORS && (spool.rejected == 0) == spool.errors.is_empty());
+    for row in &spool.rows {
+        assert!(row.line >= 1);
+        assert_eq!(row.proposal.key.namespace, import.namespace);
+    }
+    if let Error::InvalidArgument(violations) = spool.refusal() {
+        assert!(violations.len() <= ERRORS_IN_STATUS + 1);
+    }
+}

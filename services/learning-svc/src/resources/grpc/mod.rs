@@ -1,0 +1,252 @@
+//! The resource service: the read model answers reads, use cases handle writes.
+
+use emend_base::Error;
+use emend_core::{
+    Caller, NormalizedKey, OperationId, ResourceKey, ResourceValue, Revision, Violations,
+    digest::value_checksum,
+};
+use emend_proto::{
+    common::v1 as common,
+    learning::v1::{self as pb, resource_service_server::ResourceService},
+};
+use emend_serve::{
+    auth::{Access, Call},
+    caller::caller_of,
+    server::deadline::deadline_of,
+};
+use emend_wire::{page::QueryHash, parse as wire, render as wire_render, value};
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::{
+    app::App,
+    etag,
+    grpc::parse,
+    log::{
+        grpc::{Place, page as revision_page},
+        revert::Revert,
+    },
+    resources::write::{Delete, Put, PutResource},
+    roles::open,
+    store::decisions::RevisionFilter,
+    stream::Stream,
+};
+
+pub(crate) mod import;
+pub(crate) mod read;
+
+/// Serves the read model and the use cases.
+#[derive(Clone)]
+pub struct Resources {
+    app: App,
+    stream: Stream,
+    imports: import::Slots,
+}
+
+impl Resources {
+    /// Reads from `stream` and writes with `app`; the rows of one import take at most `import_bytes` of memory.
+    pub fn new(app: App, stream: Stream, import_bytes: usize) -> Self {
+        Self {
+            app,
+            stream,
+            imports: import::Slots::new(import_bytes),
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl ResourceService for Resources {
+    async fn get_resource(
+        &self,
+        request: Request<pb::GetResourceRequest>,
+    ) -> Result<Response<pb::GetResourceResponse>, Status> {
+        let deadline = deadline_of(&request);
+        let response = read::get_resource(&self.stream, open(request)?.message, deadline).await?;
+        Ok(Response::new(response))
+    }
+
+    async fn list_resources(
+        &self,
+        request: Request<pb::ListResourcesRequest>,
+    ) -> Result<Response<pb::ListResourcesResponse>, Status> {
+        let deadline = deadline_of(&request);
+        let response = read::list_resources(&self.stream, open(request)?.message, deadline).await?;
+        Ok(Response::new(response))
+    }
+
+    async fn resolve(
+        &self,
+        request: Request<pb::ResolveRequest>,
+    ) -> Result<Response<pb::ResolveResponse>, Status> {
+        let deadline = deadline_of(&request);
+        let response = read::resolve(&self.stream, open(request)?.message, deadline).await?;
+        Ok(Response::new(response))
+    }
+
+    async fn put_resource(
+        &self,
+        request: Request<pb::PutResourceRequest>,
+    ) -> Result<Response<pb::PutResourceResponse>, Status> {
+        let caller = caller_of(&request);
+        let put = put(&caller, &open(request)?.message).map_err(Error::from)?;
+        let done = self.app.put(&put).await?;
+        Ok(Response::new(pb::PutResourceResponse {
+            resource: Some(resource(&put.key, &put.value, &done)),
+            revision: done.revision.0,
+        }))
+    }
+
+    async fn delete_resource(
+        &self,
+        request: Request<pb::DeleteResourceRequest>,
+    ) -> Result<Response<pb::DeleteResourceResponse>, Status> {
+        let caller = caller_of(&request);
+        let delete = delete(&caller, &open(request)?.message).map_err(Error::from)?;
+        let revision = self.app.delete(&delete).await?;
+        Ok(Response::new(pb::DeleteResourceResponse { revision: revision.0 }))
+    }
+
+    async fn import_resources(
+        &self,
+        request: Request<Streaming<pb::ImportResourcesRequest>>,
+    ) -> Result<Response<pb::ImportResourcesResponse>, Status> {
+        let caller = caller_of(&request);
+        let access = Access::of(&request);
+        let who = (&caller, &access);
+        let response = import::run(&self.app, &self.imports, who, request.into_inner()).await?;
+        Ok(Response::new(response))
+    }
+
+    async fn list_revisions(
+        &self,
+        request: Request<pb::ListRevisionsRequest>,
+    ) -> Result<Response<pb::ListRevisionsResponse>, Status> {
+        let Call { message: request, .. } = open(request)?;
+        let query = query(&request);
+        let (filter, place, limit) = list(&request, query).map_err(Error::from)?;
+        let (records, more) = self
+            .app
+            .store
+            .list_revisions(&filter, place.before, limit)
+            .await
+            .map_err(Error::from)?;
+        Ok(Response::new(revision_page(query, place, records, more)))
+    }
+
+    async fn revert_revision(
+        &self,
+        request: Request<pb::RevertRevisionRequest>,
+    ) -> Result<Response<pb::RevertRevisionResponse>, Status> {
+        let caller = caller_of(&request);
+        let Call { access, message } = open(request)?;
+        let revert = revert(&caller, &message).map_err(Error::from)?;
+        let revision = self.app.revert(&revert, &access).await?;
+        Ok(Response::new(pb::RevertRevisionResponse { revision: revision.0 }))
+    }
+}
+
+fn resource(key: &ResourceKey, value: &ResourceValue, done: &PutResource) -> common::Resource {
+    common::Resource {
+        key: Some(wire_render::resource_key(key)),
+        revision: done.resource_revision.0,
+        value: Some(wire_render::resource_value(value)),
+        value_checksum: value_checksum(&value::encode(value)),
+        committed_at: Some(wire_render::timestamp_from_micros(done.committed_at)),
+        etag: etag::of_revision(done.resource_revision.0),
+    }
+}
+
+pub(crate) fn put(caller: &Caller, request: &pb::PutResourceRequest) -> Result<Put, Violations> {
+    let mut violations = Violations::new();
+    let key = wire::resource_key(request.key.as_ref());
+    let as_sent = request.key.as_ref().map_or("", |key| key.key.as_str());
+    let value = wire::resource_value(request.value.as_ref(), key.as_ref().ok(), as_sent);
+    let value = violations.part("value", value);
+    let key = violations.part("key", key);
+    let etag = parse::etag(&mut violations, "etag", &request.etag);
+    let reason = parse::reason(&mut violations, &request.reason);
+    let actor = parse::actor(&mut violations, caller, &request.on_behalf_of);
+    let parsed = (|| {
+        Some(Put {
+            key: key?,
+            value: value?,
+            etag: etag?,
+            reason: reason?,
+            actor: actor?,
+        })
+    })();
+    violations.finish(parsed)
+}
+
+pub(crate) fn delete(caller: &Caller, request: &pb::DeleteResourceRequest) -> Result<Delete, Violations> {
+    let mut violations = Violations::new();
+    let key = violations.part("key", wire::resource_key(request.key.as_ref()));
+    let etag = parse::etag(&mut violations, "etag", &request.etag);
+    let reason = parse::reason(&mut violations, &request.reason);
+    let actor = parse::actor(&mut violations, caller, &request.on_behalf_of);
+    let parsed = (|| {
+        Some(Delete {
+            key: key?,
+            etag: etag?,
+            reason: reason?,
+            actor: actor?,
+        })
+    })();
+    violations.finish(parsed)
+}
+
+pub(crate) fn revert(caller: &Caller, request: &pb::RevertRevisionRequest) -> Result<Revert, Violations> {
+    let mut violations = Violations::new();
+    let namespace = parse::namespace(&mut violations, &request.namespace);
+    if request.revision < 1 {
+        violations.add("revision", format!("must be 1 or more, is {}", request.revision));
+    }
+    let reason = parse::required_reason(&mut violations, &request.reason);
+    let actor = parse::actor(&mut violations, caller, &request.on_behalf_of);
+    let parsed = (|| {
+        Some(Revert {
+            namespace: namespace?,
+            revision: Revision(request.revision),
+            reason: reason?,
+            actor: actor?,
+        })
+    })();
+    violations.finish(parsed)
+}
+
+pub(crate) fn query(request: &pb::ListRevisionsRequest) -> QueryHash {
+    let without_page = pb::ListRevisionsRequest {
+        page_size: 0,
+        page_token: String::new(),
+        ..request.clone()
+    };
+    QueryHash::of("ListRevisions", &without_page)
+}
+
+pub(crate) fn list(
+    request: &pb::ListRevisionsRequest,
+    query: QueryHash,
+) -> Result<(RevisionFilter, Place, u32), Violations> {
+    let mut violations = Violations::new();
+    let namespace = parse::namespace(&mut violations, &request.namespace);
+    let kind = violations.check("kind", wire::optional_kind(request.kind));
+    let key = match request.key.as_str() {
+        "" => Some(None),
+        key => violations.check("key", NormalizedKey::parse(key)).map(Some),
+    };
+    let operation = match request.operation_id.as_str() {
+        "" => Some(None),
+        id => violations.check("operation_id", OperationId::parse(id)).map(Some),
+    };
+    let limit = violations.check("page_size", wire::page_size(request.page_size, 50, 500));
+    let place = violations.check("page_token", Place::parse(query, &request.page_token));
+    let parsed = (|| {
+        let filter = RevisionFilter {
+            namespace: namespace?,
+            kind: kind?,
+            key: key?.map(|key| key.to_string()),
+            operation: operation?,
+        };
+        Some((filter, place?, limit?))
+    })();
+    violations.finish(parsed)
+}

@@ -1,0 +1,360 @@
+//! Bulk import: many rows at once, as a person's decisions (applied and pinned) or as the caller's votes.
+//!
+//! If several rows have the same key, the last one counts and the others are reported as unchanged. Importing twice
+//! changes nothing: a value that applies and is pinned is left alone, and a vote's id is derived from caller, contest
+//! and value, so it is cast once, even if the caller has voted otherwise since.
+//!
+//! An all-or-nothing import is one transaction: contests are locked in order of their ids, then the head, which is held
+//! to the end. Writers of other revisions wait for a large import; on PostgreSQL, after 10 s of waiting for a lock,
+//! they fail with a retryable error. An import that skips bad rows commits every [`CHUNK`] rows, so that others get in
+//! between.
+//!
+//! Both can take long enough for the caller to lose its rights meanwhile, so rights are checked before each commit:
+//! what is committed stays, the rest is not written.
+
+use emend_base::Error;
+use emend_core::{
+    Ballot, Caller, CandidateId, ContestId, Event, FeedbackId, Kind, Namespace, OperationId, Origin,
+    Proposal, Refusal, Revision,
+    contest::{MAX_CANDIDATES, Voter},
+    decide::Cause,
+};
+use emend_store::retry_conflicts;
+use uuid::Uuid;
+
+use crate::{
+    app::App,
+    contests::open::{Attribution, OpenContests, RevisionChoice, Written},
+    fail_points,
+    failure::{Failure, resource_limit},
+    store::decisions::{Actor, BallotDetails, NewBallot, Trigger, Tx},
+};
+
+/// Rows per revision, and per transaction where bad rows are skipped.
+const CHUNK: usize = 1_000;
+
+/// The UUID namespace for the feedback ids of imported votes (RFC 9562, version 5).
+const VOTES: Uuid = Uuid::from_u128(0x3f0f_4ab1_5c1e_4c43_9a55_7d2b_9b1c_0e03);
+
+/// What an import does with rows the policy does not allow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Nothing is written.
+    AllOrNothing,
+    /// The other rows are written, these are reported.
+    SkipInvalid,
+}
+
+/// What rows count as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum As {
+    /// A person's decision: applied and pinned.
+    Decision,
+    /// One vote each, cast by the caller.
+    Votes,
+}
+
+/// How to import.
+#[derive(Debug, Clone)]
+pub struct Import {
+    /// The search application.
+    pub namespace: Namespace,
+    /// What to do with bad rows.
+    pub mode: Mode,
+    /// What rows count as.
+    pub import_as: As,
+    /// The reason given.
+    pub reason: Option<String>,
+    /// Who imports.
+    pub actor: Actor,
+    /// The operation id carried by this import's revisions.
+    pub operation: OperationId,
+}
+
+/// Called before each commit; an error prevents the commit. Must not block.
+pub type May<'a> = &'a (dyn Fn() -> Result<(), Error> + Send + Sync);
+
+/// A valid row.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// The line or entry in the source.
+    pub line: i64,
+    /// The value it proposes.
+    pub proposal: Proposal,
+}
+
+/// Why a row is bad.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowError {
+    /// The line as sent.
+    pub line: i64,
+    /// The violated field, relative to the row.
+    pub field: String,
+    /// What is wrong, with the bound.
+    pub description: String,
+}
+
+/// The result of an import.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Rows that changed something.
+    pub applied: u64,
+    /// Rows that changed nothing, including those superseded by a later row of the same key.
+    pub unchanged: u64,
+    /// The first revision written; 0 if none was.
+    pub first: Revision,
+    /// The last revision written; 0 if none was.
+    pub last: Revision,
+    /// Rows the policy did not allow.
+    pub refused: Vec<RowError>,
+}
+
+impl Imported {
+    fn add(&mut self, chunk: Self) {
+        self.applied += chunk.applied;
+        self.unchanged += chunk.unchanged;
+        if self.first == Revision::default() {
+            self.first = chunk.first;
+        }
+        self.last = self.last.max(chunk.last);
+        self.refused.extend(chunk.refused);
+    }
+}
+
+impl App {
+    /// Imports valid rows, as long as `may` allows each commit.
+    pub async fn import(&self, import: &Import, rows: Vec<Row>, may: May<'_>) -> Result<Imported, Error> {
+        let sent = rows.len() as u64;
+        let rows = last_of_each_key(rows);
+        let mut imported = Imported {
+            unchanged: sent - rows.len() as u64,
+            ..Imported::default()
+        };
+        match import.mode {
+            Mode::AllOrNothing => {
+                let done =
+                    retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_all(import, &rows, may));
+                imported.add(done.await?);
+                fail_points::IMPORT_COMMITTED.pass();
+            }
+            Mode::SkipInvalid => {
+                for chunk in rows.chunks(CHUNK) {
+                    let done =
+                        retry_conflicts::<_, Failure, _>(&self.entropy, || self.try_all(import, chunk, may));
+                    let done = done.await?;
+                    fail_points::IMPORT_PART_COMMITTED.pass();
+                    if done.last > Revision::default() {
+                        self.follower.wake();
+                    }
+                    imported.add(done);
+                }
+            }
+        }
+        self.publish(imported.last).await;
+        Ok(imported)
+    }
+
+    /// Imports rows in one transaction.
+    async fn try_all(&self, import: &Import, rows: &[Row], may: May<'_>) -> Result<Imported, Failure> {
+        let now = self.clock.now();
+        let mut tx = self.store.begin().await?;
+        if rows.len() > CHUNK {
+            // All contests are created before any is locked, and all are locked before the head is.
+            let keys: Vec<_> = rows.iter().map(|row| &row.proposal.key).collect();
+            for keys in keys.chunks(CHUNK) {
+                tx.create_contests(keys, now).await?;
+            }
+            for keys in keys.chunks(CHUNK) {
+                tx.lock_contests(keys).await?;
+            }
+            tx.advance_head(0).await?;
+            fail_points::IMPORT_LOCKED.pass();
+        }
+        let (mut imported, mut promoted) = (Imported::default(), Vec::new());
+        for chunk in rows.chunks(CHUNK) {
+            imported.add(self.try_chunk(&mut *tx, import, chunk, &mut promoted).await?);
+            fail_points::IMPORT_PART_WRITTEN.pass();
+            if let (Mode::AllOrNothing, Some(refused)) = (import.mode, imported.refused.first()) {
+                return Err(resource_limit(format!(
+                    "nothing was imported: line {}: {} {}",
+                    refused.line, refused.field, refused.description
+                ))
+                .into());
+            }
+        }
+        may()?;
+        tx.commit().await?;
+        self.promotions.count(&promoted);
+        Ok(imported)
+    }
+
+    async fn try_chunk(
+        &self,
+        tx: &mut dyn Tx,
+        import: &Import,
+        rows: &[Row],
+        promoted: &mut Vec<(Kind, Cause)>,
+    ) -> Result<Imported, Failure> {
+        let keys = rows.iter().map(|row| row.proposal.key.clone());
+        let mut unit = OpenContests::open(tx, &self.hot, self.clock.now(), keys, 0).await?;
+        let attribution = Attribution {
+            actor: import.actor.clone(),
+            reason: import.reason.clone().unwrap_or_default(),
+            operation: Some(import.operation),
+            trigger: None,
+        };
+        let mut imported = Imported::default();
+        let cast = match import.import_as {
+            As::Decision => std::collections::HashMap::new(),
+            As::Votes => {
+                let ids: Vec<FeedbackId> = rows
+                    .iter()
+                    .map(|row| vote_id(&import.actor.caller, &row.proposal))
+                    .collect();
+                tx.seen(&[], &ids).await?.ballots
+            }
+        };
+        for row in rows {
+            let done = if let Err(limit) = unit.check_size(&row.proposal.key, &row.proposal.value) {
+                Err(format!("has more than the {limit} bytes that the policy allows"))
+            } else if import.import_as == As::Votes
+                && !unit.check_candidates(row.proposal.key.contest_id(), &row.proposal.value)
+            {
+                Err(format!(
+                    "is a new value for a key that has {MAX_CANDIDATES} candidates already"
+                ))
+            } else {
+                let done = match import.import_as {
+                    As::Decision => decide_row(&mut unit, &attribution, row),
+                    As::Votes if cast.contains_key(&vote_id(&import.actor.caller, &row.proposal)) => {
+                        Ok(false)
+                    }
+                    As::Votes => self.vote_row(&mut unit, import, &attribution, row),
+                };
+                done.map_err(|refusal| format!("is refused: {refusal}"))
+            };
+            match done {
+                Ok(true) => imported.applied += 1,
+                Ok(false) => imported.unchanged += 1,
+                Err(description) => imported.refused.push(RowError {
+                    line: row.line,
+                    field: "correction".to_owned(),
+                    description,
+                }),
+            }
+        }
+        let written: Written = unit.finish(tx).await?;
+        imported.first = written.first();
+        imported.last = written.last();
+        promoted.extend(written.promoted);
+        Ok(imported)
+    }
+
+    /// Casts the caller's vote for a row.
+    fn vote_row(
+        &self,
+        unit: &mut OpenContests,
+        import: &Import,
+        attribution: &Attribution,
+        row: &Row,
+    ) -> Result<bool, Refusal> {
+        let Proposal { key, value, .. } = &row.proposal;
+        let contest = key.contest_id();
+        let caller = &import.actor.caller;
+        let voter = Voter::new(None, caller.clone(), None);
+        let ballot = Ballot {
+            feedback_id: vote_id(caller, &row.proposal),
+            accept_order: unit.next_accept_order(contest),
+            voter: voter.key(&key.namespace),
+            identified: voter.is_identified(),
+            caller: caller.clone(),
+            candidate: value.candidate_id(contest),
+            received_at: self.clock.now(),
+        };
+        let event = Event::Recorded {
+            ballot: ballot.clone(),
+            value: value.clone(),
+            origin: Origin::Import,
+            personal_data: row.proposal.personal_data,
+        };
+        let attribution = Attribution {
+            trigger: Some(Trigger {
+                feedback: ballot.feedback_id,
+                received_at: ballot.received_at,
+                traceparent: String::new(),
+            }),
+            ..attribution.clone()
+        };
+        unit.decide(contest, &event, &attribution, RevisionChoice::Shared)?;
+        unit.votes.details.push(BallotDetails {
+            feedback: ballot.feedback_id,
+            reporter: emend_core::Reporter::default(),
+            query_id: String::new(),
+            reason: attribution.reason,
+            context: std::collections::BTreeMap::new(),
+        });
+        unit.votes.ballots.push(NewBallot {
+            contest,
+            ballot,
+            retracted: false,
+            system_choice: row.proposal.system_choice.clone().unwrap_or_default(),
+            traceparent: String::new(),
+        });
+        Ok(true)
+    }
+}
+
+/// Applies a row's value as a person's decision. Returns whether that changed anything.
+fn decide_row(unit: &mut OpenContests, attribution: &Attribution, row: &Row) -> Result<bool, Refusal> {
+    let Proposal { key, value, .. } = &row.proposal;
+    let contest = key.contest_id();
+    let is_so = unit.state(contest).is_some_and(|state| {
+        state.pinned
+            && state
+                .resource
+                .as_ref()
+                .is_some_and(|resource| resource.value == *value)
+    });
+    if is_so {
+        return Ok(false);
+    }
+    let event = Event::Put {
+        value: value.clone(),
+        origin: Origin::Import,
+        reason: (!attribution.reason.is_empty()).then(|| attribution.reason.clone()),
+    };
+    unit.decide(contest, &event, attribution, RevisionChoice::Shared)?;
+    Ok(true)
+}
+
+/// The last row of each key, in order of contest ids.
+fn last_of_each_key(rows: Vec<Row>) -> Vec<Row> {
+    let mut rows: Vec<(ContestId, Row)> = rows
+        .into_iter()
+        .map(|row| (row.proposal.key.contest_id(), row))
+        .collect();
+    // The sort is stable: rows of one key keep their order. Reversed first, so that the last row comes first and is the
+    // one kept.
+    rows.reverse();
+    rows.sort_by_key(|(contest, _)| *contest);
+    rows.dedup_by_key(|(contest, _)| *contest);
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+/// The id of the caller's vote for a value.
+fn vote_id(caller: &Caller, proposal: &Proposal) -> FeedbackId {
+    let contest = proposal.key.contest_id();
+    vote_id_of(caller, contest, proposal.value.candidate_id(contest))
+}
+
+/// The id under which an import casts a client's vote for a candidate.
+pub fn vote_id_of(caller: &Caller, contest: ContestId, candidate: CandidateId) -> FeedbackId {
+    // Two fixed-length ids, then the caller: different votes never give the same bytes.
+    let name = [
+        contest.0.as_bytes(),
+        candidate.0.as_bytes(),
+        caller.as_str().as_bytes(),
+    ]
+    .concat();
+    FeedbackId(Uuid::new_v5(&VOTES, &name))
+}

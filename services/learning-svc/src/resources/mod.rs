@@ -1,0 +1,7 @@
+//! Resources: what nodes answer with. Reads come from the newest state without the database ([`read`]); people set and
+//! delete values ([`mod@write`]) and import many at once ([`import`]).
+
+pub mod grpc;
+pub mod import;
+pub mod read;
+pub mod write;

@@ -1,0 +1,274 @@
+//! Bulk import.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use emend_base::Error;
+use emend_core::{Correction, OperationId, Status, contest::MAX_CANDIDATES, correction::Form};
+
+use crate::{
+    resources::import::{As, Import, Imported, Mode, Row, RowError},
+    store::decisions::RevisionFilter,
+    tests::{
+        on_both_databases,
+        world::{
+            World, apply, assert_sound, candidate, candidates, head, namespace, one, operator, put, still,
+            verb,
+        },
+    },
+};
+
+on_both_databases!(
+    an_import_as_decision_applies_and_pins,
+    an_import_run_twice_changes_nothing,
+    an_import_as_votes_casts_one_vote_each_however_often_it_runs,
+    the_last_row_of_a_key_counts,
+    a_large_import_is_one_operation_of_revisions_of_a_thousand,
+    all_or_nothing_writes_nothing_where_a_limit_is_reached,
+    skipping_reports_what_a_limit_kept_out,
+    a_vote_by_import_proposes_no_value_for_which_there_is_no_room,
+    crossed_imports_and_votes_meet_no_deadlock,
+    who_loses_the_right_to_import_on_the_way_gets_no_further,
+);
+
+fn import(mode: Mode, import_as: As) -> Import {
+    Import {
+        namespace: namespace(),
+        mode,
+        import_as,
+        reason: Some("initial load".to_owned()),
+        actor: operator(),
+        operation: OperationId(uuid::Uuid::from_u128(99)),
+    }
+}
+
+fn row(line: usize, phrase: &str, verb: &str) -> Row {
+    let correction = Correction::parse(Form::PhraseMapping, phrase, "", verb).unwrap();
+    Row {
+        line: i64::try_from(line).unwrap(),
+        proposal: correction.proposal(&namespace(), None),
+    }
+}
+
+fn many(count: usize) -> Vec<Row> {
+    (1..=count).map(|n| row(n, &format!("phrase {n}"), "v")).collect()
+}
+
+fn counts(imported: &Imported) -> (u64, u64, i64, i64) {
+    (
+        imported.applied,
+        imported.unchanged,
+        imported.first.0,
+        imported.last.0,
+    )
+}
+
+async fn an_import_as_decision_applies_and_pins(world: &World) {
+    let app = world.instance().await;
+    let imported = app
+        .import(&import(Mode::AllOrNothing, As::Decision), many(3), &still)
+        .await
+        .unwrap();
+    assert_eq!(counts(&imported), (3, 0, 1, 1));
+    let record = candidate(&app, "phrase 2", "v").await;
+    assert_eq!(
+        (record.candidate.status, record.contest_pinned),
+        (Status::Applied, true)
+    );
+    assert_eq!(record.candidate.origin, emend_core::Origin::Import);
+    assert_sound(&app).await;
+}
+
+async fn an_import_run_twice_changes_nothing(world: &World) {
+    let app = world.instance().await;
+    for mode in [Mode::AllOrNothing, Mode::SkipInvalid] {
+        app.import(&import(mode, As::Decision), many(5), &still)
+            .await
+            .unwrap();
+        let before = candidates(&app).await;
+        let again = app
+            .import(&import(mode, As::Decision), many(5), &still)
+            .await
+            .unwrap();
+        assert_eq!(counts(&again), (0, 5, 0, 0));
+        assert_eq!(candidates(&app).await, before);
+    }
+    assert_eq!(head(&app).await, 1);
+    assert_sound(&app).await;
+}
+
+async fn an_import_as_votes_casts_one_vote_each_however_often_it_runs(world: &World) {
+    let app = world.instance().await;
+    let votes = import(Mode::AllOrNothing, As::Votes);
+    assert_eq!(
+        counts(&app.import(&votes, many(4), &still).await.unwrap()),
+        (4, 0, 0, 0)
+    );
+    assert_eq!(
+        counts(&app.import(&votes, many(4), &still).await.unwrap()),
+        (0, 4, 0, 0)
+    );
+    let record = candidate(&app, "phrase 1", "v").await;
+    assert_eq!(
+        (record.candidate.occurrences, record.candidate.status),
+        (1, Status::Pending)
+    );
+    // With two more reporters, what was imported as a vote is learned.
+    for reporter in ["ann", "bob"] {
+        one(&app, &world.phrase(reporter, "phrase 1", "v")).await;
+    }
+    assert_eq!(verb(&app, "phrase 1").await.as_deref(), Some("v"));
+    assert_sound(&app).await;
+}
+
+async fn the_last_row_of_a_key_counts(world: &World) {
+    let app = world.instance().await;
+    let rows = vec![row(1, "P", "a"), row(2, "q", "x"), row(3, " p ", "b")];
+    let imported = app
+        .import(&import(Mode::AllOrNothing, As::Decision), rows, &still)
+        .await
+        .unwrap();
+    assert_eq!(counts(&imported), (2, 1, 1, 1));
+    assert_eq!(verb(&app, "p").await.as_deref(), Some("b"));
+    assert_sound(&app).await;
+}
+
+async fn a_large_import_is_one_operation_of_revisions_of_a_thousand(world: &World) {
+    let app = world.instance().await;
+    app.put(&put("phrase 7", "before")).await.unwrap();
+    let imported = app
+        .import(&import(Mode::AllOrNothing, As::Decision), many(2_500), &still)
+        .await
+        .unwrap();
+    assert_eq!(counts(&imported), (2_500, 0, 2, 4));
+    let filter = RevisionFilter {
+        namespace: namespace(),
+        kind: None,
+        key: None,
+        operation: Some(OperationId(uuid::Uuid::from_u128(99))),
+    };
+    // A page ends early if its revisions have very many changes.
+    let (page, more) = app.store.list_revisions(&filter, None, 500).await.unwrap();
+    let sizes: Vec<_> = page.iter().map(|revision| revision.changes.len()).collect();
+    assert_eq!((sizes, more), (vec![500, 1_000], true));
+    assert_sound(&app).await;
+}
+
+async fn all_or_nothing_writes_nothing_where_a_limit_is_reached(world: &World) {
+    let app = world.instance().await;
+    super::policies::set(&app, emend_core::Kind::InvocationPhrase, |policy| {
+        policy.max_resources = 3;
+    })
+    .await;
+    let refused = app
+        .import(&import(Mode::AllOrNothing, As::Decision), many(4), &still)
+        .await
+        .unwrap_err();
+    assert_eq!(refused.reason(), "RESOURCE_LIMIT");
+    assert!(candidates(&app).await.is_empty());
+    assert_eq!(head(&app).await, 0);
+    assert_sound(&app).await;
+}
+
+async fn skipping_reports_what_a_limit_kept_out(world: &World) {
+    let app = world.instance().await;
+    super::policies::set(&app, emend_core::Kind::InvocationPhrase, |policy| {
+        policy.max_resources = 3;
+    })
+    .await;
+    let imported = app
+        .import(&import(Mode::SkipInvalid, As::Decision), many(4), &still)
+        .await
+        .unwrap();
+    assert_eq!((imported.applied, imported.refused.len()), (3, 1));
+    assert_sound(&app).await;
+}
+
+async fn a_vote_by_import_proposes_no_value_for_which_there_is_no_room(world: &World) {
+    let app = world.instance().await;
+    let votes: Vec<_> = (0..MAX_CANDIDATES)
+        .map(|n| world.phrase(&format!("r{n}"), "p", &format!("v{n}")))
+        .collect();
+    apply(&app, &votes).await;
+    let import_as = async |import_as| {
+        let import = import(Mode::SkipInvalid, import_as);
+        app.import(&import, vec![row(7, "p", "new")], &still)
+            .await
+            .unwrap()
+    };
+    let by_vote = import_as(As::Votes).await;
+    assert_eq!((by_vote.applied, by_vote.refused.len()), (0, 1));
+    let RowError {
+        line, description, ..
+    } = &by_vote.refused[0];
+    assert!(
+        *line == 7 && description.contains("1000 candidates"),
+        "{by_vote:?}"
+    );
+    let by_decision = import_as(As::Decision).await;
+    assert_eq!(by_decision.applied, 1, "{by_decision:?}");
+    assert_sound(&app).await;
+}
+
+async fn crossed_imports_and_votes_meet_no_deadlock(world: &World) {
+    let (one_app, two) = (world.instance().await, world.instance().await);
+    let mut backwards = many(1_200);
+    backwards.reverse();
+    let first = {
+        let app = one_app.clone();
+        tokio::spawn(async move {
+            app.import(&import(Mode::AllOrNothing, As::Decision), many(1_200), &still)
+                .await
+        })
+    };
+    let second = {
+        let app = two.clone();
+        tokio::spawn(async move {
+            app.import(&import(Mode::SkipInvalid, As::Votes), backwards, &still)
+                .await
+        })
+    };
+    for n in [1_200, 600, 1] {
+        let batch = [
+            world.phrase("ann", &format!("phrase {n}"), "w"),
+            world.phrase("ann", "phrase 900", "w"),
+        ];
+        super::world::apply(&two, &batch).await;
+    }
+    first.await.unwrap().unwrap();
+    second.await.unwrap().unwrap();
+    assert_sound(&one_app).await;
+}
+
+async fn who_loses_the_right_to_import_on_the_way_gets_no_further(world: &World) {
+    let app = world.instance().await;
+    let gone = || Error::PermissionDenied {
+        reason: "ROLE_MISSING",
+        message: "the caller may not call this method".to_owned(),
+    };
+    let refused = app
+        .import(&import(Mode::AllOrNothing, As::Decision), many(1_200), &|| {
+            Err(gone())
+        })
+        .await
+        .unwrap_err();
+    assert_eq!(refused.reason(), "ROLE_MISSING");
+    assert!(candidates(&app).await.is_empty());
+    assert_eq!(head(&app).await, 0, "all or nothing");
+
+    let asked = AtomicU32::new(0);
+    let may_once = || match asked.fetch_add(1, Ordering::Relaxed) {
+        0 => Ok(()),
+        _ => Err(gone()),
+    };
+    let refused = app
+        .import(&import(Mode::SkipInvalid, As::Decision), many(2_500), &may_once)
+        .await
+        .unwrap_err();
+    assert_eq!(refused.reason(), "ROLE_MISSING");
+    assert_eq!(
+        head(&app).await,
+        1,
+        "the part before stays, and nothing was written after"
+    );
+    assert_sound(&app).await;
+}

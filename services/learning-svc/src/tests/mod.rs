@@ -1,0 +1,36 @@
+//! The rules of learning as the use cases keep them, on both databases.
+
+mod concurrency;
+mod erasure;
+mod events;
+mod hot;
+mod imports;
+mod people;
+mod policies;
+mod votes;
+pub(crate) mod world;
+
+/// Runs each of these tests on SQLite and on PostgreSQL.
+macro_rules! on_both_databases {
+    ($($test:ident),+ $(,)?) => {
+        mod sqlite {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $test() {
+                    super::$test(&crate::tests::world::World::sqlite()).await;
+                }
+            )+
+        }
+        mod postgres {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $test() {
+                    if let Some(world) = crate::tests::world::World::postgres().await {
+                        super::$test(&world).await;
+                    }
+                }
+            )+
+        }
+    };
+}
+pub(crate) use on_both_databases;

@@ -1,0 +1,283 @@
+//! A database, any number of service instances on it, and short helpers for what reporters and people do.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use emend_base::{Clock as _, Entropy, Error, ManualClock};
+use emend_core::{
+    AcceptOrder, Caller, CandidateId, Correction, EventId, FeedbackId, Namespace, Reporter, ResourceKey,
+    ResourceValue, Revision, UserId, correction::Form,
+};
+use emend_proto::common::v1 as pb;
+use emend_serve::auth::Access;
+use emend_store::{DatabaseUrl, testing::TestPostgres};
+
+use crate::{
+    app::{App, Follower},
+    contests::review::{Review, Reviewed, Verdict},
+    ingest::apply::{FeedbackChange, IngestEvent, Recorded},
+    resources::write::Put,
+    store::{
+        self,
+        decisions::{Actor, CandidateFilter, CandidateRecord},
+    },
+};
+
+/// A log follower that does nothing.
+struct Nobody;
+
+#[async_trait]
+impl Follower for Nobody {
+    fn wake(&self) {}
+
+    async fn reached(&self, _revision: Revision) {}
+}
+
+/// A database for one test.
+pub(crate) struct World {
+    pub(crate) url: DatabaseUrl,
+    pub(crate) clock: ManualClock,
+    entropy: Entropy,
+    order: AtomicI64,
+    _guard: Box<dyn std::any::Any + Send + Sync>,
+}
+
+impl World {
+    pub(crate) fn sqlite() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let url = DatabaseUrl::sqlite(directory.path().join("learning.db"));
+        Self::new(url, Box::new(directory))
+    }
+
+    pub(crate) async fn postgres() -> Option<Self> {
+        let database = TestPostgres::create().await?;
+        Some(Self::new(database.database_url(), Box::new(database)))
+    }
+
+    fn new(url: DatabaseUrl, guard: Box<dyn std::any::Any + Send + Sync>) -> Self {
+        Self {
+            url,
+            clock: ManualClock::default(),
+            entropy: Entropy::system(),
+            order: AtomicI64::new(1),
+            _guard: guard,
+        }
+    }
+
+    /// A connection to this database.
+    pub(crate) async fn store(&self) -> Arc<dyn store::Store> {
+        store::open(&self.url, 2, &self.entropy).await.unwrap()
+    }
+
+    /// Another service instance on this database.
+    pub(crate) async fn instance(&self) -> App {
+        let store = store::open(&self.url, 4, &self.entropy).await.unwrap();
+        App::new(store, Arc::new(Nobody), self.clock.shared(), self.entropy.clone())
+    }
+
+    fn next_order(&self) -> AcceptOrder {
+        AcceptOrder(self.order.fetch_add(1, Ordering::SeqCst))
+    }
+
+    /// A feedback by a reporter; empty: by nobody in particular.
+    pub(crate) fn feedback(&self, reporter: &str, form: Form, input: &str, choice: &str) -> IngestEvent {
+        self.feedback_with(reporter, form, input, choice, None)
+    }
+
+    /// A feedback that applies to its reporter alone.
+    pub(crate) fn own_feedback(&self, user: &str, form: Form, input: &str, choice: &str) -> IngestEvent {
+        self.feedback_with(user, form, input, choice, Some(UserId::parse(user).unwrap()))
+    }
+
+    fn feedback_with(
+        &self,
+        reporter: &str,
+        form: Form,
+        input: &str,
+        choice: &str,
+        user: Option<UserId>,
+    ) -> IngestEvent {
+        let correction = Correction::parse(form, input, "", choice).unwrap();
+        IngestEvent {
+            id: EventId(self.entropy.uuid_v4()),
+            feedback: FeedbackId(self.entropy.uuid_v4()),
+            namespace: namespace(),
+            accept_order: self.next_order(),
+            traceparent: String::new(),
+            applied_under: None,
+            what: FeedbackChange::Recorded(Box::new(Recorded {
+                reporter: Reporter::parse(reporter, "", "web", "").unwrap(),
+                caller: Caller::parse("backend").unwrap(),
+                query_id: "q-1".to_owned(),
+                reason: "because".to_owned(),
+                context: BTreeMap::from([("topic".to_owned(), "funds".to_owned())]),
+                proposal: correction.proposal(&namespace(), user),
+                received_at: self.clock.now(),
+                erased: None,
+            })),
+        }
+    }
+
+    /// A feedback that maps a phrase to a verb.
+    pub(crate) fn phrase(&self, reporter: &str, phrase: &str, verb: &str) -> IngestEvent {
+        self.feedback(reporter, Form::PhraseMapping, phrase, verb)
+    }
+
+    pub(crate) fn retraction(&self, of: &IngestEvent) -> IngestEvent {
+        IngestEvent {
+            id: EventId(self.entropy.uuid_v4()),
+            what: FeedbackChange::Retracted {
+                caller: Caller::parse("backend").unwrap(),
+                at: self.clock.now(),
+            },
+            ..of.clone()
+        }
+    }
+
+    pub(crate) fn redaction(&self, of: &IngestEvent) -> IngestEvent {
+        IngestEvent {
+            id: EventId(self.entropy.uuid_v4()),
+            what: FeedbackChange::Redacted {
+                caller: Caller::parse("backend").unwrap(),
+                at: self.clock.now(),
+            },
+            ..of.clone()
+        }
+    }
+}
+
+pub(crate) fn namespace() -> Namespace {
+    Namespace::parse("fund-admin").unwrap()
+}
+
+/// For a caller that keeps its right to import.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "the use case asks a question that may be answered with an error"
+)]
+pub(crate) fn still() -> Result<(), Error> {
+    Ok(())
+}
+
+pub(crate) fn operator() -> Actor {
+    Actor {
+        caller: Caller::parse("console").unwrap(),
+        on_behalf_of: "olga".to_owned(),
+    }
+}
+
+/// Applies events, all of which must succeed.
+pub(crate) async fn apply(app: &App, events: &[IngestEvent]) -> Vec<pb::Outcome> {
+    let results = app.ingest(events).await;
+    results.into_iter().map(|result| result.unwrap()).collect()
+}
+
+/// Applies one event.
+pub(crate) async fn one(app: &App, event: &IngestEvent) -> pb::Outcome {
+    apply(app, std::slice::from_ref(event)).await.pop().unwrap()
+}
+
+/// The value that applies for a phrase.
+pub(crate) async fn applies(app: &App, form: Form, input: &str, choice: &str) -> Option<ResourceValue> {
+    let key = key(form, input, choice);
+    let records = app.store.contents().await.unwrap();
+    records
+        .resources
+        .iter()
+        .find(|(contest, ..)| *contest == key.contest_id())
+        .map(|(_, _, value)| emend_wire::value::decode(value).unwrap())
+}
+
+/// The verb that applies for a phrase.
+pub(crate) async fn verb(app: &App, phrase: &str) -> Option<String> {
+    let value = applies(app, Form::PhraseMapping, phrase, "x").await?;
+    Some(value.learned.maps_to().to_owned())
+}
+
+pub(crate) fn key(form: Form, input: &str, choice: &str) -> ResourceKey {
+    let correction = Correction::parse(form, input, "", choice).unwrap();
+    correction.proposal(&namespace(), None).key
+}
+
+/// The candidate that maps a phrase to a verb.
+pub(crate) fn candidate_id(phrase: &str, verb: &str) -> CandidateId {
+    let correction = Correction::parse(Form::PhraseMapping, phrase, "", verb).unwrap();
+    let proposal = correction.proposal(&namespace(), None);
+    proposal.value.candidate_id(proposal.key.contest_id())
+}
+
+pub(crate) async fn candidate(app: &App, phrase: &str, verb: &str) -> CandidateRecord {
+    app.candidate(&namespace(), candidate_id(phrase, verb))
+        .await
+        .unwrap()
+}
+
+/// All candidates.
+pub(crate) async fn candidates(app: &App) -> Vec<CandidateRecord> {
+    let filter = CandidateFilter {
+        namespace: namespace(),
+        kinds: Vec::new(),
+        statuses: Vec::new(),
+        key: None,
+    };
+    app.list_candidates(&filter, None, 500).await.unwrap().0
+}
+
+/// The newest revision.
+pub(crate) async fn head(app: &App) -> i64 {
+    app.store.contents().await.unwrap().head.0
+}
+
+pub(crate) async fn review(
+    app: &App,
+    candidate: CandidateId,
+    etag: Option<String>,
+    verdict: Verdict,
+) -> Result<Reviewed, Error> {
+    let review = Review {
+        namespace: namespace(),
+        candidate,
+        etag,
+        actor: operator(),
+        operation: None,
+        verdict,
+    };
+    app.review(&review, &Access::open()).await
+}
+
+pub(crate) fn approval() -> Verdict {
+    Verdict::Approve {
+        edited: None,
+        reason: Some("seen it".to_owned()),
+    }
+}
+
+pub(crate) fn rejection() -> Verdict {
+    Verdict::Reject {
+        reason: "wrong desk".to_owned(),
+    }
+}
+
+/// A person sets the verb of a phrase.
+pub(crate) fn put(phrase: &str, verb: &str) -> Put {
+    let correction = Correction::parse(Form::PhraseMapping, phrase, "", verb).unwrap();
+    let proposal = correction.proposal(&namespace(), None);
+    Put {
+        key: proposal.key,
+        value: proposal.value,
+        etag: None,
+        reason: Some("policy".to_owned()),
+        actor: operator(),
+    }
+}
+
+/// The log replayed gives the resources, the ballots recounted give the candidates, revisions have no gaps.
+pub(crate) async fn assert_sound(app: &App) {
+    assert_eq!(app.inconsistencies().await.unwrap(), Vec::<String>::new());
+}
