@@ -17,7 +17,7 @@ mod accept;
 pub mod admission;
 pub mod args;
 pub mod bounds;
-pub mod call_bytes;
+mod call_bytes;
 mod connection;
 pub mod deadline;
 mod http;
@@ -25,7 +25,7 @@ mod open_files;
 mod request_timeout;
 mod timed_connection;
 pub mod trace_context;
-pub mod unread;
+mod unread;
 
 use std::{convert::Infallible, io, net::SocketAddr, sync::Arc};
 
