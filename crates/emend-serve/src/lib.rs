@@ -18,8 +18,8 @@ pub mod fair_queue;
 pub mod fair_semaphore;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod graceful_close;
 pub mod health;
-mod linger;
 pub mod listen;
 pub mod methods;
 pub mod metrics;
@@ -29,3 +29,8 @@ pub mod service;
 pub mod tls;
 
 pub use server::Server;
+
+/// For tests, those of the folder `tests` among them.
+#[cfg(test)]
+#[path = "../tests/serve/library.rs"]
+mod library;

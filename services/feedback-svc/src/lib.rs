@@ -27,6 +27,7 @@ pub mod fuzzing;
 mod grpc;
 mod metrics;
 mod relay;
+pub mod roles;
 mod settings;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
@@ -160,7 +161,7 @@ pub async fn start(
         clock,
         &entropy,
     );
-    let address = Server::new(readiness.clone(), entropy.clone())
+    let address = Server::new(emend_proto::DESCRIPTOR_SET, readiness.clone(), entropy.clone())
         .add_service(
             FeedbackServiceServer::new(FeedbackEndpoint::new(Arc::clone(&use_cases))),
             &[DATABASE, RELAY],
@@ -171,7 +172,7 @@ pub async fn start(
         )
         .bounds(config.bounds)
         .metrics(ServerMetrics::of(&config.metrics).rpc())
-        .authenticator(config.authenticator)
+        .authenticator(config.authenticator, &roles::RULES)
         .tls(config.tls.clone())
         .reflection(config.reflection)
         .serve(listener, &lifecycle)

@@ -1,4 +1,4 @@
-//! Untrusted requests and page tokens.
+//! TrustError requests and page tokens.
 
 use bytes::Bytes;
 use emend_core::{Caller, EventId, FeedbackId};

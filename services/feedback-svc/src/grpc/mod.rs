@@ -13,7 +13,7 @@ use emend_base::{Error, error::to_item_status};
 use emend_core::{Caller, Namespace, Scope};
 use emend_proto::feedback::v1 as pb;
 use emend_serve::{
-    auth::{Access, Call, Role, open},
+    auth::{Access, Call, Role},
     caller::caller_of,
     fair_semaphore::ClientKey,
     server::{deadline::deadline_of, trace_context::traceparent_of},
@@ -24,6 +24,7 @@ use tonic::{Request, Response, Status};
 use crate::{
     app::{Origin, UseCases},
     erasure,
+    roles::open,
 };
 
 /// The longest wait for an outcome.

@@ -15,6 +15,7 @@ use uuid::Uuid;
 use crate::{
     app::Item,
     domain::{DeadLetterPosition, DeadLetterQuery, DeliveryState, FeedbackQuery, Redrive, Submission},
+    roles::admit,
 };
 
 const MAX_BATCH: usize = 100;
@@ -96,7 +97,7 @@ pub(super) fn batch(
     let wait = violations.check("wait", wait(request.wait));
     let wait = violations.finish(wait)?;
     let items = request.requests.iter().map(|item| -> Item {
-        access.admit(item)?;
+        admit(access, item)?;
         Ok(submission(item)?.0)
     });
     Ok((items.collect(), wait))

@@ -247,7 +247,7 @@ mod tests {
         };
         let lifecycle = Lifecycle::new();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = Server::new(Readiness::new(), Entropy::seeded(1))
+        let address = Server::new(emend_proto::DESCRIPTOR_SET, Readiness::new(), Entropy::seeded(1))
             .tls(Some(Arc::new(TlsServer::load(files).unwrap())))
             .serve(listener, &lifecycle)
             .unwrap();

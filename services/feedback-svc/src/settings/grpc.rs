@@ -5,15 +5,12 @@ use std::{sync::Arc, time::Duration};
 use emend_base::Error;
 use emend_core::{Caller, Invalid, Namespace, Violations, violation::bounded_text};
 use emend_proto::feedback::v1::{self as pb, settings_service_server::SettingsService};
-use emend_serve::{
-    auth::{Call, open},
-    caller::caller_of,
-};
+use emend_serve::{auth::Call, caller::caller_of};
 use emend_wire::{parse, render};
 use tonic::{Request, Response, Status};
 
 use super::{MAX_RETENTION, MIN_RETENTION, Settings, SettingsUpdate};
-use crate::app::UseCases;
+use crate::{app::UseCases, roles::open};
 
 /// The fields that an update may change.
 const FIELDS: [&str; 1] = ["personal_retention"];

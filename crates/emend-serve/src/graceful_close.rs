@@ -2,8 +2,6 @@
 //!
 //! A socket closed with unread data is reset, and so is one that data reaches after the close: the other side's next
 //! write fails, and it loses whatever it had not read yet. So incoming data is read and discarded for a while.
-//!
-//! It must know nothing of what was said.
 
 use std::{
     future::poll_fn,
@@ -18,7 +16,7 @@ use tokio::{
 };
 
 /// How long the other side has to close after our end of stream.
-pub(crate) const LINGER: Duration = Duration::from_secs(1);
+pub(crate) const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// How many bytes to discard at once.
 const DISCARDED: usize = 1_024;
 
@@ -34,7 +32,7 @@ pub(crate) fn poll_closed<S: AsyncRead + Unpin>(stream: &mut S, cx: &mut Context
     }
 }
 
-/// Shuts down the sending side and waits until the other side has closed, for [`LINGER`] at most.
+/// Shuts down the sending side and waits until the other side has closed, for [`CLOSE_TIMEOUT`] at most.
 pub(crate) async fn close<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) {
     let closed = async {
         if stream.shutdown().await.is_ok() {
@@ -42,5 +40,5 @@ pub(crate) async fn close<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S) {
         }
     };
     // A peer that has not closed by then is dropped.
-    let _ = timeout(LINGER, closed).await;
+    let _ = timeout(CLOSE_TIMEOUT, closed).await;
 }

@@ -1,7 +1,5 @@
-//! What a caller presented and what that permits; and how a long call learns that this has changed: a stream is ended
-//! ([`Supervision`]), and a handler that writes in parts asks before each ([`Tenure`]).
-//!
-//! It must know nothing of files or connections.
+//! A request's credentials and what they authorize; and how a long call learns that this has changed: a stream is ended
+//! ([`Supervision`]), and a handler that writes in parts checks again before each ([`Recheck`]).
 
 use std::{
     fmt,
@@ -27,33 +25,33 @@ use super::{
 };
 use crate::tls::PeerNames;
 
-/// The credentials that a request presented.
+/// The credentials of a request.
 #[derive(Clone)]
-pub struct Presented {
-    authorization: Option<HeaderValue>,
+pub struct Credentials {
+    header: Option<HeaderValue>,
     names: Option<PeerNames>,
 }
 
-impl fmt::Debug for Presented {
+impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Presented")
-            .field("authorization", &self.authorization.as_ref().map(|_| "…"))
+        f.debug_struct("Credentials")
+            .field("authorization", &self.header.as_ref().map(|_| "…"))
             .field("names", &self.names)
             .finish()
     }
 }
 
-impl Presented {
+impl Credentials {
     /// The credentials of a request.
     pub(super) fn of<T>(request: &Request<T>) -> Self {
         let mut authorizations = request.headers().get_all(AUTHORIZATION).iter();
-        let authorization = match (authorizations.next(), authorizations.next()) {
+        let header = match (authorizations.next(), authorizations.next()) {
             (one, None) => one.cloned(),
             // An intermediary may have taken the other one for the caller's, so neither counts.
             (_, Some(_)) => Some(HeaderValue::from_static("")),
         };
         Self {
-            authorization,
+            header,
             names: request.extensions().get::<PeerNames>().cloned(),
         }
     }
@@ -61,7 +59,7 @@ impl Presented {
     /// The caller's identity. A token takes precedence over a certificate, and a certificate does not make up for a bad
     /// token.
     pub(super) fn identify(&self, directory: &Directory) -> Result<Identity, Error> {
-        match (&self.authorization, &self.names) {
+        match (&self.header, &self.names) {
             (Some(value), _) => {
                 let token = value
                     .to_str()
@@ -81,13 +79,13 @@ impl Presented {
     }
 
     /// What the caller may do through a method that requires `role`.
-    pub(super) fn permit(self, directory: &Directory, role: Role) -> Result<Standing, Error> {
+    pub(super) fn permit(self, directory: &Directory, role: Role) -> Result<Authorization, Error> {
         let identity = self.identify(directory)?;
         match identity.principal.reach(role) {
-            Some(reach) => Ok(Standing {
+            Some(reach) => Ok(Authorization {
                 reach: reach.clone(),
                 role,
-                presented: self,
+                credentials: self,
                 identity,
             }),
             None => Err(Error::PermissionDenied {
@@ -98,16 +96,16 @@ impl Presented {
     }
 }
 
-/// A caller that may call a method.
+/// A caller, and what it may do through one method.
 #[derive(Debug, Clone)]
-pub struct Standing {
-    presented: Presented,
+pub struct Authorization {
+    credentials: Credentials,
     identity: Identity,
     role: Role,
     reach: Reach,
 }
 
-impl Standing {
+impl Authorization {
     /// The caller.
     pub(super) fn caller(&self) -> &Caller {
         self.identity.principal.caller()
@@ -115,11 +113,11 @@ impl Standing {
 
     /// What handlers are given. They can check again through `by`.
     pub(super) fn access(&self, by: &Arc<Authenticator>) -> Access {
-        Access::held(
+        Access::rechecked(
             Arc::clone(&self.identity.principal),
             self.role,
-            Tenure {
-                standing: self.clone(),
+            Recheck {
+                authorization: self.clone(),
                 by: Arc::clone(by),
             },
         )
@@ -128,7 +126,7 @@ impl Standing {
     /// What the same caller may do now, by the same credentials. Fails if these have expired or identify someone else
     /// in the new state of the files, or if the caller may no longer call the method.
     pub(super) fn renewed(&self, directory: &Directory) -> Result<Self, Error> {
-        let now = self.presented.clone().permit(directory, self.role)?;
+        let now = self.credentials.clone().permit(directory, self.role)?;
         if now.caller() == self.caller() {
             Ok(now)
         } else {
@@ -145,111 +143,111 @@ fn changed() -> Error {
     )
 }
 
-/// A caller's standing, and the authenticator that can check it again.
+/// An authorization, and the authenticator that can check it again.
 #[derive(Debug, Clone)]
-pub(super) struct Tenure {
-    standing: Standing,
+pub(super) struct Recheck {
+    authorization: Authorization,
     by: Arc<Authenticator>,
 }
 
-impl Tenure {
+impl Recheck {
     /// What the caller may do now.
     pub(super) fn access(&self) -> Result<Access, Error> {
-        Ok(self.by.renew(&self.standing)?.access(&self.by))
+        Ok(self.by.renew(&self.authorization)?.access(&self.by))
     }
 
     /// Whether the caller's rights have changed.
     pub(super) fn has_changed(&self) -> bool {
-        match self.by.renew(&self.standing) {
-            Ok(now) => now.reach != self.standing.reach,
+        match self.by.renew(&self.authorization) {
+            Ok(now) => now.reach != self.authorization.reach,
             Err(_) => true,
         }
     }
 }
 
-/// The entry of a supervised stream.
-struct Seat {
-    standing: Standing,
-    is_lost: AtomicBool,
+/// A stream that ends when its caller's rights change.
+struct SupervisedStream {
+    authorization: Authorization,
+    is_revoked: AtomicBool,
     why: Mutex<Option<Error>>,
     waker: AtomicWaker,
 }
 
-impl Seat {
+impl SupervisedStream {
     /// Ends the stream if its caller's rights differ from when it began.
     fn check(&self, directory: &Directory) {
-        let why = match self.standing.renewed(directory) {
+        let why = match self.authorization.renewed(directory) {
             Err(refused) => refused,
-            Ok(now) if now.reach == self.standing.reach => return,
+            Ok(now) if now.reach == self.authorization.reach => return,
             Ok(_) => changed(),
         };
         *self.why.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
-        self.is_lost.store(true, Ordering::Release);
+        self.is_revoked.store(true, Ordering::Release);
         self.waker.wake();
     }
 }
 
 /// All supervised streams.
 #[derive(Default)]
-pub(super) struct Seats(Mutex<Vec<Weak<Seat>>>);
+pub(super) struct SupervisedStreams(Mutex<Vec<Weak<SupervisedStream>>>);
 
-impl Seats {
+impl SupervisedStreams {
     /// Supervises a stream from now on. `newest` is called only after registration, so no change is missed.
     pub(super) fn take(
         &self,
-        standing: Standing,
+        authorization: Authorization,
         clock: &SharedClock,
         newest: impl FnOnce() -> Arc<Directory>,
     ) -> Supervision {
-        let seat = Arc::new(Seat {
-            standing,
-            is_lost: AtomicBool::new(false),
+        let stream = Arc::new(SupervisedStream {
+            authorization,
+            is_revoked: AtomicBool::new(false),
             why: Mutex::default(),
             waker: AtomicWaker::new(),
         });
         {
-            let mut seats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut streams = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             // Amortised: entries of ended streams are removed only when the list is full.
-            if seats.len() == seats.capacity() {
-                seats.retain(|seat| seat.strong_count() > 0);
+            if streams.len() == streams.capacity() {
+                streams.retain(|stream| stream.strong_count() > 0);
             }
-            seats.push(Arc::downgrade(&seat));
+            streams.push(Arc::downgrade(&stream));
         }
-        seat.check(&newest());
+        stream.check(&newest());
         Supervision {
-            seat,
+            stream,
             clock: clock.clone(),
         }
     }
 
     /// Checks all of them again.
     pub(super) fn check(&self, directory: &Directory) {
-        let seats: Vec<_> = {
-            let mut seats = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            seats.retain(|seat| seat.strong_count() > 0);
-            seats.iter().filter_map(Weak::upgrade).collect()
+        let streams: Vec<_> = {
+            let mut streams = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            streams.retain(|stream| stream.strong_count() > 0);
+            streams.iter().filter_map(Weak::upgrade).collect()
         };
-        for seat in seats {
-            seat.check(directory);
+        for stream in streams {
+            stream.check(directory);
         }
     }
 }
 
 /// Tells a stream when it must end.
 pub(super) struct Supervision {
-    seat: Arc<Seat>,
+    stream: Arc<SupervisedStream>,
     clock: SharedClock,
 }
 
 impl Supervision {
     /// Ready, once, with the reason, when the caller may no longer have the stream.
-    pub(super) fn poll_lost(&self, cx: &mut Context<'_>) -> Poll<Error> {
-        self.seat.waker.register(cx.waker());
-        if !self.seat.is_lost.load(Ordering::Acquire) {
+    pub(super) fn poll_revoked(&self, cx: &mut Context<'_>) -> Poll<Error> {
+        self.stream.waker.register(cx.waker());
+        if !self.stream.is_revoked.load(Ordering::Acquire) {
             return Poll::Pending;
         }
         let why = self
-            .seat
+            .stream
             .why
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -259,7 +257,7 @@ impl Supervision {
 
     /// How long the credentials remain valid; `None` if they do not expire.
     pub(super) fn left(&self) -> Option<Duration> {
-        let end = self.seat.standing.identity.expires_at?;
+        let end = self.stream.authorization.identity.expires_at?;
         let left = i128::from(end) * 1_000_000_000 - self.clock.now().as_nanosecond();
         Some(u64::try_from(left.max(0)).map_or(Duration::MAX, Duration::from_nanos))
     }

@@ -7,27 +7,27 @@ use std::{
 
 /// The output after which a program exits.
 #[derive(Debug)]
-pub enum Told {
+pub enum EarlyExit {
     /// Help, version, or what is wrong with the command line.
     Clap(clap::Error),
     /// The requested output, for standard output.
-    Answer(String),
+    Output(String),
     /// What is wrong with the settings, one sentence each, without secrets.
-    Wrong(Vec<String>),
+    Invalid(Vec<String>),
 }
 
-impl Told {
+impl EarlyExit {
     /// Prints it, on standard output or standard error. Exit code 0 for an answer, 2 for an error.
-    pub fn tell(&self) -> ExitCode {
-        // If writing fails, there is no one left to tell.
+    pub fn print(&self) -> ExitCode {
+        // If writing fails, nobody can be told.
         let _ = match self {
             Self::Clap(error) => error.print(),
-            Self::Answer(text) => io::stdout().write_all(text.as_bytes()),
-            Self::Wrong(complaints) => complaints
+            Self::Output(text) => io::stdout().write_all(text.as_bytes()),
+            Self::Invalid(complaints) => complaints
                 .iter()
                 .try_for_each(|complaint| writeln!(io::stderr(), "error: {complaint}")),
         };
-        if self.is_wrong() {
+        if self.is_error() {
             ExitCode::from(2)
         } else {
             ExitCode::SUCCESS
@@ -35,11 +35,11 @@ impl Told {
     }
 
     /// Whether it reports an error.
-    pub fn is_wrong(&self) -> bool {
+    pub fn is_error(&self) -> bool {
         match self {
             Self::Clap(error) => error.use_stderr(),
-            Self::Answer(_) => false,
-            Self::Wrong(_) => true,
+            Self::Output(_) => false,
+            Self::Invalid(_) => true,
         }
     }
 }

@@ -1,6 +1,4 @@
 //! Why one side does not trust the other, in plain words: rustls's messages are for TLS experts.
-//!
-//! It must know nothing of which server it is.
 
 use std::{error::Error, io, time::Duration};
 
@@ -10,9 +8,9 @@ use tokio_rustls::rustls::{self, AlertDescription, CertificateError, InvalidMess
 /// Why a connection over TLS fails, from the client's point of view.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Untrusted(String);
+pub struct TrustError(String);
 
-impl Untrusted {
+impl TrustError {
     /// The first such error in a chain of causes, if there is one.
     pub fn within<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
         let mut next = Some(error);
@@ -28,7 +26,7 @@ impl Untrusted {
     }
 
     /// Rephrases rustls's error. Other errors stay as they are.
-    pub(super) fn tell(error: io::Error) -> io::Error {
+    pub(super) fn rephrase(error: io::Error) -> io::Error {
         let inner = error.get_ref();
         let words = inner
             .and_then(|inner| inner.downcast_ref::<rustls::Error>())
@@ -45,11 +43,11 @@ fn words(error: &rustls::Error) -> Option<String> {
         rustls::Error::InvalidCertificate(error) => {
             Some(format!("the server's certificate {}", about(error)))
         }
-        rustls::Error::NoCertificatesPresented => Some("the server shows no certificate".to_owned()),
+        rustls::Error::NoCertificatesPresented => Some("the server presents no certificate".to_owned()),
         rustls::Error::AlertReceived(alert) => objection(*alert).map(str::to_owned),
         // The peer does not speak TLS but, for example, HTTP/1.1.
         rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
-            Some("the server speaks no TLS there".to_owned())
+            Some("the server does not use TLS at this address".to_owned())
         }
         _ => None,
     }
@@ -76,14 +74,14 @@ fn about(error: &CertificateError) -> String {
             format!("is not valid yet: it will be from {}", time(not_before.as_secs()))
         }
         CertificateError::NotValidYet => "is not valid yet".to_owned(),
-        CertificateError::UnknownIssuer => "is of none of the CAs that are trusted here".to_owned(),
+        CertificateError::UnknownIssuer => "was issued by none of the CAs that are trusted here".to_owned(),
         CertificateError::BadSignature => {
-            "is signed by another key than that of the CA of this name that is trusted here".to_owned()
+            "is signed by another key than that of the trusted CA of this name".to_owned()
         }
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
             "is not for servers".to_owned()
         }
-        CertificateError::ApplicationVerificationFailure => "is another than that in the file".to_owned(),
+        CertificateError::ApplicationVerificationFailure => "is not the one in the file".to_owned(),
         other => format!("can't be trusted: {other}"),
     }
 }
@@ -92,22 +90,18 @@ fn about(error: &CertificateError) -> String {
 fn objection(alert: AlertDescription) -> Option<&'static str> {
     Some(match alert {
         AlertDescription::CertificateRequired => {
-            "the server wants to be shown a certificate, and was shown none"
+            "the server requires a client certificate, and none was presented"
         }
-        AlertDescription::UnknownCA => {
-            "the server does not trust the CA of the certificate that it was shown"
-        }
-        AlertDescription::CertificateExpired => "the certificate that the server was shown has expired",
-        AlertDescription::CertificateRevoked => "the certificate that the server was shown has been revoked",
+        AlertDescription::UnknownCA => "the server does not trust the CA of the client certificate",
+        AlertDescription::CertificateExpired => "the client certificate has expired",
+        AlertDescription::CertificateRevoked => "the client certificate has been revoked",
         AlertDescription::BadCertificate
         | AlertDescription::CertificateUnknown
         | AlertDescription::UnsupportedCertificate
         | AlertDescription::AccessDenied
-        | AlertDescription::DecryptError => {
-            "the server refuses the certificate that it was shown; its log says why"
-        }
+        | AlertDescription::DecryptError => "the server refuses the client certificate; its log says why",
         AlertDescription::HandshakeFailure => {
-            "the server breaks off the TLS handshake; it may want to be shown a certificate"
+            "the server aborted the TLS handshake; it may require a client certificate"
         }
         _ => return None,
     })
@@ -130,25 +124,25 @@ mod tests {
     use super::*;
 
     fn told(error: rustls::Error) -> String {
-        let told = Untrusted::tell(io::Error::new(io::ErrorKind::InvalidData, error));
+        let told = TrustError::rephrase(io::Error::new(io::ErrorKind::InvalidData, error));
         assert_eq!(told.kind(), io::ErrorKind::InvalidData);
         told.to_string()
     }
 
     #[test]
-    fn what_a_server_has_against_a_client_is_told_in_words() {
+    fn a_servers_alert_is_explained_in_plain_words() {
         for (alert, words) in [
             (
                 AlertDescription::CertificateRequired,
-                "the server wants to be shown a certificate, and was shown none",
+                "the server requires a client certificate, and none was presented",
             ),
             (
                 AlertDescription::UnknownCA,
-                "the server does not trust the CA of the certificate that it was shown",
+                "the server does not trust the CA of the client certificate",
             ),
             (
                 AlertDescription::CertificateRevoked,
-                "the certificate that the server was shown has been revoked",
+                "the client certificate has been revoked",
             ),
         ] {
             assert_eq!(told(rustls::Error::AlertReceived(alert)), words);
@@ -156,10 +150,10 @@ mod tests {
     }
 
     #[test]
-    fn what_has_nothing_to_do_with_trust_stays_as_it_is() {
+    fn errors_that_are_not_about_trust_are_unchanged() {
         let other = rustls::Error::AlertReceived(AlertDescription::InternalError);
         assert_eq!(told(other.clone()), other.to_string());
-        let reset = Untrusted::tell(io::ErrorKind::ConnectionReset.into());
-        assert!(Untrusted::within(&reset).is_none());
+        let reset = TrustError::rephrase(io::ErrorKind::ConnectionReset.into());
+        assert!(TrustError::within(&reset).is_none());
     }
 }
