@@ -15,6 +15,8 @@ use jiff::Timestamp;
 use uuid::Uuid;
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::erasure::Redaction;
+
 /// A valid request to store one correction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Submission {
@@ -207,8 +209,10 @@ pub(crate) struct Feedback {
     pub(crate) retraction: Option<Retraction>,
     /// What learning-svc answered, if it has.
     pub(crate) outcome: Option<EncodedOutcome>,
-    /// The delivery state of its newest event.
+    /// The delivery state of its newest event that was evaluated or will be.
     pub(crate) delivery: DeliveryState,
+    /// The erasure of its personal parts, if any.
+    pub(crate) redaction: Option<Redaction>,
 }
 
 /// The retraction of a feedback.

@@ -4,12 +4,17 @@
 //! It must know nothing of how they are delivered.
 
 use bytes::Bytes;
-use emend_core::{Caller, EventId, FeedbackId, Namespace};
-use emend_proto::learning::v1::{Event, FeedbackRecorded, FeedbackRetracted, event};
+use emend_core::{Caller, EventId, FeedbackId, Namespace, Reporter, ReporterId, contest::VoterKey};
+use emend_proto::learning::v1::{
+    ErasedVoter, Event, FeedbackRecorded, FeedbackRedacted, FeedbackRetracted, ReporterRedacted, event,
+};
 use emend_wire::render;
 use prost::Message as _;
 
-use crate::domain::{Accepted, NewEvent, Submission};
+use crate::{
+    domain::{Accepted, NewEvent, Submission},
+    erasure::Redaction,
+};
 
 /// The event that a feedback was stored. `submission` is already masked.
 pub(crate) fn recorded(
@@ -18,6 +23,7 @@ pub(crate) fn recorded(
     caller: &Caller,
     traceparent: &str,
     submission: &Submission,
+    redaction: Option<&Redaction>,
 ) -> NewEvent {
     let recorded = FeedbackRecorded {
         reporter: Some(render::reporter(&submission.reporter)),
@@ -28,7 +34,7 @@ pub(crate) fn recorded(
         scope: render::scope(submission.scope) as i32,
         correction: Some(render::correction(&submission.correction)),
         received_at: None,
-        erased_voter: None,
+        erased_voter: redaction.map(|redaction| erased_voter(redaction.voter, redaction.identified)),
     };
     new(
         id,
@@ -60,6 +66,70 @@ pub(crate) fn retracted(
         traceparent,
         event::Event::Retracted(retracted),
     )
+}
+
+/// The event that the personal parts of a feedback are erased.
+pub(crate) fn redacted(
+    id: EventId,
+    feedback_id: FeedbackId,
+    namespace: &Namespace,
+    caller: &Caller,
+    traceparent: &str,
+) -> NewEvent {
+    let redacted = FeedbackRedacted {
+        caller: caller.to_string(),
+        redacted_at: None,
+    };
+    new(
+        id,
+        feedback_id,
+        namespace,
+        traceparent,
+        event::Event::Redacted(redacted),
+    )
+}
+
+/// The event that everything learned for a reporter alone is to be erased.
+pub(crate) fn reporter_redacted(
+    id: EventId,
+    namespace: &Namespace,
+    caller: &Caller,
+    traceparent: &str,
+    reporter: &ReporterId,
+) -> NewEvent {
+    let redacted = ReporterRedacted {
+        caller: caller.to_string(),
+        reporter_id: reporter.to_string(),
+        redacted_at: None,
+    };
+    let event = event::Event::ReporterRedacted(redacted);
+    let mut event = new(id, FeedbackId::none(), namespace, traceparent, event);
+    event.message.feedback_id.clear();
+    event.payload = Bytes::from(event.message.encode_to_vec());
+    event
+}
+
+/// The event without anything personal; the vote counts under the voter's pseudonym.
+pub(crate) fn without_personal_parts(mut message: Event, voter: VoterKey, identified: bool) -> Event {
+    match &mut message.event {
+        Some(event::Event::Recorded(recorded)) => {
+            recorded.reporter = Some(render::reporter(&Reporter::default()));
+            recorded.query_id.clear();
+            recorded.reason.clear();
+            recorded.context.clear();
+            recorded.erased_voter = Some(erased_voter(voter, identified));
+        }
+        Some(event::Event::Retracted(retracted)) => retracted.reason.clear(),
+        _ => {}
+    }
+    message
+}
+
+fn erased_voter(voter: VoterKey, identified: bool) -> ErasedVoter {
+    ErasedVoter {
+        key: voter.0.to_string(),
+        identified,
+    }
 }
 
 fn new(

@@ -19,6 +19,7 @@ pub mod audit;
 mod committer;
 pub mod config;
 mod domain;
+mod erasure;
 mod event;
 pub mod fail_points;
 #[cfg(feature = "fuzzing")]
@@ -27,6 +28,7 @@ mod grpc;
 mod metrics;
 mod relay;
 pub mod roles;
+mod settings;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 mod store;
@@ -46,7 +48,10 @@ use emend_base::{
     reload::{self, Reload},
     telemetry::Metrics,
 };
-use emend_proto::feedback::v1::feedback_service_server::{FeedbackServiceServer, SERVICE_NAME};
+use emend_proto::feedback::v1::{
+    feedback_service_server::{FeedbackServiceServer, SERVICE_NAME},
+    settings_service_server::SettingsServiceServer,
+};
 use emend_serve::{Server, health::Readiness, metrics::ServerMetrics, service::Running};
 use emend_store::{DatabaseUrl, available::once_available};
 use tokio::net::TcpListener;
@@ -58,9 +63,11 @@ pub use config::{CommitConfig, Config, LearningAddress, RelayConfig};
 use crate::{
     app::UseCases,
     committer::{CommitWorker, Committer},
+    erasure::worker::Eraser,
     grpc::FeedbackEndpoint,
     metrics::FeedbackMetrics,
     relay::{Delivery, delivery_queue::DeliveryQueue, ingest::IngestClient, worker::Relay},
+    settings::grpc::SettingsEndpoint,
     store::{LONGEST_WAIT, PostgresStore, SqliteStore, Store, StoreError},
     upkeep::{DATABASE, OrderRaiser, Pruner, RELAY, ReadinessCheck, Sampler},
     waiters::Waiters,
@@ -143,7 +150,7 @@ pub async fn start(
         config.relay.keep_alive,
     );
     let Parts {
-        endpoint,
+        use_cases,
         commits,
         relay,
     } = Parts::assemble(
@@ -155,7 +162,14 @@ pub async fn start(
         &entropy,
     );
     let address = Server::new(emend_proto::DESCRIPTOR_SET, readiness.clone(), entropy.clone())
-        .add_service(FeedbackServiceServer::new(endpoint), &[DATABASE, RELAY])
+        .add_service(
+            FeedbackServiceServer::new(FeedbackEndpoint::new(Arc::clone(&use_cases))),
+            &[DATABASE, RELAY],
+        )
+        .add_service(
+            SettingsServiceServer::new(SettingsEndpoint::new(Arc::clone(&use_cases))),
+            &[DATABASE, RELAY],
+        )
         .bounds(config.bounds)
         .metrics(ServerMetrics::of(&config.metrics).rpc())
         .authenticator(config.authenticator, &roles::RULES)
@@ -175,6 +189,8 @@ pub async fn start(
         metrics,
     };
     lifecycle.spawn("measure the outbox", sampler.run(soft.clone()));
+    let eraser = Eraser::new(use_cases);
+    lifecycle.spawn("erase personal parts", eraser.run(entropy.clone(), soft.clone()));
     let pruner = Pruner {
         store: Arc::clone(&store),
         retention: config.request_id_retention,
@@ -210,7 +226,7 @@ pub fn describe_metrics(metrics: &Metrics) {
 
 /// The parts that accept feedback and deliver it to learning-svc, independent of store and transport.
 struct Parts {
-    endpoint: FeedbackEndpoint,
+    use_cases: Arc<UseCases>,
     commits: CommitWorker,
     relay: Arc<Relay>,
 }
@@ -244,7 +260,7 @@ impl Parts {
             entropy.clone(),
         );
         Self {
-            endpoint: FeedbackEndpoint::new(Arc::new(use_cases)),
+            use_cases: Arc::new(use_cases),
             commits,
             relay,
         }

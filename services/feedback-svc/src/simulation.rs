@@ -153,7 +153,7 @@ impl Replica {
         let lifecycle = Lifecycle::new();
         let store: Arc<dyn Store> = Arc::new(database.0.connect(interference));
         let Parts {
-            endpoint,
+            use_cases,
             commits,
             relay: worker,
         } = Parts::assemble(
@@ -165,7 +165,10 @@ impl Replica {
             entropy,
         );
         spawn_delivery(commits, &worker, relay, &lifecycle);
-        Self { endpoint, lifecycle }
+        Self {
+            endpoint: FeedbackEndpoint::new(use_cases),
+            lifecycle,
+        }
     }
 
     /// Calls the handler as gRPC does.

@@ -65,7 +65,7 @@ pub(crate) fn of(submission: Submission, caller: &Caller) -> NewFeedback {
         caller: caller.clone(),
         traceparent: traceparent.into(),
         hash: submission.hash(),
-        event: event::recorded(event_id, id, caller, traceparent, &submission),
+        event: event::recorded(event_id, id, caller, traceparent, &submission, None),
         submission,
     }
 }

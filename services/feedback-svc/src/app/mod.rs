@@ -8,10 +8,14 @@ mod submit;
 
 use std::{sync::Arc, time::Duration};
 
+use emend_base::telemetry::metrics::prometheus::Counter;
 use emend_base::{Entropy, Error, Lifecycle, SharedClock};
 use emend_core::{Caller, EventId, FeedbackId, Namespace};
 use emend_serve::fair_semaphore::{ClientKey, FairSemaphore};
-use tokio::time::{Instant, sleep};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep},
+};
 
 use crate::{
     committer::Committer,
@@ -31,16 +35,20 @@ const LOOK: (Duration, Duration) = (Duration::from_millis(20), Duration::from_mi
 /// What can be done with feedback.
 #[derive(Debug)]
 pub(crate) struct UseCases {
-    store: Arc<dyn Store>,
+    pub(crate) store: Arc<dyn Store>,
     committer: Committer,
-    dispatch: Dispatch,
-    waiters: Waiters,
+    pub(crate) dispatch: Dispatch,
+    pub(crate) waiters: Waiters,
     /// Owns the tasks that go on after their caller has left.
     lifecycle: Lifecycle,
     /// Bounds these tasks, which are retractions.
     retractions: FairSemaphore,
     clock: SharedClock,
     entropy: Entropy,
+    /// Wakes the worker that goes on erasing.
+    pub(crate) erased: Notify,
+    /// Counts what that worker redacts; by default nowhere visible.
+    pub(crate) redacted: Counter,
 }
 
 /// Who calls, and how the call is traced.
@@ -73,11 +81,13 @@ impl UseCases {
             retractions: FairSemaphore::of(retract::AT_ONCE),
             clock,
             entropy,
+            erased: Notify::new(),
+            redacted: Counter::default(),
         }
     }
 
     /// Ids sort by time, so new ones go to the end of an index.
-    fn new_event_id(&self) -> EventId {
+    pub(crate) fn new_event_id(&self) -> EventId {
         EventId(self.entropy.uuid_v7(self.clock.now()))
     }
 
@@ -102,7 +112,7 @@ impl UseCases {
 
     /// A stored feedback, read again until its newest event has been answered or the time is up. For events that this
     /// call did not store: another replica may deliver them.
-    async fn looked_for(
+    pub(crate) async fn looked_for(
         &self,
         namespace: &Namespace,
         id: FeedbackId,

@@ -77,7 +77,7 @@ impl UseCases {
         let hash = submission.hash();
         let submission = submission.masked();
         let (id, event_id) = (self.new_feedback_id(), self.new_event_id());
-        let event = event::recorded(event_id, id, caller, traceparent, &submission);
+        let event = event::recorded(event_id, id, caller, traceparent, &submission, None);
         let waiter = waits.then(|| self.waiters.register(event_id));
         let new = NewFeedback {
             id,
@@ -113,6 +113,7 @@ impl UseCases {
                     retraction: None,
                     outcome: None,
                     delivery: DeliveryState::Pending,
+                    redaction: None,
                 };
                 Ok(Self::awaited(feedback, waiter, until).await)
             }

@@ -23,11 +23,14 @@ use tonic::{Request, Response, Status};
 
 use crate::{
     app::{Origin, UseCases},
+    erasure,
     roles::open,
 };
 
 /// The longest wait for an outcome.
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// The longest that one call goes on erasing a reporter.
+const LONGEST_ERASURE: Duration = Duration::from_secs(10);
 /// How much of the caller's deadline is reserved for returning the response.
 const WAY_BACK: Duration = Duration::from_millis(100);
 
@@ -113,16 +116,31 @@ impl pb::feedback_service_server::FeedbackService for FeedbackEndpoint {
 
     async fn redact_feedback(
         &self,
-        _: Request<pb::RedactFeedbackRequest>,
+        request: Request<pb::RedactFeedbackRequest>,
     ) -> Result<Response<pb::RedactFeedbackResponse>, Status> {
-        Err(Error::Unimplemented("RedactFeedback").into())
+        let (origin, until) = (origin_of(&request), until(&request));
+        let Call { message, .. } = open(request)?;
+        let (namespace, id, wait) = parse::redaction(&message).map_err(Error::from)?;
+        let feedback = self.0.redact(&origin, namespace, id, until(wait)).await?;
+        Ok(Response::new(pb::RedactFeedbackResponse {
+            feedback: Some(render::feedback(feedback)?),
+        }))
     }
 
     async fn redact_reporter(
         &self,
-        _: Request<pb::RedactReporterRequest>,
+        request: Request<pb::RedactReporterRequest>,
     ) -> Result<Response<pb::RedactReporterResponse>, Status> {
-        Err(Error::Unimplemented("RedactReporter").into())
+        let origin = origin_of(&request);
+        let latest = Instant::now() + LONGEST_ERASURE;
+        let until = match deadline_of(&request) {
+            Some(deadline) => latest.min(deadline.checked_sub(WAY_BACK).unwrap_or(deadline)),
+            None => latest,
+        };
+        let Call { message, .. } = open(request)?;
+        let (namespace, reporter) = erasure::grpc::reporter(&message).map_err(Error::from)?;
+        let erased = self.0.erase_reporter(&origin, namespace, reporter, until).await?;
+        Ok(Response::new(erasure::grpc::erased(erased)))
     }
 
     async fn get_feedback(

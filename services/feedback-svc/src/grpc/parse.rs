@@ -103,6 +103,16 @@ pub(super) fn batch(
     Ok((items.collect(), wait))
 }
 
+pub(super) fn redaction(
+    request: &pb::RedactFeedbackRequest,
+) -> Result<(Namespace, FeedbackId, Wait), Violations> {
+    let mut violations = Violations::new();
+    let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
+    let id = violations.check("feedback_id", FeedbackId::parse(&request.feedback_id));
+    let wait = violations.check("wait", wait(request.wait));
+    violations.finish((|| Some((namespace?, id?, wait?)))())
+}
+
 pub(super) fn get(request: &pb::GetFeedbackRequest) -> Result<(Namespace, FeedbackId), Violations> {
     let mut violations = Violations::new();
     let namespace = violations.check("namespace", Namespace::parse(&request.namespace));

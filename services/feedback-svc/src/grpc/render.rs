@@ -44,6 +44,7 @@ pub(super) fn feedback(feedback: Feedback) -> Result<pb::Feedback, Error> {
         retraction,
         outcome,
         delivery,
+        redaction,
     } = feedback;
     let Submission {
         request_id,
@@ -87,7 +88,7 @@ pub(super) fn feedback(feedback: Feedback) -> Result<pb::Feedback, Error> {
         retract_reason,
         outcome: Some(outcome),
         delivery_state: delivery_state(delivery).into(),
-        redacted_at: None,
+        redacted_at: redaction.map(|redaction| render::timestamp(redaction.at)),
     })
 }
 
@@ -203,6 +204,7 @@ mod tests {
             retraction: None,
             outcome: None,
             delivery: DeliveryState::Pending,
+            redaction: None,
         };
         let page = Page {
             items: (1..=500).rev().map(large).collect(),

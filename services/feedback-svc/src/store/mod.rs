@@ -25,6 +25,7 @@ use crate::domain::{
     Accepted, DeadLetter, DeadLetterQuery, EncodedOutcome, Feedback, FeedbackQuery, Lease, LeaseToken,
     NewFeedback, NewRetraction, Refusal,
 };
+use crate::{erasure::store::ErasureStore, settings::store::SettingsStore};
 
 pub(crate) use postgres::PostgresStore;
 #[cfg(feature = "fuzzing")]
@@ -88,6 +89,16 @@ pub(crate) trait Store: Send + Sync + Debug + 'static {
 
     /// Deletes up to `limit` request ids older than `retention`; returns how many.
     async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64, StoreError>;
+
+    /// Erasing personal parts; none in a store that knows no erasure.
+    fn erasures(&self) -> Option<&dyn ErasureStore> {
+        None
+    }
+
+    /// Settings; none in a store that keeps none.
+    fn settings(&self) -> Option<&dyn SettingsStore> {
+        None
+    }
 
     /// The current state of the database connections.
     fn connections(&self) -> Connections;

@@ -112,7 +112,7 @@ async fn mark_delivered(
     });
     update.push(
         ") UPDATE feedback_status AS s SET
-             outcome = CASE WHEN e.event_number >= s.outcome_of THEN e.outcome ELSE s.outcome END,
+             outcome = CASE WHEN e.event_number > 0 AND e.event_number >= s.outcome_of THEN e.outcome ELSE s.outcome END,
              outcome_of = CASE WHEN e.event_number > s.outcome_of THEN e.event_number ELSE s.outcome_of END,
              delivery_state = CASE WHEN e.event_number = s.event_count THEN ",
     );

@@ -19,7 +19,9 @@ use crate::{
     domain::{
         DeadLetter, DeadLetterQuery, Feedback, FeedbackQuery, Lease, LeaseToken, NewFeedback, NewRetraction,
     },
+    erasure::store::ErasureStore,
     fail_points,
+    settings::store::SettingsStore,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -114,6 +116,14 @@ impl Store for Backend {
             feedback_sql::prune_request_ids(&mut *self.writer().await?, retention, limit).await
         })
         .await
+    }
+
+    fn erasures(&self) -> Option<&dyn ErasureStore> {
+        Some(self)
+    }
+
+    fn settings(&self) -> Option<&dyn SettingsStore> {
+        Some(self)
     }
 
     fn connections(&self) -> Connections {

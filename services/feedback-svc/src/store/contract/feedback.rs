@@ -67,6 +67,7 @@ async fn what_is_stored_comes_back_as_it_was(database: &TestStore) {
             retraction: None,
             outcome: None,
             delivery: DeliveryState::Pending,
+            redaction: None,
         };
         assert_eq!(get(database, new.id).await, expected);
         let elsewhere = Namespace::parse("elsewhere").unwrap();

@@ -161,6 +161,7 @@ impl Tables {
             retraction: None,
             outcome: None,
             delivery: DeliveryState::Pending,
+            redaction: None,
         };
         self.orders.insert(item.id, accepted.order.0);
         let row = Row {

@@ -72,6 +72,9 @@ fn feedback(of: &mut Unstructured<'_>) -> arbitrary::Result<FeedbackRow> {
         delivery_state: or(of, 1)?,
         outcome: or(of, None)?,
         retracted_at_us: or(of, None)?,
+        redacted_at_us: or(of, None)?,
+        voter: or(of, None)?,
+        identified: or(of, None)?,
     })
 }
 
