@@ -1,4 +1,4 @@
-//! TrustError requests and page tokens.
+//! Untrusted requests and page tokens.
 
 use bytes::Bytes;
 use emend_core::{Caller, EventId, FeedbackId};
