@@ -230,7 +230,7 @@ async fn connect(
         .connect()
         .await
         .map_err(|error| match TrustError::within(&error) {
-            Some(untrusted) => Failure::TrustError {
+            Some(untrusted) => Failure::Untrusted {
                 service,
                 address: address.to_owned(),
                 reason: untrusted.to_string(),

@@ -55,7 +55,7 @@ pub enum Failure {
     },
     /// A service answers, but one side does not trust the other.
     #[error("no secure connection to {service} at {address}: {reason}")]
-    TrustError {
+    Untrusted {
         /// The service's name.
         service: &'static str,
         /// The address tried.
@@ -99,7 +99,7 @@ impl Failure {
             Self::Refused(explained) => exit_of(explained.code),
             Self::Conflict(_) => Exit::Conflict,
             Self::OutputClosed => Exit::Ok,
-            Self::TrustError { .. } | Self::Failed(_) => Exit::Failed,
+            Self::Untrusted { .. } | Self::Failed(_) => Exit::Failed,
         }
     }
 
@@ -112,7 +112,7 @@ impl Failure {
                 json!({"code": "UNAVAILABLE", "message": self.to_string()})
             }
             Self::Conflict(_) => json!({"code": "FAILED_PRECONDITION", "message": self.to_string()}),
-            Self::OutputClosed | Self::TrustError { .. } | Self::Failed(_) => {
+            Self::OutputClosed | Self::Untrusted { .. } | Self::Failed(_) => {
                 json!({"code": "UNKNOWN", "message": self.to_string()})
             }
         };

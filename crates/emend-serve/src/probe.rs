@@ -83,8 +83,8 @@ pub async fn probe(services: &[(&str, &str)], way: &Way) -> ExitCode {
             #[expect(clippy::print_stdout, reason = "what the health check shows")]
             {
                 println!(
-                    "not known: with --tls-client-ca clients have to show a certificate, so /readyz is asked, for which \
-                     --metrics-addr has to name a port"
+                    "not known: with --tls-client-ca clients must present a certificate, so /readyz is asked instead, and \
+                     --metrics-addr must name a port"
                 );
             }
             ExitCode::FAILURE

@@ -28,7 +28,7 @@ pub trait Addresses<T> {
     }
 }
 
-/// Implements [`Addresses`](crate::auth::Addresses) for a type and each of the messages.
+/// Implements `Addresses` of `auth` for a type and each of the messages.
 #[macro_export]
 macro_rules! addresses {
     ($of:ty; $( $message:ty => |$it:ident| $named:expr $(, for_user $for_user:expr)? ; )+) => { $(

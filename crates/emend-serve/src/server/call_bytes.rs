@@ -124,9 +124,8 @@ impl Held {
 fn too_much() -> Error {
     Error::ResourceExhausted {
         reason: "TOO_MANY_BYTES",
-        message:
-            "calls under way hold as many bytes as this replica takes on at once, of all or of one client"
-                .to_owned(),
+        message: "the calls in progress hold too many bytes on this replica, in total or from this client"
+            .to_owned(),
         retry_after: Some(RETRY_AFTER),
     }
 }

@@ -1,7 +1,5 @@
 //! Servers with certificates on real sockets: which clients are let in, and how that changes with the files.
 
-#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
-
 use std::{convert::Infallible, fs, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use emend_base::{

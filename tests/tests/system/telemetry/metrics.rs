@@ -286,7 +286,7 @@ async fn the_admin_port_tells_of_readiness_and_changes_what_is_logged() {
     let feedback = Feedback::at(up.feedback);
     feedback.submit(says("jane", alias("jd", "jane-doe"))).await;
     assert_eq!(up.process.logged(answered), None, "that is for debugging");
-    let changed = ask(address, "PUT", "/log-level", "info,emend_base=debug").await;
+    let changed = ask(address, "PUT", "/log-level", "info,emend_serve=debug").await;
     assert_eq!(changed.status, 200, "{changed:?}");
     eventually("calls are logged", || async {
         feedback.submit(says("jane", alias("jd", "jane-doe"))).await;
