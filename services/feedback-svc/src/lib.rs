@@ -6,27 +6,29 @@
 //! once.
 //!
 //! ```text
-//! grpc ─▶ app ─▶ committer ─▶ store ◀─ relay ─▶ learning-svc
-//!                    └── events, in memory ──▶┘
+//! corrections: grpc ─▶ use case ─▶ group commit ─▶ store ◀─ outbox: relay ─▶ learning-svc
+//!                                       └── events, in memory ──▶┘
 //! ```
+//!
+//! It is cut by capability; each folder holds its use cases, its `grpc` and its `store`:
+//! * `corrections`: taking, reading and retracting feedback.
+//! * `outbox`: delivering events to learning-svc, and dead letters.
+//! * `erasure`: redacting feedback and erasing reporters.
+//! * `settings`: what is done with the feedback of a namespace.
 //!
 //! [`start`] runs one replica; `main` does so from its command line, [`Arguments`]. Any number of replicas share one
 //! PostgreSQL database; a SQLite file belongs to one process.
 
-mod app;
 pub mod arguments;
 pub mod audit;
-mod committer;
 pub mod config;
-mod domain;
+mod corrections;
 mod erasure;
-mod event;
 pub mod fail_points;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod grpc;
 mod metrics;
-mod relay;
+mod outbox;
 pub mod roles;
 mod settings;
 #[cfg(any(test, feature = "simulation"))]
@@ -37,7 +39,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod upkeep;
-mod waiters;
+mod use_cases;
 
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
@@ -61,16 +63,19 @@ pub use arguments::Arguments;
 pub use config::{CommitConfig, Config, LearningAddress, RelayConfig};
 
 use crate::{
-    app::UseCases,
-    committer::{CommitWorker, Committer},
+    corrections::{
+        group_commit::{CommitWorker, Committer},
+        grpc::FeedbackEndpoint,
+    },
     erasure::worker::Eraser,
-    grpc::FeedbackEndpoint,
     metrics::FeedbackMetrics,
-    relay::{Delivery, delivery_queue::DeliveryQueue, ingest::IngestClient, worker::Relay},
+    outbox::{
+        Delivery, delivery_queue::DeliveryQueue, ingest::IngestClient, waiters::Waiters, worker::Relay,
+    },
     settings::grpc::SettingsEndpoint,
     store::{LONGEST_WAIT, PostgresStore, SqliteStore, Store, StoreError},
     upkeep::{DATABASE, OrderRaiser, Pruner, RELAY, ReadinessCheck, Sampler},
-    waiters::Waiters,
+    use_cases::UseCases,
 };
 
 /// A running service. Dropping it does not stop the service.

@@ -26,9 +26,8 @@ pub use crate::store::memory::Defect;
 use crate::{
     Parts,
     config::{CommitConfig, RelayConfig},
-    domain::{DeliveryState, Feedback},
-    grpc::FeedbackEndpoint,
-    relay::{Delivery, DeliveryError},
+    corrections::{feedback::Feedback, grpc::FeedbackEndpoint},
+    outbox::{Delivery, DeliveryError, entry::DeliveryState},
     spawn_delivery,
     store::{Store, memory::MemoryStore},
 };

@@ -15,8 +15,11 @@ use sqlx::AssertSqlSafe;
 use tempfile::TempDir;
 
 use crate::{
-    domain::{EncodedOutcome, Lease, LeaseToken, NewFeedback, NewRetraction, Submission},
-    event,
+    corrections::feedback::{NewFeedback, NewRetraction, Submission},
+    outbox::{
+        entry::{EncodedOutcome, Lease, LeaseToken},
+        event,
+    },
     store::{Inserted, PostgresStore, SqliteStore, Store, memory::MemoryStore},
 };
 

@@ -19,8 +19,8 @@ use prost::Message as _;
 
 use super::{FEEDBACK_KIND, FEEDBACK_PARTS, FEEDBACK_REDACTED, FEEDBACK_STATUS, OUTBOX_ENTRY, OUTBOX_STATE};
 use crate::{
-    domain::{DeliveryState, Feedback},
-    event::recorded,
+    corrections::feedback::Feedback,
+    outbox::{entry::DeliveryState, event::recorded},
 };
 
 /// The delivery state of a feedback's newest event.
@@ -145,12 +145,11 @@ impl Entry {
 
     /// The voter's pseudonym, and whether the voter was known by an id of its own.
     pub fn voter(&self) -> (VoterKey, bool) {
-        match &self.feedback.redaction {
-            Some(redaction) => (redaction.voter, redaction.identified),
-            None => {
-                let voter = self.reporter().voter(self.caller());
-                (voter.key(self.namespace()), voter.is_identified())
-            }
+        if let Some(redaction) = &self.feedback.redaction {
+            (redaction.voter, redaction.identified)
+        } else {
+            let voter = self.reporter().voter(self.caller());
+            (voter.key(self.namespace()), voter.is_identified())
         }
     }
 

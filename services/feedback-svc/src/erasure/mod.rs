@@ -18,7 +18,7 @@ pub(crate) mod worker;
 use emend_core::{AcceptOrder, Caller, FeedbackId, Namespace, ReporterId, contest::VoterKey};
 use jiff::Timestamp;
 
-use crate::domain::NewEvent;
+use crate::outbox::entry::NewEvent;
 
 /// A request to erase the personal parts of one feedback.
 #[derive(Debug, Clone)]

@@ -11,9 +11,9 @@ use super::{
     store::{ErasureStore, Redacted},
 };
 use crate::{
-    app::{Origin, UseCases},
-    domain::Feedback,
-    event,
+    corrections::feedback::Feedback,
+    outbox::event,
+    use_cases::{Origin, UseCases},
 };
 
 /// Feedback redacted in one transaction.

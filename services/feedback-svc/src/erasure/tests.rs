@@ -11,19 +11,22 @@ use tokio::time::{Duration, Instant};
 
 use super::{NewRedaction, redact::Erased, store::Redacted, worker::Eraser};
 use crate::{
-    app::{Origin, UseCases},
-    committer::Committer,
     config::{CommitConfig, RelayConfig},
-    domain::{EncodedOutcome, FeedbackQuery, NewFeedback},
-    event as events,
-    relay::{delivery_queue::DeliveryQueue, dispatch::Dispatch},
-    settings::SettingsUpdate,
+    corrections::{
+        feedback::{FeedbackQuery, NewFeedback},
+        group_commit::Committer,
+    },
+    outbox::{
+        delivery_queue::DeliveryQueue, dispatch::Dispatch, entry::EncodedOutcome, event as events,
+        waiters::Waiters,
+    },
+    settings::{Change, SettingsUpdate},
     store::{Claimed, Inserted, Settlement},
     testing::{
         Backend, TestStore, feedback, lease, namespace, of, outcome, retraction, stored, submission,
         with_request_id,
     },
-    waiters::Waiters,
+    use_cases::{Origin, UseCases},
 };
 
 macro_rules! on_both {
@@ -335,6 +338,7 @@ async fn what_is_older_than_the_settings_allow_is_redacted(database: &TestStore)
         database.store.insert(part, None).await.unwrap();
     }
     database.advance(7_200).await;
+    database.store.raise_accept_order().await.unwrap();
     let new = said_by("jane", "new");
     stored(&*database.store, &new, None).await;
     let mut worker = Eraser::new(Arc::clone(&use_cases));
@@ -347,7 +351,7 @@ async fn what_is_older_than_the_settings_allow_is_redacted(database: &TestStore)
     let update = SettingsUpdate {
         namespace: namespace(),
         etag: None,
-        personal_retention: Some(Some(Duration::from_hours(1))),
+        personal_retention: Change::Set(Some(Duration::from_hours(1))),
         caller: Caller::parse("console").unwrap(),
         on_behalf_of: String::new(),
         reason: "policy".to_owned(),

@@ -9,7 +9,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::{redact::PAGE, store::ErasureStore};
-use crate::app::UseCases;
+use crate::use_cases::UseCases;
 
 /// Erasures looked at in one round.
 const ERASURES: u32 = 100;

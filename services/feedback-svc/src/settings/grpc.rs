@@ -9,8 +9,8 @@ use emend_serve::{auth::Call, caller::caller_of};
 use emend_wire::{parse, render};
 use tonic::{Request, Response, Status};
 
-use super::{MAX_RETENTION, MIN_RETENTION, Settings, SettingsUpdate};
-use crate::{app::UseCases, roles::open};
+use super::{Change, MAX_RETENTION, MIN_RETENTION, Settings, SettingsUpdate};
+use crate::{roles::open, use_cases::UseCases};
 
 /// The fields that an update may change.
 const FIELDS: [&str; 1] = ["personal_retention"];
@@ -94,7 +94,11 @@ pub(crate) fn update(
         Some(SettingsUpdate {
             namespace: namespace?,
             etag: (!etag.is_empty()).then_some(etag),
-            personal_retention: is_named.then_some(retention),
+            personal_retention: if is_named {
+                Change::Set(retention)
+            } else {
+                Change::Keep
+            },
             caller: caller.clone(),
             on_behalf_of: on_behalf_of?,
             reason: reason?.unwrap_or_default(),

@@ -13,7 +13,7 @@ use emend_store::StoreError;
 use jiff::Timestamp;
 
 use self::store::SettingsStore;
-use crate::app::UseCases;
+use crate::use_cases::UseCases;
 
 /// The shortest time for which personal parts can be kept.
 pub(crate) const MIN_RETENTION: Duration = Duration::from_hours(1);
@@ -50,6 +50,15 @@ impl Settings {
     }
 }
 
+/// What an update does to a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change<T> {
+    /// It stays as it is.
+    Keep,
+    /// It gets this value.
+    Set(T),
+}
+
 /// A change of settings.
 #[derive(Debug, Clone)]
 pub(crate) struct SettingsUpdate {
@@ -57,8 +66,8 @@ pub(crate) struct SettingsUpdate {
     pub(crate) namespace: Namespace,
     /// Only if they still have this etag.
     pub(crate) etag: Option<String>,
-    /// What becomes of the retention; none: it stays.
-    pub(crate) personal_retention: Option<Option<Duration>>,
+    /// What becomes of the retention.
+    pub(crate) personal_retention: Change<Option<Duration>>,
     /// The authenticated client that changes them.
     pub(crate) caller: Caller,
     /// On whose behalf, as the caller says; may be empty.
@@ -85,7 +94,7 @@ impl UseCases {
             return Err(changed());
         }
         let mut after = before.clone();
-        if let Some(retention) = update.personal_retention {
+        if let Change::Set(retention) = update.personal_retention {
             after.personal_retention = retention;
         }
         if after == before {

@@ -7,14 +7,13 @@ use emend_core::Caller;
 use emend_proto::feedback::v1 as pb;
 use tokio::time::Duration;
 
-use super::{Settings, SettingsUpdate, grpc};
+use super::{Change, Settings, SettingsUpdate, grpc};
 use crate::{
-    app::UseCases,
-    committer::Committer,
     config::{CommitConfig, RelayConfig},
-    relay::{delivery_queue::DeliveryQueue, dispatch::Dispatch},
+    corrections::group_commit::Committer,
+    outbox::{delivery_queue::DeliveryQueue, dispatch::Dispatch, waiters::Waiters},
     testing::{Backend, TestStore, namespace},
-    waiters::Waiters,
+    use_cases::UseCases,
 };
 
 fn use_cases(database: &TestStore) -> Arc<UseCases> {
@@ -39,7 +38,7 @@ fn to(hours: u64, etag: Option<&str>) -> SettingsUpdate {
     SettingsUpdate {
         namespace: namespace(),
         etag: etag.map(str::to_owned),
-        personal_retention: Some(Some(Duration::from_hours(hours))),
+        personal_retention: Change::Set(Some(Duration::from_hours(hours))),
         caller: Caller::parse("console").unwrap(),
         on_behalf_of: String::new(),
         reason: String::new(),
@@ -61,7 +60,7 @@ async fn each_change_is_a_version_and_an_old_etag_is_refused(database: &TestStor
     let late = use_cases.update_settings(&to(48, Some("0"))).await.unwrap_err();
     assert_eq!(late.reason(), "ETAG_MISMATCH");
     let none = SettingsUpdate {
-        personal_retention: Some(None),
+        personal_retention: Change::Set(None),
         ..to(1, Some("1"))
     };
     let last = use_cases.update_settings(&none).await.unwrap();

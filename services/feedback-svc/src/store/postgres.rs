@@ -19,7 +19,7 @@ use emend_store::{
 use sqlx::{Postgres as Db, migrate::Migrator};
 
 use super::{Connections, Inserted, StoreError, audit::AuditRead, rows};
-use crate::domain::{DeliveryState, Lease};
+use crate::outbox::entry::{DeliveryState, Lease};
 use feedback_sql::Columns;
 
 #[path = "audit_sql.rs"]
@@ -28,25 +28,25 @@ use feedback_sql::Columns;
     reason = "portable SQL is compiled against each database"
 )]
 mod audit_sql;
-#[path = "erasure_sql.rs"]
+#[path = "../erasure/store/sql.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod erasure_sql;
-#[path = "feedback_sql.rs"]
+#[path = "../corrections/store/sql.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod feedback_sql;
-#[path = "outbox_sql.rs"]
+#[path = "../outbox/store/sql.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod outbox_sql;
-#[path = "settings_sql.rs"]
+#[path = "../settings/store/sql.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"

@@ -21,11 +21,12 @@ use prost::Message as _;
 use uuid::Uuid;
 
 use super::Claimed;
-use crate::audit::{Entry, OutboxEntry};
-use crate::domain::{
-    Accepted, DeadLetter, DeliveryState, EncodedOutcome, Feedback, Refusal, Retraction, Submission,
+use crate::{
+    audit::{Entry, OutboxEntry},
+    corrections::feedback::{Accepted, Feedback, Retraction, Submission},
+    erasure::Redaction,
+    outbox::entry::{DeadLetter, DeliveryState, EncodedOutcome, Refusal},
 };
-use crate::erasure::Redaction;
 
 /// A duration in microseconds, as databases store it.
 pub(super) fn micros(duration: Duration) -> i64 {

@@ -15,8 +15,8 @@ use sqlx::{Connection as _, QueryBuilder, Sqlite as Db, SqliteConnection as Conn
 
 use super::{Connections, Inserted, StoreError, audit::AuditRead, chunks::chunks, rows};
 use crate::{
-    domain::{DeliveryState, Lease},
     fail_points,
+    outbox::entry::{DeliveryState, Lease},
 };
 use feedback_sql::Columns;
 
@@ -26,25 +26,25 @@ use feedback_sql::Columns;
     reason = "portable SQL is compiled against each database"
 )]
 mod audit_sql;
-#[path = "erasure_sql.rs"]
+#[path = "../erasure/store/sql.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod erasure_sql;
-#[path = "feedback_sql.rs"]
+#[path = "../corrections/store/sql.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod feedback_sql;
-#[path = "outbox_sql.rs"]
+#[path = "../outbox/store/sql.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod outbox_sql;
-#[path = "settings_sql.rs"]
+#[path = "../settings/store/sql.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"

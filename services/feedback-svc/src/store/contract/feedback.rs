@@ -15,7 +15,8 @@ use super::{
     claim_all, delivered, get, listed, orders, query,
 };
 use crate::{
-    domain::{DeliveryState, Feedback, FeedbackQuery, Submission},
+    corrections::feedback::{Feedback, FeedbackQuery, Submission},
+    outbox::entry::DeliveryState,
     testing::{
         TestStore, feedback, inserted, lease, namespace, of, retraction, stored, submission, with_request_id,
     },

@@ -14,9 +14,11 @@ use super::{
     super::{Inserted, Retracted},
     Defect,
 };
-use crate::domain::{
-    Accepted, DeliveryState, Feedback, FeedbackQuery, Lease, LeaseToken, NewEvent, NewFeedback,
-    NewRetraction, Refusal, RequestHash, Retraction,
+use crate::{
+    corrections::feedback::{
+        Accepted, Feedback, FeedbackQuery, NewFeedback, NewRetraction, RequestHash, Retraction,
+    },
+    outbox::entry::{DeliveryState, Lease, LeaseToken, NewEvent, Refusal},
 };
 
 /// A duration in microseconds, as databases store it.

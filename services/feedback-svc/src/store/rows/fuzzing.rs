@@ -5,10 +5,7 @@ use emend_proto::common::v1::{Correction, PhraseMapping, correction::Correction 
 use prost::Message as _;
 
 use super::{ClaimedRow, DeadLetterRow, FeedbackRow, accepted, feedback_id};
-use crate::{
-    domain::{DeadLetter, Feedback},
-    store::Claimed,
-};
+use crate::{corrections::feedback::Feedback, outbox::entry::DeadLetter, store::Claimed};
 
 /// Makes rows from the bytes, most of their columns good, and parses them. Without any bytes, all columns are good.
 pub fn row(bytes: &[u8]) {
