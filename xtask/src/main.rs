@@ -27,6 +27,7 @@ use std::{path::PathBuf, process::ExitCode};
 use clap::{Args, Parser, Subcommand};
 
 use process::Workspace;
+use test::Tier;
 
 /// Emend's chores.
 #[derive(Parser)]
@@ -38,7 +39,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Chore {
-    /// Everything CI runs: lint, then all tests on SQLite and PostgreSQL, including third-party gRPC clients.
+    /// Lint, then unit, contract and system tests on SQLite and PostgreSQL. With --all everything that CI runs: also
+    /// fault runs, manifests, documents and fuzz targets.
     ///
     /// PostgreSQL is the server named by `EMEND_TEST_POSTGRES_URL`, else a temporary one on a free port of 127.0.0.1.
     /// Client tools are installed in target/tools. Skipped tests are listed at the end; with CI=true they are a
@@ -46,6 +48,9 @@ enum Chore {
     Test {
         #[command(flatten)]
         install: Install,
+        /// Everything that CI runs: also fault runs, manifests, documents and fuzz targets.
+        #[arg(long, conflicts_with = "cargo_test")]
+        all: bool,
         /// Arguments for `cargo test` instead of `--workspace`; skips lint. Example: -- -p learning-svc votes
         #[arg(last = true)]
         cargo_test: Vec<String>,
@@ -123,8 +128,17 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let workspace = Workspace::locate();
     let outcome = match cli.chore {
-        Chore::Test { install, cargo_test } => {
-            return test::test(&workspace, !install.no_install, &cargo_test);
+        Chore::Test {
+            install,
+            all,
+            cargo_test,
+        } => {
+            let tier = match (all, cargo_test.is_empty()) {
+                (true, _) => Tier::All,
+                (false, true) => Tier::Quick,
+                (false, false) => Tier::Selected(cargo_test),
+            };
+            return test::test(&workspace, !install.no_install, &tier);
         }
         Chore::Lint { install, quick } => return lint::lint(&workspace, !install.no_install, quick),
         Chore::Manifests { install } => return manifests::manifests(&workspace, !install.no_install),

@@ -1,9 +1,15 @@
-//! `cargo xtask test`: everything CI runs. Provides PostgreSQL and third-party clients to the tests, and makes sure
+//! `cargo xtask test`, in two tiers: what everybody runs before a commit, and everything that CI runs. Provides PostgreSQL and third-party clients to the tests, and makes sure
 //! that skipped tests are neither overlooked nor, in CI, accepted.
 
-use std::{collections::BTreeMap, fs, path::PathBuf, process::ExitCode};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::PathBuf,
+    process::ExitCode,
+};
 
 use anyhow::{Result, bail};
+use serde::Deserialize;
 
 use crate::{
     faketime, lint, manifests,
@@ -16,12 +22,30 @@ use crate::{
 /// Names a file to which tests append a line for each thing they skip: `skipped: <reason>`.
 const SKIPPED_FILE_VARIABLE: &str = "EMEND_SKIPPED_FILE";
 
-/// Runs lint and all tests, or only the tests selected by arguments for `cargo test`.
-pub(crate) fn test(workspace: &Workspace, may_install: bool, cargo_test: &[String]) -> ExitCode {
+/// Which tests to run.
+#[derive(Debug)]
+pub(crate) enum Tier {
+    /// Lint, unit, contract and system tests.
+    Quick,
+    /// Also fault runs, manifests, documents and fuzz targets: what CI runs.
+    All,
+    /// What these arguments for `cargo test` select, and no lint.
+    Selected(Vec<String>),
+}
+
+/// Test programs of the second tier alone: they kill processes, fill disks, start manifests, try thousands of inputs.
+const OF_ALL_ALONE: [&str; 3] = ["fire", "manifests", "short"];
+/// Tests of the second tier alone within other programs, by the beginning of their names.
+const SKIPPED_BY_QUICK: [&str; 1] = ["documents::"];
+
+/// Runs a tier.
+pub(crate) fn test(workspace: &Workspace, may_install: bool, tier: &Tier) -> ExitCode {
     let mut steps = Steps::default();
-    if cargo_test.is_empty() {
+    if !matches!(tier, Tier::Selected(_)) {
         lint::check_texts(workspace, may_install, &mut steps);
-        manifests::check(workspace, may_install, &mut steps);
+        if matches!(tier, Tier::All) {
+            manifests::check(workspace, may_install, &mut steps);
+        }
         lint::check_code(workspace, &mut steps);
     }
     let tools = steps
@@ -51,7 +75,7 @@ pub(crate) fn test(workspace: &Workspace, may_install: bool, cargo_test: &[Strin
     let skipped_file = workspace.target("skipped");
     steps.run("tests", || {
         forget(&skipped_file)?;
-        run_tests(workspace, &tools, server.as_ref(), &skipped_file, cargo_test)
+        run_tests(workspace, &tools, server.as_ref(), &skipped_file, tier)
     });
     drop(server);
     steps.run("nothing skipped", || {
@@ -73,13 +97,29 @@ fn run_tests(
     tools: &Tools,
     server: Option<&TestServer>,
     skipped_file: &PathBuf,
-    cargo_test: &[String],
+    tier: &Tier,
 ) -> Result<Outcome> {
     let mut command = workspace.cargo(["test", "--locked", "--no-fail-fast"]);
-    if cargo_test.is_empty() {
-        command.arg("--workspace");
+    match tier {
+        Tier::All => {
+            command.arg("--workspace");
+        }
+        Tier::Quick => {
+            // All packages, so that nothing is built with other features than in the other tier.
+            command.args(["--workspace", "--lib", "--bins", "--examples"]);
+            for program in quick_programs(workspace)? {
+                command.args(["--test", &program]);
+            }
+            command.arg("--");
+            for skipped in SKIPPED_BY_QUICK {
+                command.args(["--skip", skipped]);
+            }
+        }
+        Tier::Selected(arguments) => {
+            command.args(arguments);
+        }
     }
-    command.args(cargo_test).env(SKIPPED_FILE_VARIABLE, skipped_file);
+    command.env(SKIPPED_FILE_VARIABLE, skipped_file);
     command.envs(
         tools
             .programs
@@ -91,6 +131,32 @@ fn run_tests(
     }
     process::run(&mut command)?;
     Ok(Outcome::Done)
+}
+
+/// The test programs of the first tier.
+fn quick_programs(workspace: &Workspace) -> Result<BTreeSet<String>> {
+    #[derive(Deserialize)]
+    struct Metadata {
+        packages: Vec<Package>,
+    }
+    #[derive(Deserialize)]
+    struct Package {
+        targets: Vec<Target>,
+    }
+    #[derive(Deserialize)]
+    struct Target {
+        kind: Vec<String>,
+        name: String,
+    }
+    let metadata = process::output(&mut workspace.cargo(["metadata", "--no-deps", "--format-version=1"]))?;
+    let metadata: Metadata = serde_json::from_str(&metadata)?;
+    let targets = metadata.packages.into_iter().flat_map(|package| package.targets);
+    let programs = targets
+        .filter(|target| target.kind == ["test"])
+        .map(|target| target.name);
+    Ok(programs
+        .filter(|name| !OF_ALL_ALONE.contains(&name.as_str()))
+        .collect())
 }
 
 /// Removes the file of an earlier run.

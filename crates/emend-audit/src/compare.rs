@@ -113,7 +113,12 @@ pub(crate) fn made_up(stored: Option<&Stored>, taken: &Taken, findings: &mut Fin
 
 /// The first property in which a ballot differs from the one that the rules derive from its feedback.
 fn difference(stored: &Stored, ballot: &CastBallot) -> Option<&'static str> {
-    let proposal = match scope_user(stored.scope(), stored.reporter().id.as_ref()) {
+    let scope = if stored.is_redacted() {
+        Scope::Global
+    } else {
+        stored.scope()
+    };
+    let proposal = match scope_user(scope, stored.reporter().id.as_ref()) {
         Ok(user) => stored.correction().proposal(stored.namespace(), user),
         Err(_) => return Some("scope"),
     };
@@ -124,14 +129,19 @@ fn difference(stored: &Stored, ballot: &CastBallot) -> Option<&'static str> {
         personal_data: _,
     } = proposal;
     let contest: ContestId = key.contest_id();
-    let voter = stored.reporter().voter(stored.caller());
+    let (voter, identified) = stored.voter();
+    // Of whom a correction of scope USER was is erased with its reporter.
+    let is_nameless = stored.is_redacted() && stored.scope() == Scope::User;
     let cast = &ballot.ballot;
     let same = [
-        ("contest", ballot.contest == contest),
-        ("candidate", cast.candidate == value.candidate_id(contest)),
+        ("contest", is_nameless || ballot.contest == contest),
+        (
+            "candidate",
+            is_nameless || cast.candidate == value.candidate_id(contest),
+        ),
         ("accept order", cast.accept_order == stored.accept_order()),
-        ("voter", cast.voter == voter.key(stored.namespace())),
-        ("kind of voter", cast.identified == voter.is_identified()),
+        ("voter", cast.voter == voter),
+        ("kind of voter", cast.identified == identified),
         ("caller", cast.caller == *stored.caller()),
         ("time", cast.received_at == stored.received_at()),
         (

@@ -1,7 +1,7 @@
 //! How long to wait before retrying: exponential back-off with full jitter.
 //!
 //! Full jitter (M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015) spreads callers that failed
-//! together over the whole interval. It must know nothing of what is retried.
+//! together over the whole interval.
 
 use std::time::Duration;
 

@@ -1,6 +1,4 @@
 //! A bearer token in a file, for calling a service. Read again for each call, so a new token needs no restart.
-//!
-//! It must know nothing of who checks the token.
 
 use std::{
     fs, io,
@@ -82,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_token_is_sent_from_then_on_and_none_is_shown() {
+    fn a_new_token_is_used_from_then_on_and_never_shown() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("token");
         let file = TokenFile::new(&path);
@@ -98,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_is_told_without_showing_it() {
+    fn an_invalid_token_is_refused_without_showing_it() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("token");
         for bad in ["", " \n", "two words", "zwölf", "a\nb"] {

@@ -1,7 +1,7 @@
 //! What time it is, injected.
 //!
 //! The core and the services never read the ambient clock: they are handed a [`Clock`], so that a test can hold time
-//! still. It must know nothing of leases, retention or any other use of time.
+//! still.
 
 use std::{
     fmt::Debug,

@@ -1,6 +1,4 @@
 //! Randomness, injected: ids, tokens and jitter come from an [`Entropy`] that a test can seed.
-//!
-//! It must know nothing of what the ids identify.
 
 use std::{
     fmt,

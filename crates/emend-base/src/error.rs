@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_the_way_is_listed() {
+    fn violated_preconditions_are_listed() {
         let violation = PreconditionViolation {
             kind: "NEWER_REVISION".into(),
             subject: "demo/INVOCATION_PHRASE/set up a csa".into(),
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_come_back_is_told_when() {
+    fn a_retryable_error_says_when_to_retry() {
         let seen = explained(Error::unavailable("DATABASE_UNAVAILABLE", "the database is away"));
         assert_eq!(
             (seen.code, seen.retry_after),

@@ -2,8 +2,7 @@
 //!
 //! `EMEND_FAIL_POINT=NAME:COUNT` aborts the process when it passes the point for the `COUNT`-th time: nothing is unwound,
 //! flushed or released. Tests walk all points of a service and inspect what is left. Without the feature `fail-points`,
-//! and always in optimised builds, passing a point does nothing: no released program can be armed. It must know nothing
-//! of what the points lie between.
+//! and always in optimised builds, passing a point does nothing: no released program can be armed.
 
 /// One point. A service lists its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -8,8 +8,6 @@
 //! A task that panics is a defect, and restarting that task alone can't be trusted to repair it. The panic is logged,
 //! the whole tree of scopes shuts down softly, and the process exits with an error so that its supervisor starts it
 //! afresh.
-//!
-//! It must know nothing of what the tasks do.
 
 use std::{
     any::Any,

@@ -2,7 +2,7 @@
 //!
 //! They are polled every few seconds and compared by content, which works however they are replaced, including
 //! Kubernetes' symbolic links. A file that could not be used is retried at the same interval. SIGHUP reloads at once,
-//! changed or not; it never ends the process. It must know nothing of what is in them.
+//! changed or not; it never ends the process.
 
 use std::{
     fs,
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_is_told_once_also_where_a_file_goes_or_comes() {
+    fn a_change_is_seen_once_also_when_a_file_appears_or_disappears() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
         fs::write(&file, "one").unwrap();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_be_used_is_due_until_it_can_and_told_when_it_is_another() {
+    fn a_failed_reload_is_retried_and_logged_once_for_each_reason() {
         let directory = tempfile::tempdir().unwrap();
         let mut watched = Watched::new(vec![directory.path().join("file")]);
         assert!(!watched.is_due(When::Changed));
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_from_one_file_to_the_next_is_a_change() {
+    fn content_that_moves_between_files_is_a_change() {
         let directory = tempfile::tempdir().unwrap();
         let files = [directory.path().join("a"), directory.path().join("b")];
         fs::write(&files[0], "xy").unwrap();

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_is_known_while_its_request_is_worked_on_and_not_beyond() {
+    async fn the_id_is_available_only_while_its_request_is_handled() {
         let id = RequestId::parse("one").unwrap();
         CURRENT
             .scope(

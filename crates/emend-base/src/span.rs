@@ -6,7 +6,7 @@
 //! are made only under a sampled context; an unsampled one costs no more than checking a flag. Without the feature
 //! `traces` there are no spans, and nothing here does anything.
 //!
-//! A span holds ids, counts and codes, never what people wrote. It must know nothing of who exports.
+//! A span holds ids, counts and codes, never what people wrote.
 
 use crate::traceparent::Traceparent;
 

@@ -1,6 +1,4 @@
 //! Reading a [`tonic::Status`] on the client's side: the google.rpc details in it, for programs and for people.
-//!
-//! It must know nothing of how servers make them.
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
@@ -242,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fine_item_has_no_status() {
+    fn a_successful_item_has_no_status() {
         assert!(from_item_status(&ItemStatus::default()).is_none());
     }
 }

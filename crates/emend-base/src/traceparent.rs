@@ -1,6 +1,4 @@
 //! W3C trace context as it travels with calls, events and changes.
-//!
-//! It must know nothing of who traces.
 
 use std::{fmt, sync::Arc};
 

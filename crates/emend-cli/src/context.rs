@@ -8,7 +8,7 @@ use emend_base::{
     Entropy, SharedClock, SystemClock,
     bearer::TokenFile,
     telemetry::Telemetry,
-    tls::{ClientTls, Remote, Untrusted},
+    tls::{ClientTls, Remote, TrustError},
 };
 use emend_client::{FeedbackClient, Subscriber, SubscriberBuilder};
 use emend_proto::{
@@ -229,7 +229,7 @@ async fn connect(
         .map(|endpoint| endpoint.connect_timeout(CONNECT).tcp_nodelay(true))
         .connect()
         .await
-        .map_err(|error| match Untrusted::within(&error) {
+        .map_err(|error| match TrustError::within(&error) {
             Some(untrusted) => Failure::Untrusted {
                 service,
                 address: address.to_owned(),

@@ -73,7 +73,7 @@ Exit codes:
 pub fn main() -> ExitCode {
     let (cli, notes) = match config::begin::<Cli>(std::env::args_os()) {
         Ok(begun) => begun,
-        Err(told) => return told.tell(),
+        Err(exit) => return exit.print(),
     };
     let level = if matches!(cli.command, Command::Up(_)) {
         "info"
@@ -130,7 +130,7 @@ where
             let output = Output::new(stdout, cli.global.json).unshortened();
             execute(cli, Telemetry::default(), output).await
         }
-        Err(told) => told.tell(),
+        Err(exit) => exit.print(),
     }
 }
 

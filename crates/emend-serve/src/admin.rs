@@ -8,36 +8,39 @@
 //! | `GET /log-level` | what is logged; from loopback alone |
 //! | `PUT /log-level` | logs what the body says from now on, such as `info,sqlx=warn`; from loopback alone |
 //!
-//! Nothing here is secret, and only the log level can be changed. It must know nothing of what is measured.
+//! Nothing here is secret, and only the log level can be changed.
 
 use std::{
-    convert::Infallible,
-    future::poll_fn,
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
-    pin::{Pin, pin},
+    pin::pin,
     sync::Arc,
-    task::{Context, Poll},
     time::Duration,
 };
 
+use axum::{
+    Extension, Router,
+    body::{Body, to_bytes},
+    extract::State,
+    response::IntoResponse,
+    routing::get,
+};
 use emend_base::{
     lifecycle::Lifecycle,
     telemetry::{LogLevel, Metrics, Telemetry, metrics::CONTENT_TYPE},
 };
-use http::{Method, Request, Response, StatusCode, header};
-use http_body::{Body, Frame, SizeHint};
-use hyper::{
-    body::{Bytes, Incoming},
-    server::conn::http1,
-    service::service_fn,
+use http::{Request, StatusCode, header};
+use hyper::{body::Incoming, server::conn::http1};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
 };
-use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     net::{TcpListener, TcpStream},
     time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
 
 use crate::{
     fair_semaphore::{ClientKey, FairSemaphore},
@@ -140,7 +143,7 @@ impl AdminListener {
     /// Serves in `lifecycle`.
     pub fn serve(self, admin: Admin, lifecycle: &Lifecycle) {
         tracing::info!(address = %self.address, "metrics and readiness are served over HTTP");
-        let accepting = accept(self.listener, Arc::new(admin), lifecycle.clone());
+        let accepting = accept(self.listener, admin.routes(), lifecycle.clone());
         lifecycle.spawn("serve operators", accepting);
     }
 }
@@ -154,8 +157,8 @@ pub struct Admin {
     stopping: CancellationToken,
 }
 
-/// An answer.
-type Answer = Response<Text>;
+/// A status other than 200, and the line that explains it.
+type Refusal = (StatusCode, String);
 
 impl Admin {
     /// For the services of a process that is to stop when `stopping` is cancelled.
@@ -173,41 +176,76 @@ impl Admin {
         }
     }
 
-    async fn answer<B>(&self, request: Request<B>, peer: SocketAddr) -> Answer
-    where
-        B: Body<Data = Bytes>,
-    {
-        match (request.method(), request.uri().path()) {
-            (&Method::GET | &Method::HEAD, "/metrics") => typed(CONTENT_TYPE, self.metrics.render()),
-            (&Method::GET | &Method::HEAD, "/livez") => plain(StatusCode::OK, "ok"),
-            (&Method::GET | &Method::HEAD, "/readyz") => self.readiness(),
-            (_, "/log-level") if !is_this_host(peer) => plain(StatusCode::FORBIDDEN, "only from loopback"),
-            (_, "/log-level") => match (&self.level, request.method()) {
-                (None, _) => plain(StatusCode::NOT_FOUND, "there is no log"),
-                (Some(level), &Method::GET | &Method::HEAD) => plain(StatusCode::OK, &level.current()),
-                (Some(level), &Method::PUT) => set_level(level, request.into_body()).await,
-                (Some(_), _) => not_allowed("GET, HEAD, PUT"),
-            },
-            (_, "/metrics" | "/livez" | "/readyz") => not_allowed("GET, HEAD"),
-            _ => plain(
+    fn routes(self) -> Router {
+        Router::new()
+            .route("/metrics", get(metrics))
+            .route("/livez", get("ok\n"))
+            .route("/readyz", get(readiness))
+            .route("/log-level", get(log_level).put(set_log_level))
+            .fallback((
                 StatusCode::NOT_FOUND,
-                "there are /metrics, /livez, /readyz and /log-level",
-            ),
-        }
+                "there are /metrics, /livez, /readyz and /log-level\n",
+            ))
+            .with_state(Arc::new(self))
     }
 
-    fn readiness(&self) -> Answer {
-        if self.stopping.is_cancelled() {
-            return plain(StatusCode::SERVICE_UNAVAILABLE, "stopping");
+    /// The log level, for clients on this host only.
+    fn level_for(&self, peer: SocketAddr) -> Result<&LogLevel, Refusal> {
+        if !is_this_host(peer) {
+            return Err(refusal(StatusCode::FORBIDDEN, "only from loopback"));
         }
-        let failing: Vec<_> = self.services.iter().flat_map(Readiness::failing).collect();
-        if failing.is_empty() {
-            plain(StatusCode::OK, "ok")
-        } else {
-            let failing = format!("not ready: {}", failing.join(", "));
-            plain(StatusCode::SERVICE_UNAVAILABLE, &failing)
-        }
+        let level = self.level.as_ref();
+        level.ok_or_else(|| refusal(StatusCode::NOT_FOUND, "there is no log"))
     }
+}
+
+async fn metrics(State(admin): State<Arc<Admin>>) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, CONTENT_TYPE)], admin.metrics.render())
+}
+
+async fn readiness(State(admin): State<Arc<Admin>>) -> Result<&'static str, Refusal> {
+    if admin.stopping.is_cancelled() {
+        return Err(refusal(StatusCode::SERVICE_UNAVAILABLE, "stopping"));
+    }
+    let failing: Vec<_> = admin.services.iter().flat_map(Readiness::failing).collect();
+    if failing.is_empty() {
+        return Ok("ok\n");
+    }
+    let failing = format!("not ready: {}", failing.join(", "));
+    Err(refusal(StatusCode::SERVICE_UNAVAILABLE, &failing))
+}
+
+async fn log_level(
+    State(admin): State<Arc<Admin>>,
+    Extension(peer): Extension<SocketAddr>,
+) -> Result<String, Refusal> {
+    let level = admin.level_for(peer)?;
+    Ok(format!("{}\n", level.current()))
+}
+
+async fn set_log_level(
+    State(admin): State<Arc<Admin>>,
+    Extension(peer): Extension<SocketAddr>,
+    body: Body,
+) -> Result<String, Refusal> {
+    let level = admin.level_for(peer)?;
+    let body = timeout(PATIENCE, to_bytes(body, MAX_BODY)).await;
+    let body = body.ok().and_then(Result::ok);
+    let text = body.as_deref().and_then(|body| std::str::from_utf8(body).ok());
+    let Some(directives) = text else {
+        return Err(refusal(
+            StatusCode::BAD_REQUEST,
+            "expected a level, or directives such as info,sqlx=warn, in at most 1,024 bytes of UTF-8",
+        ));
+    };
+    match level.set(directives.trim()) {
+        Ok(()) => Ok(format!("{}\n", level.current())),
+        Err(error) => Err(refusal(StatusCode::BAD_REQUEST, &error.to_string())),
+    }
+}
+
+fn refusal(status: StatusCode, text: &str) -> Refusal {
+    (status, format!("{text}\n"))
 }
 
 /// Whether it is from this host or this pod. Of 127.0.0.0/8 only the first address counts: sidecar proxies pass on
@@ -219,79 +257,8 @@ fn is_this_host(peer: SocketAddr) -> bool {
     }
 }
 
-async fn set_level(level: &LogLevel, body: impl Body<Data = Bytes>) -> Answer {
-    let Ok(Some(directives)) = timeout(PATIENCE, read(body)).await else {
-        return plain(
-            StatusCode::BAD_REQUEST,
-            "expected a level, or directives such as info,sqlx=warn, in at most 1,024 bytes of UTF-8",
-        );
-    };
-    match level.set(directives.trim()) {
-        Ok(()) => plain(StatusCode::OK, &level.current()),
-        Err(error) => plain(StatusCode::BAD_REQUEST, &error.to_string()),
-    }
-}
-
-/// A body as text; `None` if it is too long, incomplete, or not UTF-8.
-async fn read(body: impl Body<Data = Bytes>) -> Option<String> {
-    let mut body = pin!(body);
-    let mut read = Vec::new();
-    while let Some(frame) = poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
-        let data = frame.ok()?.into_data().unwrap_or_default();
-        if read.len() + data.len() > MAX_BODY {
-            return None;
-        }
-        read.extend_from_slice(&data);
-    }
-    String::from_utf8(read).ok()
-}
-
-fn plain(status: StatusCode, text: &str) -> Answer {
-    let mut answer = typed("text/plain; charset=utf-8", format!("{text}\n"));
-    *answer.status_mut() = status;
-    answer
-}
-
-fn not_allowed(allow: &'static str) -> Answer {
-    let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "not allowed");
-    let allow = header::HeaderValue::from_static(allow);
-    answer.headers_mut().insert(header::ALLOW, allow);
-    answer
-}
-
-fn typed(content_type: &'static str, text: String) -> Answer {
-    let mut answer = Response::new(Text(Some(text.into())));
-    let content_type = header::HeaderValue::from_static(content_type);
-    answer.headers_mut().insert(header::CONTENT_TYPE, content_type);
-    answer
-}
-
-/// A body that is sent in one piece.
-#[derive(Debug)]
-struct Text(Option<Bytes>);
-
-impl Body for Text {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.0.take().map(|text| Ok(Frame::data(text))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_none()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.0.as_ref().map_or(0, |text| text.len() as u64))
-    }
-}
-
-async fn accept(listener: TcpListener, admin: Arc<Admin>, lifecycle: Lifecycle) {
-    let room = FairSemaphore::of(CONNECTIONS);
+async fn accept(listener: TcpListener, routes: Router, lifecycle: Lifecycle) {
+    let permits = FairSemaphore::of(CONNECTIONS);
     loop {
         let accepted = tokio::select! {
             biased;
@@ -300,14 +267,14 @@ async fn accept(listener: TcpListener, admin: Arc<Admin>, lifecycle: Lifecycle) 
         };
         match accepted {
             Ok((stream, peer)) => {
-                let Some(place) = room.try_acquire(ClientKey::of(None, Some(peer.ip()))) else {
-                    tracing::debug!(%peer, "closed: too many connections, of all or of this address");
+                let Some(permit) = permits.try_acquire(ClientKey::of(None, Some(peer.ip()))) else {
+                    tracing::debug!(%peer, "closed: too many connections, in total or from this address");
                     continue;
                 };
-                let serving = serve(stream, peer, Arc::clone(&admin), lifecycle.clone());
+                let serving = serve(stream, peer, routes.clone(), lifecycle.clone());
                 lifecycle.spawn_owned(async move {
                     serving.await;
-                    drop(place);
+                    drop(permit);
                 });
             }
             Err(error) => {
@@ -318,16 +285,16 @@ async fn accept(listener: TcpListener, admin: Arc<Admin>, lifecycle: Lifecycle) 
     }
 }
 
-async fn serve(stream: TcpStream, peer: SocketAddr, admin: Arc<Admin>, lifecycle: Lifecycle) {
-    let service = service_fn(move |request: Request<Incoming>| {
-        let admin = Arc::clone(&admin);
-        async move { Ok::<_, Infallible>(admin.answer(request, peer).await) }
+async fn serve(stream: TcpStream, peer: SocketAddr, routes: Router, lifecycle: Lifecycle) {
+    let service = routes.map_request(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer);
+        request.map(Body::new)
     });
     let mut served = pin!(
         http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(PATIENCE)
-            .serve_connection(TokioIo::new(stream), service)
+            .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service))
     );
     let enough = async {
         tokio::select! {
@@ -353,6 +320,7 @@ async fn serve(stream: TcpStream, peer: SocketAddr, admin: Arc<Admin>, lifecycle
 
 #[cfg(test)]
 mod tests {
+    use http::Method;
     use tokio::{
         io::{AsyncReadExt as _, AsyncWriteExt as _},
         net::TcpSocket,
@@ -373,97 +341,94 @@ mod tests {
         )
     }
 
-    async fn ask(admin: &Admin, method: Method, path: &str, body: &str, peer: &str) -> (u16, String) {
+    async fn ask(routes: &Router, method: Method, path: &str, body: &str, peer: &str) -> (u16, String) {
         let request = Request::builder()
             .method(method)
             .uri(path)
-            .body(Text(Some(Bytes::copy_from_slice(body.as_bytes()))))
+            .extension(peer.parse::<SocketAddr>().unwrap())
+            .body(Body::from(body.to_owned()))
             .unwrap();
-        let answer = admin.answer(request, peer.parse().unwrap()).await;
-        let status = answer.status().as_u16();
-        let text = poll_fn({
-            let mut body = answer.into_body();
-            move |cx| Pin::new(&mut body).poll_frame(cx)
-        })
-        .await;
-        let text = text.unwrap().unwrap().into_data().unwrap();
-        (status, String::from_utf8(text.into()).unwrap())
+        let response = routes.clone().oneshot(request).await.unwrap();
+        let status = response.status().as_u16();
+        let body = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+        (status, String::from_utf8(body.into()).unwrap())
     }
 
     #[tokio::test]
     async fn readiness_names_what_fails_and_ends_when_the_process_is_to_stop() {
         let readiness = Readiness::new();
-        readiness.register("emend.Test", &["database", "log"]);
+        readiness.register("library.Test", &["database", "log"]);
         readiness.set("log", true);
         let admin = admin(&readiness);
+        let (stopping, routes) = (admin.stopping.clone(), admin.routes());
         assert_eq!(
-            ask(&admin, Method::GET, "/readyz", "", FAR).await,
+            ask(&routes, Method::GET, "/readyz", "", FAR).await,
             (503, "not ready: database\n".into())
         );
         readiness.set("database", true);
         assert_eq!(
-            ask(&admin, Method::GET, "/readyz", "", FAR).await,
+            ask(&routes, Method::GET, "/readyz", "", FAR).await,
             (200, "ok\n".into())
         );
-        admin.stopping.cancel();
-        assert_eq!(ask(&admin, Method::GET, "/readyz", "", FAR).await.0, 503);
+        stopping.cancel();
+        assert_eq!(ask(&routes, Method::GET, "/readyz", "", FAR).await.0, 503);
         assert_eq!(
-            ask(&admin, Method::GET, "/livez", "", FAR).await.0,
+            ask(&routes, Method::GET, "/livez", "", FAR).await.0,
             200,
             "it still lives"
         );
     }
 
     #[tokio::test]
-    async fn the_level_is_changed_from_loopback_alone_and_nonsense_changes_nothing() {
-        let admin = admin(&Readiness::new());
+    async fn the_log_level_is_changed_from_loopback_only_and_an_invalid_one_changes_nothing() {
+        let routes = admin(&Readiness::new()).routes();
         for peer in [FAR, SIDECAR] {
             for method in [Method::GET, Method::PUT] {
                 assert_eq!(
-                    ask(&admin, method, "/log-level", "trace", peer).await.0,
+                    ask(&routes, method, "/log-level", "trace", peer).await.0,
                     403,
                     "{peer}"
                 );
             }
         }
-        let put = async |body: &str| ask(&admin, Method::PUT, "/log-level", body, NEAR).await;
+        let put = async |body: &str| ask(&routes, Method::PUT, "/log-level", body, NEAR).await;
         assert_eq!(put("learning=loud").await.0, 400);
         assert_eq!(put("\n").await.0, 400);
         assert_eq!(put(&"x".repeat(MAX_BODY + 1)).await.0, 400);
         assert_eq!(
-            ask(&admin, Method::GET, "/log-level", "", NEAR).await,
+            ask(&routes, Method::GET, "/log-level", "", NEAR).await,
             (200, "info\n".into())
         );
         assert_eq!(put("debug\n").await, (200, "debug\n".into()));
         for peer in ["[::ffff:127.0.0.1]:40000", "[::1]:40000"] {
             assert_eq!(
-                ask(&admin, Method::GET, "/log-level", "", peer).await,
+                ask(&routes, Method::GET, "/log-level", "", peer).await,
                 (200, "debug\n".into())
             );
         }
     }
 
     #[tokio::test]
-    async fn what_is_not_there_and_what_is_not_allowed_is_told_apart() {
-        let admin = admin(&Readiness::new());
-        assert_eq!(ask(&admin, Method::GET, "/", "", NEAR).await.0, 404);
-        assert_eq!(ask(&admin, Method::POST, "/metrics", "", NEAR).await.0, 405);
-        assert_eq!(ask(&admin, Method::DELETE, "/log-level", "", NEAR).await.0, 405);
-        let (status, metrics) = ask(&admin, Method::GET, "/metrics", "", NEAR).await;
+    async fn unknown_paths_and_unsupported_methods_are_different_errors() {
+        let routes = admin(&Readiness::new()).routes();
+        assert_eq!(ask(&routes, Method::GET, "/", "", NEAR).await.0, 404);
+        assert_eq!(ask(&routes, Method::POST, "/metrics", "", NEAR).await.0, 405);
+        assert_eq!(ask(&routes, Method::DELETE, "/log-level", "", NEAR).await.0, 405);
+        let (status, metrics) = ask(&routes, Method::GET, "/metrics", "", NEAR).await;
         assert!(status == 200 && metrics.ends_with("# EOF\n"));
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_asks_and_does_not_read_gives_its_place_back() {
+    async fn a_client_that_does_not_read_releases_its_permit() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut greedy = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (stream, peer) = listener.accept().await.unwrap();
-        let admin = Arc::new(admin(&Readiness::new()));
-        let serving = serve(stream, peer, admin, Lifecycle::new());
+        let routes = admin(&Readiness::new()).routes();
+        let serving = serve(stream, peer, routes, Lifecycle::new());
         let asking = async {
             // Send as much as the server accepts, until it is gone.
             while greedy
-                .write_all(b"GET /metrics HTTP/1.1\r\nhost: emend\r\n\r\n")
+                .write_all(b"GET /metrics HTTP/1.1\r\nhost: library\r\n\r\n")
                 .await
                 .is_ok()
             {}
@@ -495,7 +460,7 @@ mod tests {
         socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
         let mut probe = socket.connect(address).await.unwrap();
         probe
-            .write_all(b"GET /livez HTTP/1.1\r\nhost: emend\r\nconnection: close\r\n\r\n")
+            .write_all(b"GET /livez HTTP/1.1\r\nhost: library\r\nconnection: close\r\n\r\n")
             .await
             .unwrap();
         probe.read_to_string(&mut answer).await.unwrap();
@@ -504,7 +469,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_port_that_is_taken_is_refused_by_the_name_of_its_flag() {
+    async fn a_port_in_use_is_reported_with_the_name_of_its_flag() {
         let taken = AdminListener::bind("127.0.0.1:0").await.unwrap();
         let refused = AdminListener::bind(&taken.address().to_string())
             .await

@@ -1,6 +1,4 @@
 //! The authenticated client, as [`AuthLayer`](crate::auth::AuthLayer) puts it into each request's extensions.
-//!
-//! It must know nothing of what callers may do.
 
 pub use emend_core::Caller;
 use tonic::Request;
@@ -24,7 +22,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_layer_found_out_is_what_handlers_see() {
+    fn handlers_see_the_caller_that_the_layer_identified() {
         let mut request = Request::new(());
         request.extensions_mut().insert(Caller::system());
         assert_eq!(caller_of(&request), Caller::system());

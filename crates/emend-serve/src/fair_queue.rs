@@ -1,7 +1,7 @@
 //! A queue served round robin across clients.
 //!
 //! A client with much queued delays every other client by only one of its items at a time. The items of one client stay
-//! in order. It must know nothing of what is queued.
+//! in order.
 
 use std::collections::{HashMap, VecDeque, hash_map::Entry};
 
@@ -97,13 +97,13 @@ mod tests {
     }
 
     #[test]
-    fn one_of_each_after_the_other_and_those_of_one_in_order() {
+    fn clients_take_turns_and_each_ones_entries_stay_in_order() {
         let queue = waiting(&[("a", 1), ("a", 2), ("a", 3), ("b", 4), ("c", 5), ("b", 6)]);
         assert_eq!(rest(queue), [1, 4, 5, 2, 6, 3]);
     }
 
     #[test]
-    fn who_may_not_now_keeps_his_turn() {
+    fn an_entry_that_may_not_leave_now_keeps_its_turn() {
         let mut queue = waiting(&[("a", 1), ("b", 2), ("b", 3), ("c", 4)]);
         let first = queue.pop(|who| *who != client("a"), |_| true);
         assert_eq!(first, Some((client("b"), 2)));
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_is_gone_and_nobody_is_remembered_of_whom_nothing_waits() {
+    fn clients_without_entries_are_forgotten() {
         let mut queue = waiting(&[("a", 1), ("a", 2), ("b", 3)]);
         assert_eq!(queue.remove(&client("a"), |number| *number == 1), Some(1));
         assert_eq!(queue.remove(&client("a"), |number| *number == 3), None);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_longer_wanted_costs_no_turn() {
+    fn a_removed_entry_costs_no_turn() {
         let mut queue = waiting(&[("a", 1), ("a", 2), ("a", 3), ("b", 4), ("b", 5), ("c", 6)]);
         let wanted = |number: &u32| ![1, 2, 6].contains(number);
         let popped: Vec<_> = std::iter::from_fn(|| queue.pop(|_| true, wanted))

@@ -3,7 +3,7 @@
 //! While plenty of permits are free, a client may take any number of them. The last quarter is reserved for clients
 //! that hold few: a client that holds a 64th of all permits or more gets none of it. So one client, whatever it does,
 //! leaves a quarter of the permits to others. Waiting clients are granted permits in round robin, however many requests
-//! each has queued. It must know nothing of what the permits are for.
+//! each has queued.
 
 use std::{
     collections::HashMap,
@@ -190,7 +190,7 @@ impl FairSemaphore {
             }
         };
         let permit = (&mut waiting.permit).await;
-        permit.expect("invariant: who is not told yet is among those that wait")
+        permit.expect("invariant: a waiter without a permit is in the queue")
     }
 
     /// A permit of size zero, for a client that does not know yet how many it needs.
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn who_takes_all_it_can_leaves_a_quarter_to_others() {
+    fn one_holder_leaves_a_quarter_to_others() {
         let semaphore = FairSemaphore::of(256);
         let hog = all_of(&semaphore, &from("192.0.2.1"));
         assert_eq!(hog.len(), 192);
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_several_gets_all_of_them_or_none() {
+    fn several_permits_are_acquired_together_or_not_at_all() {
         let semaphore = FairSemaphore::of(256);
         let mut hog = semaphore.empty_permit(from("192.0.2.1"));
         assert!(hog.try_grow(190) && !hog.try_grow(3) && hog.try_grow(2));
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_room_of_one_place_has_one_for_whoever_comes_first() {
+    fn a_semaphore_of_one_permit_gives_it_to_whoever_comes_first() {
         let semaphore = FairSemaphore::of(1);
         let permit = semaphore.try_acquire(from("192.0.2.1"));
         assert!(permit.is_some() && semaphore.try_acquire(from("192.0.2.2")).is_none());
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_can_not_be_as_wide_as_it_should_stays_what_it_is() {
+    fn a_permit_that_cannot_grow_stays_as_it_is() {
         let semaphore = FairSemaphore::with_share(8, 8);
         let mut permit = semaphore.empty_permit(from("192.0.2.1"));
         assert!(permit.try_resize(6) && !permit.try_resize(9));
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_wait_get_places_in_turn_one_of_each_holder_after_the_other() {
+    async fn waiting_holders_get_permits_round_robin() {
         let semaphore = FairSemaphore::of(4);
         let (greedy, modest) = (from("192.0.2.1"), from("192.0.2.2"));
         let mut held = all_of(&semaphore, &greedy);
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_waits_no_more_takes_nothing() {
+    async fn a_cancelled_wait_takes_no_permit() {
         let semaphore = FairSemaphore::of(1);
         let permit = semaphore.try_acquire(from("192.0.2.1")).unwrap();
         let mut gone = Box::pin(semaphore.acquire(from("192.0.2.2")));

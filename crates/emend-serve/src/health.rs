@@ -3,7 +3,7 @@
 //! Liveness is the service with the empty name: `SERVING` for as long as the process answers at all, whatever the state
 //! of the database, because restarting a process does not repair a database. Every other service is `SERVING` only
 //! while all the checks it was registered with pass, and `NOT_SERVING` from the moment the process is asked to stop, so
-//! that balancers send it nothing new. It must know nothing of how the checks are made.
+//! that balancers send it nothing new.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -169,9 +169,9 @@ impl Health for Endpoint {
             // As the protocol requires: unknown for now, perhaps not for ever, and not an error.
             Box::pin(stream::iter([Ok(answer(ServingStatus::ServiceUnknown))]).chain(stream::pending()))
         };
-        let farewell = (service != LIVENESS).then(|| Ok(answer(ServingStatus::NotServing)));
+        let last = (service != LIVENESS).then(|| Ok(answer(ServingStatus::NotServing)));
         let until_stop = changes.take_until(self.soft.clone().cancelled_owned());
-        Ok(Response::new(Box::pin(until_stop.chain(stream::iter(farewell)))))
+        Ok(Response::new(Box::pin(until_stop.chain(stream::iter(last)))))
     }
 }
 

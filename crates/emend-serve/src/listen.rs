@@ -1,7 +1,7 @@
 //! Where a server listens, and the refusal to listen where strangers could connect unauthenticated.
 //!
 //! Without a file that says who may do what, anyone who can connect can read and write everything. So an address beyond
-//! loopback is then refused unless a flag explicitly allows it. It must know nothing of what is served.
+//! loopback is then refused unless a flag explicitly allows it.
 
 use std::{
     io,
@@ -187,14 +187,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_says_who_may_do_what_may_listen_anywhere() {
+    async fn with_authentication_a_service_may_listen_anywhere() {
         let program = Program::parse_from(["service", "--listen", "0.0.0.0:0", "--auth-config", "auth.toml"]);
         assert!(program.listen.bind().await.is_ok());
         assert_eq!(program.listen.check(), None);
     }
 
     #[test]
-    fn who_listens_everywhere_is_reached_on_loopback() {
+    fn a_server_that_listens_on_all_interfaces_is_reached_on_loopback() {
         let reached = |address: &str| reachable(address.parse().unwrap()).to_string();
         assert_eq!(reached("0.0.0.0:7402"), "127.0.0.1:7402");
         assert_eq!(reached("[::]:7402"), "[::1]:7402");
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_address_or_is_taken_is_told_apart() {
+    async fn an_invalid_address_and_one_in_use_are_different_errors() {
         assert!(matches!(
             bind("7401", &CLOSED).await.unwrap_err(),
             ListenError::Address { .. }

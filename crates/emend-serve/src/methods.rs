@@ -1,26 +1,16 @@
 //! Which methods stream their request or response, read from the protobuf descriptors, so that it can't be forgotten.
-//! It must know nothing of what the methods do.
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::{collections::HashMap, sync::Arc};
 
 use prost::Message as _;
 use prost_types::FileDescriptorSet;
 
-/// Emend's services, and those that every server adds to its own.
-const SETS: [&[u8]; 4] = [
-    emend_proto::DESCRIPTOR_SET,
+/// The services that every server adds to its own.
+const ALWAYS: [&[u8]; 3] = [
     tonic_health::pb::FILE_DESCRIPTOR_SET,
     tonic_reflection::pb::v1::FILE_DESCRIPTOR_SET,
     tonic_reflection::pb::v1alpha::FILE_DESCRIPTOR_SET,
 ];
-
-static METHODS: LazyLock<HashMap<String, Method>> = LazyLock::new(|| {
-    let files = SETS.iter().flat_map(|set| {
-        let set = FileDescriptorSet::decode(*set);
-        set.expect("invariant: built with the code that serves it").file
-    });
-    files.flat_map(methods).collect()
-});
 
 /// Which sides of a method are streams; the others are single messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,11 +20,6 @@ pub(crate) struct Method {
 }
 
 impl Method {
-    /// The method at this path; for an unknown one, neither side is a stream.
-    pub(crate) fn at(path: &str) -> Self {
-        METHODS.get(path).copied().unwrap_or_default()
-    }
-
     /// Its type, as gRPC metrics name it.
     pub(crate) const fn kind(self) -> &'static str {
         match (self.request_is_stream, self.response_is_stream) {
@@ -46,9 +31,32 @@ impl Method {
     }
 }
 
-/// All methods, by their paths.
-pub(crate) fn all() -> impl Iterator<Item = (&'static str, Method)> {
-    METHODS.iter().map(|(path, method)| (path.as_str(), *method))
+/// The methods of one server, by their paths. Clones share them.
+#[derive(Debug, Clone)]
+pub(crate) struct Methods(Arc<HashMap<String, Method>>);
+
+impl Methods {
+    /// Those of the services that these encoded descriptors describe, and of those that every server adds.
+    ///
+    /// # Panics
+    /// If they are no descriptors.
+    pub(crate) fn of(descriptors: &[u8]) -> Self {
+        let files = ALWAYS.into_iter().chain([descriptors]).flat_map(|set| {
+            let set = FileDescriptorSet::decode(set);
+            set.expect("invariant: built with the code that serves it").file
+        });
+        Self(Arc::new(files.flat_map(methods).collect()))
+    }
+
+    /// The method at this path; for an unknown one, neither side is a stream.
+    pub(crate) fn at(&self, path: &str) -> Method {
+        self.0.get(path).copied().unwrap_or_default()
+    }
+
+    /// All of them.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, Method)> {
+        self.0.iter().map(|(path, method)| (path.as_str(), *method))
+    }
 }
 
 fn methods(file: prost_types::FileDescriptorProto) -> impl Iterator<Item = (String, Method)> {
@@ -68,35 +76,29 @@ fn methods(file: prost_types::FileDescriptorProto) -> impl Iterator<Item = (Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::library::{FOLLOW, IMPORT, LIST, descriptors};
 
     #[test]
     fn streams_are_those_that_the_protos_say_are_streams() {
-        let mut streams: Vec<_> = METHODS
-            .iter()
-            .filter(|(_, method)| **method != Method::default())
-            .map(|(path, method)| (path.as_str(), method.request_is_stream, method.response_is_stream))
-            .collect();
-        streams.sort_unstable();
-        assert_eq!(
-            streams,
-            [
-                ("/emend.learning.v1.IngestService/Ingest", true, true),
-                ("/emend.learning.v1.ResourceService/ImportResources", true, false),
-                ("/emend.learning.v1.SubscriptionService/Subscribe", false, true),
-                ("/grpc.health.v1.Health/Watch", false, true),
-                (
-                    "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
-                    true,
-                    true
-                ),
-                (
-                    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
-                    true,
-                    true
-                ),
-            ]
-        );
-        assert!(METHODS.contains_key("/emend.feedback.v1.FeedbackService/SubmitFeedback"));
-        assert_eq!(Method::at("/emend.Unknown/Method"), Method::default());
+        let methods = Methods::of(descriptors());
+        for (path, kind) in [
+            (FOLLOW, "server_stream"),
+            (IMPORT, "client_stream"),
+            (LIST, "unary"),
+            ("/grpc.health.v1.Health/Check", "unary"),
+            ("/grpc.health.v1.Health/Watch", "server_stream"),
+            (
+                "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+                "bidi_stream",
+            ),
+            (
+                "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+                "bidi_stream",
+            ),
+        ] {
+            assert!(methods.iter().any(|(known, _)| known == path), "{path}");
+            assert_eq!(methods.at(path).kind(), kind, "{path}");
+        }
+        assert_eq!(methods.at("/library.v1.Unknown/Method"), Method::default());
     }
 }

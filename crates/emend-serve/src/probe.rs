@@ -65,7 +65,7 @@ pub async fn probe(services: &[(&str, &str)], way: &Way) -> ExitCode {
             let mut code = ExitCode::SUCCESS;
             for (address, service) in services {
                 let asked = timeout(PATIENCE, ask(address, service, tls.as_ref()));
-                if !told(&format!("{service} at {address}"), asked.await) {
+                if !report(&format!("{service} at {address}"), asked.await) {
                     code = ExitCode::FAILURE;
                 }
             }
@@ -73,7 +73,7 @@ pub async fn probe(services: &[(&str, &str)], way: &Way) -> ExitCode {
         }
         Way::Operators(address) => {
             let asked = timeout(PATIENCE, ask_operators(address));
-            if told(&format!("/readyz at {address}"), asked.await) {
+            if report(&format!("/readyz at {address}"), asked.await) {
                 ExitCode::SUCCESS
             } else {
                 ExitCode::FAILURE
@@ -83,8 +83,8 @@ pub async fn probe(services: &[(&str, &str)], way: &Way) -> ExitCode {
             #[expect(clippy::print_stdout, reason = "what the health check shows")]
             {
                 println!(
-                    "not known: with --tls-client-ca clients have to show a certificate, so /readyz is asked, for which \
-                     --metrics-addr has to name a port"
+                    "not known: with --tls-client-ca clients must present a certificate, so /readyz is asked instead, and \
+                     --metrics-addr must name a port"
                 );
             }
             ExitCode::FAILURE
@@ -94,7 +94,7 @@ pub async fn probe(services: &[(&str, &str)], way: &Way) -> ExitCode {
 
 /// Prints the outcome and returns whether it is ready.
 #[expect(clippy::print_stdout, reason = "what the health check shows")]
-fn told(who: &str, asked: Result<Result<(), NotReady>, tokio::time::error::Elapsed>) -> bool {
+fn report(who: &str, asked: Result<Result<(), NotReady>, tokio::time::error::Elapsed>) -> bool {
     match asked.unwrap_or_else(|_| Err(NotReady("there is no answer".to_owned()))) {
         Ok(()) => {
             println!("{who}: ready");
@@ -198,11 +198,15 @@ mod tests {
 
     async fn serving(readiness: &Readiness, tls: Option<Arc<TlsServer>>, lifecycle: &Lifecycle) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        Server::new(readiness.clone(), Entropy::seeded(1))
-            .tls(tls)
-            .serve(listener, lifecycle)
-            .unwrap()
-            .to_string()
+        Server::new(
+            crate::library::descriptors(),
+            readiness.clone(),
+            Entropy::seeded(1),
+        )
+        .tls(tls)
+        .serve(listener, lifecycle)
+        .unwrap()
+        .to_string()
     }
 
     fn ready() -> Readiness {
@@ -246,16 +250,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_does_not_listen_is_not_ready() {
+    async fn a_service_that_does_not_listen_is_not_ready() {
         assert!(ask("127.0.0.1:1", "emend.One", None).await.is_err());
         assert!(ask_operators("127.0.0.1:1").await.is_err());
     }
 
     #[tokio::test]
-    async fn a_service_with_tls_has_to_have_the_very_certificate_of_the_file_whatever_is_in_it() {
+    async fn a_service_with_tls_must_present_exactly_the_certificate_of_the_file() {
         let (authority, directory) = (Authority::new("ca"), tempfile::tempdir().unwrap());
         let path = directory.path();
-        // Not for this address, and issued by a CA that nobody was told to trust.
+        // Not for this address, and issued by a CA that the client does not trust.
         authority.issue(1, &["learning.example"]).write(path, "server");
         let (args, telemetry) = settings(path, None, "127.0.0.1:0");
         let (lifecycle, tls) = (Lifecycle::new(), args.load().unwrap().unwrap());
@@ -282,7 +286,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn where_clients_need_certificates_the_port_for_operators_is_asked() {
+    async fn where_clients_need_certificates_the_operators_port_is_probed() {
         let directory = tempfile::tempdir().unwrap();
         for nowhere in ["", "127.0.0.1:0"] {
             let (args, telemetry) = settings(directory.path(), Some("ca.pem"), nowhere);

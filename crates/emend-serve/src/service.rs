@@ -1,8 +1,7 @@
 //! A service as a program of its own: the arguments that all services have, and the way from the command line to the exit
 //! code.
 //!
-//! A service implements [`Program`] and [`Service`] for its arguments; its `main` is [`run`]. It must know nothing of
-//! what any service is for.
+//! A service implements [`Program`] and [`Service`] for its arguments; its `main` is [`run`].
 
 use std::{env, future::Future, process::ExitCode, sync::Arc, time::Duration};
 
@@ -134,7 +133,7 @@ pub trait Running {
 pub async fn run<S: Service>() -> anyhow::Result<ExitCode> {
     let (service, notes) = match config::begin::<S>(env::args_os()) {
         Ok(begun) => begun,
-        Err(told) => return Ok(told.tell()),
+        Err(exit) => return Ok(exit.print()),
     };
     let arguments = service.shared();
     if arguments.config.probe {

@@ -1,6 +1,4 @@
 //! Waiting at start-up for a database that is unavailable.
-//!
-//! It must know nothing of which database it is or what it holds.
 
 use std::{future::Future, io::ErrorKind, time::Duration};
 

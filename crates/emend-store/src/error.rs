@@ -1,6 +1,6 @@
 //! Database errors, classified by what to do about them: retry at once, retry later, or call a person.
 //!
-//! It must know nothing of any schema. sqlx's errors end here; above the stores only [`StoreError`] is seen.
+//! sqlx's errors end here; above the stores only [`StoreError`] is seen.
 
 use std::{
     fmt,

@@ -1,6 +1,4 @@
 //! A service's database connections, and the errors of its databases.
-//!
-//! It must know nothing of any schema.
 
 use emend_base::telemetry::metrics::{Description, Group, Kind, Labels, Metrics};
 use prometheus_client::metrics::{counter::Counter, family::Family, gauge::Gauge};

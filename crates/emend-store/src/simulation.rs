@@ -1,7 +1,7 @@
 //! Faults of in-memory stores: a call is slow, fails, or takes effect while its answer is lost.
 //!
 //! The services' in-memory stores ask an [`Interference`] before and after each call; the deterministic simulation
-//! answers from its seeded randomness. None of this is in a released binary. It must know nothing of what the calls do.
+//! answers from its seeded randomness. None of this is in a released binary.
 
 use std::{borrow::Cow, error::Error, fmt};
 

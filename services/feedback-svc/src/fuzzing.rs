@@ -2,6 +2,6 @@
 //! does not hold.
 
 pub use crate::{
-    grpc::fuzzing::{event, page_token, request},
+    corrections::grpc::fuzzing::{event, page_token, request},
     store::fuzzing::row,
 };

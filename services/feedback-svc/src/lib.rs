@@ -6,26 +6,31 @@
 //! once.
 //!
 //! ```text
-//! grpc ─▶ app ─▶ committer ─▶ store ◀─ relay ─▶ learning-svc
-//!                    └── events, in memory ──▶┘
+//! corrections: grpc ─▶ use case ─▶ group commit ─▶ store ◀─ outbox: relay ─▶ learning-svc
+//!                                       └── events, in memory ──▶┘
 //! ```
+//!
+//! It is cut by capability; each folder holds its use cases, its `grpc` and its `store`:
+//! * `corrections`: taking, reading and retracting feedback.
+//! * `outbox`: delivering events to learning-svc, and dead letters.
+//! * `erasure`: redacting feedback and erasing reporters.
+//! * `settings`: what is done with the feedback of a namespace.
 //!
 //! [`start`] runs one replica; `main` does so from its command line, [`Arguments`]. Any number of replicas share one
 //! PostgreSQL database; a SQLite file belongs to one process.
 
-mod app;
 pub mod arguments;
 pub mod audit;
-mod committer;
 pub mod config;
-mod domain;
-mod event;
+mod corrections;
+mod erasure;
 pub mod fail_points;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
-mod grpc;
 mod metrics;
-mod relay;
+mod outbox;
+pub mod roles;
+mod settings;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 mod store;
@@ -34,7 +39,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod upkeep;
-mod waiters;
+mod use_cases;
 
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
@@ -45,7 +50,10 @@ use emend_base::{
     reload::{self, Reload},
     telemetry::Metrics,
 };
-use emend_proto::feedback::v1::feedback_service_server::{FeedbackServiceServer, SERVICE_NAME};
+use emend_proto::feedback::v1::{
+    feedback_service_server::{FeedbackServiceServer, SERVICE_NAME},
+    settings_service_server::SettingsServiceServer,
+};
 use emend_serve::{Server, health::Readiness, metrics::ServerMetrics, service::Running};
 use emend_store::{DatabaseUrl, available::once_available};
 use tokio::net::TcpListener;
@@ -55,14 +63,19 @@ pub use arguments::Arguments;
 pub use config::{CommitConfig, Config, LearningAddress, RelayConfig};
 
 use crate::{
-    app::UseCases,
-    committer::{CommitWorker, Committer},
-    grpc::FeedbackEndpoint,
+    corrections::{
+        group_commit::{CommitWorker, Committer},
+        grpc::FeedbackEndpoint,
+    },
+    erasure::worker::Eraser,
     metrics::FeedbackMetrics,
-    relay::{Delivery, delivery_queue::DeliveryQueue, ingest::IngestClient, worker::Relay},
+    outbox::{
+        Delivery, delivery_queue::DeliveryQueue, ingest::IngestClient, waiters::Waiters, worker::Relay,
+    },
+    settings::grpc::SettingsEndpoint,
     store::{LONGEST_WAIT, PostgresStore, SqliteStore, Store, StoreError},
     upkeep::{DATABASE, OrderRaiser, Pruner, RELAY, ReadinessCheck, Sampler},
-    waiters::Waiters,
+    use_cases::UseCases,
 };
 
 /// A running service. Dropping it does not stop the service.
@@ -142,7 +155,7 @@ pub async fn start(
         config.relay.keep_alive,
     );
     let Parts {
-        endpoint,
+        use_cases,
         commits,
         relay,
     } = Parts::assemble(
@@ -153,11 +166,18 @@ pub async fn start(
         clock,
         &entropy,
     );
-    let address = Server::new(readiness.clone(), entropy.clone())
-        .add_service(FeedbackServiceServer::new(endpoint), &[DATABASE, RELAY])
+    let address = Server::new(emend_proto::DESCRIPTOR_SET, readiness.clone(), entropy.clone())
+        .add_service(
+            FeedbackServiceServer::new(FeedbackEndpoint::new(Arc::clone(&use_cases))),
+            &[DATABASE, RELAY],
+        )
+        .add_service(
+            SettingsServiceServer::new(SettingsEndpoint::new(Arc::clone(&use_cases))),
+            &[DATABASE, RELAY],
+        )
         .bounds(config.bounds)
         .metrics(ServerMetrics::of(&config.metrics).rpc())
-        .authenticator(config.authenticator)
+        .authenticator(config.authenticator, &roles::RULES)
         .tls(config.tls.clone())
         .reflection(config.reflection)
         .serve(listener, &lifecycle)
@@ -174,6 +194,8 @@ pub async fn start(
         metrics,
     };
     lifecycle.spawn("measure the outbox", sampler.run(soft.clone()));
+    let eraser = Eraser::new(use_cases);
+    lifecycle.spawn("erase personal parts", eraser.run(entropy.clone(), soft.clone()));
     let pruner = Pruner {
         store: Arc::clone(&store),
         retention: config.request_id_retention,
@@ -209,7 +231,7 @@ pub fn describe_metrics(metrics: &Metrics) {
 
 /// The parts that accept feedback and deliver it to learning-svc, independent of store and transport.
 struct Parts {
-    endpoint: FeedbackEndpoint,
+    use_cases: Arc<UseCases>,
     commits: CommitWorker,
     relay: Arc<Relay>,
 }
@@ -243,7 +265,7 @@ impl Parts {
             entropy.clone(),
         );
         Self {
-            endpoint: FeedbackEndpoint::new(Arc::new(use_cases)),
+            use_cases: Arc::new(use_cases),
             commits,
             relay,
         }

@@ -116,7 +116,7 @@ impl FeedbackMetrics {
         emend_store::metrics::watch_connections(metrics, SERVICE, move || store.connections());
         emend_serve::metrics::watch_readiness(metrics, SERVICE, readiness.clone(), SERVICE_NAME);
         emend_serve::metrics::watch_files(
-            &metrics,
+            metrics,
             SERVICE,
             config.authenticator.as_ref(),
             config.tls.as_ref(),

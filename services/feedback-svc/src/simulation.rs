@@ -26,9 +26,8 @@ pub use crate::store::memory::Defect;
 use crate::{
     Parts,
     config::{CommitConfig, RelayConfig},
-    domain::{DeliveryState, Feedback},
-    grpc::FeedbackEndpoint,
-    relay::{Delivery, DeliveryError},
+    corrections::{feedback::Feedback, grpc::FeedbackEndpoint},
+    outbox::{Delivery, DeliveryError, entry::DeliveryState},
     spawn_delivery,
     store::{Store, memory::MemoryStore},
 };
@@ -153,7 +152,7 @@ impl Replica {
         let lifecycle = Lifecycle::new();
         let store: Arc<dyn Store> = Arc::new(database.0.connect(interference));
         let Parts {
-            endpoint,
+            use_cases,
             commits,
             relay: worker,
         } = Parts::assemble(
@@ -165,7 +164,10 @@ impl Replica {
             entropy,
         );
         spawn_delivery(commits, &worker, relay, &lifecycle);
-        Self { endpoint, lifecycle }
+        Self {
+            endpoint: FeedbackEndpoint::new(use_cases),
+            lifecycle,
+        }
     }
 
     /// Calls the handler as gRPC does.

@@ -15,8 +15,11 @@ use sqlx::AssertSqlSafe;
 use tempfile::TempDir;
 
 use crate::{
-    domain::{EncodedOutcome, Lease, LeaseToken, NewFeedback, NewRetraction, Submission},
-    event,
+    corrections::feedback::{NewFeedback, NewRetraction, Submission},
+    outbox::{
+        entry::{EncodedOutcome, Lease, LeaseToken},
+        event,
+    },
     store::{Inserted, PostgresStore, SqliteStore, Store, memory::MemoryStore},
 };
 
@@ -65,7 +68,7 @@ pub(crate) fn of(submission: Submission, caller: &Caller) -> NewFeedback {
         caller: caller.clone(),
         traceparent: traceparent.into(),
         hash: submission.hash(),
-        event: event::recorded(event_id, id, caller, traceparent, &submission),
+        event: event::recorded(event_id, id, caller, traceparent, &submission, None),
         submission,
     }
 }

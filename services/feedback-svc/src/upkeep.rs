@@ -14,7 +14,10 @@ use emend_store::StoreError;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::{committer::Storing, fail_points, metrics::FeedbackMetrics, relay::worker::Relay, store::Store};
+use crate::{
+    corrections::group_commit::Storing, fail_points, metrics::FeedbackMetrics, outbox::worker::Relay,
+    store::Store,
+};
 
 /// Readiness condition: the database answers.
 pub(crate) const DATABASE: &str = "database";

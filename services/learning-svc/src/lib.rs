@@ -36,6 +36,7 @@ pub mod metrics;
 pub mod nodes;
 pub mod policies;
 pub mod resources;
+pub mod roles;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 pub mod store;
@@ -284,7 +285,7 @@ pub async fn start(
         ),
     );
 
-    let (address, inside) = Server::new(readiness.clone(), entropy)
+    let (address, inside) = Server::new(emend_proto::DESCRIPTOR_SET, readiness.clone(), entropy)
         .add_service(
             IngestServiceServer::new(Ingest::new(queue, installation, lifecycle.soft().clone())),
             NEEDS,
@@ -298,7 +299,7 @@ pub async fn start(
         .add_service(PolicyServiceServer::new(Policies::new(app.clone())), NEEDS)
         .bounds(config.bounds)
         .metrics(ServerMetrics::of(&config.metrics).rpc())
-        .authenticator(config.authenticator)
+        .authenticator(config.authenticator, &roles::RULES)
         .tls(config.tls.clone())
         .reflection(config.reflection)
         .serve_inside(listener, &lifecycle)

@@ -123,7 +123,7 @@ pub async fn ask_and_never_read(
         .initial_stream_window_size(10)
         .connect()
         .await
-        .expect("somebody listens");
+        .expect("the receiver exists");
     let mut grpc = Grpc::new(channel);
     grpc.ready()
         .await

@@ -11,6 +11,7 @@ mod alerts;
 mod concurrency;
 mod documents;
 mod epoch;
+mod erasure;
 mod examples;
 mod feedback;
 mod filters;

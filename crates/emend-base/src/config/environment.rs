@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_variable_that_nothing_reads_is_told_with_the_one_that_may_be_meant() {
+    fn an_unknown_variable_is_reported_with_the_most_similar_known_one() {
         let set = [
             "EMEND_LISTENS",
             "EMEND_LISTEN",

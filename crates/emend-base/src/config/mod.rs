@@ -6,25 +6,24 @@
 //! the command line. Unknown keys are refused; so are all invalid values, each by file, key and what is expected.
 //!
 //! A program flattens [`ConfigArgs`] into its arguments, implements [`Program`] and calls [`begin`] instead of
-//! `Parser::parse`. Arguments with `hide_env_values` are secrets and never shown. This must know nothing of any
-//! setting.
+//! `Parser::parse`. Arguments with `hide_env_values` are secrets and never shown.
 
+mod early_exit;
 mod environment;
 mod file;
 mod print;
 mod reference;
 mod resolve;
-mod told;
 pub mod units;
 
 use std::{ffi::OsString, path::PathBuf};
 
 use clap::{ArgMatches, parser::ValueSource};
 
+pub use early_exit::EarlyExit;
 pub use environment::{KNOWN_ELSEWHERE, Unknown};
 pub use reference::{reference, variables};
 pub use resolve::Setting;
-pub use told::Told;
 
 /// The settings file, and the flags that ask about the settings or the services that run with them. Flattened into the
 /// arguments of programs that a file can configure.
@@ -80,22 +79,22 @@ impl Notes {
 /// instead of running: help, the settings, or what is wrong with them.
 pub fn begin<P: Program>(
     arguments: impl IntoIterator<Item = impl Into<OsString>>,
-) -> Result<(P, Notes), Told> {
+) -> Result<(P, Notes), EarlyExit> {
     let arguments = arguments.into_iter().map(Into::into).collect();
     let resolved = resolve::resolve(P::command(), P::WITHIN, arguments)?;
-    let program = P::from_arg_matches(&resolved.matches).map_err(Told::Clap)?;
+    let program = P::from_arg_matches(&resolved.matches).map_err(EarlyExit::Clap)?;
     let Some(scope) = scope(&resolved.matches, P::WITHIN) else {
         return Ok((program, Notes::default()));
     };
     if asked(scope, "print_config") {
-        return Err(Told::Answer(print::print(&resolved)));
+        return Err(EarlyExit::Output(print::print(&resolved)));
     }
     if asked(scope, "check_config") {
         let complaints = program.check();
         if complaints.is_empty() {
-            return Err(Told::Answer("ok\n".to_owned()));
+            return Err(EarlyExit::Output("ok\n".to_owned()));
         }
-        return Err(Told::Wrong(complaints));
+        return Err(EarlyExit::Invalid(complaints));
     }
     let variables = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     let known = resolved

@@ -18,9 +18,9 @@ use clap::{
 
 use super::{
     ABOUT_CONFIG,
+    early_exit::EarlyExit,
     file::{self, Entry},
     nearest, scope,
-    told::Told,
 };
 
 /// The resolved settings.
@@ -104,15 +104,15 @@ pub(super) fn resolve(
     command: Command,
     within: Option<&str>,
     arguments: Vec<OsString>,
-) -> Result<Resolved, Told> {
+) -> Result<Resolved, EarlyExit> {
     let seen = command
         .clone()
         .ignore_errors(true)
         .try_get_matches_from(&arguments)
-        .map_err(Told::Clap)?;
+        .map_err(EarlyExit::Clap)?;
     let program = program_name(&command, within);
     let Some(seen) = scope(&seen, within) else {
-        let matches = command.try_get_matches_from(arguments).map_err(Told::Clap)?;
+        let matches = command.try_get_matches_from(arguments).map_err(EarlyExit::Clap)?;
         return Ok(Resolved {
             matches,
             settings: Vec::new(),
@@ -130,7 +130,7 @@ pub(super) fn resolve(
             args: &args,
         }
         .read()
-        .map_err(Told::Wrong)?,
+        .map_err(EarlyExit::Invalid)?,
     };
 
     let mut all = arguments;
@@ -326,23 +326,23 @@ fn reason(error: &clap::Error) -> String {
 }
 
 /// clap's error, without secrets, naming the file if there is one.
-fn refusal(error: clap::Error, args: &[Arg], file: Option<&Path>) -> Told {
+fn refusal(error: clap::Error, args: &[Arg], file: Option<&Path>) -> EarlyExit {
     let secret = args
         .iter()
         .find(|arg| arg.is_hide_env_values_set() && is_about_value(&error) && concerns(&error, arg));
     if let Some(secret) = secret {
-        return Told::Wrong(vec![expected(secret, &reason(&error))]);
+        return EarlyExit::Invalid(vec![expected(secret, &reason(&error))]);
     }
     match file {
         Some(path) if error.use_stderr() && !is_about_value(&error) => {
-            let told = error.to_string();
-            let told = told.trim().strip_prefix("error: ").unwrap_or(&told);
-            Told::Wrong(vec![format!(
+            let early_exit = error.to_string();
+            let early_exit = early_exit.trim().strip_prefix("error: ").unwrap_or(&early_exit);
+            EarlyExit::Invalid(vec![format!(
                 "{}\n\nwith the settings of {}",
-                told.trim(),
+                early_exit.trim(),
                 path.display()
             )])
         }
-        _ => Told::Clap(error),
+        _ => EarlyExit::Clap(error),
     }
 }

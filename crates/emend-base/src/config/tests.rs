@@ -70,7 +70,7 @@ impl Scene {
         self.directory.path().join("service.toml")
     }
 
-    fn begin(&self, flags: &[&str]) -> Result<Service, Told> {
+    fn begin(&self, flags: &[&str]) -> Result<Service, EarlyExit> {
         let mut line = vec![
             "service".to_owned(),
             "--config".to_owned(),
@@ -82,14 +82,14 @@ impl Scene {
 
     fn wrong(&self, flags: &[&str]) -> String {
         match self.begin(flags) {
-            Err(Told::Wrong(complaints)) => complaints.join("\n"),
+            Err(EarlyExit::Invalid(complaints)) => complaints.join("\n"),
             other => panic!("{other:?}"),
         }
     }
 
     fn answer(&self, flags: &[&str]) -> String {
         match self.begin(flags) {
-            Err(Told::Answer(text)) => text,
+            Err(EarlyExit::Output(text)) => text,
             other => panic!("{other:?}"),
         }
     }
@@ -118,9 +118,9 @@ fn without_a_file_it_is_clap() {
     assert_eq!(service.workers, 2);
     assert!(matches!(
         begin::<Service>(["service", "--help"]),
-        Err(Told::Clap(_))
+        Err(EarlyExit::Clap(_))
     ));
-    assert!(matches!(begin::<Service>(["service", "--worker"]), Err(told) if told.is_wrong()));
+    assert!(matches!(begin::<Service>(["service", "--worker"]), Err(told) if told.is_error()));
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn what_is_no_toml_and_what_is_not_there_is_told_without_what_it_says() {
     assert!(wrong.contains("service.toml, line 2: no TOML"), "{wrong}");
     assert!(!wrong.contains("s3cret"), "{wrong}");
     let none = begin::<Service>(["service", "--config", "/nowhere/x.toml"]).unwrap_err();
-    assert!(matches!(none, Told::Wrong(complaints) if complaints[0].starts_with("/nowhere/x.toml: ")));
+    assert!(matches!(none, EarlyExit::Invalid(complaints) if complaints[0].starts_with("/nowhere/x.toml: ")));
 }
 
 #[test]

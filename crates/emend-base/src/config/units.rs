@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_bounds_is_told_with_the_bounds() {
+    fn a_value_out_of_bounds_is_refused_with_the_bounds() {
         let parse = span(Duration::from_millis(1_500)..=Duration::from_hours(2));
         assert_eq!(parse("2h"), Ok(Duration::from_hours(2)));
         assert_eq!(parse("3h").unwrap_err(), "3h is not within 1500ms to 2h");

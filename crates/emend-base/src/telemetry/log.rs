@@ -1,7 +1,6 @@
 //! The log, on standard error, for people or for machines.
 //!
-//! Standard output belongs to the programs' results. The level can be changed while the process runs. It must know
-//! nothing of what is logged.
+//! Standard output belongs to the programs' results. The level can be changed while the process runs.
 
 use std::{
     fmt,

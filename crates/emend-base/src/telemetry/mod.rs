@@ -2,7 +2,7 @@
 //! consist of [`span`](crate::span)s.
 //!
 //! None of it ever holds what people wrote: no request bodies, reporters, free text or learned values, only methods,
-//! codes, ids, counts and times. It must know nothing of what the services do.
+//! codes, ids, counts and times.
 
 pub mod log;
 pub mod metrics;

@@ -1,6 +1,4 @@
 //! Samples something repeatedly, at a cost that is bounded whatever there is to sample.
-//!
-//! It must know nothing of what is sampled.
 
 use std::{future::Future, time::Duration};
 

@@ -1,6 +1,4 @@
 //! How a client verifies servers, and the certificate that it presents.
-//!
-//! It must know nothing of addresses.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,6 +1,4 @@
 //! Reading PEM files.
-//!
-//! It must know nothing of what their content is used for.
 
 use std::{path::Path, sync::Arc};
 

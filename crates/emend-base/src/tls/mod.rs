@@ -9,14 +9,14 @@ mod pinned;
 mod remote;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
-mod untrusted;
+mod trust_error;
 #[cfg(feature = "program")]
 mod validity;
 
 pub use client::ClientTls;
 pub use files::TlsError;
 pub use remote::{Remote, why};
-pub use untrusted::Untrusted;
+pub use trust_error::TrustError;
 #[cfg(feature = "program")]
 pub use validity::Validity;
 

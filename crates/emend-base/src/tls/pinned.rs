@@ -1,6 +1,4 @@
 //! Trusts a server for exactly one certificate, for clients that have that file themselves.
-//!
-//! It must know nothing of who connects.
 
 use std::path::Path;
 

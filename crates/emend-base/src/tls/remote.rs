@@ -1,6 +1,4 @@
 //! A server's address, and how connections to it are opened: plain, over TLS, or within this process.
-//!
-//! It must know nothing of which server that is.
 
 use std::fmt;
 use std::{
@@ -23,7 +21,7 @@ use tokio_rustls::{TlsConnector, client::TlsStream, rustls::pki_types::ServerNam
 use tonic::transport::{Channel, Endpoint, Error};
 use tower::Service;
 
-use super::{ClientTls, TlsError, Untrusted};
+use super::{ClientTls, TlsError, TrustError};
 
 /// The default port of https.
 const HTTPS: u16 = 443;
@@ -134,20 +132,20 @@ impl Remote {
 /// Why a connection could not be opened, with all causes, in one line: tonic's own message only says that something
 /// went wrong.
 pub fn why(error: &Error) -> String {
-    let mut told: Vec<String> = Vec::new();
+    let mut causes: Vec<String> = Vec::new();
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
         let text = error.to_string();
         // Errors that wrap others often repeat them.
-        if told.last() != Some(&text) {
-            told.push(text);
+        if causes.last() != Some(&text) {
+            causes.push(text);
         }
         cause = error.source();
     }
-    if told.is_empty() {
-        told.push(error.to_string());
+    if causes.is_empty() {
+        causes.push(error.to_string());
     }
-    told.join(": ")
+    causes.join(": ")
 }
 
 /// The endpoint as it is, with its own TLS if it has any.
@@ -182,7 +180,7 @@ impl Connector {
         })
     }
 
-    async fn open(self) -> io::Result<Heard> {
+    async fn open(self) -> io::Result<LoggedStream> {
         let Self {
             tls,
             host,
@@ -196,12 +194,12 @@ impl Connector {
         let stream = TcpStream::connect((host.as_str(), port)).await?;
         stream.set_nodelay(true)?;
         let shaken = TlsConnector::from(Arc::new(config)).connect(name, stream).await;
-        shaken.map(Heard).map_err(Untrusted::tell)
+        shaken.map(LoggedStream).map_err(TrustError::rephrase)
     }
 }
 
 impl Service<Uri> for Connector {
-    type Response = TokioIo<Heard>;
+    type Response = TokioIo<LoggedStream>;
     type Error = io::Error;
     type Future = BoxFuture<'static, io::Result<Self::Response>>;
 
@@ -217,13 +215,13 @@ impl Service<Uri> for Connector {
 
 /// A connection on which the server may still reject the client: in TLS 1.3 it does so after the handshake, when calls
 /// have already begun, which then end without a reason. So the reason is logged.
-struct Heard(TlsStream<TcpStream>);
+struct LoggedStream(TlsStream<TcpStream>);
 
-impl Heard {
+impl LoggedStream {
     /// Logs the error if it is such a rejection.
-    fn tell(error: io::Error) -> io::Error {
-        let error = Untrusted::tell(error);
-        if let Some(untrusted) = Untrusted::within(&error) {
+    fn log(error: io::Error) -> io::Error {
+        let error = TrustError::rephrase(error);
+        if let Some(untrusted) = TrustError::within(&error) {
             tracing::warn!("{untrusted}");
         }
         error
@@ -236,23 +234,23 @@ impl Heard {
         };
         let (mut last, cause) = ([0; 1], Pin::new(&mut self.0));
         match cause.poll_read(cx, &mut ReadBuf::new(&mut last)) {
-            Poll::Ready(Err(cause)) => Poll::Ready(Err(Self::tell(cause))),
+            Poll::Ready(Err(cause)) => Poll::Ready(Err(Self::log(cause))),
             _ => Poll::Ready(Err(error)),
         }
     }
 }
 
-impl AsyncRead for Heard {
+impl AsyncRead for LoggedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, buffer).map_err(Self::tell)
+        Pin::new(&mut self.0).poll_read(cx, buffer).map_err(Self::log)
     }
 }
 
-impl AsyncWrite for Heard {
+impl AsyncWrite for LoggedStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.0).poll_write(cx, bytes);
         self.written(cx, written)

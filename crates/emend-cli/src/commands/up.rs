@@ -195,7 +195,7 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
     };
     let pair = pair?;
     let telemetry = &context.telemetry;
-    emend_serve::admin::start(&telemetry, admin, pair.metrics(), pair.readiness(), &lifecycle);
+    emend_serve::admin::start(telemetry, admin, pair.metrics(), pair.readiness(), &lifecycle);
     let (feedback, learning) = (pair.feedback(), pair.learning());
     let json = json!({"ready": {"feedback": feedback.to_string(), "learning": learning.to_string()}});
     output.result(&json, || {

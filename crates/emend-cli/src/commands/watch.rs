@@ -33,7 +33,7 @@ Examples:
 
 The first lines say how the stream began. Then each change is a line, with the time from commit
 until it was applied here. With --json each line has an `event`: connected, snapshot, resumed,
-change, bookmark, disconnected, mismatch, missed.")]
+change, bookmark, disconnected, mismatch, installationMismatch, missed.")]
 pub struct Args {
     /// Only resources of this kind; may be given several times
     #[arg(long, value_enum)]
@@ -172,7 +172,9 @@ fn print(event: &SubscriberEvent, output: &mut Output<'_>) -> Result {
                 "answering": answering.to_string(),
             });
             output.result(&json, || {
-                format!("another installation answers: {answering}, not {held}; what is held stays as it is")
+                format!(
+                    "another installation answers ({answering}, not {held}); start again to follow that one"
+                )
             })
         }
         SubscriberEvent::Disconnected { reason, retry_in } => {

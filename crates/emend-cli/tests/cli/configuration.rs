@@ -98,7 +98,7 @@ fn the_list_of_all_variables_is_up_to_date() {
     for name in all.iter().filter(|name| name.starts_with("EMEND_")) {
         writeln!(text, "{name}").unwrap();
     }
-    assert_up_to_date("crates/emend-runtime/src/config/variables.txt", &text);
+    assert_up_to_date("crates/emend-base/src/config/variables.txt", &text);
     assert!(env::var_os(UPDATE).is_some() || KNOWN_ELSEWHERE == text);
 }
 

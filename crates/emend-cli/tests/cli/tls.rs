@@ -305,7 +305,7 @@ async fn the_command_shows_its_certificate_and_says_what_is_wrong_without() {
     }
     fs::write(pair.path("other.pem"), Authority::new("other").pem()).expect("written");
     let ran = pair.nodes(&[&option("ca", "other.pem"), &cert, &key]).await;
-    let words = "the server's certificate is of none of the CAs that are trusted here";
+    let words = "the server's certificate was issued by none of the CAs that are trusted here";
     assert!(ran.code == 1 && ran.stderr.contains(words), "{ran:?}");
     assert!(!ran.stderr.contains("running"), "it is: {ran:?}");
     pair.stop().await;

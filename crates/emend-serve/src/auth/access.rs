@@ -11,10 +11,10 @@ use emend_core::Namespace;
 use tonic::Request;
 
 use super::{
-    addressed::{Addressed, Named},
+    addressed::{Addresses, Named},
+    authorization::Recheck,
     principal::{Principal, Reach},
     role::Role,
-    standing::Tenure,
 };
 
 /// What the caller of a request may do.
@@ -26,7 +26,7 @@ enum Kind {
     /// Authentication is off.
     Open,
     /// A known caller, the role that the method requires, and how to check again; `None` if its rights can't change.
-    Known(Arc<Principal>, Role, Option<Tenure>),
+    Known(Arc<Principal>, Role, Option<Recheck>),
     /// No layer identified the caller.
     Unknown,
 }
@@ -41,10 +41,10 @@ pub struct Call<T> {
 }
 
 /// Unwraps a request if its caller may do what it asks for in the namespace that it names.
-pub fn open<T: Addressed>(request: Request<T>) -> Result<Call<T>, Error> {
+pub fn open<A: Addresses<T>, T>(request: Request<T>) -> Result<Call<T>, Error> {
     let access = Access::of(&request);
     let message = request.into_inner();
-    access.admit(&message)?;
+    access.admit::<A, T>(&message)?;
     Ok(Call { access, message })
 }
 
@@ -60,15 +60,15 @@ impl Access {
     }
 
     /// The same, for as long as it holds.
-    pub(super) fn held(principal: Arc<Principal>, role: Role, tenure: Tenure) -> Self {
-        Self(Kind::Known(principal, role, Some(tenure)))
+    pub(super) fn rechecked(principal: Arc<Principal>, role: Role, recheck: Recheck) -> Self {
+        Self(Kind::Known(principal, role, Some(recheck)))
     }
 
     /// What the same caller may do now. Fails if it may no longer call the method: its credentials have expired, or the
     /// files say otherwise than when the call began.
     pub fn as_of_now(&self) -> Result<Self, Error> {
         match &self.0 {
-            Kind::Known(_, _, Some(tenure)) => tenure.access(),
+            Kind::Known(_, _, Some(recheck)) => recheck.access(),
             _ => Ok(self.clone()),
         }
     }
@@ -76,7 +76,7 @@ impl Access {
     /// Whether the caller's rights have changed since the call began; if so, a supervised stream was ended for that
     /// reason.
     pub fn has_changed(&self) -> bool {
-        matches!(&self.0, Kind::Known(_, _, Some(tenure)) if tenure.has_changed())
+        matches!(&self.0, Kind::Known(_, _, Some(recheck)) if recheck.has_changed())
     }
 
     /// A request with these rights, for calling handlers within this process.
@@ -98,13 +98,13 @@ impl Access {
     /// Refuses a message, or an item of one, that names a foreign namespace or acts for a user when the caller may not.
     ///
     /// An invalid namespace name is let through: the handler reports what is wrong with it.
-    pub fn admit<T: Addressed>(&self, message: &T) -> Result<(), Error> {
-        match message.named() {
+    pub fn admit<A: Addresses<T>, T>(&self, message: &T) -> Result<(), Error> {
+        match A::named(message) {
             Named::OneOrAll("") | Named::All => self.reaches_all()?,
             Named::One(namespace) | Named::OneOrAll(namespace) => self.reaches(namespace)?,
             Named::Each | Named::Own => {}
         }
-        match message.for_a_user() {
+        match A::for_a_user(message) {
             Some(namespace) => self.speaks_for_users(namespace),
             None => Ok(()),
         }
@@ -193,7 +193,6 @@ fn foreign() -> Error {
 #[cfg(test)]
 mod tests {
     use emend_core::Caller;
-    use emend_proto::{feedback::v1 as feedback, learning::v1 as learning};
 
     use super::*;
     use crate::auth::principal::Grant;
@@ -217,49 +216,45 @@ mod tests {
         result.err().map(|error| error.reason())
     }
 
-    fn list(namespace: &str) -> feedback::ListDeadLettersRequest {
-        feedback::ListDeadLettersRequest {
-            namespace: namespace.into(),
-            ..Default::default()
-        }
+    struct List(&'static str);
+    struct Revert(&'static str);
+    struct Messages;
+
+    crate::addresses! {
+        Messages;
+        List => |it| Named::OneOrAll(it.0);
+        Revert => |it| Named::One(it.0), for_user Some(it.0);
+    }
+
+    fn admitted(access: &Access, namespace: &'static str) -> Option<&'static str> {
+        reason(access.admit::<Messages, _>(&List(namespace)))
     }
 
     #[test]
-    fn a_foreign_namespace_is_refused_and_what_is_none_is_left_to_the_handler() {
+    fn a_foreign_namespace_is_refused_and_an_invalid_one_left_to_the_handler() {
         let access = operator_of(&["shop"], false);
-        assert_eq!(reason(access.admit(&list("shop"))), None);
-        assert_eq!(reason(access.admit(&list("other"))), Some("NAMESPACE_DENIED"));
-        assert_eq!(reason(access.admit(&list("No Name"))), None);
-        assert_eq!(
-            reason(access.admit(&list(""))),
-            Some("NAMESPACE_DENIED"),
-            "all of them"
-        );
-        assert_eq!(reason(Access::open().admit(&list(""))), None);
+        assert_eq!(admitted(&access, "shop"), None);
+        assert_eq!(admitted(&access, "other"), Some("NAMESPACE_DENIED"));
+        assert_eq!(admitted(&access, "No Name"), None);
+        assert_eq!(admitted(&access, ""), Some("NAMESPACE_DENIED"), "all of them");
+        assert_eq!(admitted(&Access::open(), ""), None);
     }
 
     #[test]
     fn a_request_that_no_layer_saw_may_do_nothing() {
-        let refused = open(Request::new(list("shop"))).unwrap_err();
-        assert_eq!(refused.reason(), "NAMESPACE_DENIED");
-        assert_eq!(
-            open(Access::open().request(list("shop"))).unwrap().message,
-            list("shop")
-        );
+        let refused = open::<Messages, _>(Request::new(List("shop"))).err();
+        assert_eq!(refused.map(|refused| refused.reason()), Some("NAMESPACE_DENIED"));
+        let opened = open::<Messages, _>(Access::open().request(List("shop"))).ok();
+        assert_eq!(opened.map(|call| call.message.0), Some("shop"));
     }
 
     #[test]
-    fn only_who_may_act_for_users_does() {
-        let put = learning::RevertRevisionRequest {
-            namespace: "shop".into(),
-            on_behalf_of: "jane".into(),
-            ..Default::default()
+    fn only_callers_that_may_act_for_users_do() {
+        let revert = |act_for_users| {
+            reason(operator_of(&["shop"], act_for_users).admit::<Messages, _>(&Revert("shop")))
         };
-        assert_eq!(
-            reason(operator_of(&["shop"], false).admit(&put)),
-            Some("NOT_FOR_USERS")
-        );
-        assert_eq!(reason(operator_of(&["shop"], true).admit(&put)), None);
+        assert_eq!(revert(false), Some("NOT_FOR_USERS"));
+        assert_eq!(revert(true), None);
     }
 
     #[test]

@@ -20,10 +20,10 @@ use emend_base::{
 };
 
 use super::{
+    authorization::{Authorization, Credentials, SupervisedStreams, Supervision},
     config::{self, ConfigError, Loaded},
     directory::{Directory, Identity},
     role::Role,
-    standing::{Presented, Seats, Standing, Supervision},
 };
 
 /// Identifies callers and knows their rights.
@@ -34,7 +34,7 @@ pub struct Authenticator {
     watched: Mutex<Watched>,
     /// That of `watched`, which is locked while files are read.
     failing: Arc<AtomicBool>,
-    seats: Seats,
+    streams: SupervisedStreams,
 }
 
 impl fmt::Debug for Authenticator {
@@ -61,25 +61,25 @@ impl Authenticator {
             directory: ArcSwap::from_pointee(directory),
             failing: watched.failing(),
             watched: Mutex::new(watched),
-            seats: Seats::default(),
+            streams: SupervisedStreams::default(),
         })
     }
 
-    pub(super) fn identify(&self, presented: &Presented) -> Result<Identity, Error> {
-        presented.identify(&self.directory.load())
+    pub(super) fn identify(&self, credentials: &Credentials) -> Result<Identity, Error> {
+        credentials.identify(&self.directory.load())
     }
 
-    pub(super) fn permit(&self, presented: Presented, role: Role) -> Result<Standing, Error> {
-        presented.permit(&self.directory.load(), role)
+    pub(super) fn permit(&self, credentials: Credentials, role: Role) -> Result<Authorization, Error> {
+        credentials.permit(&self.directory.load(), role)
     }
 
-    pub(super) fn renew(&self, standing: &Standing) -> Result<Standing, Error> {
-        standing.renewed(&self.directory.load())
+    pub(super) fn renew(&self, authorization: &Authorization) -> Result<Authorization, Error> {
+        authorization.renewed(&self.directory.load())
     }
 
-    pub(super) fn supervise(&self, standing: Standing) -> Supervision {
-        self.seats
-            .take(standing, &self.clock, || self.directory.load_full())
+    pub(super) fn supervise(&self, authorization: Authorization) -> Supervision {
+        self.streams
+            .take(authorization, &self.clock, || self.directory.load_full())
     }
 }
 
@@ -104,13 +104,13 @@ impl Reload for Authenticator {
                 watched.succeeded();
                 let directory = Arc::new(directory);
                 self.directory.store(Arc::clone(&directory));
-                self.seats.check(&directory);
-                tracing::info!(file = %self.path.display(), "read again who may do what");
+                self.streams.check(&directory);
+                tracing::info!(file = %self.path.display(), "the authentication file was read again");
                 true
             }
             Err(error) => {
                 if watched.failed(error.to_string(), when) {
-                    tracing::error!(%error, "who may do what stays as it was: the new file can't be used");
+                    tracing::error!(%error, "the changed authentication file can't be used; the previous one stays in force");
                 }
                 false
             }
@@ -148,7 +148,7 @@ mod tests {
         (directory, path, authenticator)
     }
 
-    fn presented(authorization: Option<&str>, names: &[&str]) -> Presented {
+    fn credentials(authorization: Option<&str>, names: &[&str]) -> Credentials {
         let mut request = Request::new(());
         if let Some(value) = authorization {
             request
@@ -159,12 +159,12 @@ mod tests {
             let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
             request.extensions_mut().insert(PeerNames(names.into()));
         }
-        Presented::of(&request)
+        Credentials::of(&request)
     }
 
     fn found(authenticator: &Authenticator, authorization: Option<&str>, names: &[&str]) -> String {
-        match authenticator.permit(presented(authorization, names), Role::Subscriber) {
-            Ok(standing) => standing.caller().to_string(),
+        match authenticator.permit(credentials(authorization, names), Role::Subscriber) {
+            Ok(authorization) => authorization.caller().to_string(),
             Err(error) => error.reason().to_owned(),
         }
     }
@@ -195,7 +195,7 @@ mod tests {
                 "{authorization:?} {names:?}"
             );
         }
-        let other = authenticator.permit(presented(Some("Bearer secret"), &[]), Role::Operator);
+        let other = authenticator.permit(credentials(Some("Bearer secret"), &[]), Role::Operator);
         assert_eq!(other.unwrap_err().reason(), "ROLE_MISSING");
     }
 
@@ -212,12 +212,12 @@ mod tests {
         assert_eq!(found(&authenticator, None, names), "node");
         // The token's rights count too, not those of the certificate presented with it.
         assert_eq!(found(&authenticator, Some("Bearer other"), names), "ROLE_MISSING");
-        let other = authenticator.permit(presented(Some("Bearer other"), names), Role::Reporter);
+        let other = authenticator.permit(credentials(Some("Bearer other"), names), Role::Reporter);
         assert_eq!(other.unwrap().caller().to_string(), "other");
     }
 
     #[test]
-    fn two_authorizations_are_none() {
+    fn two_authorization_headers_are_refused() {
         let (_directory, _, authenticator) = authenticator(&file_of("node"));
         for (first, second) in [
             ("Bearer secret", "Bearer guess"),
@@ -228,13 +228,13 @@ mod tests {
                 .header(AUTHORIZATION, second)
                 .body(())
                 .unwrap();
-            let refused = authenticator.permit(Presented::of(&request), Role::Subscriber);
+            let refused = authenticator.permit(Credentials::of(&request), Role::Subscriber);
             assert_eq!(refused.unwrap_err().reason(), "CREDENTIALS_NOT_ACCEPTED");
         }
     }
 
     #[test]
-    fn a_token_that_is_too_long_is_not_looked_at() {
+    fn a_token_that_is_too_long_is_refused_unread() {
         let text = file_of("node").replace(
             &TokenHash::of("secret").to_string(),
             &TokenHash::of(&"x".repeat(9_000)).to_string(),
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_somebody_asks_for_is_read_again_whether_it_has_changed_or_not() {
+    fn a_requested_reload_reads_the_files_whether_they_have_changed_or_not() {
         let (_directory, _, authenticator) = authenticator(&file_of("node"));
         assert!(!authenticator.reload(When::Changed));
         assert!(authenticator.reload(When::Asked));
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn nothing_shows_a_token() {
-        let presented = presented(Some("Bearer secret"), &[]);
-        assert!(!format!("{presented:?}").contains("secret"));
+        let credentials = credentials(Some("Bearer secret"), &[]);
+        assert!(!format!("{credentials:?}").contains("secret"));
     }
 }

@@ -1,7 +1,7 @@
 //! The file that says who may do what (`--auth-config`), in TOML. docs/security.md describes it.
 //!
 //! Unknown keys are refused, and so is anything that leaves an identity ambiguous: two principals with one name, or one
-//! credential for two principals. It must know nothing of requests.
+//! credential for two principals.
 
 use std::{
     collections::BTreeSet,
@@ -295,7 +295,7 @@ mod tests {
     const GRANT: &str = "grants = [{ roles = [\"reporter\"], namespaces = [\"shop\"] }]";
 
     #[test]
-    fn what_is_right_is_taken() {
+    fn a_valid_file_is_accepted() {
         assert_eq!(refusal(&principal(GRANT)), "");
         let all =
             "grants = [{ roles = [\"admin\", \"ingester\"], namespaces = \"*\", act_for_users = true }]";
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_in_the_file_are_named() {
         let twice = format!(
             "{}{}",
             principal(GRANT),
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_toml_or_not_of_this_form_is_named_by_its_line_and_without_what_stands_there() {
+    fn a_syntax_error_is_named_by_its_line_without_the_content() {
         for (wrong, expected) in [
             ("token = \"s3cret\"", "line 4: unknown field `token`"),
             ("certificates = [\"s3cret]", "line 5: missing comma"),

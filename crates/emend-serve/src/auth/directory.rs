@@ -1,6 +1,4 @@
 //! The known principals, as one state of the files: finds the principal for a request's credentials.
-//!
-//! It must know nothing of files or of what principals may do.
 
 use std::{
     collections::HashMap,
@@ -11,7 +9,7 @@ use std::{
 use emend_base::{clock::SharedClock, error::Error};
 
 use super::{
-    jwt::{Unaccepted, Verifier},
+    jwt::{TokenError, Verifier},
     principal::Principal,
     token::TokenHash,
 };
@@ -120,8 +118,8 @@ impl Directory {
             identity
         } else {
             let claims = verifier.verify(token, now).map_err(|refused| match refused {
-                Unaccepted::Expired => expired(),
-                Unaccepted::NotValid => unknown(),
+                TokenError::Expired => expired(),
+                TokenError::Invalid => unknown(),
             })?;
             let principal = self.subjects.get(&claims.subject).ok_or_else(unknown)?;
             let identity = Identity {

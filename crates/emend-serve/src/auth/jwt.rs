@@ -1,8 +1,7 @@
 //! JSON Web Tokens: verified with the keys of a JWKS file or with one shared key, for one audience, with an expiry.
 //!
 //! A key is tied to its algorithms when it is read, and the token's header only chooses among keys, so neither `none`
-//! nor a public key used as a shared one is ever accepted. The cryptography is ring's. It must know nothing of
-//! principals.
+//! nor a public key used as a shared one is ever accepted. The cryptography is ring's.
 
 mod crypto;
 #[cfg(test)]
@@ -54,7 +53,7 @@ impl Keys {
                     .map_err(|error| format!("has a key that can't be used: {error}"))?;
                 if !has_right_length(&verifies, *first) {
                     return Err(
-                        "has a key of a wrong length: RSA takes 2048 to 8192 bits, the others what they are"
+                        "has a key of a wrong length: RSA keys have 2048 to 8192 bits, others the length of their curve"
                             .to_owned(),
                     );
                 }
@@ -145,11 +144,11 @@ pub(super) struct Claims {
 
 /// Why a token is not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unaccepted {
+pub(super) enum TokenError {
     /// It has expired; everything else is right.
     Expired,
     /// Anything else.
-    NotValid,
+    Invalid,
 }
 
 /// Typed, so that a claim of the wrong type counts as missing or invalid.
@@ -196,11 +195,11 @@ impl Verifier {
     }
 
     /// The claims of a valid token. `now` is in seconds since 1970.
-    pub(super) fn verify(&self, token: &str, now: i64) -> Result<Claims, Unaccepted> {
-        let header = decode_header(token).map_err(|_| Unaccepted::NotValid)?;
+    pub(super) fn verify(&self, token: &str, now: i64) -> Result<Claims, TokenError> {
+        let header = decode_header(token).map_err(|_| TokenError::Invalid)?;
         // Critical headers must be understood (RFC 7515, 4.1.11), and none is understood here.
         if header.crit.is_some() {
-            return Err(Unaccepted::NotValid);
+            return Err(TokenError::Invalid);
         }
         let fits = |key: &&Key| {
             key.algorithms.contains(&header.alg)
@@ -214,20 +213,20 @@ impl Verifier {
             .iter()
             .filter(fits)
             .find_map(|key| decode::<Wire>(token, &key.verifies, &validation).ok())
-            .ok_or(Unaccepted::NotValid)?
+            .ok_or(TokenError::Invalid)?
             .claims;
         if self.issuer.is_some() && claims.iss != self.issuer {
-            return Err(Unaccepted::NotValid);
+            return Err(TokenError::Invalid);
         }
-        let expires_at = seconds(&claims.exp, f64::floor).ok_or(Unaccepted::NotValid)?;
+        let expires_at = seconds(&claims.exp, f64::floor).ok_or(TokenError::Invalid)?;
         if let Some(from) = &claims.nbf {
-            let from = seconds(from, f64::ceil).ok_or(Unaccepted::NotValid)?;
+            let from = seconds(from, f64::ceil).ok_or(TokenError::Invalid)?;
             if from > now.saturating_add(LEEWAY) {
-                return Err(Unaccepted::NotValid);
+                return Err(TokenError::Invalid);
             }
         }
         if expires_at <= now {
-            return Err(Unaccepted::Expired);
+            return Err(TokenError::Expired);
         }
         Ok(Claims {
             subject: claims.sub,

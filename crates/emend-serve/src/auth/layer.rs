@@ -29,11 +29,11 @@ use tower::{Layer, Service};
 use super::{
     access::Access,
     authenticator::Authenticator,
+    authorization::{Authorization, Credentials},
     directory::expired,
-    rules::{Rule, rule_of},
-    standing::{Presented, Standing},
+    rules::{Rule, Rules},
 };
-use crate::methods::Method;
+use crate::methods::Methods;
 
 /// The prefix of the paths that every server answers: health checks and reflection.
 const ALWAYS: &str = "/grpc.";
@@ -44,13 +44,17 @@ const LONGEST: Duration = Duration::from_hours(24);
 #[derive(Debug, Clone)]
 pub struct AuthLayer {
     /// `None`: authentication is off.
-    authenticator: Option<Arc<Authenticator>>,
+    authentication: Option<(Arc<Authenticator>, Rules)>,
+    methods: Methods,
 }
 
 impl AuthLayer {
-    /// With `authenticator`; without one, everyone may do everything.
-    pub fn new(authenticator: Option<Arc<Authenticator>>) -> Self {
-        Self { authenticator }
+    /// With an authenticator and the rows for the methods; without, everyone may do everything.
+    pub(crate) fn new(authentication: Option<(Arc<Authenticator>, Rules)>, methods: Methods) -> Self {
+        Self {
+            authentication,
+            methods,
+        }
     }
 }
 
@@ -89,7 +93,7 @@ where
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
-        let Some(authenticator) = &self.by.authenticator else {
+        let Some((authenticator, rules)) = &self.by.authentication else {
             request.extensions_mut().insert(self.anonymous.clone());
             request.extensions_mut().insert(Access::open());
             return self.inner.call(request);
@@ -98,22 +102,22 @@ where
         if path.starts_with(ALWAYS) {
             return self.inner.call(request);
         }
-        let presented = Presented::of(&request);
-        let rule = rule_of(path);
-        let standing = match permit(authenticator, presented, rule) {
-            Ok(standing) => standing,
+        let credentials = Credentials::of(&request);
+        let rule = rules.get(path);
+        let authorization = match permit(authenticator, credentials, rule) {
+            Ok(authorization) => authorization,
             Err(error) => {
                 request.extensions_mut().insert(Refused(Arc::new(error)));
                 return self.inner.call(request);
             }
         };
-        let is_stream = Method::at(path).response_is_stream;
+        let is_stream = self.by.methods.at(path).response_is_stream;
         let extensions = request.extensions_mut();
-        extensions.insert(standing.caller().clone());
-        extensions.insert(standing.access(authenticator));
+        extensions.insert(authorization.caller().clone());
+        extensions.insert(authorization.access(authenticator));
         if is_stream {
             extensions.insert(ToSupervise {
-                standing,
+                authorization,
                 by: Arc::clone(authenticator),
             });
         }
@@ -124,15 +128,15 @@ where
 /// What the caller may do through the method.
 fn permit(
     authenticator: &Authenticator,
-    presented: Presented,
-    rule: Option<&'static Rule>,
-) -> Result<Standing, Error> {
+    credentials: Credentials,
+    rule: Option<&Rule>,
+) -> Result<Authorization, Error> {
     let Some(rule) = rule else {
         // Not passed on: a method missing from the table is open to nobody.
-        authenticator.identify(&presented)?;
+        authenticator.identify(&credentials)?;
         return Err(Error::Unimplemented("the method"));
     };
-    authenticator.permit(presented, rule.role)
+    authenticator.permit(credentials, rule.role)
 }
 
 /// Why a request is refused.
@@ -142,7 +146,7 @@ struct Refused(Arc<Error>);
 /// A stream that must end when its caller's rights do.
 #[derive(Debug, Clone)]
 struct ToSupervise {
-    standing: Standing,
+    authorization: Authorization,
     by: Arc<Authenticator>,
 }
 
@@ -179,10 +183,10 @@ where
         if let Some(Refused(error)) = request.extensions().get() {
             return Either::Left(Either::Right(ready(Ok(to_status(error).into_http()))));
         }
-        let Some(ToSupervise { standing, by }) = request.extensions_mut().remove() else {
+        let Some(ToSupervise { authorization, by }) = request.extensions_mut().remove() else {
             return Either::Left(Either::Left(self.0.call(request)));
         };
-        let supervised = by.supervise(standing);
+        let supervised = by.supervise(authorization);
         let response = self.0.call(request);
         Either::Right(Box::pin(async move {
             let response = response.await?;
@@ -190,7 +194,7 @@ where
                 Body::new(Supervised {
                     timer: supervised.left().map(|left| Box::pin(sleep(left.min(LONGEST)))),
                     inner: Some(inner),
-                    standing: supervised,
+                    authorization: supervised,
                 })
             }))
         }))
@@ -200,7 +204,7 @@ where
 /// A stream that ends when its caller may no longer have it.
 struct Supervised {
     inner: Option<Body>,
-    standing: super::standing::Supervision,
+    authorization: super::authorization::Supervision,
     /// Set if the credentials expire.
     timer: Option<Pin<Box<Sleep>>>,
 }
@@ -208,14 +212,14 @@ struct Supervised {
 impl Supervised {
     /// Ready with the reason when the stream must end.
     fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<Error> {
-        if let Poll::Ready(why) = self.standing.poll_lost(cx) {
+        if let Poll::Ready(why) = self.authorization.poll_revoked(cx) {
             return Poll::Ready(why);
         }
         while let Some(timer) = &mut self.timer {
             if timer.as_mut().poll(cx).is_pending() {
                 return Poll::Pending;
             }
-            match self.standing.left() {
+            match self.authorization.left() {
                 Some(left) if !left.is_zero() => *timer = Box::pin(sleep(left.min(LONGEST))),
                 Some(_) => return Poll::Ready(expired()),
                 None => self.timer = None,

@@ -1,35 +1,35 @@
 //! Who calls, and who may do what.
 //!
-//! [`AuthLayer`] identifies the caller from what the request presented ([`standing`]), using the principals that the
+//! [`AuthLayer`] identifies the caller from the request's credentials ([`authorization`]), using the principals that the
 //! [`Authenticator`] knows from a file ([`config`]), and refuses callers without the role that the method requires
-//! ([`rules`], the one table). Handlers check namespaces: each begins with [`open`], or asks [`Access`] for each item.
+//! ([`Rule`]). Handlers check namespaces: each begins with [`open`], or asks [`Access`] for each item.
 //! docs/security.md explains all this to operators.
-//!
-//! It must know nothing of what the services do.
 
 mod access;
 mod addressed;
 pub mod args;
 mod authenticator;
+pub mod authorization;
 mod config;
 mod directory;
 mod jwt;
 mod layer;
 mod principal;
 mod role;
-pub mod rules;
-pub mod standing;
+mod rules;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod token;
 
+pub(crate) use self::rules::Rules;
 pub use self::{
     access::{Access, Call, open},
-    addressed::{Addressed, Named},
+    addressed::{Addresses, Named},
     authenticator::Authenticator,
     config::ConfigError,
     layer::{AuthLayer, Authenticated, Gate, GateLayer},
     principal::{Grant, Principal, Reach},
     role::Role,
+    rules::{Reaches, Rule, rule},
     token::{TokenHash, mint},
 };

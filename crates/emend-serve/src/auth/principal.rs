@@ -1,6 +1,4 @@
 //! An identified caller, and where it holds which roles.
-//!
-//! It must know nothing of how it was identified.
 
 use std::sync::Arc;
 
@@ -121,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_role_is_held_where_a_grant_has_it_or_one_that_includes_it() {
+    fn a_grant_gives_its_roles_and_those_that_they_include() {
         let grant = |role, names: &[&str], act_for_users| Grant {
             roles: vec![role],
             reach: namespaces(names),

@@ -1,6 +1,4 @@
 //! The roles, and which includes which.
-//!
-//! It must know nothing of RPCs.
 
 use std::fmt;
 
@@ -73,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_but_an_ingester_hands_over_events() {
+    fn only_the_role_of_ingester_includes_it() {
         for role in Role::ALL {
             assert_eq!(role.includes(Role::Ingester), role == Role::Ingester, "{role}");
         }

@@ -19,13 +19,19 @@ use serde_json::{Value, json};
 use tonic::body::Body;
 use tower::{Layer as _, ServiceExt as _, service_fn};
 
-use super::{Access, AuthLayer, Authenticator};
+use super::{Access, AuthLayer, Authenticator, Rule, Rules};
+use crate::methods::Methods;
 
 /// The access that a call to `path` with this bearer token is given when it begins.
 ///
 /// # Panics
 /// If the call is refused.
-pub async fn access_of(authenticator: &Arc<Authenticator>, path: &'static str, token: &str) -> Access {
+pub async fn access_of(
+    authenticator: &Arc<Authenticator>,
+    rules: &[Rule],
+    path: &'static str,
+    token: &str,
+) -> Access {
     let told = Arc::new(Mutex::new(None));
     let keep = Arc::clone(&told);
     let handler = service_fn(move |request: Request<Body>| {
@@ -37,7 +43,8 @@ pub async fn access_of(authenticator: &Arc<Authenticator>, path: &'static str, t
         .header(AUTHORIZATION, format!("Bearer {token}"))
         .body(Body::empty())
         .unwrap();
-    let layer = AuthLayer::new(Some(Arc::clone(authenticator)));
+    let authentication = (Arc::clone(authenticator), Rules::of(rules));
+    let layer = AuthLayer::new(Some(authentication), Methods::of(&[]));
     layer.layer(handler).oneshot(request).await.unwrap();
     let access = told.lock().unwrap().take();
     access.unwrap()

@@ -21,7 +21,7 @@ const READY: Description = Description {
     kind: Kind::Gauge,
     unit: "",
     labels: &["service"],
-    help: "1 where this replica of the service is ready, 0 where one of the checks that its readiness hangs on fails",
+    help: "1 while this replica of the service is ready, 0 while a check that its readiness depends on fails",
 };
 
 /// The metrics of all servers in a process. Clones share them.
@@ -85,32 +85,31 @@ mod tests {
     use emend_base::reload::Reload as _;
 
     use super::*;
+    use crate::{library::descriptors, methods::Methods};
 
     #[test]
     fn a_server_shows_its_calls_its_readiness_and_its_files() {
         let metrics = Metrics::new();
         ServerMetrics::of(&metrics)
             .rpc()
-            .calls(&[])
+            .calls(&Methods::of(descriptors()), &[])
             .begin("/")
             .ended(tonic::Code::Ok);
         let readiness = Readiness::new();
         readiness.register("a.Service", &["database"]);
-        watch_readiness(&metrics, "feedback-svc", readiness.clone(), "a.Service");
+        watch_readiness(&metrics, "library", readiness.clone(), "a.Service");
         let file = tempfile::NamedTempFile::new().unwrap();
         let write = |text: &str| std::fs::write(file.path(), text).unwrap();
         write(
             "[[principals]]\nname = \"x\"\ncertificates = [\"x\"]\ngrants = [{ roles = [\"admin\"], namespaces = \"*\" }]\n",
         );
         let authenticator = Arc::new(Authenticator::load(file.path()).unwrap());
-        watch_files(&metrics, "feedback-svc", Some(&authenticator), None);
+        watch_files(&metrics, "library", Some(&authenticator), None);
         let told = |ready: i32, failing: i32| {
             let rendered = metrics.render();
             for line in [
-                format!("emend_ready{{service=\"feedback-svc\"}} {ready}"),
-                format!(
-                    "emend_reload_failing{{service=\"feedback-svc\",files=\"authentication\"}} {failing}"
-                ),
+                format!("emend_ready{{service=\"library\"}} {ready}"),
+                format!("emend_reload_failing{{service=\"library\",files=\"authentication\"}} {failing}"),
             ] {
                 assert!(rendered.lines().any(|told| told == line), "{line} in\n{rendered}");
             }
@@ -121,7 +120,8 @@ mod tests {
         assert!(!authenticator.reload_if_changed());
         told(1, 1);
         let rendered = metrics.render();
-        for Description { name, kind, .. } in metrics.descriptions() {
+        let others = Metrics::new().descriptions().len();
+        for Description { name, kind, .. } in metrics.descriptions().into_iter().skip(others) {
             let family = name.strip_suffix("_total").unwrap_or(name);
             let declared = format!("# TYPE {family} {}\n", kind.name());
             assert!(rendered.contains(&declared), "{declared} in\n{rendered}");

@@ -2,7 +2,7 @@
 //!
 //! A call counts as handled when it has ended: with its trailers, with a headers-only answer, or because its caller
 //! went away. The names are those of go-grpc-middleware, for which dashboards exist. All methods that no served service
-//! has share one label, so that strangers can't create labels. It must know nothing of what the methods do.
+//! has share one label, so that strangers can't create labels.
 
 use std::{
     collections::HashMap,
@@ -16,6 +16,8 @@ use prometheus_client::{
 };
 use tokio::time::Instant;
 use tonic::Code;
+
+use crate::methods::Methods;
 
 /// The services that every server adds to its own.
 const ALWAYS: [&str; 3] = [
@@ -55,7 +57,7 @@ const IN_FLIGHT: Description = Description {
     kind: Kind::Gauge,
     unit: "calls",
     labels: &["grpc_type", "grpc_service", "grpc_method"],
-    help: "Calls that are under way, open streams included",
+    help: "Calls in progress, open streams included",
 };
 
 const OPEN: Description = Description {
@@ -156,10 +158,10 @@ impl RpcMetrics {
         &self.connections
     }
 
-    /// For a server of these services, given by their full proto names. Their methods are shown from now on, at zero.
-    pub(crate) fn calls(&self, services: &[&str]) -> Calls {
+    /// For a server of these of the described services, given by their full proto names. Their methods are shown from now on, at zero.
+    pub(crate) fn calls(&self, described: &Methods, services: &[&str]) -> Calls {
         let mut methods = HashMap::new();
-        for (path, streams) in crate::methods::all() {
+        for (path, streams) in described.iter() {
             let Some((service, method)) = path.trim_start_matches('/').split_once('/') else {
                 continue;
             };
@@ -308,13 +310,17 @@ const fn label_of(code: Code) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        library::{LIST, SERVICE, descriptors},
+        metrics::ServerMetrics,
+    };
 
     fn rendered(calls: impl FnOnce(&Calls)) -> String {
         let metrics = Metrics::new();
         calls(
-            &crate::metrics::ServerMetrics::of(&metrics)
+            &ServerMetrics::of(&metrics)
                 .rpc()
-                .calls(&["emend.learning.v1.SubscriptionService"]),
+                .calls(&Methods::of(descriptors()), &[SERVICE]),
         );
         metrics.render()
     }
@@ -323,12 +329,8 @@ mod tests {
     fn a_method_has_the_type_that_its_descriptor_says() {
         let rendered = rendered(|_| {});
         for (kind, service, method) in [
-            (
-                "server_stream",
-                "emend.learning.v1.SubscriptionService",
-                "Subscribe",
-            ),
-            ("unary", "emend.learning.v1.SubscriptionService", "ListNodes"),
+            ("server_stream", SERVICE, "Follow"),
+            ("unary", SERVICE, "List"),
             ("server_stream", "grpc.health.v1.Health", "Watch"),
             (
                 "bidi_stream",
@@ -341,17 +343,21 @@ mod tests {
             );
             assert!(rendered.contains(&line), "{line} in\n{rendered}");
         }
-        assert!(!rendered.contains("FeedbackService"), "it is not served here");
+        let metrics = Metrics::new();
+        ServerMetrics::of(&metrics)
+            .rpc()
+            .calls(&Methods::of(descriptors()), &[]);
+        assert!(!metrics.render().contains(SERVICE), "it is not served there");
     }
 
     #[test]
     fn a_call_is_in_flight_until_it_ends_and_then_counts_by_its_code() {
-        let list = "grpc_type=\"unary\",grpc_service=\"emend.learning.v1.SubscriptionService\",grpc_method=\"ListNodes\"";
+        let list = "grpc_type=\"unary\",grpc_service=\"library.v1.LibraryService\",grpc_method=\"List\"";
         let metrics = Metrics::new();
-        let calls = crate::metrics::ServerMetrics::of(&metrics)
+        let calls = ServerMetrics::of(&metrics)
             .rpc()
-            .calls(&["emend.learning.v1.SubscriptionService"]);
-        let call = calls.begin("/emend.learning.v1.SubscriptionService/ListNodes");
+            .calls(&Methods::of(descriptors()), &[SERVICE]);
+        let call = calls.begin(LIST);
         assert!(
             metrics
                 .render()
@@ -373,7 +379,7 @@ mod tests {
     #[test]
     fn strangers_can_not_make_labels() {
         let rendered = rendered(|calls| {
-            for path in ["/", "/x/y", "/emend.learning.v1.SubscriptionService/Drop"] {
+            for path in ["/", "/x/y", "/library.v1.LibraryService/Drop"] {
                 calls.begin(path).ended(Code::Unimplemented);
             }
         });

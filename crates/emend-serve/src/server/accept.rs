@@ -1,7 +1,5 @@
 //! Accepting connections: from the network, up to the limit and after a TLS handshake if TLS is on, and from within
 //! this process.
-//!
-//! It must know nothing of HTTP.
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -26,7 +24,7 @@ use crate::{
 /// How long a new connection may take to send the HTTP/2 preface, TLS handshake included.
 pub(super) const HANDSHAKE: Duration = Duration::from_secs(10);
 /// The least time between two log lines about too many connections.
-const TOLD: Duration = Duration::from_secs(10);
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 /// How long to wait after a failed accept, such as when file descriptors run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -36,46 +34,46 @@ pub(super) struct Peer {
     /// The names in the client's certificate.
     pub(super) names: Option<PeerNames>,
     /// None for a connection from within this process.
-    pub(super) seat: Option<Seat>,
+    pub(super) permit: Option<ConnectionPermit>,
 }
 
 /// Bounds the number of connections.
-pub(super) struct Entrance {
-    seats: FairSemaphore,
+pub(super) struct ConnectionLimit {
+    permits: FairSemaphore,
     connections: Connections,
     /// When a refusal was last logged.
-    told: Option<Instant>,
+    logged: Option<Instant>,
 }
 
-impl Entrance {
+impl ConnectionLimit {
     /// Admits this many connections at once and counts them in `connections`.
     pub(super) fn of(limit: usize, connections: Connections) -> Self {
         Self {
-            seats: FairSemaphore::of(limit),
+            permits: FairSemaphore::of(limit),
             connections,
-            told: None,
+            logged: None,
         }
     }
 
-    /// A seat for a connection from `peer`, if there is one.
-    fn enter(&mut self, peer: SocketAddr) -> Option<Seat> {
-        if let Some(permit) = self.seats.try_acquire(ClientKey::of(None, Some(peer.ip()))) {
-            return Some(Seat {
+    /// A permit for a connection from `peer`, if there is one.
+    fn admit(&mut self, peer: SocketAddr) -> Option<ConnectionPermit> {
+        if let Some(permit) = self.permits.try_acquire(ClientKey::of(None, Some(peer.ip()))) {
+            return Some(ConnectionPermit {
                 _permit: permit,
                 _open: self.connections.open(),
             });
         }
         self.connections.refused();
-        if self.told.is_none_or(|told| told.elapsed() >= TOLD) {
-            tracing::warn!(%peer, "closed: too many connections, of all or of this address");
-            self.told = Some(Instant::now());
+        if self.logged.is_none_or(|logged| logged.elapsed() >= LOG_INTERVAL) {
+            tracing::warn!(%peer, "closed: too many connections, in total or from this address");
+            self.logged = Some(Instant::now());
         }
         None
     }
 }
 
 /// Held for as long as the connection is open.
-pub(super) struct Seat {
+pub(super) struct ConnectionPermit {
     _permit: Permit,
     _open: OpenConnection,
 }
@@ -83,7 +81,7 @@ pub(super) struct Seat {
 /// Accepts connections until the soft token is cancelled.
 pub(super) async fn accept(
     listener: TcpListener,
-    mut entrance: Entrance,
+    mut limit: ConnectionLimit,
     tls: Option<Arc<TlsServer>>,
     serving: Serving,
 ) {
@@ -96,7 +94,7 @@ pub(super) async fn accept(
         };
         match accepted {
             Ok((stream, peer)) => {
-                let Some(seat) = entrance.enter(peer) else {
+                let Some(permit) = limit.admit(peer) else {
                     continue;
                 };
                 if let Err(error) = stream.set_nodelay(true) {
@@ -109,7 +107,7 @@ pub(super) async fn accept(
                         remote_addr: Some(peer),
                     },
                     names: None,
-                    seat: Some(seat),
+                    permit: Some(permit),
                 };
                 // Two kinds of future, so that a plain connection reserves no space for a handshake.
                 match &tls {
@@ -144,7 +142,7 @@ pub(super) fn accept_inside(serving: &Serving) -> io::Result<DuplexStream> {
             remote_addr: None,
         },
         names: None,
-        seat: None,
+        permit: None,
     };
     let deadline = Instant::now() + HANDSHAKE;
     serving

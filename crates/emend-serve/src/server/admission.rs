@@ -7,7 +7,7 @@
 //! client may go no longer than [`Patience::response`](crate::server::bounds::Patience::response) without reading anything. A
 //! call that answers with a long-lived stream counts until the stream has begun; streams bound themselves. Health
 //! checks are counted apart from calls, and so are health watches and reflection, which count for as long as they last:
-//! health is reported however many calls there are. It must know nothing of what the calls do.
+//! health is reported however many calls there are.
 
 use std::{
     convert::Infallible,
@@ -25,7 +25,7 @@ use tower::{Layer, Service};
 
 use crate::{
     fair_semaphore::{ClientKey, FairSemaphore, Permit},
-    methods::Method,
+    methods::Methods,
     server::{
         SEND_BUFFER,
         bounds::Bounds,
@@ -56,18 +56,20 @@ pub struct AdmissionLayer {
     watches: FairSemaphore,
     holdings: CallBudget,
     patience: Duration,
+    methods: Methods,
 }
 
 impl AdmissionLayer {
     /// Admits as many calls, holding as many bytes, as the bounds say. A call that answers with a single message is
     /// abandoned if its client reads nothing of it for [`Patience::response`](crate::server::bounds::Patience::response).
-    pub fn new(bounds: &Bounds) -> Self {
+    pub(crate) fn new(bounds: &Bounds, methods: Methods) -> Self {
         Self {
             calls: FairSemaphore::of(bounds.calls),
             checks: FairSemaphore::of(MAX_CHECKS),
             watches: FairSemaphore::of(MAX_WATCHES),
             holdings: CallBudget::of(bounds.bytes),
             patience: bounds.patience.response,
+            methods,
         }
     }
 }
@@ -108,7 +110,7 @@ where
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let path = request.uri().path();
-        let method = Method::at(path);
+        let method = self.bound.methods.at(path);
         let (room, lasts) = match path {
             HEALTH_CHECK => (&self.bound.checks, false),
             path if path.starts_with(BESIDE) => (&self.bound.watches, true),
@@ -169,8 +171,7 @@ where
 fn too_many() -> Error {
     Error::ResourceExhausted {
         reason: "TOO_MANY_REQUESTS",
-        message: "more requests are under way than this replica takes on at once, of all or of one client"
-            .to_owned(),
+        message: "too many requests are in progress on this replica, in total or from this client".to_owned(),
         retry_after: Some(RETRY_AFTER),
     }
 }
@@ -257,10 +258,11 @@ mod tests {
     use tower::{ServiceExt as _, service_fn};
 
     use super::*;
-    use crate::caller::Caller;
+    use crate::{
+        caller::Caller,
+        library::{FOLLOW, LIST, descriptors},
+    };
     use emend_base::status::Explained;
-
-    const STREAM: &str = "/emend.learning.v1.SubscriptionService/Subscribe";
 
     /// A response that its client does not read.
     struct Unread;
@@ -294,7 +296,7 @@ mod tests {
         > + Clone,
     > {
         let answering = service_fn(|_: Request<Body>| async { Ok(Response::new(Body::new(Unread))) });
-        AdmissionLayer::new(&calls(1)).layer(answering)
+        AdmissionLayer::new(&calls(1), Methods::of(descriptors())).layer(answering)
     }
 
     async fn call<S>(server: &S, path: &str) -> Result<Response<Body>, Explained>
@@ -310,43 +312,43 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_counts_until_its_response_is_gone_and_one_more_is_told_when_to_try_again() {
+    async fn a_call_counts_until_its_response_is_gone_and_a_further_one_is_told_when_to_retry() {
         let server = server();
-        let unread = call(&server, "/emend.Test/Call").await.unwrap();
-        let refused = call(&server, "/emend.Test/Call").await.unwrap_err();
+        let unread = call(&server, LIST).await.unwrap();
+        let refused = call(&server, LIST).await.unwrap_err();
         assert_eq!(
             (refused.code, refused.reason.as_deref()),
             (Code::ResourceExhausted, Some("TOO_MANY_REQUESTS"))
         );
         assert!(refused.retry_after.is_some());
         drop(unread);
-        assert!(call(&server, "/emend.Test/Call").await.is_ok());
+        assert!(call(&server, LIST).await.is_ok());
     }
 
     #[tokio::test]
     async fn a_stream_counts_until_it_has_begun() {
         let server = server();
-        let streams = [call(&server, STREAM).await, call(&server, STREAM).await];
+        let streams = [call(&server, FOLLOW).await, call(&server, FOLLOW).await];
         assert!(streams.iter().all(Result::is_ok), "{streams:?}");
     }
 
     #[tokio::test]
-    async fn health_checks_are_answered_however_many_calls_are_under_way() {
+    async fn health_checks_are_answered_however_many_calls_are_in_progress() {
         let server = server();
-        let _unread = call(&server, "/emend.Test/Call").await.unwrap();
+        let _unread = call(&server, LIST).await.unwrap();
         assert!(call(&server, "/grpc.health.v1.Health/Check").await.is_ok());
     }
 
     #[tokio::test]
-    async fn a_caller_that_goes_away_gives_its_place_back() {
+    async fn a_caller_that_disconnects_releases_its_permit() {
         let hanging =
             service_fn(|_: Request<Body>| std::future::pending::<Result<Response<Body>, Infallible>>());
-        let server = AdmissionLayer::new(&calls(1)).layer(hanging);
-        let mut gone = Box::pin(call(&server, "/emend.Test/Call"));
+        let server = AdmissionLayer::new(&calls(1), Methods::of(descriptors())).layer(hanging);
+        let mut gone = Box::pin(call(&server, LIST));
         assert!((&mut gone).now_or_never().is_none());
-        assert!(call(&server, "/emend.Test/Call").await.is_err());
+        assert!(call(&server, LIST).await.is_err());
         drop(gone);
-        assert!(call(&server, "/emend.Test/Call").now_or_never().is_none());
+        assert!(call(&server, LIST).now_or_never().is_none());
     }
 
     /// A response whose data is available at once.
@@ -369,7 +371,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_response_is_handed_over_in_pieces_and_keeps_its_place_until_the_last() {
+    async fn a_response_is_handed_over_in_pieces_and_keeps_its_permit_until_the_last() {
         let bytes: Vec<u8> = (0..=3 * PIECE).map(|n| n.to_le_bytes()[0]).collect();
         let sent = Data::from(bytes);
         let answer = sent.clone();
@@ -377,15 +379,12 @@ mod tests {
             let answer = answer.clone();
             async { Ok(Response::new(Body::new(Whole(Some(answer))))) }
         });
-        let server = AdmissionLayer::new(&calls(1)).layer(answering);
-        let mut response = call(&server, "/emend.Test/Call").await.unwrap().into_body();
+        let server = AdmissionLayer::new(&calls(1), Methods::of(descriptors())).layer(answering);
+        let mut response = call(&server, LIST).await.unwrap().into_body();
         let mut came = Vec::new();
         let mut pieces = Vec::new();
         while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut response).poll_frame(cx)).await {
-            assert!(
-                call(&server, "/emend.Test/Call").await.is_err(),
-                "it has its place"
-            );
+            assert!(call(&server, LIST).await.is_err(), "it has its place");
             let data = frame.unwrap().into_data().unwrap();
             pieces.push(data.len());
             came.extend_from_slice(&data);
@@ -393,29 +392,26 @@ mod tests {
         assert_eq!(pieces, [PIECE, PIECE, PIECE, 1]);
         assert!(sent == came && response.is_end_stream());
         drop(response);
-        assert!(call(&server, "/emend.Test/Call").await.is_ok());
+        assert!(call(&server, LIST).await.is_ok());
     }
 
     /// Otherwise its headers would not end the stream, and clients would wait for trailers.
     #[tokio::test]
     async fn a_refusal_that_is_all_in_headers_has_no_body() {
         let refusing = service_fn(|_: Request<Body>| async { Ok(Status::not_found("no").into_http()) });
-        let server = AdmissionLayer::new(&calls(1)).layer(refusing);
-        let request = Request::builder()
-            .uri("/emend.Test/Call")
-            .body(Body::empty())
-            .unwrap();
+        let server = AdmissionLayer::new(&calls(1), Methods::of(descriptors())).layer(refusing);
+        let request = Request::builder().uri(LIST).body(Body::empty()).unwrap();
         let response: Response<Body> = server.oneshot(request).await.unwrap();
         assert!(response.body().is_end_stream());
     }
 
     #[tokio::test]
-    async fn one_client_leaves_places_to_others() {
+    async fn one_client_leaves_permits_to_others() {
         let unread = service_fn(|_: Request<Body>| async { Ok(Response::new(Body::new(Unread))) });
-        let server = AdmissionLayer::new(&calls(64)).layer(unread);
+        let server = AdmissionLayer::new(&calls(64), Methods::of(descriptors())).layer(unread);
         let call_of = async |caller: &str| {
             let request = Request::builder()
-                .uri("/emend.Test/Call")
+                .uri(LIST)
                 .extension(Caller::parse(caller).unwrap())
                 .body(Body::empty())
                 .unwrap();
@@ -431,7 +427,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_watches_is_counted_apart_and_bounded() {
+    async fn watches_are_counted_separately_and_bounded() {
         let server = server();
         let watch = async || call(&server, "/grpc.health.v1.Health/Watch").await;
         let mut watching = Vec::new();
@@ -444,7 +440,7 @@ mod tests {
         assert_eq!(refused.reason.as_deref(), Some("TOO_MANY_REQUESTS"));
         assert!(watching.len() <= MAX_WATCHES, "{}", watching.len());
         assert!(call(&server, HEALTH_CHECK).await.is_ok());
-        assert!(call(&server, "/emend.Test/Call").await.is_ok());
+        assert!(call(&server, LIST).await.is_ok());
         watching.pop();
         assert!(watch().await.is_ok());
     }

@@ -1,6 +1,4 @@
 //! The operator's bounds on serving, as arguments. Flattened into the arguments of each service.
-//!
-//! It must know nothing of what is served.
 
 use std::time::Duration;
 
@@ -86,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_set_is_as_for_every_server() {
+    fn settings_left_out_have_the_defaults_of_the_server() {
         let bounds = Arguments::parse_from(["service"]).serve.bounds();
         assert_eq!(bounds, Bounds::default());
     }

@@ -6,7 +6,7 @@
 //! and releases all it held. No single client can take the whole budget ([`fair_semaphore`](crate::fair_semaphore)).
 //!
 //! A request of a single message is handed on only when it is complete, so nothing is decoded, which takes more memory
-//! than the wire form, for a client that never ends its request. It must know nothing of what is sent.
+//! than the wire form, for a client that never ends its request.
 
 use std::{
     pin::Pin,
@@ -124,9 +124,8 @@ impl Held {
 fn too_much() -> Error {
     Error::ResourceExhausted {
         reason: "TOO_MANY_BYTES",
-        message:
-            "calls under way hold as many bytes as this replica takes on at once, of all or of one client"
-                .to_owned(),
+        message: "the calls in progress hold too many bytes on this replica, in total or from this client"
+            .to_owned(),
         retry_after: Some(RETRY_AFTER),
     }
 }
@@ -314,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn one_client_has_three_quarters_and_is_told_when_to_come_back() {
+    fn one_client_gets_three_quarters_and_is_told_when_to_retry() {
         let holdings = CallBudget::of(64 * MIB);
         let held = all_of(&holdings, "hog", 4 * MIB);
         assert_eq!(held.len(), 12);

@@ -4,8 +4,6 @@
 //! lives, so each message would queue two tasks, one waking the other. Here a stream that begins while the connection's
 //! task has none is polled in that task; streams open at the same time get tasks of their own, and so other cores. Each
 //! part is polled only when it was woken itself, however the task was woken.
-//!
-//! It must know nothing of HTTP.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -84,12 +82,12 @@ impl Wake for PartWaker {
 }
 
 /// The slot for the stream polled here. Its memory must be freed with the task, not with the last of its wakers.
-type Seat = Mutex<Option<BoxFuture<'static, ()>>>;
+type Slot = Mutex<Option<BoxFuture<'static, ()>>>;
 
 /// The parts of one task.
 pub(crate) struct Parts {
     woken: Arc<Woken>,
-    seat: Arc<Seat>,
+    slot: Arc<Slot>,
     wakers: [Waker; 3],
 }
 
@@ -109,7 +107,7 @@ impl Parts {
             .store(Part::End.bit() | Part::Connection.bit(), Ordering::Release);
         Self {
             woken,
-            seat: Arc::default(),
+            slot: Arc::default(),
             wakers,
         }
     }
@@ -118,7 +116,7 @@ impl Parts {
     pub(crate) fn executor(&self, lifecycle: Lifecycle) -> Streams {
         Streams {
             woken: Arc::clone(&self.woken),
-            seat: Arc::downgrade(&self.seat),
+            slot: Arc::downgrade(&self.slot),
             lifecycle,
         }
     }
@@ -163,11 +161,11 @@ impl Parts {
     }
 
     fn poll_stream(&self, cx: &mut Context<'_>) {
-        let mut seat = self.seat.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(stream) = &mut *seat
+        let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(stream) = &mut *slot
             && stream.as_mut().poll(cx).is_ready()
         {
-            *seat = None;
+            *slot = None;
         }
     }
 }
@@ -177,7 +175,7 @@ impl Parts {
 pub(crate) struct Streams {
     woken: Arc<Woken>,
     /// Weak, because a stream holds its executor and must not own itself.
-    seat: Weak<Seat>,
+    slot: Weak<Slot>,
     lifecycle: Lifecycle,
 }
 
@@ -187,16 +185,16 @@ where
 {
     fn execute(&self, stream: F) {
         let stream = given_up_if_unread(stream);
-        let seat = self.seat.upgrade();
-        let free = seat.as_deref().and_then(|seat| match seat.try_lock() {
-            Ok(seat) => Some(seat),
-            Err(TryLockError::Poisoned(seat)) => Some(seat.into_inner()),
+        let slot = self.slot.upgrade();
+        let free = slot.as_deref().and_then(|slot| match slot.try_lock() {
+            Ok(slot) => Some(slot),
+            Err(TryLockError::Poisoned(slot)) => Some(slot.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         });
         match free {
-            Some(mut seat) if seat.is_none() => {
+            Some(mut slot) if slot.is_none() => {
                 // A panic ends only the stream, as in a task of its own.
-                *seat = Some(AssertUnwindSafe(stream).catch_unwind().map(drop).boxed());
+                *slot = Some(AssertUnwindSafe(stream).catch_unwind().map(drop).boxed());
                 self.woken.wake(Part::Stream);
             }
             Some(_) | None => {
@@ -255,7 +253,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_stream_wakes_is_polled_before_the_task_waits_and_without_waking_it() {
+    async fn what_a_stream_wakes_is_polled_before_the_task_waits_again() {
         let count = Arc::new(Count::default());
         let waker = Waker::from(Arc::clone(&count));
         let mut cx = Context::from_waker(&waker);
@@ -298,10 +296,10 @@ mod tests {
         let parts = Parts::new();
         let streams = parts.executor(Lifecycle::new());
         streams.execute(pending());
-        let (told, tells) = tokio::sync::oneshot::channel();
-        streams.execute(async move { told.send(()).expect("somebody listens") });
+        let (done, is_done) = tokio::sync::oneshot::channel();
+        streams.execute(async move { done.send(()).expect("the receiver exists") });
         // Nobody polls the parts.
-        tells.await.expect("the second stream runs");
+        is_done.await.expect("the second stream runs");
     }
 
     #[tokio::test]
@@ -321,7 +319,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_goes_with_its_connection_though_it_holds_its_own_waker_and_executor() {
+    async fn a_stream_is_dropped_with_its_connection_although_it_holds_its_waker_and_executor() {
         let held = Arc::new(());
         let parts = Parts::new();
         let streams = parts.executor(Lifecycle::new());

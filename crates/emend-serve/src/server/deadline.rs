@@ -1,8 +1,7 @@
 //! The caller's deadline: read from `grpc-timeout`, passed to the handlers, and enforced.
 //!
 //! Work whose deadline has passed is refused before it starts, and the wait for a response is cut. A stream that has
-//! begun is not cut: the client does that, and long-lived streams have no deadline. It must know nothing of the
-//! methods.
+//! begun is not cut: the client does that, and long-lived streams have no deadline.
 
 use std::{
     convert::Infallible,

@@ -1,6 +1,4 @@
 //! HTTP/2 on one connection, from its preface to its end.
-//!
-//! It must know nothing of how the connection came about.
 
 use std::{
     convert::Infallible,
@@ -43,7 +41,7 @@ use super::{
 };
 use crate::{
     auth::{Authenticated, Gate},
-    methods::Method,
+    methods::Methods,
 };
 
 /// How many RPCs one connection may have open.
@@ -62,6 +60,7 @@ pub(super) type Stack = Authenticated<Traced<Gate<Admission<Deadlines<Routes>>>>
 #[derive(Clone)]
 pub(super) struct Serving {
     pub(super) stack: Stack,
+    pub(super) methods: Methods,
     pub(super) keep_alive: KeepAlive,
     /// How long a connection accepts new calls, on average.
     pub(super) age: Option<Duration>,
@@ -73,11 +72,11 @@ pub(super) struct Serving {
 
 /// How long a request to `path` may take to arrive. None for a streaming request: its handler bounds how long the
 /// sender may be silent.
-fn time_for(path: &str, request_time: Duration) -> Option<Duration> {
+fn time_for(path: &str, methods: &Methods, request_time: Duration) -> Option<Duration> {
     if path == HEALTH_CHECK {
         return Some(request_time.min(CHECKED_WITHIN));
     }
-    (!Method::at(path).request_is_stream).then_some(request_time)
+    (!methods.at(path).request_is_stream).then_some(request_time)
 }
 
 fn http(streams: Streams, keep_alive: KeepAlive) -> Builder<Streams> {
@@ -134,6 +133,7 @@ where
 {
     let Serving {
         stack,
+        methods,
         keep_alive,
         age,
         entropy,
@@ -144,7 +144,7 @@ where
         connection: info,
         names,
         // Dropped after the connection.
-        seat: _seat,
+        permit: _permit,
     } = peer;
     let address = info.remote_addr;
     // A connection from within this process has nowhere else to reconnect to.
@@ -156,7 +156,7 @@ where
         if let Some(names) = &names {
             extensions.insert(names.clone());
         }
-        let time = time_for(request.uri().path(), request_time);
+        let time = time_for(request.uri().path(), &methods, request_time);
         request.map(|body| Body::new(TimedBody::new(body, soft.clone(), time)))
     });
     let has_aged = Arc::new(AtomicBool::new(false));
@@ -187,7 +187,7 @@ where
                 if draining {
                     return Poll::Pending;
                 }
-                // Once stopping, age is of no interest: the farewell of a stop is the stricter one.
+                // Once stopping, age is of no interest: a stop is stricter.
                 let stops = soft.as_mut().poll(cx).is_ready();
                 if stops || aged.as_mut().poll(cx).is_ready() {
                     has_aged.store(!stops, Ordering::Relaxed);

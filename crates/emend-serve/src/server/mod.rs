@@ -11,13 +11,13 @@
 //! KiB.
 //!
 //! Memory per idle connection is kept small: HTTP/2 windows stay at their defaults, and the bytes queued for one slow
-//! stream are bounded by [`SEND_BUFFER`] plus one message. It must know nothing of what the services do.
+//! stream are bounded by [`SEND_BUFFER`] plus one message.
 
 mod accept;
 pub mod admission;
 pub mod args;
 pub mod bounds;
-pub mod call_bytes;
+mod call_bytes;
 mod connection;
 pub mod deadline;
 mod http;
@@ -25,7 +25,7 @@ mod open_files;
 mod request_timeout;
 mod timed_connection;
 pub mod trace_context;
-pub mod unread;
+mod unread;
 
 use std::{convert::Infallible, io, net::SocketAddr, sync::Arc};
 
@@ -36,7 +36,7 @@ use tonic::{body::Body, server::NamedService, service::Routes};
 use tower::{Layer as _, Service};
 
 use self::{
-    accept::{Entrance, accept, accept_inside},
+    accept::{ConnectionLimit, accept, accept_inside},
     admission::AdmissionLayer,
     bounds::Bounds,
     deadline::DeadlineLayer,
@@ -44,8 +44,9 @@ use self::{
     trace_context::TraceLayer,
 };
 use crate::{
-    auth::{AuthLayer, Authenticator, GateLayer},
+    auth::{AuthLayer, Authenticator, GateLayer, Rule, Rules},
     health::{self, Readiness},
+    methods::Methods,
     metrics::RpcMetrics,
     tls::TlsServer,
 };
@@ -61,27 +62,30 @@ const SHORT: usize = 4 * 1024;
 /// Collects services, then serves them.
 #[derive(Debug)]
 pub struct Server {
+    descriptors: &'static [u8],
     routes: Routes,
     names: Vec<&'static str>,
     bounds: Bounds,
     readiness: Readiness,
     metrics: RpcMetrics,
-    authenticator: Option<Arc<Authenticator>>,
+    authentication: Option<(Arc<Authenticator>, Rules)>,
     tls: Option<Arc<TlsServer>>,
     reflection: bool,
     entropy: Entropy,
 }
 
 impl Server {
-    /// No service yet. Added services are registered with `readiness`; request ids are drawn from `entropy`.
-    pub fn new(readiness: Readiness, entropy: Entropy) -> Self {
+    /// No service yet; `descriptors`, encoded, describe those that will be added. Added services are registered with
+    /// `readiness`; request ids are drawn from `entropy`.
+    pub fn new(descriptors: &'static [u8], readiness: Readiness, entropy: Entropy) -> Self {
         Self {
+            descriptors,
             routes: Routes::default(),
             names: Vec::new(),
             bounds: Bounds::default(),
             readiness,
             metrics: RpcMetrics::default(),
-            authenticator: None,
+            authentication: None,
             tls: None,
             reflection: true,
             entropy,
@@ -120,10 +124,10 @@ impl Server {
         self
     }
 
-    /// Identifies callers and decides what they may do; without one, everyone may do everything.
+    /// Identifies callers and decides by these rows what they may do; without an authenticator, everyone may do everything.
     #[must_use]
-    pub fn authenticator(mut self, authenticator: Option<Arc<Authenticator>>) -> Self {
-        self.authenticator = authenticator;
+    pub fn authenticator(mut self, authenticator: Option<Arc<Authenticator>>, rules: &[Rule]) -> Self {
+        self.authentication = authenticator.map(|authenticator| (authenticator, Rules::of(rules)));
         self
     }
 
@@ -159,17 +163,20 @@ impl Server {
         let health = health::server(self.readiness.clone(), lifecycle.soft().clone());
         let routes = self.routes.add_service(health.max_decoding_message_size(SHORT));
         let routes = if self.reflection {
-            with_reflection(routes, &self.names)?
+            with_reflection(routes, self.descriptors, &self.names)?
         } else {
             routes
         };
         let routes = routes.prepare();
-        let admission = AdmissionLayer::new(&self.bounds);
+        let methods = Methods::of(self.descriptors);
+        let admission = AdmissionLayer::new(&self.bounds, methods.clone());
         let admitted = admission.layer(DeadlineLayer.layer(routes));
-        let traced = TraceLayer::new(self.entropy.clone(), self.metrics.calls(&self.names));
-        let stack = AuthLayer::new(self.authenticator).layer(traced.layer(GateLayer.layer(admitted)));
+        let traced = TraceLayer::new(self.entropy.clone(), self.metrics.calls(&methods, &self.names));
+        let stack = AuthLayer::new(self.authentication, methods.clone())
+            .layer(traced.layer(GateLayer.layer(admitted)));
         let serving = Serving {
             stack,
+            methods,
             keep_alive: self.bounds.keep_alive,
             age: self.bounds.connection_age,
             entropy: self.entropy,
@@ -187,17 +194,14 @@ impl Server {
                 "fewer connections than set: the process may open no more files"
             );
         }
-        let entrance = Entrance::of(wanted.min(files), self.metrics.connections().clone());
-        lifecycle.spawn(
-            "accept connections",
-            accept(listener, entrance, self.tls, serving),
-        );
+        let limit = ConnectionLimit::of(wanted.min(files), self.metrics.connections().clone());
+        lifecycle.spawn("accept connections", accept(listener, limit, self.tls, serving));
         Ok((address, inside))
     }
 }
 
 /// Both versions, because older clients ask only for v1alpha.
-fn with_reflection(routes: Routes, names: &[&'static str]) -> io::Result<Routes> {
+fn with_reflection(routes: Routes, descriptors: &'static [u8], names: &[&'static str]) -> io::Result<Routes> {
     let builder = || {
         let own = names
             .iter()
@@ -205,7 +209,7 @@ fn with_reflection(routes: Routes, names: &[&'static str]) -> io::Result<Routes>
                 builder.with_service_name(*name)
             });
         own.with_service_name("grpc.health.v1.Health")
-            .register_encoded_file_descriptor_set(emend_proto::DESCRIPTOR_SET)
+            .register_encoded_file_descriptor_set(descriptors)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
             // The types of error details, so that clients can decode them.
             .register_encoded_file_descriptor_set(tonic_types::pb::FILE_DESCRIPTOR_SET)

@@ -1,6 +1,4 @@
 //! The process's open-file limit; connections are files too.
-//!
-//! It must know nothing of what they are for.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -29,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_as_the_system_allows() {
+    fn the_limit_is_raised_as_far_as_the_system_allows() {
         let allowed = raised();
         let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
         assert_eq!(current, maximum);

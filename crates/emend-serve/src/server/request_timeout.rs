@@ -1,7 +1,5 @@
 //! A request body with a time limit. A client that starts a call and never sends the rest would hold the call and its
 //! permit for ever and, while the service stops, its connection until the hard deadline.
-//!
-//! It must know nothing of what is sent.
 
 use std::{
     error::Error as StdError,
@@ -62,7 +60,7 @@ async fn given_up(soft: CancellationToken, due: Option<Instant>) -> Error {
         () = stopping => Error::unavailable("STOPPING", "the service is stopping and the request is not whole"),
         () = late => Error::Aborted {
             reason: "REQUEST_STALLED",
-            message: "the request did not come in time and was not begun: send it again".to_owned(),
+            message: "the request did not arrive in time and was not started; send it again".to_owned(),
         },
     }
 }
@@ -141,7 +139,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_that_is_never_whole_ends_soon_after_the_service_stops() {
+    async fn an_incomplete_request_ends_soon_after_the_service_stops() {
         let (_sender, sent) = mpsc::unbounded_channel();
         let soft = CancellationToken::new();
         let mut body = TimedBody::new(Sent(sent), soft.clone(), None);
@@ -156,7 +154,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_that_goes_on_is_taken_to_its_end() {
+    async fn a_request_that_makes_progress_is_read_to_its_end() {
         let (sender, sent) = mpsc::unbounded_channel();
         let soft = CancellationToken::new();
         soft.cancel();
@@ -174,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_request_that_trickles_in_is_given_up_when_its_time_is_over() {
+    async fn a_request_that_arrives_too_slowly_is_abandoned() {
         let time = Duration::from_secs(30);
         let (sender, sent) = mpsc::unbounded_channel();
         let mut body = TimedBody::new(Sent(sent), CancellationToken::new(), Some(time));

@@ -1,7 +1,5 @@
 //! A connection whose client must act in time: send the HTTP/2 preface at the start, acknowledge GOAWAY at the end. It
 //! is closed only when the client has closed it too.
-//!
-//! It must know nothing of what is served.
 
 use std::{
     io,
@@ -20,7 +18,7 @@ use tokio::{
 };
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-use crate::linger::{LINGER, poll_closed};
+use crate::graceful_close::{CLOSE_TIMEOUT, poll_closed};
 
 /// The length of the HTTP/2 preface, in bytes. Anything shorter is not HTTP/2.
 const PREFACE: usize = 24;
@@ -32,7 +30,7 @@ const ANSWER: Duration = Duration::from_secs(3);
 /// not answer the ping sent with GOAWAY within [`ANSWER`] is disconnected: nothing else would end such a connection
 /// before the hard deadline.
 ///
-/// When everything is sent, it [lingers](crate::linger) until the client closes, which may delay shutdown by
+/// When everything is sent, it [waits](crate::graceful_close) until the client closes, which may delay shutdown by
 /// that long.
 pub(crate) struct TimedConnection<S> {
     stream: S,
@@ -42,9 +40,9 @@ pub(crate) struct TimedConnection<S> {
     /// GOAWAY was sent before any stop, because the connection was old: the client has acknowledged it, or is found out by
     /// HTTP/2's keep-alive.
     has_aged: Arc<AtomicBool>,
-    farewell: Farewell,
+    go_away: GoAway,
     /// How long the client has to close; `None` while there is still something to send.
-    lingering: Option<Pin<Box<Sleep>>>,
+    closing: Option<Pin<Box<Sleep>>>,
 }
 
 struct Handshake {
@@ -56,10 +54,10 @@ struct Handshake {
 }
 
 /// Whether the client has acknowledged GOAWAY.
-enum Farewell {
-    NotYet,
+enum GoAway {
+    NotSent,
     /// How long the acknowledgement may take.
-    Said(Pin<Box<Sleep>>),
+    Sent(Pin<Box<Sleep>>),
     Answered,
 }
 
@@ -80,8 +78,8 @@ impl<S> TimedConnection<S> {
             }),
             soft: soft.clone(),
             has_aged,
-            farewell: Farewell::NotYet,
-            lingering: None,
+            go_away: GoAway::NotSent,
+            closing: None,
         }
     }
 
@@ -89,16 +87,16 @@ impl<S> TimedConnection<S> {
     /// write: a client that does not read is not read from either. The connection is woken anyway to send GOAWAY, so
     /// nothing needs to wait for the token here.
     fn poll_unanswered(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if matches!(self.farewell, Farewell::NotYet) && self.soft.is_cancelled() {
-            self.farewell = if self.has_aged.load(Ordering::Relaxed) {
-                Farewell::Answered
+        if matches!(self.go_away, GoAway::NotSent) && self.soft.is_cancelled() {
+            self.go_away = if self.has_aged.load(Ordering::Relaxed) {
+                GoAway::Answered
             } else {
-                Farewell::Said(Box::pin(sleep(ANSWER)))
+                GoAway::Sent(Box::pin(sleep(ANSWER)))
             };
         }
-        match &mut self.farewell {
-            Farewell::Said(time) => time.as_mut().poll(cx),
-            Farewell::NotYet | Farewell::Answered => Poll::Pending,
+        match &mut self.go_away {
+            GoAway::Sent(time) => time.as_mut().poll(cx),
+            GoAway::NotSent | GoAway::Answered => Poll::Pending,
         }
     }
 
@@ -109,7 +107,7 @@ impl<S> TimedConnection<S> {
             ready!(self.poll_unanswered(cx));
             return Poll::Ready(Err(unanswered()));
         }
-        if let Farewell::Said(time) = &mut self.farewell {
+        if let GoAway::Sent(time) = &mut self.go_away {
             time.as_mut().reset(Instant::now() + ANSWER);
         }
         written
@@ -118,8 +116,8 @@ impl<S> TimedConnection<S> {
 
 impl<S: AsyncRead + Unpin> TimedConnection<S> {
     /// Ready when the client has closed, or has not done so in time.
-    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let time = self.lingering.get_or_insert_with(|| Box::pin(sleep(LINGER)));
+    fn poll_client_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let time = self.closing.get_or_insert_with(|| Box::pin(sleep(CLOSE_TIMEOUT)));
         if time.as_mut().poll(cx).is_ready() {
             return Poll::Ready(());
         }
@@ -144,7 +142,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimedConnection<S> {
         let Self {
             stream,
             pending,
-            farewell,
+            go_away,
             ..
         } = &mut *self;
         if let Poll::Ready(read) = Pin::new(stream).poll_read(cx, buffer) {
@@ -155,8 +153,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimedConnection<S> {
                     *pending = None;
                 }
             }
-            if matches!(farewell, Farewell::Said(_)) {
-                *farewell = Farewell::Answered;
+            if matches!(go_away, GoAway::Sent(_)) {
+                *go_away = GoAway::Answered;
             }
             return Poll::Ready(read);
         }
@@ -191,12 +189,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimedConnection<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.lingering.is_some() {
-            return self.poll_linger(cx).map(Ok);
+        if self.closing.is_some() {
+            return self.poll_client_closed(cx).map(Ok);
         }
         if let Poll::Ready(shut) = Pin::new(&mut self.stream).poll_shutdown(cx) {
             shut?;
-            return self.poll_linger(cx).map(Ok);
+            return self.poll_client_closed(cx).map(Ok);
         }
         ready!(self.poll_unanswered(cx));
         Poll::Ready(Err(unanswered()))
@@ -238,7 +236,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_still_writes_when_all_is_said_reads_the_whole_answer() {
+    async fn a_client_that_is_still_writing_reads_the_whole_response() {
         let (mut client, mut server) = connected().await;
         client.write_all(b"not asked for").await.unwrap();
         server.stream.readable().await.unwrap();
@@ -246,7 +244,7 @@ mod tests {
             server.write_all(&[7; 4_096]).await.unwrap();
             server.stream.shutdown().await.unwrap();
             // Longer than anything here takes.
-            server.lingering = Some(Box::pin(sleep(Duration::from_mins(1))));
+            server.closing = Some(Box::pin(sleep(Duration::from_mins(1))));
             server.shutdown().await
         });
         let mut answer = Vec::new();
@@ -281,13 +279,13 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_does_not_close_is_left() {
+    async fn a_client_that_does_not_close_is_dropped() {
         let (client, server) = duplex(16);
         let stop = CancellationToken::new();
-        let mut server = TimedConnection::new(server, Instant::now() + LINGER, &stop, Arc::default());
+        let mut server = TimedConnection::new(server, Instant::now() + CLOSE_TIMEOUT, &stop, Arc::default());
         let before = Instant::now();
         server.shutdown().await.unwrap();
-        assert_eq!(before.elapsed(), LINGER);
+        assert_eq!(before.elapsed(), CLOSE_TIMEOUT);
         drop(client);
     }
 }

@@ -2,7 +2,7 @@
 //! its metrics.
 //!
 //! The span names method, request id, caller, address and trace, never a body. A handler's panic ends its own RPC with
-//! INTERNAL and nothing else. It must know nothing of what the methods do.
+//! INTERNAL and nothing else.
 
 use std::{
     convert::Infallible,
@@ -254,7 +254,7 @@ mod tests {
     use tower::{ServiceExt as _, service_fn};
 
     use super::*;
-    use crate::metrics::RpcMetrics;
+    use crate::{library::descriptors, methods::Methods, metrics::RpcMetrics};
     use emend_base::status::Explained;
 
     const VALID: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
@@ -263,7 +263,7 @@ mod tests {
         request: Request<Body>,
         handler: impl Fn(tonic::Request<Body>) -> Status + Clone + Send + 'static,
     ) -> Response<Body> {
-        let calls = RpcMetrics::default().calls(&[]);
+        let calls = RpcMetrics::default().calls(&Methods::of(descriptors()), &[]);
         let service =
             TraceLayer::new(Entropy::seeded(1), calls).layer(service_fn(move |request: Request<Body>| {
                 let handler = handler.clone();

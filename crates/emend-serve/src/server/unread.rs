@@ -3,7 +3,7 @@
 //!
 //! A response body can't do that itself: it is polled only when the client has read, so here it is not polled at all.
 //! What can be polled, and can end, is the task of the call that makes the body. [`given_up_if_unread`] wraps that
-//! task; [`Reading`] is how a body reports progress to it. It must know nothing of what a response is.
+//! task; [`Reading`] is how a body reports progress to it.
 
 use std::{
     future::{Future, poll_fn},
@@ -108,7 +108,7 @@ pub(crate) async fn given_up_if_unread(call: impl Future<Output = ()>) {
             return Poll::Ready(());
         }
         ready!(watch.poll_given_up(cx));
-        tracing::debug!("a response was not read: given up");
+        tracing::debug!("a response was abandoned: its client did not read it");
         Poll::Ready(())
     })
     .await;
@@ -137,10 +137,10 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_that_gets_on_slowly_is_sent_to_its_end() {
+    async fn a_response_read_slowly_is_sent_to_its_end() {
         let start = Instant::now();
         given_up_if_unread(async {
-            let reading = Reading::begins(PATIENCE).expect("somebody watches");
+            let reading = Reading::begins(PATIENCE).expect("the receiver exists");
             for _ in 0..10 {
                 sleep(PATIENCE.mul_f64(0.9)).await;
                 reading.gets_on();
@@ -151,10 +151,10 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_is_not_blamed_while_there_is_nothing_to_read() {
+    async fn a_response_with_nothing_to_read_is_not_abandoned() {
         let start = Instant::now();
         given_up_if_unread(async {
-            let reading = Reading::begins(PATIENCE).expect("somebody watches");
+            let reading = Reading::begins(PATIENCE).expect("the receiver exists");
             reading.has_nothing_to_read();
             sleep(Duration::from_hours(1)).await;
             reading.gets_on();

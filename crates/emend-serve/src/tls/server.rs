@@ -1,6 +1,4 @@
 //! The server's side: its certificate, and which clients it lets in.
-//!
-//! It must know nothing of HTTP.
 
 use std::{
     io,
@@ -31,7 +29,7 @@ use tokio_rustls::{
 };
 
 use super::PeerNames;
-use crate::linger;
+use crate::graceful_close;
 
 /// A server's files, all PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,7 +85,7 @@ impl TlsFiles {
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         let validity = validity
-            .inspect_err(|error| tracing::warn!(%error, "can't tell when the certificate expires"))
+            .inspect_err(|error| tracing::warn!(%error, "can't read when the certificate expires"))
             .ok();
         Ok(InForce {
             config: Arc::new(config),
@@ -142,7 +140,7 @@ impl TlsServer {
             Ok(stream) => stream,
             Err((error, stream)) => {
                 // Lingers so that the client can read why, although it has sent more in the meantime.
-                linger::close(stream).await;
+                graceful_close::close(stream).await;
                 return Err(error);
             }
         };
@@ -172,12 +170,12 @@ impl Reload for TlsServer {
             Ok(read) => {
                 watched.succeeded();
                 self.current.store(Arc::new(read));
-                tracing::info!(certificate = %self.files.cert.display(), "new connections are made by the files for TLS as they are now");
+                tracing::info!(certificate = %self.files.cert.display(), "the TLS files were read again; new connections use them");
                 true
             }
             Err(error) => {
                 if watched.failed(error.to_string(), when) {
-                    tracing::error!(%error, "the changed files for TLS can't be used; what was in force before stays so");
+                    tracing::error!(%error, "the changed TLS files can't be used; the previous ones stay in force");
                 }
                 false
             }

@@ -1,7 +1,5 @@
 //! Servers with certificates on real sockets: which clients are let in, and how that changes with the files.
 
-#![expect(clippy::unwrap_used, reason = "in a test a panic is the report")]
-
 use std::{convert::Infallible, fs, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use emend_base::{
@@ -10,13 +8,12 @@ use emend_base::{
     lifecycle::Shutdown,
     reload::{Reload as _, When},
     tls::{
-        ClientTls, Remote, Untrusted,
+        ClientTls, Remote, TrustError,
         testing::{Authority, ExtendedKeyUsagePurpose, date_time_ymd},
         why,
     },
 };
 use emend_core::Caller;
-use emend_proto::learning::v1::{GetPolicyRequest, policy_service_client::PolicyServiceClient};
 use futures::future::{Ready, ready};
 use http::{Request, Response};
 use tempfile::TempDir;
@@ -25,14 +22,15 @@ use tokio::{
     net::{TcpListener, TcpStream},
     time::timeout,
 };
-use tonic::{Code, Status, body::Body, server::NamedService};
+use tonic::{Code, Status, body::Body, server::NamedService, transport::Channel};
 use tower::Service;
 
 use super::{PeerNames, TlsFiles, TlsServer};
 use crate::{
     Server,
-    auth::{Authenticator, TokenHash},
+    auth::{Authenticator, Reaches, Role, TokenHash, rule},
     health::Readiness,
+    library::{LIST, SERVICE, Text, call, descriptors},
 };
 
 /// Longer than anything here takes.
@@ -43,7 +41,7 @@ const SOON: Duration = Duration::from_secs(30);
 struct Names;
 
 impl NamedService for Names {
-    const NAME: &'static str = "emend.learning.v1.PolicyService";
+    const NAME: &'static str = SERVICE;
 }
 
 impl Service<Request<Body>> for Names {
@@ -132,10 +130,13 @@ impl Running {
         let lifecycle = Lifecycle::new();
         let tls = Arc::new(TlsServer::load(files.server()).unwrap());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = Server::new(Readiness::new(), Entropy::seeded(1))
+        let address = Server::new(descriptors(), Readiness::new(), Entropy::seeded(1))
             .add_service(Names, &[])
             .tls(Some(Arc::clone(&tls)))
-            .authenticator(authenticator.map(Arc::new))
+            .authenticator(
+                authenticator.map(Arc::new),
+                &[rule(LIST, Role::Reviewer, Reaches::One)],
+            )
             .serve(listener, &lifecycle)
             .unwrap();
         Self {
@@ -145,19 +146,19 @@ impl Running {
         }
     }
 
-    fn client(&self, tls: ClientTls) -> PolicyServiceClient<tonic::transport::Channel> {
+    fn client(&self, tls: ClientTls) -> Channel {
         let remote = Remote::new(&format!("https://{}", self.address)).unwrap();
-        PolicyServiceClient::new(remote.tls(tls).unwrap().connect_lazy())
+        remote.tls(tls).unwrap().connect_lazy()
     }
 
     /// The names that the server sees; `None` if it or the client refuses.
     async fn names(&self, tls: ClientTls) -> Option<String> {
-        names(&mut self.client(tls)).await
+        names(&self.client(tls)).await
     }
 }
 
-async fn names(client: &mut PolicyServiceClient<tonic::transport::Channel>) -> Option<String> {
-    let asked = client.get_policy(GetPolicyRequest::default());
+async fn names(client: &Channel) -> Option<String> {
+    let asked = call(client.clone(), LIST, Text::default());
     let refused = timeout(SOON, asked).await.expect("an answer").unwrap_err();
     (refused.code() == Code::Aborted).then(|| refused.message().to_owned())
 }
@@ -168,8 +169,8 @@ async fn new_connections_get_the_changed_certificate_and_open_ones_go_on() {
     files.serve_by(&old);
     let server = Running::start(&files).await;
     let (by_old, by_new) = (files.client(&old, None), files.client(&new, None));
-    let mut open = server.client(by_old.clone());
-    assert_eq!(names(&mut open).await.as_deref(), Some("nobody"));
+    let open = server.client(by_old.clone());
+    assert_eq!(names(&open).await.as_deref(), Some("nobody"));
     assert_eq!(server.names(by_new.clone()).await, None, "not yet");
 
     assert!(!server.tls.reload_if_changed(), "nothing has changed");
@@ -178,7 +179,7 @@ async fn new_connections_get_the_changed_certificate_and_open_ones_go_on() {
     assert!(server.tls.reload_if_changed());
     assert!(server.names(by_new).await.is_some());
     assert_eq!(server.names(by_old).await, None);
-    assert!(names(&mut open).await.is_some(), "it was open before");
+    assert!(names(&open).await.is_some(), "it was open before");
     assert_eq!(
         server.lifecycle.shutdown(SOON).await,
         Shutdown::Graceful,
@@ -204,7 +205,7 @@ async fn unfit_files_change_nothing_and_half_of_a_change_is_made_up_for() {
 }
 
 #[tokio::test]
-async fn a_client_has_to_show_a_certificate_of_the_cas_and_its_names_come_with_each_request() {
+async fn a_client_must_present_a_certificate_of_the_cas_and_its_names_come_with_each_request() {
     let (authority, other, files) = (Authority::new("ca"), Authority::new("other"), Files::new());
     files.serve_by(&authority);
     files.write("clients.pem", authority.pem());
@@ -225,7 +226,7 @@ async fn a_client_has_to_show_a_certificate_of_the_cas_and_its_names_come_with_e
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_shows_no_certificate_is_told_so_and_not_reset() {
+async fn a_client_without_a_certificate_is_told_so_and_not_reset() {
     let authority = Authority::new("one");
     let files = Files::new();
     files.serve_by(&authority);
@@ -233,18 +234,18 @@ async fn who_shows_no_certificate_is_told_so_and_not_reset() {
     let server = Running::start(&files).await;
     for _ in 0..50 {
         // In TLS 1.3 it has sent its request by then.
-        let mut client = server.client(files.client(&authority, None));
-        let asked = client.get_policy(GetPolicyRequest::default());
+        let client = server.client(files.client(&authority, None));
+        let asked = call(client.clone(), LIST, Text::default());
         let refused = timeout(SOON, asked).await.expect("an answer").unwrap_err();
         let why = format!("{refused:?}");
         // hyper gives no reason to a request that it has not begun to send.
-        let told = ["wants to be shown a certificate", "operation was canceled"];
+        let told = ["requires a client certificate", "operation was canceled"];
         assert!(told.iter().any(|told| why.contains(told)), "{why}");
     }
 }
 
 #[tokio::test]
-async fn who_shows_a_certificate_and_a_token_is_who_the_token_says() {
+async fn a_token_takes_precedence_over_a_certificate() {
     let (authority, files) = (Authority::new("ca"), Files::new());
     files.serve_by(&authority);
     files.write("clients.pem", authority.pem());
@@ -262,7 +263,7 @@ async fn who_shows_a_certificate_and_a_token_is_who_the_token_says() {
     );
     let authenticator = Authenticator::load(&files.path("auth.toml")).unwrap();
     let server = Running::start_knowing(&files, Some(authenticator)).await;
-    let mut client = server.client(files.client(&authority, Some("node")));
+    let client = server.client(files.client(&authority, Some("node")));
     for (token, expected) in [
         (None, (Code::Aborted, "node")),
         (Some("token-of-web"), (Code::Aborted, "web")),
@@ -271,12 +272,12 @@ async fn who_shows_a_certificate_and_a_token_is_who_the_token_says() {
             (Code::Unauthenticated, "the credentials are not accepted"),
         ),
     ] {
-        let mut request = tonic::Request::new(GetPolicyRequest::default());
+        let mut request = tonic::Request::new(Text::default());
         if let Some(token) = token {
             files.write("token", token);
             TokenFile::new(files.path("token")).authorize(&mut request);
         }
-        let answer = timeout(SOON, client.get_policy(request))
+        let answer = timeout(SOON, call(client.clone(), LIST, request))
             .await
             .expect("an answer");
         let told = answer.unwrap_err();
@@ -285,7 +286,7 @@ async fn who_shows_a_certificate_and_a_token_is_who_the_token_says() {
 }
 
 #[tokio::test]
-async fn who_is_revoked_or_whose_ca_is_removed_fails_at_the_next_handshake() {
+async fn a_client_that_is_revoked_or_whose_ca_is_removed_fails_at_the_next_handshake() {
     let (authority, other, files) = (Authority::new("ca"), Authority::new("other"), Files::new());
     files.serve_by(&authority);
     files.write("clients.pem", authority.pem());
@@ -295,14 +296,14 @@ async fn who_is_revoked_or_whose_ca_is_removed_fails_at_the_next_handshake() {
     files.write("revoked.pem", authority.revoked(&[]));
     let server = Running::start(&files).await;
     let client = |name| files.client(&authority, Some(name));
-    let mut open = server.client(client("bad"));
-    assert_eq!(names(&mut open).await.as_deref(), Some("bad"));
+    let open = server.client(client("bad"));
+    assert_eq!(names(&open).await.as_deref(), Some("bad"));
 
     files.write("revoked.pem", authority.revoked(&[&bad]));
     assert!(server.tls.reload_if_changed());
     assert_eq!(server.names(client("bad")).await, None);
     assert_eq!(server.names(client("good")).await.as_deref(), Some("good"));
-    assert!(names(&mut open).await.is_some(), "it was open before");
+    assert!(names(&open).await.is_some(), "it was open before");
 
     files.write("clients.pem", other.pem());
     files.write("revoked.pem", other.revoked(&[]));
@@ -331,13 +332,13 @@ async fn from_within_its_process_a_server_is_reached_without_tls_until_it_is_to_
     files.write("clients.pem", authority.pem());
     let lifecycle = Lifecycle::new();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let (_, inside) = Server::new(Readiness::new(), Entropy::seeded(1))
+    let (_, inside) = Server::new(descriptors(), Readiness::new(), Entropy::seeded(1))
         .add_service(Names, &[])
         .tls(Some(Arc::new(TlsServer::load(files.server()).unwrap())))
         .serve_inside(listener, &lifecycle)
         .unwrap();
-    let mut client = PolicyServiceClient::new(inside.connect().await.unwrap());
-    assert_eq!(names(&mut client).await.as_deref(), Some("nobody"));
+    let client = inside.connect().await.unwrap();
+    assert_eq!(names(&client).await.as_deref(), Some("nobody"));
     assert_eq!(
         lifecycle.shutdown(SOON).await,
         Shutdown::Graceful,
@@ -387,11 +388,11 @@ async fn why_a_server_is_not_trusted_is_told_in_words() {
         ),
         (
             other.issue(5, here),
-            "the server's certificate is of none of the CAs that are trusted here",
+            "the server's certificate was issued by none of the CAs that are trusted here",
         ),
         (
             Authority::new("ca").issue(6, here),
-            "the server's certificate is signed by another key than that of the CA of this name that is trusted here",
+            "the server's certificate is signed by another key than that of the trusted CA of this name",
         ),
     ];
     for (issued, words) in cases {
@@ -400,14 +401,14 @@ async fn why_a_server_is_not_trusted_is_told_in_words() {
         let remote = Remote::new(&format!("https://{}", server.address)).unwrap();
         let remote = remote.tls(files.client(&authority, None)).unwrap();
         let refused = remote.connect().await.unwrap_err();
-        let told = Untrusted::within(&refused).map(ToString::to_string);
+        let told = TrustError::within(&refused).map(ToString::to_string);
         assert_eq!(told.as_deref(), Some(words));
         assert_eq!(why(&refused), words);
     }
     let away = Remote::new("https://127.0.0.1:1").unwrap();
     let away = away.tls(files.client(&authority, None)).unwrap();
     let refused = away.connect().await.unwrap_err();
-    assert_eq!(Untrusted::within(&refused), None, "that is another matter");
+    assert_eq!(TrustError::within(&refused), None, "that is another matter");
     assert!(why(&refused).contains("refused"), "{refused:?}");
 }
 

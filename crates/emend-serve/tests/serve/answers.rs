@@ -1,10 +1,6 @@
 //! What every server answers: health, reflection, the edge of every RPC.
 
 use emend_base::status::Explained;
-use emend_proto::learning::v1::{
-    GetPolicyRequest, ReportStatusRequest, policy_service_client::PolicyServiceClient,
-    subscription_service_client::SubscriptionServiceClient,
-};
 use emend_serve::health::LIVENESS;
 use futures::stream;
 use tokio::{
@@ -15,7 +11,10 @@ use tokio::{
 use tonic::{Code, Request};
 use tonic_health::pb::health_check_response::ServingStatus;
 
-use crate::harness::{Running, SERVICE, SOON, TRACEPARENT};
+use crate::{
+    harness::{Running, SOON, TRACEPARENT},
+    library::{LIST, REPORT, SERVICE, Text, call},
+};
 
 #[tokio::test]
 async fn health_follows_the_checks_and_liveness_does_not() {
@@ -42,20 +41,17 @@ async fn health_follows_the_checks_and_liveness_does_not() {
     server.readiness.set("database", false);
     assert_eq!(seen().await, ServingStatus::NotServing);
     assert_eq!(server.health(LIVENESS).await, Ok(ServingStatus::Serving));
-    assert_eq!(server.health("emend.Unknown").await, Err(Code::NotFound));
+    assert_eq!(server.health("library.Unknown").await, Err(Code::NotFound));
     server.lifecycle.shutdown(SOON).await;
 }
 
 #[tokio::test]
 async fn a_call_over_http_1_is_refused_whatever_it_asks_for() {
     let server = Running::start().await;
-    for path in [
-        "/grpc.health.v1.Health/Check",
-        "/emend.learning.v1.SubscriptionService/ListNodes",
-    ] {
+    for path in ["/grpc.health.v1.Health/Check", LIST] {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
         let call = format!(
-            "POST {path} HTTP/1.1\r\nhost: emend\r\ncontent-type: application/grpc\r\ncontent-length: 5\r\n\r\n\0\0\0\0\0"
+            "POST {path} HTTP/1.1\r\nhost: library\r\ncontent-type: application/grpc\r\ncontent-length: 5\r\n\r\n\0\0\0\0\0"
         );
         stream.write_all(call.as_bytes()).await.unwrap();
         let mut answer = String::new();
@@ -71,7 +67,7 @@ async fn a_call_over_http_1_is_refused_whatever_it_asks_for() {
 #[tokio::test]
 async fn an_unknown_service_can_be_watched_and_is_unknown() {
     let server = Running::start().await;
-    let mut watching = server.watch("emend.Unknown").await;
+    let mut watching = server.watch("library.Unknown").await;
     assert_eq!(
         watching.message().await.unwrap().unwrap().status(),
         ServingStatus::ServiceUnknown
@@ -82,7 +78,7 @@ async fn an_unknown_service_can_be_watched_and_is_unknown() {
 #[tokio::test]
 async fn handlers_see_caller_deadline_and_trace_and_internals_stay_inside() {
     let server = Running::start().await;
-    let mut request = Request::new(ReportStatusRequest::default());
+    let mut request = Request::new(Text::default());
     request.set_timeout(SOON);
     request
         .metadata_mut()
@@ -90,10 +86,7 @@ async fn handlers_see_caller_deadline_and_trace_and_internals_stay_inside() {
     request
         .metadata_mut()
         .insert("x-request-id", "mine-7".parse().unwrap());
-    let status = SubscriptionServiceClient::new(server.channel().await)
-        .report_status(request)
-        .await
-        .unwrap_err();
+    let status = call(server.channel().await, REPORT, request).await.unwrap_err();
 
     let seen = Explained::from(&status);
     assert_eq!(
@@ -109,10 +102,13 @@ async fn handlers_see_caller_deadline_and_trace_and_internals_stay_inside() {
 #[tokio::test]
 async fn an_unknown_method_is_unimplemented() {
     let server = Running::start().await;
-    let status = PolicyServiceClient::new(server.channel().await)
-        .get_policy(GetPolicyRequest::default())
-        .await
-        .unwrap_err();
+    let status = call(
+        server.channel().await,
+        "/library.v1.OtherService/List",
+        Text::default(),
+    )
+    .await
+    .unwrap_err();
     assert_eq!(status.code(), Code::Unimplemented);
     server.lifecycle.shutdown(SOON).await;
 }
@@ -162,16 +158,16 @@ async fn both_versions_of_reflection_list_what_is_served_and_nothing_else() {
     assert_eq!(
         names,
         [
-            SERVICE,
             "grpc.health.v1.Health",
-            "grpc.reflection.v1.ServerReflection"
+            "grpc.reflection.v1.ServerReflection",
+            SERVICE,
         ]
     );
 
     for symbol in [
         SERVICE,
-        "emend.common.v1.Resource",
-        "google.protobuf.Timestamp",
+        "library.v1.Text",
+        "google.rpc.RetryInfo",
         "grpc.health.v1.Health",
     ] {
         let ask = stream::iter([v1alpha::ServerReflectionRequest {

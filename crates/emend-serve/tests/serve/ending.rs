@@ -3,11 +3,7 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
 use emend_base::{lifecycle::Shutdown, telemetry::metrics::Metrics};
-use emend_proto::learning::v1::{
-    ListNodesRequest, NodeInfo, SubscribeRequest, subscription_service_client::SubscriptionServiceClient,
-};
-use emend_serve::metrics::ServerMetrics;
-use emend_serve::{health::LIVENESS, server::bounds::Bounds};
+use emend_serve::{health::LIVENESS, metrics::ServerMetrics, server::bounds::Bounds};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -19,10 +15,13 @@ use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
 
-use crate::harness::{LARGE, Running, SERVICE, SOON, TALKATIVE, closed};
+use crate::{
+    harness::{LARGE, Running, SOON, TALKATIVE, closed, follow},
+    library::{LIST, SERVICE, Text, call},
+};
 
 #[tokio::test]
-async fn connections_that_say_nothing_or_half_a_preface_do_not_hold_up_a_soft_stop() {
+async fn connections_without_a_complete_preface_do_not_delay_a_soft_stop() {
     let server = Running::start().await;
     let idle = TcpStream::connect(server.address).await.unwrap();
     let mut half_open = TcpStream::connect(server.address).await.unwrap();
@@ -85,7 +84,7 @@ async fn one_address_cannot_have_all_connections() {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_old_takes_no_new_calls_and_its_streams_go_on() {
+async fn an_old_connection_takes_no_new_calls_and_its_streams_continue() {
     let metrics = Metrics::new();
     let bounds = Bounds {
         connection_age: Some(Duration::from_millis(100)),
@@ -143,9 +142,8 @@ async fn a_client_that_never_answers_the_settings_is_gone_at_the_hard_deadline()
 #[tokio::test]
 async fn streams_and_calls_that_do_not_end_are_cut_at_the_hard_deadline() {
     let server = Running::start().await;
-    let mut updates = server.subscribe().await;
-    let mut client = SubscriptionServiceClient::new(server.channel().await);
-    let call = tokio::spawn(async move { client.list_nodes(ListNodesRequest::default()).await });
+    let mut updates = server.follow().await;
+    let call = tokio::spawn(call(server.channel().await, LIST, Text::default()));
     let mut watching = server.watch(SERVICE).await;
     assert_eq!(
         watching.message().await.unwrap().unwrap().status(),
@@ -183,7 +181,7 @@ async fn streams_and_calls_that_do_not_end_are_cut_at_the_hard_deadline() {
 #[tokio::test]
 async fn a_stream_in_progress_may_end_within_the_grace() {
     let server = Running::start().await;
-    let updates = server.subscribe().await;
+    let updates = server.follow().await;
     let lifecycle = server.lifecycle.clone();
     let stopping = tokio::spawn(async move { lifecycle.shutdown(SOON).await });
     server.lifecycle.soft().cancelled().await;
@@ -205,7 +203,7 @@ async fn a_connection_without_a_preface_is_closed_after_a_while() {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_answer_the_farewell_is_not_waited_for() {
+async fn a_client_that_does_not_answer_goaway_is_not_waited_for() {
     let server = Running::start().await;
     let mut silent = TcpStream::connect(server.address).await.unwrap();
     // The HTTP/2 preface and settings; the server's own settings come back.
@@ -250,18 +248,7 @@ async fn held_up(server: &Running) -> (Channel, watch::Sender<bool>) {
 async fn a_client_that_reads_nothing_is_not_waited_for_either() {
     let server = Running::start().await;
     let (channel, hold) = held_up(&server).await;
-    let request = SubscribeRequest {
-        node: Some(NodeInfo {
-            id: TALKATIVE.into(),
-            ..NodeInfo::default()
-        }),
-        ..SubscribeRequest::default()
-    };
-    let mut updates = SubscriptionServiceClient::new(channel)
-        .subscribe(request)
-        .await
-        .unwrap()
-        .into_inner();
+    let mut updates = follow(channel, Text::from(TALKATIVE)).await.unwrap();
     updates.message().await.unwrap().expect("a message");
     hold.send_replace(true);
     // Until every socket is full: then the server writes, and does not read.

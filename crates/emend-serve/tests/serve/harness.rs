@@ -1,42 +1,48 @@
 //! A server whose service does not end what it has begun.
 
 use std::{
-    future::pending,
+    convert::Infallible,
+    future::{pending, ready},
     net::SocketAddr,
     pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    task::{Context, Poll},
     time::Duration,
 };
 
 use emend_base::{Entropy, Error, Lifecycle};
-use emend_proto::learning::v1::{
-    Drain, ListNodesRequest, ListNodesResponse, ReportStatusRequest, ReportStatusResponse, SubscribeRequest,
-    SubscribeResponse, subscribe_response,
-    subscription_service_client::SubscriptionServiceClient,
-    subscription_service_server::{SubscriptionService, SubscriptionServiceServer},
-};
 use emend_serve::{
     Server,
     caller::{Caller, caller_of},
     health::Readiness,
     server::{deadline::deadline_of, trace_context::traceparent_of},
 };
-use futures::{Stream, StreamExt as _, stream};
+use futures::{Stream, StreamExt as _, future::BoxFuture, stream};
 use tokio::{
     io::AsyncReadExt as _,
     net::{TcpListener, TcpStream},
     time::{Instant, timeout},
 };
-use tonic::{Code, Request, Response, Status, transport::Channel};
+use tonic::{
+    Code, Request, Response, Status, Streaming,
+    body::Body,
+    client,
+    codegen::http::uri::PathAndQuery,
+    server::{Grpc, NamedService},
+    transport::Channel,
+};
 use tonic_health::pb::{
     HealthCheckRequest, HealthCheckResponse, health_check_response::ServingStatus,
     health_client::HealthClient,
 };
+use tonic_prost::ProstCodec;
+use tower::{Service, service_fn};
 
-pub(crate) const SERVICE: &str = "emend.learning.v1.SubscriptionService";
+use crate::library::{FOLLOW, LIST, REPORT, SERVICE, Text, descriptors};
+
 pub(crate) const TRACEPARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 /// Longer than anything here takes.
 pub(crate) const SOON: Duration = Duration::from_secs(30);
@@ -45,73 +51,88 @@ pub(crate) const SOON: Duration = Duration::from_secs(30);
 pub(crate) const LARGE: usize = 1024 * 1024;
 
 /// A service whose streams never end by themselves, not even when asked to.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Stubborn {
     /// How many messages the talkative stream was asked for.
     said: Arc<AtomicUsize>,
 }
 
-/// A node whose stream sends more than any socket holds.
+/// Asks for a stream that sends more than any socket holds.
 pub(crate) const TALKATIVE: &str = "talkative";
 
-type Updates = Pin<Box<dyn Stream<Item = Result<SubscribeResponse, Status>> + Send>>;
+type Updates = Pin<Box<dyn Stream<Item = Result<Text, Status>> + Send>>;
 
-#[tonic::async_trait]
-impl SubscriptionService for Stubborn {
-    type SubscribeStream = Updates;
-
-    async fn subscribe(&self, request: Request<SubscribeRequest>) -> Result<Response<Updates>, Status> {
-        if request
-            .get_ref()
-            .node
-            .as_ref()
-            .is_some_and(|node| node.id == TALKATIVE)
-        {
-            let drain = Drain {
-                reason: "x".repeat(LARGE),
-                ..Drain::default()
-            };
-            let message = SubscribeResponse {
-                message: Some(subscribe_response::Message::Drain(drain)),
-            };
-            let said = Arc::clone(&self.said);
-            let talk = stream::repeat_with(move || {
-                said.fetch_add(1, Ordering::SeqCst);
-                Ok(message.clone())
-            });
-            return Ok(Response::new(Box::pin(talk)));
+impl Stubborn {
+    fn follow(&self, request: &Request<Text>) -> Updates {
+        if request.get_ref().text != TALKATIVE {
+            return Box::pin(stream::iter([Ok(Text::default())]).chain(stream::pending()));
         }
-        Ok(Response::new(Box::pin(
-            stream::iter([Ok(SubscribeResponse::default())]).chain(stream::pending()),
-        )))
-    }
-
-    /// Fails with an internal error after checking what the layers passed on.
-    async fn report_status(
-        &self,
-        request: Request<ReportStatusRequest>,
-    ) -> Result<Response<ReportStatusResponse>, Status> {
-        assert_eq!(caller_of(&request), Caller::anonymous());
-        assert_eq!(
-            traceparent_of(&request).map(|trace| trace.to_string()).as_deref(),
-            Some(TRACEPARENT)
-        );
-        assert!(deadline_of(&request).is_some_and(|deadline| deadline <= Instant::now() + SOON));
-        Err(Error::internal("the secret detail").into())
-    }
-
-    /// Never answers; if asked for a page, answers with a large one.
-    async fn list_nodes(
-        &self,
-        request: Request<ListNodesRequest>,
-    ) -> Result<Response<ListNodesResponse>, Status> {
-        if request.get_ref().page_size == 0 {
-            pending::<()>().await;
-        }
-        Ok(Response::new(ListNodesResponse {
-            next_page_token: "x".repeat(LARGE),
-            ..ListNodesResponse::default()
+        let message = Text {
+            text: "x".repeat(LARGE),
+        };
+        let said = Arc::clone(&self.said);
+        Box::pin(stream::repeat_with(move || {
+            said.fetch_add(1, Ordering::SeqCst);
+            Ok(message.clone())
         }))
+    }
+}
+
+/// Fails with an internal error after checking what the layers passed on.
+fn report(request: &Request<Text>) -> Status {
+    assert_eq!(caller_of(request), Caller::anonymous());
+    assert_eq!(
+        traceparent_of(request).map(|trace| trace.to_string()).as_deref(),
+        Some(TRACEPARENT)
+    );
+    assert!(deadline_of(request).is_some_and(|deadline| deadline <= Instant::now() + SOON));
+    Error::internal("the secret detail").into()
+}
+
+/// Never answers; if asked for something, answers with something large.
+async fn list(request: Request<Text>) -> Response<Text> {
+    if request.get_ref().text.is_empty() {
+        pending::<()>().await;
+    }
+    Response::new(Text {
+        text: "x".repeat(LARGE),
+    })
+}
+
+impl NamedService for Stubborn {
+    const NAME: &'static str = SERVICE;
+}
+
+impl Service<http::Request<Body>> for Stubborn {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let (service, mut grpc) = (self.clone(), Grpc::new(ProstCodec::<Text, Text>::default()));
+        Box::pin(async move {
+            Ok(match request.uri().path() {
+                FOLLOW => {
+                    let follow = service_fn(move |request: Request<Text>| {
+                        ready(Ok(Response::new(service.follow(&request))))
+                    });
+                    grpc.server_streaming(follow, request).await
+                }
+                REPORT => {
+                    let report = service_fn(|request: Request<Text>| ready(Err(report(&request))));
+                    grpc.unary(report, request).await
+                }
+                LIST => {
+                    let list = service_fn(async |request: Request<Text>| Ok(list(request).await));
+                    grpc.unary(list, request).await
+                }
+                path => Status::unimplemented(path.to_owned()).into_http(),
+            })
+        })
     }
 }
 
@@ -133,8 +154,8 @@ impl Running {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let stubborn = Stubborn::default();
         let said = Arc::clone(&stubborn.said);
-        let server = Server::new(readiness.clone(), Entropy::seeded(1))
-            .add_service(SubscriptionServiceServer::new(stubborn), &["database", "tailer"]);
+        let server = Server::new(descriptors(), readiness.clone(), Entropy::seeded(1))
+            .add_service(stubborn, &["database", "tailer"]);
         let address = set_up(server).serve(listener, &lifecycle).unwrap();
         Self {
             address,
@@ -170,15 +191,19 @@ impl Running {
         watching.unwrap().into_inner()
     }
 
-    pub(crate) async fn subscribe(&self) -> tonic::Streaming<SubscribeResponse> {
-        let mut updates = SubscriptionServiceClient::new(self.channel().await)
-            .subscribe(SubscribeRequest::default())
-            .await
-            .unwrap()
-            .into_inner();
+    pub(crate) async fn follow(&self) -> tonic::Streaming<Text> {
+        let mut updates = follow(self.channel().await, Text::default()).await.unwrap();
         updates.message().await.unwrap().expect("the first message");
         updates
     }
+}
+
+/// Calls [`FOLLOW`].
+pub(crate) async fn follow(channel: Channel, request: Text) -> Result<Streaming<Text>, Status> {
+    let (mut grpc, codec) = (client::Grpc::new(channel), ProstCodec::<Text, Text>::default());
+    grpc.ready().await.unwrap();
+    let followed = grpc.server_streaming(Request::new(request), PathAndQuery::from_static(FOLLOW), codec);
+    Ok(followed.await?.into_inner())
 }
 
 /// Waits until the other side has closed `stream`, discarding what it still sends.

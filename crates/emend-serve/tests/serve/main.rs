@@ -5,4 +5,5 @@
 mod answers;
 mod ending;
 mod harness;
+mod library;
 mod stalled;

@@ -3,21 +3,20 @@
 use std::time::Duration;
 
 use emend_base::telemetry::metrics::Metrics;
-use emend_proto::{
-    frame::{Frame, FrameCodec},
-    learning::v1::{ListNodesRequest, subscription_service_client::SubscriptionServiceClient},
-};
-use emend_serve::metrics::ServerMetrics;
 use emend_serve::{
     Server,
+    metrics::ServerMetrics,
     server::bounds::{Bounds, Patience},
 };
 use futures::stream;
-use prost::Message as _;
 use tokio::time::timeout;
 use tonic::{Code, Request, client::Grpc, codegen::http::uri::PathAndQuery, transport::Channel};
+use tonic_prost::ProstCodec;
 
-use crate::harness::{Running, SOON};
+use crate::{
+    harness::{Running, SOON},
+    library::{LIST, Text, call},
+};
 
 fn impatient(server: Server) -> Server {
     server.bounds(Bounds {
@@ -31,7 +30,7 @@ fn impatient(server: Server) -> Server {
 }
 
 #[tokio::test]
-async fn calls_that_are_never_finished_give_their_places_back() {
+async fn calls_that_are_never_finished_release_their_permits() {
     let server = Running::with(impatient).await;
     let channel = server.channel().await;
     let stalled: Vec<_> = (0..8)
@@ -39,9 +38,9 @@ async fn calls_that_are_never_finished_give_their_places_back() {
             let mut grpc = Grpc::new(channel.clone());
             tokio::spawn(async move {
                 grpc.ready().await.unwrap();
-                let path = PathAndQuery::from_static("/emend.learning.v1.SubscriptionService/ListNodes");
-                let codec = FrameCodec::<Frame, Frame>::default();
-                let request = Request::new(stream::pending::<Frame>());
+                let path = PathAndQuery::from_static(LIST);
+                let codec = ProstCodec::<Text, Text>::default();
+                let request = Request::new(stream::pending::<Text>());
                 let answer = grpc.streaming(request, path, codec).await?;
                 answer.into_inner().message().await.map(drop)
             })
@@ -59,27 +58,14 @@ async fn calls_that_are_never_finished_give_their_places_back() {
         codes[refused..].iter().all(|code| *code == Code::Aborted),
         "{codes:?}"
     );
-    let page = ListNodesRequest {
-        page_size: 1,
-        ..ListNodesRequest::default()
-    };
-    assert!(
-        SubscriptionServiceClient::new(channel)
-            .list_nodes(page)
-            .await
-            .is_ok()
-    );
+    assert!(call(channel, LIST, Text::from("all")).await.is_ok());
     server.lifecycle.shutdown(SOON).await;
 }
 
 #[tokio::test]
-async fn responses_that_are_never_read_give_their_places_back() {
+async fn responses_that_are_never_read_release_their_permits() {
     let metrics = Metrics::new();
     let server = Running::with(|server| impatient(server).metrics(ServerMetrics::of(&metrics).rpc())).await;
-    let page = ListNodesRequest {
-        page_size: 1,
-        ..ListNodesRequest::default()
-    };
     let narrow = Channel::from_shared(format!("http://{}", server.address))
         .unwrap()
         .initial_stream_window_size(32 * 1024)
@@ -90,22 +76,22 @@ async fn responses_that_are_never_read_give_their_places_back() {
     let mut unread = Vec::new();
     for _ in 0..3 {
         grpc.ready().await.unwrap();
-        let path = PathAndQuery::from_static("/emend.learning.v1.SubscriptionService/ListNodes");
-        let codec = FrameCodec::<Frame, Frame>::default();
-        let request = Request::new(stream::iter([Frame(page.encode_to_vec().into())]));
+        let path = PathAndQuery::from_static(LIST);
+        let codec = ProstCodec::<Text, Text>::default();
+        let request = Request::new(stream::iter([Text::from("all")]));
         unread.push(grpc.streaming(request, path, codec).await.unwrap().into_inner());
     }
     // Another connection from the same address: one of the four permits is reserved for other clients.
-    let mut other = SubscriptionServiceClient::new(server.channel().await);
+    let other = server.channel().await;
     let answered = async {
-        while other.list_nodes(page.clone()).await.is_err() {
+        while call(other.clone(), LIST, Text::from("all")).await.is_err() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     timeout(SOON, answered).await.unwrap();
     // Read only once they are abandoned: a client that reads in time still gets its response.
     let given_up = async {
-        let all = "grpc_method=\"ListNodes\",grpc_code=\"Canceled\"} 3\n";
+        let all = "grpc_method=\"List\",grpc_code=\"Canceled\"} 3\n";
         while !metrics.render().contains(all) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }

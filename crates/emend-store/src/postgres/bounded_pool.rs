@@ -3,7 +3,6 @@
 //!
 //! The server bounds every statement of ours. A server that has not answered for longer is considered gone: the
 //! statement fails as unavailable, and its connection is closed without a Terminate message and makes room for another.
-//! It must know nothing of what is asked.
 
 use std::{
     io,

@@ -52,9 +52,13 @@ CREATE TABLE feedback_personal (
     reason         TEXT NOT NULL,
     -- A JSON object of texts.
     context        TEXT NOT NULL,
-    retract_reason TEXT NOT NULL
+    retract_reason TEXT NOT NULL,
+    -- Once it is redacted: the pseudonym under which its vote counts, and whether its reporter was known by an id.
+    voter          BLOB,
+    identified     INTEGER
 ) STRICT;
 CREATE INDEX feedback_by_reporter ON feedback_personal (namespace, reporter_id, accept_order) WHERE reporter_id <> '';
+CREATE INDEX feedback_by_voter ON feedback_personal (voter) WHERE voter IS NOT NULL;
 
 -- What becomes of it.
 CREATE TABLE feedback_status (
@@ -69,7 +73,10 @@ CREATE TABLE feedback_status (
     -- The number of the event whose outcome it is; an older event's outcome never replaces it.
     outcome_of      INTEGER NOT NULL,
     retracted_at_us INTEGER,
-    retracted_by    TEXT    NOT NULL
+    retracted_by    TEXT    NOT NULL,
+    -- Its personal parts are erased.
+    redacted_at_us  INTEGER,
+    redacted_by     TEXT
 ) STRICT;
 CREATE INDEX feedback_undelivered ON feedback_status (namespace, delivery_state, accept_order) WHERE delivery_state <> 2;
 
@@ -112,4 +119,38 @@ CREATE TABLE request_ids (
     feedback_id   BLOB    NOT NULL CHECK (length(feedback_id) = 16),
     created_at_us INTEGER NOT NULL,
     UNIQUE (namespace, caller, request_id)
+) STRICT;
+
+-- Reporters about whom everything is to be erased.
+CREATE TABLE reporter_erasures (
+    accept_order INTEGER PRIMARY KEY,
+    -- The event that tells learning-svc, in the outbox until it is delivered.
+    event_id     BLOB NOT NULL,
+    namespace    TEXT NOT NULL,
+    -- '' once all feedback of the reporter is redacted.
+    reporter_id  TEXT NOT NULL,
+    voter        BLOB NOT NULL,
+    caller       TEXT NOT NULL,
+    begun_at_us  INTEGER NOT NULL
+) STRICT;
+CREATE INDEX erasures_unfinished ON reporter_erasures (accept_order) WHERE reporter_id <> '';
+CREATE INDEX erasures_by_voter ON reporter_erasures (voter);
+
+-- Settings of namespaces; the newest version is in force, the others are history.
+CREATE TABLE settings (
+    namespace             TEXT NOT NULL,
+    version               INTEGER NOT NULL,
+    -- How long personal parts are kept; null: until they are redacted.
+    personal_retention_us INTEGER,
+    caller                TEXT NOT NULL,
+    on_behalf_of          TEXT NOT NULL,
+    reason                TEXT NOT NULL,
+    updated_at_us         INTEGER NOT NULL,
+    PRIMARY KEY (namespace, version)
+) STRICT;
+
+-- Up to where all feedback of a namespace is redacted by age.
+CREATE TABLE retention_progress (
+    namespace    TEXT PRIMARY KEY,
+    accept_order INTEGER NOT NULL
 ) STRICT;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use emend_core::{
     AcceptOrder, Caller, Correction, EventId, FeedbackId, Namespace, Reporter, RequestId, Scope,
+    contest::VoterKey,
 };
 use emend_proto::{
     common::v1::Outcome,
@@ -16,10 +17,10 @@ use emend_store::audit::Findings;
 use jiff::Timestamp;
 use prost::Message as _;
 
-use super::{FEEDBACK_KIND, FEEDBACK_PARTS, FEEDBACK_STATUS, OUTBOX_ENTRY, OUTBOX_STATE};
+use super::{FEEDBACK_KIND, FEEDBACK_PARTS, FEEDBACK_REDACTED, FEEDBACK_STATUS, OUTBOX_ENTRY, OUTBOX_STATE};
 use crate::{
-    domain::{DeliveryState, Feedback},
-    event::recorded,
+    corrections::feedback::Feedback,
+    outbox::{entry::DeliveryState, event::recorded},
 };
 
 /// The delivery state of a feedback's newest event.
@@ -142,9 +143,24 @@ impl Entry {
         self.feedback.retraction.is_some()
     }
 
+    /// The voter's pseudonym, and whether the voter was known by an id of its own.
+    pub fn voter(&self) -> (VoterKey, bool) {
+        if let Some(redaction) = &self.feedback.redaction {
+            (redaction.voter, redaction.identified)
+        } else {
+            let voter = self.reporter().voter(self.caller());
+            (voter.key(self.namespace()), voter.is_identified())
+        }
+    }
+
+    /// Whether its personal parts are erased.
+    pub fn is_redacted(&self) -> bool {
+        self.feedback.redaction.is_some()
+    }
+
     /// How many events it has had.
     pub fn events(&self) -> i64 {
-        self.events
+        self.events + i64::from(self.is_redacted())
     }
 
     /// Its events that are not delivered yet, as far as this service knows.
@@ -183,8 +199,25 @@ impl Entry {
             let message = format!("it is listed as kind {}, but teaches kind {kind}", self.kind);
             findings.add(FEEDBACK_KIND, &id, message);
         }
+        self.check_redaction(&id, findings);
         self.check_status(&id, findings);
         self.check_outbox(&id, findings);
+    }
+
+    fn check_redaction(&self, id: &str, findings: &mut Findings) {
+        let submission = &self.feedback.submission;
+        let is_empty = submission.reporter == Reporter::default()
+            && submission.context.is_empty()
+            && submission.query_id.is_empty()
+            && submission.reason.is_empty()
+            && self
+                .feedback
+                .retraction
+                .as_ref()
+                .is_none_or(|retraction| retraction.reason.is_empty());
+        if self.is_redacted() && !is_empty {
+            findings.add(FEEDBACK_REDACTED, id, "it is redacted, but has personal parts");
+        }
     }
 
     fn check_status(&self, id: &str, findings: &mut Findings) {
@@ -241,7 +274,8 @@ impl Entry {
         if entry.feedback != self.id() || entry.namespace != self.namespace().as_str() {
             return Some("it names another feedback or namespace".to_owned());
         }
-        if !(1..=self.events).contains(&entry.number)
+        let first = i64::from(!self.is_redacted());
+        if !(first..=self.events).contains(&entry.number)
             || self.outbox[..place]
                 .iter()
                 .any(|other| other.number == entry.number)
@@ -261,10 +295,11 @@ impl Entry {
                     self.caller(),
                     &self.traceparent,
                     submission,
+                    self.feedback.redaction.as_ref(),
                 );
                 again.message == message
             }
-            (2, Some(event::Event::Retracted(_))) => {
+            (0, Some(event::Event::Redacted(_))) | (2, Some(event::Event::Retracted(_))) => {
                 message.event_id == entry.event.to_string() && message.feedback_id == self.id().to_string()
             }
             _ => false,

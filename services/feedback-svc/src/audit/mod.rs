@@ -20,8 +20,9 @@ use crate::store::{
 };
 
 emend_store::checks! {
-    FEEDBACK_PARTS: "A feedback, its personal part and its status are there together, in one namespace; outbox entries and request ids name a feedback that is there.";
+    FEEDBACK_PARTS: "A feedback, its personal part and its status are there together, in one namespace; outbox entries and request ids name a feedback that is there, or the erasure of a reporter.";
     FEEDBACK_KIND: "The kind by which a feedback is listed is the one that its correction teaches.";
+    FEEDBACK_REDACTED: "A redacted feedback has no personal part.";
     FEEDBACK_STATUS: "A feedback's status counts its events: one when it was stored, one more when it was retracted; the outcome is that of the newest event that was delivered.";
     OUTBOX_STATE: "The newest event of a feedback is in the outbox exactly while it is not delivered, there as pending or dead as the feedback says.";
     OUTBOX_ENTRY: "An outbox entry carries the event of its feedback, with what the feedback says, under a number of its own.";

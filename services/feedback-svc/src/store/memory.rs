@@ -23,9 +23,13 @@ use emend_store::simulation::{Interference, unavailable};
 use jiff::SignedDuration;
 
 use self::tables::{Tables, micros};
-use super::{Backlog, Claimed, Connections, Inserted, Retracted, Settlement, Store, StoreError};
-use crate::domain::{
-    DeadLetter, DeadLetterQuery, Feedback, FeedbackQuery, Lease, LeaseToken, NewFeedback, NewRetraction,
+use super::{
+    Backlog, Claimed, Connections, CorrectionStore, Inserted, OutboxStore, Retracted, Settlement, Store,
+    StoreError,
+};
+use crate::{
+    corrections::feedback::{Feedback, FeedbackQuery, NewFeedback, NewRetraction},
+    outbox::entry::{DeadLetter, DeadLetterQuery, Lease, LeaseToken},
 };
 
 /// A deliberate bug in the store, to check that the simulation notices it.
@@ -112,7 +116,7 @@ impl MemoryStore {
 }
 
 #[async_trait]
-impl Store for MemoryStore {
+impl CorrectionStore for MemoryStore {
     async fn insert(
         &self,
         group: &[NewFeedback],
@@ -144,6 +148,16 @@ impl Store for MemoryStore {
             .await
     }
 
+    async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64, StoreError> {
+        self.call("prune_request_ids", |tables| {
+            Ok(tables.prune_request_ids(micros(retention), limit))
+        })
+        .await
+    }
+}
+
+#[async_trait]
+impl OutboxStore for MemoryStore {
     async fn claim(&self, limit: u32, lease: Lease) -> Result<Vec<Claimed>, StoreError> {
         self.call("claim", |tables| Ok(tables.claim(limit, lease))).await
     }
@@ -174,14 +188,10 @@ impl Store for MemoryStore {
     async fn backlog(&self) -> Result<Backlog, StoreError> {
         self.call("backlog", |tables| Ok(tables.backlog())).await
     }
+}
 
-    async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64, StoreError> {
-        self.call("prune_request_ids", |tables| {
-            Ok(tables.prune_request_ids(micros(retention), limit))
-        })
-        .await
-    }
-
+#[async_trait]
+impl Store for MemoryStore {
     fn connections(&self) -> Connections {
         Connections::default()
     }

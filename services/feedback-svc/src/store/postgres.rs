@@ -19,7 +19,7 @@ use emend_store::{
 use sqlx::{Postgres as Db, migrate::Migrator};
 
 use super::{Connections, Inserted, StoreError, audit::AuditRead, rows};
-use crate::domain::{DeliveryState, Lease};
+use crate::outbox::entry::{DeliveryState, Lease};
 use feedback_sql::Columns;
 
 #[path = "audit_sql.rs"]
@@ -28,18 +28,30 @@ use feedback_sql::Columns;
     reason = "portable SQL is compiled against each database"
 )]
 mod audit_sql;
-#[path = "feedback_sql.rs"]
+#[path = "../erasure/store/sql.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "portable SQL is compiled against each database"
+)]
+mod erasure_sql;
+#[path = "../corrections/store/sql.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod feedback_sql;
-#[path = "outbox_sql.rs"]
+#[path = "../outbox/store/sql.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod outbox_sql;
+#[path = "../settings/store/sql.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "portable SQL is compiled against each database"
+)]
+mod settings_sql;
 #[path = "store_sql.rs"]
 #[expect(
     clippy::duplicate_mod,
@@ -61,6 +73,9 @@ const BEGIN: &str = "BEGIN";
 
 /// The last accept order given.
 const LAST_ACCEPT_ORDER: &str = "SELECT last_value FROM accept_order";
+
+/// Gives the next accept order, with the time.
+const NEXT_ACCEPT_ORDER: &str = "SELECT nextval('accept_order'), (SELECT now_us FROM database_clock)";
 
 /// Inserts a whole group. Items get accept orders in the order of the group; those whose request ids are already taken
 /// leave gaps. Request ids are taken in key order, so that two replicas never deadlock.
@@ -270,6 +285,13 @@ impl PostgresStore {
     /// Whether the server answers.
     async fn answers(&self) -> Result<(), StoreError> {
         Ok(self.pool.acquire().await?.ping().await?)
+    }
+
+    /// Nothing that a client of PostgreSQL can do: its own vacuum frees what was deleted, and how long its log is kept is
+    /// the operators' choice (docs/operations.md).
+    #[expect(clippy::unused_async, reason = "SQLite has something to do")]
+    async fn clean(&self) -> Result<bool, StoreError> {
+        Ok(true)
     }
 
     fn pool_connections(&self) -> Connections {

@@ -11,6 +11,7 @@ use std::{collections::BTreeMap, time::Duration};
 use bytes::Bytes;
 use emend_core::{
     AcceptOrder, Caller, Correction, EventId, FeedbackId, Namespace, Reporter, RequestId, Scope,
+    contest::VoterKey,
 };
 use emend_proto::common::v1 as pb;
 use emend_store::CorruptRow;
@@ -20,9 +21,11 @@ use prost::Message as _;
 use uuid::Uuid;
 
 use super::Claimed;
-use crate::audit::{Entry, OutboxEntry};
-use crate::domain::{
-    Accepted, DeadLetter, DeliveryState, EncodedOutcome, Feedback, Refusal, Retraction, Submission,
+use crate::{
+    audit::{Entry, OutboxEntry},
+    corrections::feedback::{Accepted, Feedback, Retraction, Submission},
+    erasure::Redaction,
+    outbox::entry::{DeadLetter, DeliveryState, EncodedOutcome, Refusal},
 };
 
 /// A duration in microseconds, as databases store it.
@@ -98,13 +101,16 @@ pub(crate) struct FeedbackRow {
     delivery_state: i64,
     outcome: Option<Vec<u8>>,
     retracted_at_us: Option<i64>,
+    redacted_at_us: Option<i64>,
+    voter: Option<Vec<u8>>,
+    identified: Option<i64>,
 }
 
 impl FeedbackRow {
     /// The columns that it needs, of `feedback AS f`, `feedback_personal AS p` and `feedback_status AS s`.
     pub(super) const COLUMNS: &str = "f.accept_order, f.feedback_id, f.namespace, f.caller, f.request_id, f.scope, f.correction, f.received_at_us, \
          p.reporter_id, p.session_id, p.client, p.client_key, p.query_id, p.reason, p.context, p.retract_reason, \
-         s.delivery_state, s.outcome, s.retracted_at_us";
+         s.delivery_state, s.outcome, s.retracted_at_us, s.redacted_at_us, p.voter, p.identified";
 }
 
 impl TryFrom<FeedbackRow> for Feedback {
@@ -147,7 +153,21 @@ impl TryFrom<FeedbackRow> for Feedback {
                 reason: raw.retract_reason,
             }),
         };
+        let redaction = match (raw.redacted_at_us, &raw.voter, raw.identified) {
+            (None, None, None) => None,
+            (Some(at), Some(voter), Some(identified)) => Some(Redaction {
+                at: status.time("redacted_at_us", at)?,
+                voter: VoterKey(personal.uuid("voter", voter)?),
+                identified: identified != 0,
+            }),
+            _ => {
+                return Err(personal.bad("voter")(
+                    "is there exactly if it is redacted".to_owned(),
+                ));
+            }
+        };
         Ok(Self {
+            redaction,
             id: FeedbackId(ledger.uuid("feedback_id", &raw.feedback_id)?),
             submission,
             caller: ledger.parse("caller", Caller::parse(&raw.caller))?,

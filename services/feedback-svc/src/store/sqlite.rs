@@ -15,8 +15,8 @@ use sqlx::{Connection as _, QueryBuilder, Sqlite as Db, SqliteConnection as Conn
 
 use super::{Connections, Inserted, StoreError, audit::AuditRead, chunks::chunks, rows};
 use crate::{
-    domain::{DeliveryState, Lease},
     fail_points,
+    outbox::entry::{DeliveryState, Lease},
 };
 use feedback_sql::Columns;
 
@@ -26,18 +26,30 @@ use feedback_sql::Columns;
     reason = "portable SQL is compiled against each database"
 )]
 mod audit_sql;
-#[path = "feedback_sql.rs"]
+#[path = "../erasure/store/sql.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "portable SQL is compiled against each database"
+)]
+mod erasure_sql;
+#[path = "../corrections/store/sql.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod feedback_sql;
-#[path = "outbox_sql.rs"]
+#[path = "../outbox/store/sql.rs"]
 #[expect(
     clippy::duplicate_mod,
     reason = "portable SQL is compiled against each database"
 )]
 mod outbox_sql;
+#[path = "../settings/store/sql.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "portable SQL is compiled against each database"
+)]
+mod settings_sql;
 #[path = "store_sql.rs"]
 #[expect(
     clippy::duplicate_mod,
@@ -55,6 +67,11 @@ const BEGIN_AUDIT: &str = "BEGIN";
 
 /// The last accept order given.
 const LAST_ACCEPT_ORDER: &str = "SELECT last FROM accept_order WHERE one = 1";
+
+/// Gives the next accept order, with the time.
+const NEXT_ACCEPT_ORDER: &str =
+    "UPDATE accept_order SET last = max(last, (SELECT now_us FROM database_clock) - 1) + 1
+     RETURNING last, (SELECT now_us FROM database_clock)";
 
 /// The number of readers. They do not wait for the writer, nor for each other up to this many.
 const READERS: u32 = 4;
@@ -199,6 +216,11 @@ impl SqliteStore {
     /// Whether the file can be read.
     async fn answers(&self) -> Result<(), StoreError> {
         Ok(self.reader().await?.ping().await?)
+    }
+
+    /// Takes what was deleted out of the file's write-ahead log. Whether it is done.
+    async fn clean(&self) -> Result<bool, StoreError> {
+        self.pools.truncate_log().await
     }
 
     fn pool_connections(&self) -> Connections {

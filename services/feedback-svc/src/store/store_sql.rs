@@ -10,16 +10,20 @@ use emend_core::{EventId, FeedbackId, Namespace};
 use emend_store::retry_conflicts;
 
 use super::{
-    super::{Backlog, Claimed, Connections, Inserted, Retracted, Settlement, Store, StoreError},
+    super::{
+        Backlog, Claimed, Connections, CorrectionStore, Inserted, OutboxStore, Retracted, Settlement, Store,
+        StoreError,
+    },
     Backend, CLAIM,
     feedback_sql::{self, Columns},
     outbox_sql,
 };
 use crate::{
-    domain::{
-        DeadLetter, DeadLetterQuery, Feedback, FeedbackQuery, Lease, LeaseToken, NewFeedback, NewRetraction,
-    },
+    corrections::feedback::{Feedback, FeedbackQuery, NewFeedback, NewRetraction},
+    erasure::store::ErasureStore,
     fail_points,
+    outbox::entry::{DeadLetter, DeadLetterQuery, Lease, LeaseToken},
+    settings::store::SettingsStore,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -58,7 +62,7 @@ where
 }
 
 #[async_trait]
-impl Store for Backend {
+impl CorrectionStore for Backend {
     async fn insert(&self, group: &[NewFeedback], lease: Option<Lease>) -> Result<Vec<Result<Inserted>>> {
         let columns: Vec<_> = group.iter().map(Columns::of).collect();
         self.insert_group(&columns, lease).await
@@ -81,6 +85,16 @@ impl Store for Backend {
         retry_conflicts(&self.entropy, || self.retract_once(retraction, lease)).await
     }
 
+    async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64> {
+        retry_conflicts(&self.entropy, async || {
+            feedback_sql::prune_request_ids(&mut *self.writer().await?, retention, limit).await
+        })
+        .await
+    }
+}
+
+#[async_trait]
+impl OutboxStore for Backend {
     async fn claim(&self, limit: u32, lease: Lease) -> Result<Vec<Claimed>> {
         let claimed = retry_conflicts(&self.entropy, async || {
             outbox_sql::claim(&mut *self.writer().await?, CLAIM, limit, lease).await
@@ -108,12 +122,16 @@ impl Store for Backend {
     async fn backlog(&self) -> Result<Backlog> {
         outbox_sql::backlog(&mut *self.reader().await?).await
     }
+}
 
-    async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64> {
-        retry_conflicts(&self.entropy, async || {
-            feedback_sql::prune_request_ids(&mut *self.writer().await?, retention, limit).await
-        })
-        .await
+#[async_trait]
+impl Store for Backend {
+    fn erasures(&self) -> Option<&dyn ErasureStore> {
+        Some(self)
+    }
+
+    fn settings(&self) -> Option<&dyn SettingsStore> {
+        Some(self)
     }
 
     fn connections(&self) -> Connections {

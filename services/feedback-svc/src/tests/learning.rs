@@ -91,7 +91,7 @@ impl Learning {
 
     fn serve_on(&self, listener: TcpListener) -> Lifecycle {
         let lifecycle = Lifecycle::new();
-        Server::new(Readiness::new(), Entropy::system())
+        Server::new(emend_proto::DESCRIPTOR_SET, Readiness::new(), Entropy::system())
             .add_service(IngestServiceServer::new(self.clone()), &[])
             .serve(listener, &lifecycle)
             .unwrap();

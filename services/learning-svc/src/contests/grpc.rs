@@ -9,7 +9,7 @@ use emend_proto::{
     learning::v1::{self as pb, candidate_service_server::CandidateService},
 };
 use emend_serve::{
-    auth::{Access, Addressed, Call, open},
+    auth::{Access, Addresses, Call},
     caller::caller_of,
 };
 use emend_wire::{
@@ -22,6 +22,7 @@ use crate::{
     app::App,
     contests::review::{Review, Reviewed, Verdict},
     grpc::parse,
+    roles::{Messages, admit, open},
     store::{
         codes,
         decisions::{CandidateFilter, CandidatePosition},
@@ -241,9 +242,12 @@ impl CandidateService for Candidates {
 }
 
 /// The caller's current rights, if they allow this item of a batch.
-fn admitted(access: &Access, item: &impl Addressed) -> Result<Access, Error> {
+fn admitted<T>(access: &Access, item: &T) -> Result<Access, Error>
+where
+    Messages: Addresses<T>,
+{
     let now = access.as_of_now()?;
-    now.admit(item)?;
+    admit(&now, item)?;
     Ok(now)
 }
 

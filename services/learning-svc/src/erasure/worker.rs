@@ -9,6 +9,8 @@ use tokio::{sync::Notify, time::sleep};
 
 use crate::store::erasures::ErasedLog;
 
+/// How soon it tries again to clean up.
+const AGAIN: Duration = Duration::from_secs(1);
 /// Contests worked on in one transaction.
 const PAGE: u32 = 100;
 
@@ -53,7 +55,7 @@ impl Eraser {
             tokio::select! {
                 () = lifecycle.soft().cancelled() => {}
                 () = erased.notified() => self.files_hold_traces = true,
-                () = sleep(interval) => {}
+                () = sleep(if self.files_hold_traces { AGAIN.min(interval) } else { interval }) => {}
             }
         }
     }

@@ -25,6 +25,7 @@ use crate::{
         apply::{ErasedVoter, FeedbackChange, IngestEvent, Recorded},
         queue::IngestQueue,
     },
+    roles::admit,
 };
 
 /// Events in one batch at most.
@@ -76,7 +77,7 @@ impl Ingest {
         let ids: Vec<String> = events.iter().map(|event| event.event_id.clone()).collect();
         let (mut results, mut valid, mut places) = (Vec::with_capacity(ids.len()), Vec::new(), Vec::new());
         for (place, event) in events.into_iter().enumerate() {
-            let admitted = access.admit(&event).and_then(|()| Ok(self::event(&event)?));
+            let admitted = admit(&access, &event).and_then(|()| Ok(self::event(&event)?));
             match admitted {
                 Ok(event) => {
                     valid.push(event);

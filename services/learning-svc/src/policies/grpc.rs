@@ -3,10 +3,7 @@
 use emend_base::Error;
 use emend_core::{Counting, Invalid, Kind, Policy, RiskLevel, Violations};
 use emend_proto::learning::v1::{self as pb, policy_service_server::PolicyService};
-use emend_serve::{
-    auth::{Call, open},
-    caller::caller_of,
-};
+use emend_serve::{auth::Call, caller::caller_of};
 use emend_wire::{parse as wire, render};
 use jiff::SignedDuration;
 use tonic::{Request, Response, Status};
@@ -16,6 +13,7 @@ use crate::{
     etag,
     grpc::{parse, render::small},
     policies::update::{PolicyInForce, PolicyUpdate},
+    roles::open,
     store::decisions::PolicyKey,
 };
 

@@ -1,5 +1,5 @@
 //! Every RPC × every role × own and foreign namespace. The expectations are read from the table in docs/security.md,
-//! which a unit test checks against the rules in force.
+//! which a test in `roles` compares with the rules in force.
 
 use bytes::Bytes;
 use emend_base::status::Explained;

@@ -38,7 +38,10 @@ macro_rules! from_namespace {
 from_namespace!(
     feedback::ListFeedbackRequest,
     feedback::ListDeadLettersRequest,
+    feedback::RedactFeedbackRequest,
+    feedback::RedactReporterRequest,
     feedback::RedriveDeadLettersRequest,
+    feedback::GetSettingsRequest,
     learning::Event,
     learning::ListCandidatesRequest,
     learning::ApproveCandidateRequest,
@@ -86,6 +89,17 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
         "ListFeedback" => naming!(feedback::ListFeedbackRequest),
         "ListDeadLetters" => naming!(feedback::ListDeadLettersRequest),
         "RedriveDeadLetters" => naming!(feedback::RedriveDeadLettersRequest),
+        "RedactFeedback" => naming!(feedback::RedactFeedbackRequest),
+        "RedactReporter" => naming!(feedback::RedactReporterRequest),
+        "GetSettings" => naming!(feedback::GetSettingsRequest),
+        "UpdateSettings" => feedback::UpdateSettingsRequest {
+            settings: Some(feedback::Settings {
+                namespace: ns(),
+                ..Default::default()
+            }),
+            ..Default::default()
+        }
+        .encode_to_vec(),
         "Ingest" => learning::IngestRequest {
             events: vec![learning::Event::from_namespace(ns())],
             ..Default::default()

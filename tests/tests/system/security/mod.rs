@@ -6,6 +6,7 @@ mod jwt;
 mod matrix;
 mod messages;
 mod people;
+mod roles;
 
 use std::{fs, path::PathBuf, sync::Arc};
 

@@ -10,6 +10,8 @@ use emend_proto::{
     feedback::v1::GetFeedbackRequest,
     learning::v1::{IngestRequest, NodeInfo, SubscribeRequest},
 };
+use emend_serve::metrics::ServerMetrics;
+use emend_store::metrics::DatabaseMetrics;
 use emend_tests::harness::{
     Feedback, Learning, NAMESPACE, alias,
     deployment::Up,
@@ -33,6 +35,8 @@ const END: &str = "<!-- end of what is generated -->";
 /// What the code describes, in the form of the reference.
 fn described() -> String {
     let metrics = Metrics::new();
+    let _ = metrics.group::<ServerMetrics>();
+    let _ = metrics.group::<DatabaseMetrics>();
     let mut text = String::new();
     let mut shown = 0;
     let mut section = |title: &str| {
@@ -282,7 +286,7 @@ async fn the_admin_port_tells_of_readiness_and_changes_what_is_logged() {
     let feedback = Feedback::at(up.feedback);
     feedback.submit(says("jane", alias("jd", "jane-doe"))).await;
     assert_eq!(up.process.logged(answered), None, "that is for debugging");
-    let changed = ask(address, "PUT", "/log-level", "info,emend_base=debug").await;
+    let changed = ask(address, "PUT", "/log-level", "info,emend_serve=debug").await;
     assert_eq!(changed.status, 200, "{changed:?}");
     eventually("calls are logged", || async {
         feedback.submit(says("jane", alias("jd", "jane-doe"))).await;

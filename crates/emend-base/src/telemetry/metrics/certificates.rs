@@ -75,7 +75,7 @@ impl ClientCertificate {
             }
             Err(error) => {
                 if self.complaint.as_ref() != Some(&error) {
-                    tracing::warn!(%error, "can't tell when the certificate expires");
+                    tracing::warn!(%error, "can't read when the certificate expires");
                     self.complaint = Some(error);
                 }
             }
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_no_longer_be_told_is_no_longer_shown() {
+    fn an_unknown_validity_is_not_shown() {
         let metrics = Metrics::new();
         let validity = Validity {
             not_before: 1,

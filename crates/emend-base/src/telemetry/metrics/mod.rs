@@ -3,7 +3,7 @@
 //! There is one [`Metrics`] per process, whatever services run in it. Each registers its own there, with a
 //! [`Description`] from which the reference in docs/metrics.md is made. Gauges that need a database query or a
 //! file of the operator's are sampled by workers ([`sampler`](super::sampler)), never on a scrape; those that only read
-//! memory are refreshed on the scrape. Labels take few values, all known beforehand. It must know nothing of what the services do.
+//! memory are refreshed on the scrape. Labels take few values, all known beforehand.
 
 mod certificates;
 mod process;
@@ -185,7 +185,7 @@ const RELOAD_FAILING: Description = Description {
     kind: Kind::Gauge,
     unit: "",
     labels: &["service", "files=authentication|tls"],
-    help: "1 where the files as they are now can't be used, so that what they said before is still in force; the log says why",
+    help: "1 while the current files can't be used and the previous ones stay in force; the log says why",
 };
 
 impl Metrics {
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_costs_a_look_at_memory_is_looked_at_when_somebody_asks() {
+    fn refreshes_run_on_each_rendering() {
         let metrics = Metrics::new();
         let gauge = Gauge::<i64>::default();
         metrics.register(described("emend_things", Kind::Gauge), gauge.clone());

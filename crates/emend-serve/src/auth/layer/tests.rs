@@ -8,7 +8,6 @@ use emend_base::{
     reload::Reload as _,
     telemetry::metrics::Metrics,
 };
-use emend_proto::learning::v1::ImportHeader;
 use futures::FutureExt as _;
 use http::header::AUTHORIZATION;
 use jiff::{SignedDuration, Timestamp};
@@ -19,12 +18,19 @@ use tower::{ServiceExt as _, service_fn};
 
 use super::*;
 use crate::{
-    auth::testing::{access_of, by_shared_key},
+    auth::{
+        Named, Reaches, Role, rule,
+        testing::{access_of, by_shared_key},
+    },
+    library::{FOLLOW, IMPORT, SERVICE, descriptors},
     metrics::ServerMetrics,
     server::trace_context::TraceLayer,
 };
 
-const STREAM: &str = "/emend.learning.v1.SubscriptionService/Subscribe";
+const RULES: [Rule; 2] = [
+    rule(FOLLOW, Role::Subscriber, Reaches::Narrowed),
+    rule(IMPORT, Role::Operator, Reaches::One),
+];
 const KEY: &[u8] = b"0123456789abcdef0123456789abcdef";
 
 /// A stream that never yields anything.
@@ -87,16 +93,29 @@ fn write(directory: &TempDir, name: &str, role: &str, namespaces: &str) -> PathB
     file
 }
 
+fn layer(authenticator: &Arc<Authenticator>) -> AuthLayer {
+    let authentication = (Arc::clone(authenticator), Rules::of(&RULES));
+    AuthLayer::new(Some(authentication), Methods::of(descriptors()))
+}
+
+/// Names the namespace `shop`.
+struct Header;
+struct Messages;
+
+crate::addresses! {
+    Messages;
+    Header => |_it| Named::One("shop");
+}
+
 async fn subscribe(authenticator: &Arc<Authenticator>, token: &str) -> Response<Body> {
     let silent =
         service_fn(|_: Request<Body>| async { Ok::<_, Infallible>(Response::new(Body::new(Silent))) });
-    let layer = AuthLayer::new(Some(Arc::clone(authenticator)));
     let request = Request::builder()
-        .uri(STREAM)
+        .uri(FOLLOW)
         .header(AUTHORIZATION, format!("Bearer {token}"))
         .body(Body::empty())
         .unwrap();
-    layer
+    layer(authenticator)
         .layer(GateLayer.layer(silent))
         .oneshot(request)
         .await
@@ -138,19 +157,18 @@ async fn a_stream_ends_when_its_token_expires_and_a_new_one_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_is_ended_counts_by_the_code_that_it_ends_with() {
+async fn a_stream_that_is_ended_counts_by_its_last_code() {
     let known = Known::new("node", "subscriber", "\"*\"");
     let metrics = Metrics::new();
     let calls = ServerMetrics::of(&metrics)
         .rpc()
-        .calls(&["emend.learning.v1.SubscriptionService"]);
+        .calls(&Methods::of(descriptors()), &[SERVICE]);
     let silent =
         service_fn(|_: Request<Body>| async { Ok::<_, Infallible>(Response::new(Body::new(Silent))) });
     let traced = TraceLayer::new(Entropy::seeded(1), calls);
-    let service =
-        AuthLayer::new(Some(Arc::clone(&known.authenticator))).layer(traced.layer(GateLayer.layer(silent)));
+    let service = layer(&known.authenticator).layer(traced.layer(GateLayer.layer(silent)));
     let request = Request::builder()
-        .uri(STREAM)
+        .uri(FOLLOW)
         .header(AUTHORIZATION, format!("Bearer {}", token(1_060)))
         .body(Body::empty())
         .unwrap();
@@ -160,7 +178,7 @@ async fn a_stream_that_is_ended_counts_by_the_code_that_it_ends_with() {
     assert!(frame(&mut stream).await.unwrap().unwrap().is_trailers());
     drop(stream);
     let counted = metrics.render();
-    let ended = |line: &str| line.contains("grpc_server_handled_total") && line.contains("\"Subscribe\"");
+    let ended = |line: &str| line.contains("grpc_server_handled_total") && line.contains("\"Follow\"");
     let counted: Vec<_> = counted
         .lines()
         .filter(|line| ended(line) && !line.ends_with(" 0"))
@@ -172,15 +190,14 @@ async fn a_stream_that_is_ended_counts_by_the_code_that_it_ends_with() {
 }
 
 #[tokio::test]
-async fn a_call_that_takes_long_finds_out_what_its_caller_may_do_now() {
-    const IMPORT: &str = "/emend.learning.v1.ResourceService/ImportResources";
-    let header = ImportHeader {
-        namespace: "shop".into(),
-        ..Default::default()
-    };
+async fn a_long_call_can_check_its_callers_current_rights() {
     let known = Known::new("ops", "operator", "[\"shop\", \"help\"]");
-    let access = access_of(&known.authenticator, IMPORT, &token(1_060)).await;
-    let now = || access.as_of_now().and_then(|now| now.admit(&header));
+    let access = access_of(&known.authenticator, &RULES, IMPORT, &token(1_060)).await;
+    let now = || {
+        access
+            .as_of_now()
+            .and_then(|now| now.admit::<Messages, _>(&Header))
+    };
     let told = || now().err().map(|refused| refused.reason());
     assert_eq!(told(), None);
     for (name, role, namespaces, expected) in [
@@ -193,7 +210,10 @@ async fn a_call_that_takes_long_finds_out_what_its_caller_may_do_now() {
         known.rewrite(name, role, namespaces);
         assert_eq!(told(), expected, "{name} {role} {namespaces}");
     }
-    assert!(access.admit(&header).is_ok(), "what was so when it began");
+    assert!(
+        access.admit::<Messages, _>(&Header).is_ok(),
+        "what was so when it began"
+    );
     known.clock.advance(SignedDuration::from_secs(59));
     assert_eq!(told(), None);
     known.clock.advance(SignedDuration::from_secs(1));

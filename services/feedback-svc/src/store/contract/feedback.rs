@@ -15,7 +15,8 @@ use super::{
     claim_all, delivered, get, listed, orders, query,
 };
 use crate::{
-    domain::{DeliveryState, Feedback, FeedbackQuery, Submission},
+    corrections::feedback::{Feedback, FeedbackQuery, Submission},
+    outbox::entry::DeliveryState,
     testing::{
         TestStore, feedback, inserted, lease, namespace, of, retraction, stored, submission, with_request_id,
     },
@@ -67,6 +68,7 @@ async fn what_is_stored_comes_back_as_it_was(database: &TestStore) {
             retraction: None,
             outcome: None,
             delivery: DeliveryState::Pending,
+            redaction: None,
         };
         assert_eq!(get(database, new.id).await, expected);
         let elsewhere = Namespace::parse("elsewhere").unwrap();

@@ -4,7 +4,8 @@ use emend_core::{EventId, FeedbackId};
 
 use super::{Claimed, Inserted, Settlement};
 use crate::{
-    domain::{Feedback, FeedbackQuery, LeaseToken, Refusal},
+    corrections::feedback::{Feedback, FeedbackQuery},
+    outbox::entry::{LeaseToken, Refusal},
     testing::{TestStore, lease, namespace, outcome},
 };
 

@@ -11,10 +11,8 @@ use super::{
     claim_all, dead, delivered, get, listed, orders, query, refusal,
 };
 use crate::{
-    domain::{
-        DeadLetterPosition, DeadLetterQuery, DeliveryState, FeedbackQuery, LeaseToken, NewFeedback,
-        Submission,
-    },
+    corrections::feedback::{FeedbackQuery, NewFeedback, Submission},
+    outbox::entry::{DeadLetterPosition, DeadLetterQuery, DeliveryState, LeaseToken},
     testing::{
         LEASE, TestStore, feedback, inserted, lease, namespace, of, outcome, retraction, stored, submission,
         with_request_id,

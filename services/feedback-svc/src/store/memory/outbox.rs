@@ -9,7 +9,7 @@ use super::{
     Defect,
     tables::{Row, Tables, micros},
 };
-use crate::domain::{DeadLetter, DeadLetterQuery, DeliveryState, Lease, LeaseToken};
+use crate::outbox::entry::{DeadLetter, DeadLetterQuery, DeliveryState, Lease, LeaseToken};
 
 impl Tables {
     pub(super) fn claim(&mut self, limit: u32, lease: Lease) -> Vec<Claimed> {

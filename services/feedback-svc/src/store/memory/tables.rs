@@ -14,9 +14,11 @@ use super::{
     super::{Inserted, Retracted},
     Defect,
 };
-use crate::domain::{
-    Accepted, DeliveryState, Feedback, FeedbackQuery, Lease, LeaseToken, NewEvent, NewFeedback,
-    NewRetraction, Refusal, RequestHash, Retraction,
+use crate::{
+    corrections::feedback::{
+        Accepted, Feedback, FeedbackQuery, NewFeedback, NewRetraction, RequestHash, Retraction,
+    },
+    outbox::entry::{DeliveryState, Lease, LeaseToken, NewEvent, Refusal},
 };
 
 /// A duration in microseconds, as databases store it.
@@ -161,6 +163,7 @@ impl Tables {
             retraction: None,
             outcome: None,
             delivery: DeliveryState::Pending,
+            redaction: None,
         };
         self.orders.insert(item.id, accepted.order.0);
         let row = Row {

@@ -5,10 +5,7 @@ use emend_proto::common::v1::{Correction, PhraseMapping, correction::Correction 
 use prost::Message as _;
 
 use super::{ClaimedRow, DeadLetterRow, FeedbackRow, accepted, feedback_id};
-use crate::{
-    domain::{DeadLetter, Feedback},
-    store::Claimed,
-};
+use crate::{corrections::feedback::Feedback, outbox::entry::DeadLetter, store::Claimed};
 
 /// Makes rows from the bytes, most of their columns good, and parses them. Without any bytes, all columns are good.
 pub fn row(bytes: &[u8]) {
@@ -72,6 +69,9 @@ fn feedback(of: &mut Unstructured<'_>) -> arbitrary::Result<FeedbackRow> {
         delivery_state: or(of, 1)?,
         outcome: or(of, None)?,
         retracted_at_us: or(of, None)?,
+        redacted_at_us: or(of, None)?,
+        voter: or(of, None)?,
+        identified: or(of, None)?,
     })
 }
 

@@ -44,7 +44,7 @@ impl Leaver {
     }
 
     async fn access(&self, path: &'static str) -> Access {
-        access_of(&self.authenticator, path, "secret").await
+        access_of(&self.authenticator, &crate::roles::RULES, path, "secret").await
     }
 
     /// From now on it is only a reporter.

@@ -28,6 +28,7 @@ use crate::{
         grpc::parse,
         import::{As, Import, Imported, Mode, Row, RowError},
     },
+    roles,
 };
 
 /// Rows in one message at most.
@@ -95,7 +96,7 @@ struct Spool {
 /// Whether the sender currently has the rights the import needs.
 fn admit(access: &Access, header: &pb::ImportHeader, for_users: bool) -> Result<(), Error> {
     let now = access.as_of_now()?;
-    now.admit(header)?;
+    roles::admit(&now, header)?;
     if for_users {
         now.speaks_for_users(&header.namespace)?;
     }

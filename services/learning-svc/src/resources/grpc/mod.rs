@@ -10,7 +10,7 @@ use emend_proto::{
     learning::v1::{self as pb, resource_service_server::ResourceService},
 };
 use emend_serve::{
-    auth::{Access, Call, open},
+    auth::{Access, Call},
     caller::caller_of,
     server::deadline::deadline_of,
 };
@@ -26,6 +26,7 @@ use crate::{
         revert::Revert,
     },
     resources::write::{Delete, Put, PutResource},
+    roles::open,
     store::decisions::RevisionFilter,
     stream::Stream,
 };

@@ -24,11 +24,7 @@ use emend_proto::{
         v1 as pb,
     },
 };
-use emend_serve::{
-    auth::{Call, open},
-    caller::caller_of,
-    fair_semaphore::ClientKey,
-};
+use emend_serve::{auth::Call, caller::caller_of, fair_semaphore::ClientKey};
 use futures::{StreamExt as _, future::BoxFuture, stream::BoxStream};
 use http::{HeaderValue, header::CONTENT_TYPE};
 use tonic::{
@@ -41,7 +37,10 @@ use tonic::{
 use tower::Service;
 
 use self::body::SessionBody;
-use crate::stream::{Session, Stream};
+use crate::{
+    roles::open,
+    stream::{Session, Stream},
+};
 
 const SUBSCRIBE: &str = "/emend.learning.v1.SubscriptionService/Subscribe";
 /// More than any valid request needs, in bytes: a thousand namespaces, sixteen labels.

@@ -46,7 +46,7 @@ async fn run() -> Running {
     );
     stream.readiness().wait_for(|ready| *ready).await.unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = Server::new(Readiness::new(), Entropy::seeded(2))
+    let address = Server::new(emend_proto::DESCRIPTOR_SET, Readiness::new(), Entropy::seeded(2))
         .add_service(SubscriptionServer::new(stream.clone()), &[])
         .serve(listener, &lifecycle)
         .unwrap();

@@ -176,7 +176,7 @@ async fn a_stream_is_counted_by_why_it_was_dropped() {
     let replica = replica(&MemoryLog::new(), settings).await;
     let open = async || {
         let subscription = Subscription {
-            access: access_of(&authenticator, METHOD, "secret").await,
+            access: access_of(&authenticator, &crate::roles::RULES, METHOD, "secret").await,
             ..subscription(everything(), None)
         };
         replica.subscribe(subscription).await.unwrap()

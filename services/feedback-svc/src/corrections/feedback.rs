@@ -1,0 +1,313 @@
+//! Feedback: parsed submissions, and what is stored of them.
+
+use std::collections::BTreeMap;
+
+use emend_core::{
+    AcceptOrder, Caller, Correction, FeedbackId, Kind, Namespace, Reporter, RequestId, Scope, personal_data,
+};
+use emend_wire::parse::{MAX_CONTEXT_VALUE_BYTES, MAX_REASON_CHARS};
+use jiff::Timestamp;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::{
+    erasure::Redaction,
+    outbox::entry::{DeliveryState, EncodedOutcome, NewEvent},
+};
+
+/// A valid request to store one correction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Submission {
+    /// Makes it safe to repeat.
+    pub(crate) request_id: Option<RequestId>,
+    /// The search application.
+    pub(crate) namespace: Namespace,
+    /// Who reports it. With scope USER the id is present.
+    pub(crate) reporter: Reporter,
+    /// The query it is about; may be empty.
+    pub(crate) query_id: String,
+    /// Why; may be empty.
+    pub(crate) reason: String,
+    /// Whatever helps a reviewer.
+    pub(crate) context: BTreeMap<String, String>,
+    /// For whom it is to be learned.
+    pub(crate) scope: Scope,
+    /// What is wrong and what is right.
+    pub(crate) correction: Correction,
+}
+
+impl Submission {
+    /// The same with personal data in free text masked. Keys and values of corrections are never masked.
+    #[must_use]
+    pub(crate) fn masked(mut self) -> Self {
+        mask_prose(&mut self.reason);
+        self.context.values_mut().for_each(mask_context_value);
+        self
+    }
+
+    /// Tells a repeated request from a reused request id. Covers every field but the request id itself.
+    pub(crate) fn hash(&self) -> RequestHash {
+        let mut hash = Hasher::new();
+        let Self {
+            request_id: _,
+            namespace,
+            reporter,
+            query_id,
+            reason,
+            context,
+            scope,
+            correction,
+        } = self;
+        hash.text(namespace.as_str());
+        hash.optional(reporter.id.as_ref().map(emend_core::ReporterId::as_str));
+        hash.optional(reporter.session.as_deref());
+        hash.text(&reporter.client);
+        hash.text(&reporter.client_key);
+        hash.text(query_id);
+        hash.text(reason);
+        hash.number(context.len());
+        for (key, value) in context {
+            hash.text(key);
+            hash.text(value);
+        }
+        hash.number(usize::from(*scope == Scope::User));
+        let Correction {
+            form,
+            input,
+            key: _,
+            system_choice,
+            choice,
+        } = correction;
+        hash.text(match form {
+            emend_core::correction::Form::Verb => "verb",
+            emend_core::correction::Form::PhraseMapping => "phrase_mapping",
+            emend_core::correction::Form::Entity => "entity",
+            emend_core::correction::Form::Prohibition => "prohibition",
+        });
+        hash.text(input);
+        hash.optional(system_choice.as_deref());
+        hash.text(choice);
+        RequestHash(hash.0.digest128().to_le_bytes())
+    }
+}
+
+/// Masks personal data in a reason. A mask may be longer than what it hides, so the result is cut to the limit.
+pub(crate) fn mask_prose(text: &mut String) {
+    mask(text, |masked| {
+        masked.char_indices().nth(MAX_REASON_CHARS).map(|(end, _)| end)
+    });
+}
+
+/// The same for a value of the context.
+fn mask_context_value(text: &mut String) {
+    mask(text, |masked| {
+        (masked.len() > MAX_CONTEXT_VALUE_BYTES).then(|| masked.floor_char_boundary(MAX_CONTEXT_VALUE_BYTES))
+    });
+}
+
+fn mask(text: &mut String, too_long: impl Fn(&str) -> Option<usize>) {
+    if let std::borrow::Cow::Owned(mut masked) = personal_data::mask(text) {
+        if let Some(end) = too_long(&masked) {
+            masked.truncate(end);
+        }
+        *text = masked;
+    }
+}
+
+/// XXH3-128 of a parsed request, every part preceded by its length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RequestHash(pub(crate) [u8; 16]);
+
+struct Hasher(Xxh3);
+
+impl Hasher {
+    fn new() -> Self {
+        Self(Xxh3::new())
+    }
+
+    fn number(&mut self, number: usize) {
+        self.0.update(&(number as u64).to_le_bytes());
+    }
+
+    fn text(&mut self, text: &str) {
+        self.number(text.len());
+        self.0.update(text.as_bytes());
+    }
+
+    fn optional(&mut self, text: Option<&str>) {
+        self.number(usize::from(text.is_some()));
+        self.text(text.unwrap_or_default());
+    }
+}
+
+/// Feedback that is ready to be stored.
+#[derive(Debug, Clone)]
+pub(crate) struct NewFeedback {
+    /// Its id.
+    pub(crate) id: FeedbackId,
+    /// The authenticated client that sent it.
+    pub(crate) caller: Caller,
+    /// W3C trace context of the submission; may be empty.
+    pub(crate) traceparent: String,
+    /// What was said, masked.
+    pub(crate) submission: Submission,
+    /// The hash of the request as it was parsed, before masking.
+    pub(crate) hash: RequestHash,
+    /// The event that tells learning-svc it was recorded.
+    pub(crate) event: NewEvent,
+}
+
+/// A request to retract feedback.
+#[derive(Debug, Clone)]
+pub(crate) struct NewRetraction {
+    /// The search application.
+    pub(crate) namespace: Namespace,
+    /// Which feedback.
+    pub(crate) id: FeedbackId,
+    /// The authenticated client that asks for it.
+    pub(crate) caller: Caller,
+    /// Why, masked; may be empty.
+    pub(crate) reason: String,
+    /// The event that tells learning-svc it was retracted.
+    pub(crate) event: NewEvent,
+}
+
+/// What the database assigned to a stored event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Accepted {
+    /// The feedback's accept order.
+    pub(crate) order: AcceptOrder,
+    /// When it was stored, by the database's clock.
+    pub(crate) at: Timestamp,
+}
+
+/// A stored correction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Feedback {
+    /// Its id.
+    pub(crate) id: FeedbackId,
+    /// What was said, masked.
+    pub(crate) submission: Submission,
+    /// The authenticated client that sent it.
+    pub(crate) caller: Caller,
+    /// Where it stands in the order of all feedback, and when it was stored.
+    pub(crate) accepted: Accepted,
+    /// Its retraction, if any.
+    pub(crate) retraction: Option<Retraction>,
+    /// What learning-svc answered, if it has.
+    pub(crate) outcome: Option<EncodedOutcome>,
+    /// The delivery state of its newest event that was evaluated or will be.
+    pub(crate) delivery: DeliveryState,
+    /// The erasure of its personal parts, if any.
+    pub(crate) redaction: Option<Redaction>,
+}
+
+/// The retraction of a feedback.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Retraction {
+    /// When, by the database's clock.
+    pub(crate) at: Timestamp,
+    /// Why, masked; may be empty.
+    pub(crate) reason: String,
+}
+
+/// Which feedback to list, newest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FeedbackQuery {
+    /// The search application.
+    pub(crate) namespace: Namespace,
+    /// Only this reporter's.
+    pub(crate) reporter: Option<emend_core::ReporterId>,
+    /// Only what would be learned as this kind.
+    pub(crate) kind: Option<Kind>,
+    /// Only feedback in this delivery state.
+    pub(crate) delivery: Option<DeliveryState>,
+    /// Only what was received at or after this time.
+    pub(crate) from: Option<Timestamp>,
+    /// Only what was received before this time.
+    pub(crate) before: Option<Timestamp>,
+    /// Only what follows this one in the list.
+    pub(crate) after: Option<AcceptOrder>,
+    /// At most this many.
+    pub(crate) limit: u32,
+}
+
+impl FeedbackQuery {
+    /// Whether no index yields exactly these rows in order, so that the query may have to scan much.
+    pub(crate) fn is_wide(&self) -> bool {
+        let undelivered = matches!(
+            self.delivery,
+            Some(DeliveryState::Pending | DeliveryState::DeadLetter)
+        );
+        let by_index = [self.reporter.is_some(), self.kind.is_some(), undelivered];
+        let conditions = by_index.iter().filter(|is_asked| **is_asked).count();
+        conditions > 1
+            || self.delivery.is_some() && !undelivered
+            || self.from.is_some()
+            || self.before.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_core::correction::Form;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn submission() -> Submission {
+        Submission {
+            request_id: None,
+            namespace: Namespace::parse("fund-admin").unwrap(),
+            reporter: Reporter::parse("jane", "s", "web", "").unwrap(),
+            query_id: String::new(),
+            reason: "ask jane.doe@example.org".into(),
+            context: BTreeMap::from([("topic".into(), "call +44 20 7946 0958".into())]),
+            scope: Scope::Global,
+            correction: Correction::parse(Form::PhraseMapping, "mail jane.doe@example.org", "", "send_mail")
+                .unwrap(),
+        }
+    }
+
+    #[test]
+    fn free_text_is_masked_and_corrections_never_are() {
+        let masked = submission().masked();
+        assert_eq!(masked.reason, "ask [email]");
+        assert_eq!(masked.context["topic"], "call [phone]");
+        assert_eq!(masked.correction, submission().correction);
+    }
+
+    #[test]
+    fn each_field_changes_the_hash_but_the_request_id() {
+        let original = submission();
+        let changed: [fn(&mut Submission); 9] = [
+            |s| s.namespace = Namespace::parse("other").unwrap(),
+            |s| s.reporter = Reporter::parse("", "jane", "web", "").unwrap(),
+            |s| s.reporter.client_key = "k".into(),
+            |s| s.query_id = "q".into(),
+            |s| s.reason = "other".into(),
+            |s| drop(s.context.insert("more".into(), String::new())),
+            |s| s.scope = Scope::User,
+            |s| s.correction = Correction::parse(Form::Entity, "a", "", "b").unwrap(),
+            |s| s.correction.choice = "other".into(),
+        ];
+        for change in changed {
+            let mut other = original.clone();
+            change(&mut other);
+            assert_ne!(other.hash(), original.hash(), "{other:?}");
+        }
+        let same = Submission {
+            request_id: Some(RequestId::parse("r").unwrap()),
+            ..original.clone()
+        };
+        assert_eq!(same.hash(), original.hash());
+    }
+
+    proptest! {
+        #[test]
+        fn text_that_moves_between_fields_changes_the_hash(left in "[a-z]{0,3}", right in "[a-z]{1,3}") {
+            let one = Submission { query_id: left.clone(), reason: right.clone(), ..submission() };
+            let other = Submission { query_id: left + &right, reason: String::new(), ..submission() };
+            prop_assert_ne!(one.hash(), other.hash());
+        }
+    }
+}

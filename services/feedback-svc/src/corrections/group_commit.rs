@@ -1,0 +1,374 @@
+//! Group commit: concurrent submissions share one transaction, which makes durable submissions several times faster
+//! than one transaction each.
+//!
+//! One task per process takes what is queued, round robin over clients and up to a limit, and stores it as a group. A
+//! group that fails is retried item by item, so that only the culprit sees its error, unless the database as a whole is
+//! at fault.
+//!
+//! The queue is bounded in bytes and in time, and no single client can fill one of more than 4 MiB. Until its group
+//! begins, a submission belongs to its caller: if the caller is gone (its deadline has passed, its connection broke) it
+//! is skipped, and if it waited too long it is refused and skipped. From then on it belongs to the task and is stored
+//! even if its caller leaves. It must know nothing of requests or responses.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use emend_base::Error;
+use emend_serve::{
+    fair_queue::FairQueue,
+    fair_semaphore::{ClientKey, FairSemaphore, Permit},
+};
+use emend_store::StoreError;
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::{Instant, timeout},
+};
+
+use crate::{
+    config::CommitConfig,
+    corrections::feedback::NewFeedback,
+    fail_points,
+    metrics::Stored,
+    outbox::{
+        dispatch::{Dispatch, Reserved},
+        entry::NewEvent,
+    },
+    store::{Inserted, Store},
+};
+
+/// The least that a submission counts as in the queue, in bytes.
+const MIN_COST: usize = 4 * 1024;
+/// The smallest share that a client may hold when only the reserved quarter of the queue is left, in bytes: one
+/// message.
+const LEAST_SHARE: usize = 4 * 1024 * 1024;
+/// The retry hint when the queue is full.
+const RETRY_AFTER: Duration = Duration::from_millis(250);
+
+/// A store that has not answered for this long counts as stuck.
+const STALL: Duration = Duration::from_secs(10);
+
+/// The items of a job, without their events' messages, each with its result; in order.
+type Results = Vec<Result<(NewFeedback, Inserted), Error>>;
+
+/// The items of one call.
+#[derive(Debug)]
+struct Job {
+    items: Vec<NewFeedback>,
+    /// Signalled when its group commit begins. A dropped receiver means the caller is gone and the job is skipped.
+    begun: oneshot::Sender<()>,
+    results: oneshot::Sender<Results>,
+    /// Its KiB of the queue, released when the job is done.
+    place: Permit,
+}
+
+/// A handle to the committer, which runs until the last handle is dropped.
+#[derive(Debug, Clone)]
+pub(crate) struct Committer {
+    jobs: mpsc::UnboundedSender<Job>,
+    /// One per KiB of the queue.
+    permits: FairSemaphore,
+    queue_time: Duration,
+}
+
+/// Since when the committer has been waiting for the store, if it is. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Storing(Arc<Mutex<Option<Instant>>>);
+
+/// The committer is waiting for the store for as long as this lives.
+#[derive(Debug)]
+struct Owed<'a>(&'a Storing);
+
+impl Storing {
+    /// Whether the store has stopped answering, so that what is submitted now will be refused before it can be stored.
+    pub(crate) fn is_stuck(&self) -> bool {
+        let since = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        since.is_some_and(|since| since.elapsed() >= STALL)
+    }
+
+    fn begin(&self) -> Owed<'_> {
+        self.set(Some(Instant::now()));
+        Owed(self)
+    }
+
+    fn set(&self, since: Option<Instant>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    }
+}
+
+impl Drop for Owed<'_> {
+    fn drop(&mut self) {
+        self.0.set(None);
+    }
+}
+
+/// The committer's task.
+#[derive(Debug)]
+pub(crate) struct CommitWorker {
+    jobs: mpsc::UnboundedReceiver<Job>,
+    /// Received jobs, served round robin over clients.
+    queue: FairQueue<Job>,
+    /// The next job, which did not fit into the last group.
+    next: Option<Job>,
+    store: Arc<dyn Store>,
+    dispatch: Dispatch,
+    config: CommitConfig,
+    counted: Stored,
+    storing: Storing,
+}
+
+impl Committer {
+    /// A handle, and the worker that must be run for it.
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        dispatch: Dispatch,
+        config: CommitConfig,
+    ) -> (Self, CommitWorker) {
+        let (sender, jobs) = mpsc::unbounded_channel();
+        let committer = Self {
+            jobs: sender,
+            permits: FairSemaphore::with_share(config.queue_bytes / 1024, LEAST_SHARE / 1024),
+            queue_time: config.queue_time,
+        };
+        (
+            committer,
+            CommitWorker {
+                jobs,
+                queue: FairQueue::default(),
+                next: None,
+                store,
+                dispatch,
+                config,
+                counted: Stored::default(),
+                storing: Storing::default(),
+            },
+        )
+    }
+
+    /// Stores all items of a call in one group, together with those of other calls, and returns a result for each.
+    /// Refuses at once if too much is queued already, in total or by `client`, and later if the commit does not begin
+    /// in time. Refused items are not stored, nor are those of a caller that leaves while they are queued.
+    pub(crate) async fn store(&self, client: ClientKey, items: Vec<NewFeedback>) -> Result<Results, Error> {
+        let bytes: usize = items
+            .iter()
+            .map(|item| item.event.payload.len().max(MIN_COST))
+            .sum();
+        let place = self
+            .permits
+            .try_acquire_many(client, bytes / 1024)
+            .ok_or_else(too_many)?;
+        let (begun, mut beginning) = oneshot::channel();
+        let (results, stored) = oneshot::channel();
+        self.jobs
+            .send(Job {
+                items,
+                begun,
+                results,
+                place,
+            })
+            .map_err(|_| stopped())?;
+        if let Ok(begun) = timeout(self.queue_time, &mut beginning).await {
+            begun.map_err(|_| stopped())?;
+        } else {
+            // From here on it can no longer begin, but it may have begun at this very moment.
+            beginning.close();
+            beginning.try_recv().map_err(|_| too_many())?;
+        }
+        stored.await.map_err(|_| stopped())
+    }
+}
+
+fn too_many() -> Error {
+    Error::ResourceExhausted {
+        reason: "TOO_MANY_SUBMISSIONS",
+        message: "more submissions are waiting than can be stored soon".to_owned(),
+        retry_after: Some(RETRY_AFTER),
+    }
+}
+
+fn stopped() -> Error {
+    Error::unavailable("STOPPING", "the service is stopping")
+}
+
+impl CommitWorker {
+    /// Counts what is stored in `counted`.
+    pub(crate) fn counting(mut self, counted: Stored) -> Self {
+        self.counted = counted;
+        self
+    }
+
+    /// Whether its store answers.
+    pub(crate) fn storing(&self) -> &Storing {
+        &self.storing
+    }
+
+    /// Commits groups until all handles are dropped and every queued job is done.
+    pub(crate) async fn run(mut self) {
+        while self.run_once().await {}
+    }
+
+    /// Waits for jobs and commits one group of them. False: there will be no more jobs.
+    pub(crate) async fn run_once(&mut self) -> bool {
+        let Some(group) = self.next_group().await else {
+            return false;
+        };
+        let (mut items, mut owners) = (Vec::new(), Vec::with_capacity(group.len()));
+        for Job {
+            items: own,
+            begun,
+            results,
+            place,
+        } in group
+        {
+            if begun.send(()).is_err() {
+                continue;
+            }
+            owners.push((own.len(), results, place));
+            items.extend(own);
+        }
+        if items.is_empty() {
+            return true;
+        }
+        fail_points::GROUP_TAKEN.pass();
+        let mut results = self.commit(items).await.into_iter();
+        fail_points::GROUP_HANDED_OVER.pass();
+        for (count, owner, _place) in owners {
+            // The caller may be gone; its items are stored all the same.
+            let _ = owner.send(results.by_ref().take(count).collect());
+        }
+        true
+    }
+
+    /// The next queued jobs, up to the limits of a group; none once all handles are gone.
+    async fn next_group(&mut self) -> Option<Vec<Job>> {
+        let first = loop {
+            if let Some(job) = self.waiting() {
+                break job;
+            }
+            let job = self.jobs.recv().await?;
+            self.enqueue(job);
+        };
+        let size = |job: &Job| -> (usize, usize) {
+            (
+                job.items.len(),
+                job.items.iter().map(|item| item.event.payload.len()).sum(),
+            )
+        };
+        let (mut items, mut bytes) = size(&first);
+        let mut group = vec![first];
+        while let Some(job) = self.waiting() {
+            let (more_items, more_bytes) = size(&job);
+            if items + more_items > self.config.group_items || bytes + more_bytes > self.config.group_bytes {
+                self.next = Some(job);
+                break;
+            }
+            items += more_items;
+            bytes += more_bytes;
+            group.push(job);
+        }
+        Some(group)
+    }
+
+    fn enqueue(&mut self, job: Job) {
+        self.queue.push(job.place.client().clone(), job);
+    }
+
+    /// The next queued job whose caller is still there, if any.
+    fn waiting(&mut self) -> Option<Job> {
+        while let Ok(job) = self.jobs.try_recv() {
+            self.enqueue(job);
+        }
+        loop {
+            let wanted = |job: &Job| !job.begun.is_closed();
+            let turn = |queue: &mut FairQueue<Job>| Some(queue.pop(|_| true, wanted)?.1);
+            let job = self.next.take().or_else(|| turn(&mut self.queue))?;
+            if !job.begun.is_closed() {
+                return Some(job);
+            }
+        }
+    }
+
+    async fn commit(&self, mut items: Vec<NewFeedback>) -> Results {
+        let error = match self.insert(&mut items).await {
+            Ok(inserted) => {
+                let answers = items.into_iter().zip(inserted);
+                return answers.map(|(item, inserted)| Ok((item, inserted?))).collect();
+            }
+            Err(error) => error,
+        };
+        if items.len() == 1 {
+            return vec![Err(error.into())];
+        }
+        if let Some(nothing_helps) = condition(&error) {
+            tracing::warn!(%error, items = items.len(), "a group could not be stored");
+            return items.iter().map(|_| Err(nothing_helps())).collect();
+        }
+        tracing::warn!(%error, items = items.len(), "a group could not be stored: storing its items one by one");
+        let mut results = Vec::with_capacity(items.len());
+        for mut item in items {
+            let inserted = self.insert(std::slice::from_mut(&mut item)).await;
+            results.push(inserted.map_err(Error::from).and_then(|mut inserted| {
+                let answer = inserted
+                    .pop()
+                    .ok_or_else(|| Error::internal("the store gave no answer"))?;
+                Ok((item, answer?))
+            }));
+        }
+        results
+    }
+
+    /// Stores items and hands their events over to the relay.
+    async fn insert(
+        &self,
+        items: &mut [NewFeedback],
+    ) -> Result<Vec<Result<Inserted, StoreError>>, StoreError> {
+        let reserved = self.dispatch.reserve(items.len());
+        let lease = reserved.as_ref().map(Reserved::lease);
+        let inserted = {
+            let _owed = self.storing.begin();
+            self.store.insert(items, lease).await?
+        };
+        fail_points::GROUP_COMMITTED.pass();
+        let stored = items
+            .iter_mut()
+            .zip(&inserted)
+            .filter_map(|(item, inserted)| match inserted {
+                Ok(Inserted::Stored(accepted)) => {
+                    self.counted.count(item.submission.correction.form);
+                    let NewEvent { id, message, payload } = &mut item.event;
+                    Some((
+                        NewEvent {
+                            id: *id,
+                            message: std::mem::take(message),
+                            payload: payload.clone(),
+                        },
+                        *accepted,
+                    ))
+                }
+                Ok(Inserted::Replayed(_) | Inserted::RequestIdReused) | Err(_) => None,
+            });
+        self.dispatch.stored(reserved, stored.collect());
+        Ok(inserted)
+    }
+}
+
+/// The error for every item if the database as a whole, and not a single item, is at fault.
+fn condition(error: &StoreError) -> Option<fn() -> Error> {
+    match error {
+        StoreError::Unavailable(_) => {
+            Some(|| Error::unavailable("DATABASE_UNAVAILABLE", "the database is unavailable"))
+        }
+        StoreError::Full(_) => Some(|| Error::ResourceExhausted {
+            reason: "STORAGE_FULL",
+            message: "the database has no more room".to_owned(),
+            retry_after: Some(Duration::from_secs(30)),
+        }),
+        StoreError::Conflict(_) | StoreError::TooMuch(_) | StoreError::Corrupt(_) | StoreError::Sqlx(_) => {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

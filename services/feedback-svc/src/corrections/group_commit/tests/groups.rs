@@ -1,0 +1,130 @@
+//! What is stored together, and the result of each item.
+
+use crate::corrections::group_commit::tests::*;
+
+#[tokio::test]
+async fn what_waits_together_is_stored_together_and_handed_over() {
+    let mut bench = Bench::new(CommitConfig::default()).await;
+    let waiting: Vec<_> = (0..50)
+        .map(|n| bench.begin(vec![feedback(&n.to_string())]))
+        .collect();
+    assert!(bench.worker.run_once().await);
+    assert_eq!(bench.stored().await, 50);
+    assert_eq!(bench.delivery_queue.len(), 50);
+    for answer in join_all(waiting).await {
+        assert!(matches!(answer.unwrap()[..], [Ok((_, Inserted::Stored(_)))]));
+    }
+}
+
+#[tokio::test]
+async fn a_group_is_bounded_in_items_and_bytes_and_larger_batches_are_stored_alone() {
+    let mut bench = Bench::new(CommitConfig {
+        group_items: 4,
+        ..CommitConfig::default()
+    })
+    .await;
+    let waiting =
+        [3, 2, 10, 1].map(|count| bench.begin((0..count).map(|n| feedback(&n.to_string())).collect()));
+    let mut sizes = Vec::new();
+    for _ in 0..4 {
+        let before = bench.stored().await;
+        assert!(bench.worker.run_once().await);
+        sizes.push(bench.stored().await - before);
+    }
+    assert_eq!(sizes, [3, 2, 10, 1]);
+    drop(waiting);
+
+    let mut bench = Bench::new(CommitConfig {
+        group_bytes: 1,
+        ..CommitConfig::default()
+    })
+    .await;
+    let _waiting = ["a", "b"].map(|phrase| bench.begin(vec![feedback(phrase)]));
+    assert!(bench.worker.run_once().await);
+    assert_eq!(bench.stored().await, 1);
+}
+
+#[tokio::test]
+async fn only_the_culprit_sees_its_error() {
+    for backend in [Backend::Sqlite, Backend::Postgres] {
+        if let Some(database) = TestStore::open(backend).await {
+            let bench = Bench::on(database, CommitConfig::default());
+            expect_an_error_for_the_culprit_alone(bench).await;
+        }
+    }
+}
+
+async fn expect_an_error_for_the_culprit_alone(mut bench: Bench) {
+    let culprit = feedback("there already");
+    stored(&*bench.database.store, &culprit, None).await;
+    let waiting: Vec<_> = [
+        vec![feedback("a"), feedback("b")],
+        vec![feedback("c"), culprit, feedback("d")],
+        vec![feedback("e")],
+    ]
+    .into_iter()
+    .map(|items| bench.begin(items))
+    .collect();
+    assert!(bench.worker.run_once().await);
+    let answers: Vec<Vec<_>> = join_all(waiting)
+        .await
+        .into_iter()
+        .map(|answer| {
+            answer
+                .unwrap()
+                .iter()
+                .map(|item| item.as_ref().map(|_| ()).map_err(Error::code))
+                .collect()
+        })
+        .collect();
+    assert_eq!(
+        answers,
+        [
+            vec![Ok(()); 2],
+            vec![Ok(()), Err(Code::Internal), Ok(())],
+            vec![Ok(())]
+        ]
+    );
+    assert_eq!(bench.stored().await, 6);
+    assert_eq!(bench.delivery_queue.len(), 5);
+    bench.database.close().await;
+}
+
+#[tokio::test]
+async fn what_is_stored_is_handed_over_although_a_repeat_beside_it_fails() {
+    for backend in [Backend::Sqlite, Backend::Postgres] {
+        if let Some(database) = TestStore::open(backend).await {
+            let bench = Bench::on(database, CommitConfig::default());
+            expect_an_error_for_the_repeat_alone(bench).await;
+        }
+    }
+}
+
+async fn expect_an_error_for_the_repeat_alone(mut bench: Bench) {
+    stored(&*bench.database.store, &with_request_id("a", "r"), None).await;
+    bench.database.corrupt_request_ids().await;
+    let waiting = [
+        bench.begin(vec![with_request_id("a", "r")]),
+        bench.begin(vec![feedback("b")]),
+    ];
+    assert!(bench.worker.run_once().await);
+    let answers = join_all(waiting).await;
+    assert!(matches!(answers[0].as_deref().unwrap(), [Err(_)]), "{answers:?}");
+    assert!(
+        matches!(answers[1].as_deref().unwrap(), [Ok((_, Inserted::Stored(_)))]),
+        "{answers:?}"
+    );
+    assert_eq!((bench.stored().await, bench.delivery_queue.len()), (2, 1));
+    bench.database.close().await;
+}
+
+#[tokio::test]
+async fn repeated_requests_are_not_handed_over_again() {
+    let mut bench = Bench::new(CommitConfig::default()).await;
+    let waiting: Vec<_> = (0..3)
+        .map(|_| bench.begin(vec![with_request_id("a", "r")]))
+        .collect();
+    assert!(bench.worker.run_once().await);
+    join_all(waiting).await;
+    assert_eq!((bench.stored().await, bench.delivery_queue.len()), (1, 1));
+}

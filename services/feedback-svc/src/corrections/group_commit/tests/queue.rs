@@ -1,0 +1,216 @@
+//! The queue: how long and how much may wait, and each client's fair share.
+
+use emend_core::Caller;
+
+use crate::corrections::group_commit::tests::*;
+
+#[tokio::test]
+async fn what_a_caller_wanted_who_went_away_while_it_waited_is_not_begun() {
+    let mut bench = Bench::new(CommitConfig {
+        group_items: 2,
+        queue_bytes: 3 * MIN_COST,
+        ..CommitConfig::default()
+    })
+    .await;
+    let gone = ["a", "b", "c"].map(|phrase| bench.begin(vec![feedback(phrase)]));
+    assert!(bench.begin(vec![feedback("no room")]).await.is_err());
+    drop(gone);
+    // They still hold their permits, and release them without a group of their own.
+    let idle = bench.worker.run_once().now_or_never();
+    assert_eq!(idle, None, "there is nothing to store");
+    let staying = [
+        bench.begin(vec![feedback("here")]),
+        bench.begin(vec![feedback("here too")]),
+    ];
+    assert!(bench.worker.run_once().await);
+    for answer in join_all(staying).await {
+        assert!(answer.is_ok());
+    }
+    assert_eq!((bench.stored().await, bench.delivery_queue.len()), (2, 2));
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_away_once_its_group_has_begun_takes_nothing_back() {
+    let Bench {
+        database,
+        delivery_queue,
+        committer,
+        mut worker,
+    } = Bench::new(CommitConfig::default()).await;
+    let mut leaving = Box::pin(committer.store(ClientKey::Unknown, vec![feedback("a")]));
+    assert!((&mut leaving).now_or_never().is_none());
+    let mut step = Box::pin(worker.run_once());
+    assert!((&mut step).now_or_never().is_none(), "it is being stored");
+    drop(leaving);
+    assert!(step.await);
+    assert_eq!(delivery_queue.len(), 1);
+    database.close().await;
+}
+
+#[tokio::test]
+async fn a_store_that_owes_an_answer_for_long_is_found_out_until_it_gives_it() {
+    let mut bench = Bench::new(CommitConfig::default()).await;
+    let waiting = bench.begin(vec![feedback("a")]);
+    let storing = bench.worker.storing().clone();
+    tokio::time::pause();
+    tokio::time::advance(STALL).await;
+    assert!(!storing.is_stuck(), "nothing is asked of it yet");
+    let mut step = Box::pin(bench.worker.run_once());
+    assert!((&mut step).now_or_never().is_none(), "it is being stored");
+    tokio::time::advance(STALL.checked_sub(Duration::from_millis(1)).unwrap()).await;
+    assert!(!storing.is_stuck());
+    tokio::time::advance(Duration::from_millis(1)).await;
+    assert!(storing.is_stuck());
+    tokio::time::resume();
+    assert!(step.await);
+    assert!(!storing.is_stuck());
+    drop(waiting);
+}
+
+#[tokio::test]
+async fn what_waits_too_long_is_refused_and_not_begun() {
+    let mut bench = Bench::new(CommitConfig::default()).await;
+    tokio::time::pause();
+    let late = bench.begin(vec![feedback("late")]);
+    tokio::time::advance(CommitConfig::default().queue_time + Duration::from_millis(1)).await;
+    let refused = late.now_or_never().expect("it is refused").unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            Error::ResourceExhausted {
+                retry_after: Some(_),
+                ..
+            }
+        ),
+        "{refused}"
+    );
+    tokio::time::resume();
+    let next = bench.begin(vec![feedback("next")]);
+    assert!(bench.worker.run_once().await);
+    assert!(next.await.is_ok());
+    assert_eq!((bench.stored().await, bench.delivery_queue.len()), (1, 1));
+}
+
+#[tokio::test]
+async fn a_full_queue_refuses_at_once_and_has_room_again_later() {
+    let mut bench = Bench::new(CommitConfig {
+        queue_bytes: 8 * 1024,
+        ..CommitConfig::default()
+    })
+    .await;
+    let waiting = [bench.begin(vec![feedback("a")]), bench.begin(vec![feedback("b")])];
+    let refused = bench.begin(vec![feedback("c")]).await.unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            Error::ResourceExhausted {
+                retry_after: Some(_),
+                ..
+            }
+        ),
+        "{refused}"
+    );
+    assert!(bench.worker.run_once().await);
+    join_all(waiting).await;
+    let later = bench.begin(vec![feedback("d")]);
+    assert!(bench.worker.run_once().await);
+    assert!(later.await.is_ok());
+}
+
+/// An authenticated client.
+fn called(name: &str) -> ClientKey {
+    ClientKey::of(Some(&Caller::parse(name).unwrap()), None)
+}
+
+#[tokio::test]
+async fn who_fills_the_queue_leaves_a_quarter_of_it_to_others() {
+    // Twelve messages of the largest size.
+    let queue_bytes = 12 * LEAST_SHARE;
+    let bench = Bench::new(CommitConfig {
+        queue_bytes,
+        ..CommitConfig::default()
+    })
+    .await;
+    let (greedy, modest) = (called("greedy"), called("modest"));
+    let filled = bench
+        .committer
+        .permits
+        .try_acquire_many(greedy.clone(), 9 * LEAST_SHARE / 1024);
+    assert!(filled.is_some(), "three quarters");
+    let refused = bench.begin_for(greedy, vec![feedback("a")]).await.unwrap_err();
+    assert_eq!(refused.reason(), "TOO_MANY_SUBMISSIONS");
+    let taken = bench.begin_for(modest, vec![feedback("b")]);
+    assert!(taken.now_or_never().is_none(), "it waits");
+}
+
+#[tokio::test]
+async fn who_submits_much_is_not_stored_before_all_others() {
+    let mut bench = Bench::new(CommitConfig {
+        group_items: 2,
+        ..CommitConfig::default()
+    })
+    .await;
+    let (greedy, modest) = (called("greedy"), called("modest"));
+    let mut many: Vec<_> = ["a", "b", "c", "d"]
+        .map(|phrase| Box::pin(bench.begin_for(greedy.clone(), vec![feedback(phrase)])))
+        .into();
+    let one = bench.begin_for(modest, vec![feedback("e")]);
+    assert!(bench.worker.run_once().await);
+    assert!(one.await.is_ok(), "it is in the first group of two");
+    assert!(many.remove(0).await.is_ok());
+    assert!(many[0].as_mut().now_or_never().is_none(), "it waits for the next");
+    while bench.stored().await < 5 {
+        assert!(bench.worker.run_once().await);
+    }
+    for answer in join_all(many).await {
+        assert!(answer.is_ok());
+    }
+}
+
+#[tokio::test]
+async fn what_a_caller_gave_up_costs_it_no_turn() {
+    let mut bench = Bench::new(CommitConfig {
+        group_items: 2,
+        ..CommitConfig::default()
+    })
+    .await;
+    let (leaving, busy) = (called("leaving"), called("busy"));
+    let gone: Vec<_> = ["a", "b", "c"]
+        .map(|phrase| Box::pin(bench.begin_for(leaving.clone(), vec![feedback(phrase)])))
+        .into();
+    let staying = bench.begin_for(leaving, vec![feedback("d")]);
+    let many = ["e", "f", "g"].map(|phrase| bench.begin_for(busy.clone(), vec![feedback(phrase)]));
+    drop(gone);
+    assert!(bench.worker.run_once().await);
+    assert!(staying.await.is_ok(), "it is in the first group of two");
+    while bench.stored().await < 4 {
+        assert!(bench.worker.run_once().await);
+    }
+    for answer in join_all(many).await {
+        assert!(answer.is_ok());
+    }
+}
+
+#[tokio::test]
+async fn it_ends_when_nobody_can_ask_any_more_and_stores_what_was_asked() {
+    let bench = Bench::new(CommitConfig::default()).await;
+    let asked = bench.begin(vec![feedback("a")]);
+    let Bench {
+        database,
+        committer,
+        mut worker,
+        ..
+    } = bench;
+    drop(committer);
+    assert!(worker.run_once().await);
+    assert!(asked.await.is_ok());
+    assert!(!worker.run_once().await);
+    database.advance(3_600).await;
+    assert_eq!(database.store.claim(9, lease()).await.unwrap().len(), 1);
+    let none = DeadLetterQuery {
+        namespace: None,
+        after: None,
+        limit: 1,
+    };
+    assert!(database.store.dead_letters(&none).await.unwrap().is_empty());
+}

@@ -1,0 +1,273 @@
+//! Requests → arguments of the use cases: a valid value, or every violated field at once.
+
+use emend_core::{
+    AcceptOrder, EventId, FeedbackId, Invalid, Namespace, ReporterId, RequestId, Violations,
+    correction::scope_user, violation::bounded_text,
+};
+use emend_proto::feedback::v1 as pb;
+use emend_serve::auth::Access;
+use emend_wire::{
+    page::{self, QueryHash},
+    parse,
+};
+use uuid::Uuid;
+
+use crate::{
+    corrections::{
+        feedback::{FeedbackQuery, Submission},
+        submit::Item,
+    },
+    outbox::entry::{DeadLetterPosition, DeadLetterQuery, DeliveryState, Redrive},
+    roles::admit,
+};
+
+const MAX_BATCH: usize = 100;
+const MAX_EVENT_IDS: usize = 500;
+const DEFAULT_PAGE: u32 = 50;
+const MAX_PAGE: u32 = 500;
+
+/// When to answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wait {
+    Recorded,
+    Evaluated,
+}
+
+fn wait(number: i32) -> Result<Wait, Invalid> {
+    match pb::Wait::try_from(number) {
+        Ok(pb::Wait::Unspecified | pb::Wait::Recorded) => Ok(Wait::Recorded),
+        Ok(pb::Wait::Evaluated) => Ok(Wait::Evaluated),
+        Err(_) => Err(Invalid::new(format!("is not a known way to wait: {number}"))),
+    }
+}
+
+/// A field that may be left empty.
+fn optional<T>(raw: &str, parse: impl FnOnce(&str) -> Result<T, Invalid>) -> Result<Option<T>, Invalid> {
+    if raw.is_empty() {
+        Ok(None)
+    } else {
+        parse(raw).map(Some)
+    }
+}
+
+fn reason(raw: &str) -> Result<String, Invalid> {
+    parse::free_text(raw, parse::MAX_REASON_CHARS).map(Option::unwrap_or_default)
+}
+
+pub(super) fn submission(request: &pb::SubmitFeedbackRequest) -> Result<(Submission, Wait), Violations> {
+    let mut violations = Violations::new();
+    let request_id = violations.check("request_id", optional(&request.request_id, RequestId::parse));
+    let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
+    let reporter = violations.part("reporter", parse::reporter(request.reporter.as_ref()));
+    let query_id = violations.check("query_id", bounded_text(&request.query_id, 0, 128));
+    let reason = violations.check("reason", reason(&request.reason));
+    let context = violations.part("", parse::context(&request.context));
+    let scope = violations.check("scope", parse::scope(request.scope));
+    let wait = violations.check("wait", wait(request.wait));
+    let correction = violations.part("correction", parse::correction(request.correction.as_ref()));
+    if let (Some(scope), Some(reporter)) = (scope, &reporter) {
+        violations.check("reporter.id", scope_user(scope, reporter.id.as_ref()));
+    }
+    let parsed = (|| {
+        let submission = Submission {
+            request_id: request_id?,
+            namespace: namespace?,
+            reporter: reporter?,
+            query_id: query_id?,
+            reason: reason?,
+            context: context?,
+            scope: scope?,
+            correction: correction?,
+        };
+        Some((submission, wait?))
+    })();
+    violations.finish(parsed)
+}
+
+/// Parses each item on its own; fails as a whole only if the batch itself is invalid.
+pub(super) fn batch(
+    request: &pb::BatchSubmitFeedbackRequest,
+    access: &Access,
+) -> Result<(Vec<Item>, Wait), Violations> {
+    let mut violations = Violations::new();
+    let count = request.requests.len();
+    if count == 0 || count > MAX_BATCH {
+        violations.add(
+            "requests",
+            format!("must have 1 to {MAX_BATCH} items, has {count}"),
+        );
+    }
+    let wait = violations.check("wait", wait(request.wait));
+    let wait = violations.finish(wait)?;
+    let items = request.requests.iter().map(|item| -> Item {
+        admit(access, item)?;
+        Ok(submission(item)?.0)
+    });
+    Ok((items.collect(), wait))
+}
+
+pub(super) fn redaction(
+    request: &pb::RedactFeedbackRequest,
+) -> Result<(Namespace, FeedbackId, Wait), Violations> {
+    let mut violations = Violations::new();
+    let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
+    let id = violations.check("feedback_id", FeedbackId::parse(&request.feedback_id));
+    let wait = violations.check("wait", wait(request.wait));
+    violations.finish((|| Some((namespace?, id?, wait?)))())
+}
+
+pub(super) fn get(request: &pb::GetFeedbackRequest) -> Result<(Namespace, FeedbackId), Violations> {
+    let mut violations = Violations::new();
+    let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
+    let id = violations.check("feedback_id", FeedbackId::parse(&request.feedback_id));
+    violations.finish(namespace.zip(id))
+}
+
+/// A valid request to retract feedback.
+#[derive(Debug)]
+pub(super) struct Retraction {
+    pub(super) namespace: Namespace,
+    pub(super) id: FeedbackId,
+    pub(super) reason: String,
+    pub(super) wait: Wait,
+}
+
+pub(super) fn retraction(request: &pb::RetractFeedbackRequest) -> Result<Retraction, Violations> {
+    let mut violations = Violations::new();
+    let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
+    let id = violations.check("feedback_id", FeedbackId::parse(&request.feedback_id));
+    let reason = violations.check("reason", reason(&request.reason));
+    let wait = violations.check("wait", wait(request.wait));
+    let parsed = (|| {
+        Some(Retraction {
+            namespace: namespace?,
+            id: id?,
+            reason: reason?,
+            wait: wait?,
+        })
+    })();
+    violations.finish(parsed)
+}
+
+/// Identifies a list of feedback, whatever the page.
+pub(super) fn list_hash(request: &pb::ListFeedbackRequest) -> QueryHash {
+    let query = pb::ListFeedbackRequest {
+        page_size: 0,
+        page_token: String::new(),
+        ..request.clone()
+    };
+    QueryHash::of("ListFeedback", &query)
+}
+
+pub(super) fn list(request: &pb::ListFeedbackRequest, hash: QueryHash) -> Result<FeedbackQuery, Violations> {
+    let mut violations = Violations::new();
+    let namespace = violations.check("namespace", Namespace::parse(&request.namespace));
+    let limit = violations.check(
+        "page_size",
+        parse::page_size(request.page_size, DEFAULT_PAGE, MAX_PAGE),
+    );
+    let after = violations.check("page_token", page::number_position(hash, &request.page_token));
+    let reporter = violations.check("reporter_id", optional(&request.reporter_id, ReporterId::parse));
+    let kind = violations.check("kind", parse::optional_kind(request.kind));
+    let delivery = violations.check("delivery_state", delivery_state(request.delivery_state));
+    let time = |at: &Option<prost_types::Timestamp>| at.as_ref().map(parse::timestamp).transpose();
+    let from = violations.check("received_from", time(&request.received_from));
+    let before = violations.check("received_before", time(&request.received_before));
+    if let (Some(Some(from)), Some(Some(before))) = (from, before)
+        && before <= from
+    {
+        violations.add("received_before", "must be later than received_from");
+    }
+    let parsed = (|| {
+        Some(FeedbackQuery {
+            namespace: namespace?,
+            reporter: reporter?,
+            kind: kind?,
+            delivery: delivery?,
+            from: from?,
+            before: before?,
+            after: after?.map(AcceptOrder),
+            limit: limit?,
+        })
+    })();
+    violations.finish(parsed)
+}
+
+fn delivery_state(number: i32) -> Result<Option<DeliveryState>, Invalid> {
+    if number == 0 {
+        return Ok(None);
+    }
+    DeliveryState::from_number(number.into())
+        .map(Some)
+        .ok_or_else(|| Invalid::new(format!("is not a known delivery state: {number}")))
+}
+
+/// Identifies a list of dead letters, whatever the page.
+pub(super) fn dead_letters_hash(request: &pb::ListDeadLettersRequest) -> QueryHash {
+    let query = pb::ListDeadLettersRequest {
+        page_size: 0,
+        page_token: String::new(),
+        ..request.clone()
+    };
+    QueryHash::of("ListDeadLetters", &query)
+}
+
+pub(super) fn dead_letters(
+    request: &pb::ListDeadLettersRequest,
+    hash: QueryHash,
+) -> Result<DeadLetterQuery, Violations> {
+    let mut violations = Violations::new();
+    let namespace = violations.check("namespace", optional(&request.namespace, Namespace::parse));
+    let limit = violations.check(
+        "page_size",
+        parse::page_size(request.page_size, DEFAULT_PAGE, MAX_PAGE),
+    );
+    let after = violations.check("page_token", dead_letter_position(hash, &request.page_token));
+    let parsed = (|| {
+        Some(DeadLetterQuery {
+            namespace: namespace?,
+            after: after?,
+            limit: limit?,
+        })
+    })();
+    violations.finish(parsed)
+}
+
+fn dead_letter_position(hash: QueryHash, token: &str) -> Result<Option<DeadLetterPosition>, Invalid> {
+    let Some(bytes) = page::position(hash, token)? else {
+        return Ok(None);
+    };
+    let (time, id) = bytes
+        .split_first_chunk::<8>()
+        .and_then(|(time, id)| Some((*time, <[u8; 16]>::try_from(id).ok()?)))
+        .ok_or_else(|| Invalid::new("is not a token of this list"))?;
+    Ok(Some(DeadLetterPosition {
+        dead_at_us: i64::from_le_bytes(time),
+        event_id: EventId(Uuid::from_bytes(id)),
+    }))
+}
+
+pub(super) fn redrive(request: &pb::RedriveDeadLettersRequest) -> Result<Redrive, Violations> {
+    let mut violations = Violations::new();
+    let namespace = violations.check("namespace", optional(&request.namespace, Namespace::parse));
+    let count = request.event_ids.len();
+    if count > MAX_EVENT_IDS {
+        violations.add(
+            "event_ids",
+            format!("must be at most {MAX_EVENT_IDS}, has {count}"),
+        );
+    }
+    let parsed = request.event_ids.iter().take(MAX_EVENT_IDS).enumerate();
+    let events: Vec<_> = parsed
+        .filter_map(|(index, id)| violations.check(&format!("event_ids[{index}]"), EventId::parse(id)))
+        .collect();
+    let which = match namespace {
+        Some(Some(namespace)) if count == 0 => Some(Redrive::Namespace(namespace)),
+        Some(None) if count == 0 => {
+            violations.add("namespace", "is required unless event_ids are given");
+            None
+        }
+        namespace => namespace.map(|namespace| Redrive::Events(events, namespace)),
+    };
+    violations.finish(which)
+}

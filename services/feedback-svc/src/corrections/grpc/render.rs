@@ -1,0 +1,291 @@
+//! Results of the use cases → responses.
+
+use emend_base::Error;
+use emend_proto::{
+    common::v1::{Outcome, OutcomeState},
+    feedback::v1 as pb,
+};
+use emend_store::CorruptRow;
+use emend_wire::{
+    page::{self, QueryHash},
+    render,
+};
+use prost::Message as _;
+
+use crate::{
+    corrections::{
+        feedback::{Feedback, Retraction, Submission},
+        read::Page,
+    },
+    outbox::entry::{DeadLetter, DeliveryState, EncodedOutcome},
+};
+
+fn delivery_state(state: DeliveryState) -> pb::DeliveryState {
+    match state {
+        DeliveryState::Pending => pb::DeliveryState::Pending,
+        DeliveryState::Delivered => pb::DeliveryState::Delivered,
+        DeliveryState::DeadLetter => pb::DeliveryState::DeadLetter,
+    }
+}
+
+/// The outcome until learning-svc has answered.
+fn not_evaluated() -> Outcome {
+    Outcome {
+        state: OutcomeState::Pending.into(),
+        reason: "NOT_EVALUATED".to_owned(),
+        message: "Noted. It has not been evaluated yet.".to_owned(),
+        ..Outcome::default()
+    }
+}
+
+pub(super) fn feedback(feedback: Feedback) -> Result<pb::Feedback, Error> {
+    let Feedback {
+        id,
+        submission,
+        caller,
+        accepted,
+        retraction,
+        outcome,
+        delivery,
+        redaction,
+    } = feedback;
+    let Submission {
+        request_id,
+        namespace,
+        reporter,
+        query_id,
+        reason,
+        context,
+        scope,
+        correction,
+    } = submission;
+    let outcome = match outcome {
+        None => not_evaluated(),
+        Some(EncodedOutcome(bytes)) => Outcome::decode(bytes).map_err(|error| {
+            Error::internal(CorruptRow::new(
+                "feedback_status",
+                "outcome",
+                accepted.order,
+                error,
+            ))
+        })?,
+    };
+    let (retracted_at, retract_reason) = match retraction {
+        None => (None, String::new()),
+        Some(Retraction { at, reason }) => (Some(render::timestamp(at)), reason),
+    };
+    Ok(pb::Feedback {
+        feedback_id: id.to_string(),
+        namespace: namespace.to_string(),
+        accept_order: accepted.order.0,
+        request_id: request_id.map(|id| id.to_string()).unwrap_or_default(),
+        reporter: Some(render::reporter(&reporter)),
+        caller: caller.to_string(),
+        query_id,
+        reason,
+        context: context.into_iter().collect(),
+        scope: render::scope(scope).into(),
+        correction: Some(render::correction(&correction)),
+        received_at: Some(render::timestamp(accepted.at)),
+        retracted_at,
+        retract_reason,
+        outcome: Some(outcome),
+        delivery_state: delivery_state(delivery).into(),
+        redacted_at: redaction.map(|redaction| render::timestamp(redaction.at)),
+    })
+}
+
+pub(super) fn feedback_page(
+    page: Page<Feedback>,
+    hash: QueryHash,
+) -> Result<pb::ListFeedbackResponse, Error> {
+    let feedback = page.items.into_iter().map(feedback).collect::<Result<_, _>>()?;
+    let (feedback, was_cut): (Vec<pb::Feedback>, _) = page::cut(feedback);
+    let last = feedback.last().filter(|_| page.more || was_cut);
+    let next_page_token = last
+        .map(|last| page::number_token(hash, last.accept_order))
+        .unwrap_or_default();
+    Ok(pb::ListFeedbackResponse {
+        feedback,
+        next_page_token,
+    })
+}
+
+/// The message size that gRPC clients accept by default, less room for what surrounds the results.
+const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024 - 64 * 1024;
+
+/// Results of a size that clients can read. The items are already stored, so a response that would be too large is
+/// abridged, not failed.
+pub(super) fn batch(results: Vec<pb::BatchSubmitFeedbackResult>) -> pb::BatchSubmitFeedbackResponse {
+    let mut response = pb::BatchSubmitFeedbackResponse { results };
+    let abridgements: [fn(&mut pb::Feedback); 3] = [
+        |feedback| {
+            feedback.context.clear();
+            feedback.reason.clear();
+        },
+        |feedback| {
+            if let Some(outcome) = &mut feedback.outcome {
+                outcome.what_was_learned = None;
+                outcome.message.clear();
+            }
+        },
+        |feedback| feedback.correction = None,
+    ];
+    for abridge in abridgements {
+        if response.encoded_len() <= MAX_ANSWER_BYTES {
+            break;
+        }
+        for result in &mut response.results {
+            if let Some(feedback) = &mut result.feedback {
+                abridge(feedback);
+                result.abridged = true;
+            }
+        }
+    }
+    response
+}
+
+fn dead_letter(letter: DeadLetter) -> pb::DeadLetter {
+    pb::DeadLetter {
+        event_id: letter.event_id.to_string(),
+        feedback_id: letter.feedback_id.to_string(),
+        namespace: letter.namespace.to_string(),
+        attempts: i32::try_from(letter.attempts).unwrap_or(i32::MAX),
+        code: letter.refusal.code,
+        error: letter.refusal.error,
+        dead_at: Some(render::timestamp_from_micros(letter.dead_at_us)),
+    }
+}
+
+pub(super) fn dead_letter_page(page: Page<DeadLetter>, hash: QueryHash) -> pb::ListDeadLettersResponse {
+    let ends: Vec<_> = page
+        .items
+        .iter()
+        .map(|letter| (letter.dead_at_us, letter.event_id))
+        .collect();
+    let (dead_letters, was_cut) = page::cut(page.items.into_iter().map(dead_letter).collect());
+    let last = ends[..dead_letters.len()].last().filter(|_| page.more || was_cut);
+    let next_page_token = last.map(|(dead_at_us, event_id)| {
+        let mut position = dead_at_us.to_le_bytes().to_vec();
+        position.extend_from_slice(event_id.0.as_bytes());
+        page::token(hash, &position)
+    });
+    pb::ListDeadLettersResponse {
+        dead_letters,
+        next_page_token: next_page_token.unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use emend_core::{AcceptOrder, EventId, FeedbackId};
+    use jiff::Timestamp;
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::{corrections::feedback::Accepted, outbox::entry::Refusal, testing};
+
+    const CLIENT_LIMIT: usize = 4 * 1024 * 1024;
+
+    #[test]
+    fn a_page_of_large_feedback_ends_where_a_client_can_still_read_it() {
+        let new = testing::feedback("a");
+        let large = |order| Feedback {
+            id: new.id,
+            submission: Submission {
+                context: [("topic".to_owned(), "x".repeat(45_000))].into(),
+                ..new.submission.clone()
+            },
+            caller: new.caller.clone(),
+            accepted: Accepted {
+                order: AcceptOrder(order),
+                at: Timestamp::UNIX_EPOCH,
+            },
+            retraction: None,
+            outcome: None,
+            delivery: DeliveryState::Pending,
+            redaction: None,
+        };
+        let page = Page {
+            items: (1..=500).rev().map(large).collect(),
+            more: false,
+        };
+        let hash = QueryHash::of("List", &());
+        let answered = feedback_page(page, hash).unwrap();
+        assert!(
+            answered.encoded_len() < CLIENT_LIMIT,
+            "{}",
+            answered.encoded_len()
+        );
+        let last = answered.feedback.last().unwrap().accept_order;
+        assert!(last > 1);
+        assert_eq!(
+            page::number_position(hash, &answered.next_page_token),
+            Ok(Some(last)),
+            "the next page goes on behind the last one kept"
+        );
+    }
+
+    fn batch_of(context: usize, message: usize) -> pb::BatchSubmitFeedbackResponse {
+        let result = pb::BatchSubmitFeedbackResult {
+            status: Some(emend_proto::common::v1::ItemStatus::default()),
+            feedback: Some(pb::Feedback {
+                feedback_id: Uuid::nil().to_string(),
+                context: [("topic".to_owned(), "x".repeat(context))].into(),
+                outcome: Some(emend_proto::common::v1::Outcome {
+                    message: "y".repeat(message),
+                    ..emend_proto::common::v1::Outcome::default()
+                }),
+                correction: Some(render::correction(&testing::feedback("a").submission.correction)),
+                ..pb::Feedback::default()
+            }),
+            abridged: false,
+        };
+        batch(vec![result; 100])
+    }
+
+    #[test]
+    fn the_answer_to_a_large_batch_is_abridged_until_a_client_can_read_it() {
+        let small = batch_of(30_000, 300);
+        assert!(small.results.iter().all(|result| !result.abridged));
+        let large = batch_of(42_000, 300);
+        assert!(large.encoded_len() < CLIENT_LIMIT);
+        let first = large.results[0].feedback.as_ref().unwrap();
+        assert!(large.results[0].abridged && first.context.is_empty() && !first.feedback_id.is_empty());
+        let outcome = first.outcome.as_ref().unwrap();
+        assert!(!outcome.message.is_empty(), "no more is left out than needs be");
+        let larger = batch_of(42_000, 45_000);
+        assert!(larger.encoded_len() < CLIENT_LIMIT);
+        let first = larger.results[0].feedback.as_ref().unwrap();
+        assert!(first.outcome.as_ref().unwrap().message.is_empty() && first.correction.is_some());
+    }
+
+    #[test]
+    fn a_page_of_large_dead_letters_ends_where_a_client_can_still_read_it() {
+        let large = |number: u128| DeadLetter {
+            event_id: EventId(Uuid::from_u128(number)),
+            feedback_id: FeedbackId(Uuid::from_u128(number)),
+            namespace: testing::namespace(),
+            attempts: 1,
+            refusal: Refusal {
+                code: 3,
+                error: "x".repeat(16_000),
+            },
+            dead_at_us: 7,
+        };
+        let page = Page {
+            items: (0..500).map(large).collect(),
+            more: false,
+        };
+        let hash = QueryHash::of("List", &());
+        let answered = dead_letter_page(page, hash);
+        assert!(
+            answered.encoded_len() < CLIENT_LIMIT,
+            "{}",
+            answered.encoded_len()
+        );
+        let last = u128::try_from(answered.dead_letters.len() - 1).unwrap();
+        let position = page::position(hash, &answered.next_page_token).unwrap().unwrap();
+        assert_eq!(position[8..], Uuid::from_u128(last).into_bytes());
+    }
+}

@@ -1,0 +1,199 @@
+//! Retracting feedback.
+//!
+//! A retraction is stored, and its event handed over to the relay, by a task that no caller can cancel: otherwise the
+//! event of a caller that leaves in between would wait for its lease to expire. The number of these tasks is bounded by
+//! a fair semaphore. A caller waits for its permit for a short time only, and one that leaves meanwhile has begun
+//! nothing.
+
+use std::{sync::Arc, time::Duration};
+
+use emend_base::Error;
+use emend_core::{FeedbackId, Namespace};
+use tokio::{
+    sync::oneshot,
+    time::{Instant, timeout},
+};
+
+use crate::{
+    corrections::feedback::{Feedback, NewRetraction, mask_prose},
+    fail_points,
+    outbox::{dispatch::Reserved, event},
+    store::{Retracted, StoreError},
+    use_cases::{Origin, UseCases},
+};
+
+/// How many retractions are stored at once.
+pub(crate) const AT_ONCE: usize = 64;
+/// How long a retraction waits for its permit.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// The retry hint after that.
+const RETRY_AFTER: Duration = Duration::from_millis(250);
+
+impl UseCases {
+    /// Retracts a feedback. Idempotent: a repeated retraction is answered like the first. With `until`, waits until
+    /// then for the outcome.
+    pub(crate) async fn retract(
+        self: &Arc<Self>,
+        origin: &Origin,
+        namespace: Namespace,
+        id: FeedbackId,
+        mut reason: String,
+        until: Option<Instant>,
+    ) -> Result<Feedback, Error> {
+        mask_prose(&mut reason);
+        let Origin {
+            caller,
+            client,
+            traceparent,
+        } = origin;
+        let event_id = self.new_event_id();
+        let event = event::retracted(event_id, id, &namespace, caller, traceparent, &reason);
+        let waiter = until.map(|_| self.waiters.register(event_id));
+        let retraction = NewRetraction {
+            namespace,
+            id,
+            caller: caller.clone(),
+            reason,
+            event,
+        };
+        let namespace = retraction.namespace.clone();
+        let turn = timeout(LONGEST_WAIT, self.retractions.acquire(client.clone()))
+            .await
+            .map_err(|_| Error::ResourceExhausted {
+                reason: "TOO_MANY_RETRACTIONS",
+                message: "more retractions are waiting than can be stored soon".to_owned(),
+                retry_after: Some(RETRY_AFTER),
+            })?;
+        let (answer, answered) = oneshot::channel();
+        // The task owns the use cases, and so a handle to the committer: the relay is not drained before it ends.
+        let use_cases = Arc::clone(self);
+        self.lifecycle.spawn("retract feedback", async move {
+            let stored = use_cases.store_retraction(retraction).await;
+            drop(turn);
+            // The caller may be gone; the retraction is stored all the same.
+            let _ = answer.send(stored);
+        });
+        let retracted = answered
+            .await
+            .map_err(|_| Error::unavailable("STOPPING", "the service is stopping"))??;
+        match retracted {
+            Retracted::Now(_) => {
+                let feedback = self.looked_for(&namespace, id, None).await?;
+                Ok(Self::awaited(feedback, waiter, until).await)
+            }
+            Retracted::Before => {
+                drop(waiter);
+                self.looked_for(&namespace, id, until).await
+            }
+            Retracted::NotFound => Err(Error::not_found("feedback", id.to_string())),
+        }
+    }
+
+    /// Stores a retraction and hands its event over to the relay.
+    async fn store_retraction(&self, retraction: NewRetraction) -> Result<Retracted, StoreError> {
+        let reserved = self.dispatch.reserve(1);
+        let lease = reserved.as_ref().map(Reserved::lease);
+        let retracted = self.store.retract(&retraction, lease).await?;
+        fail_points::RETRACTION_COMMITTED.pass();
+        if let Retracted::Now(accepted) = retracted {
+            self.dispatch.stored(reserved, vec![(retraction.event, accepted)]);
+        }
+        Ok(retracted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use emend_base::{Entropy, Lifecycle, SystemClock};
+    use emend_core::Caller;
+    use emend_serve::fair_semaphore::ClientKey;
+    use futures::FutureExt as _;
+
+    use super::*;
+    use crate::{
+        config::{CommitConfig, RelayConfig},
+        corrections::group_commit::Committer,
+        outbox::{delivery_queue::DeliveryQueue, dispatch::Dispatch, waiters::Waiters},
+        testing::{TestStore, feedback, namespace, stored},
+        tests::{SOON, eventually},
+    };
+
+    /// Use cases on that store, in that lifecycle.
+    fn use_cases(
+        database: &TestStore,
+        delivery_queue: &DeliveryQueue,
+        lifecycle: &Lifecycle,
+    ) -> Arc<UseCases> {
+        let dispatch = Dispatch::new(delivery_queue.clone(), Entropy::system(), RelayConfig::default());
+        let (committer, _commits) = Committer::new(
+            Arc::clone(&database.store),
+            dispatch.clone(),
+            CommitConfig::default(),
+        );
+        Arc::new(UseCases::new(
+            Arc::clone(&database.store),
+            committer,
+            dispatch,
+            Waiters::default(),
+            lifecycle.clone(),
+            SystemClock::shared(),
+            Entropy::system(),
+        ))
+    }
+
+    fn origin() -> Origin {
+        Origin {
+            caller: Caller::anonymous(),
+            client: ClientKey::Unknown,
+            traceparent: String::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn the_event_of_a_caller_that_goes_away_is_handed_over_all_the_same() {
+        let database = TestStore::sqlite().await;
+        let said = feedback("a");
+        stored(&*database.store, &said, None).await;
+        let (delivery_queue, lifecycle) = (DeliveryQueue::new(10), Lifecycle::new());
+        let use_cases = use_cases(&database, &delivery_queue, &lifecycle);
+        let origin = origin();
+        let mut asked = Box::pin(use_cases.retract(&origin, namespace(), said.id, "oops".into(), None));
+        assert!((&mut asked).now_or_never().is_none(), "it takes a while");
+        drop(asked);
+        eventually("its event is handed over", || async { delivery_queue.len() == 1 }).await;
+        lifecycle.shutdown(SOON).await;
+    }
+
+    #[tokio::test]
+    async fn only_so_many_are_stored_at_once_and_who_goes_away_before_begins_nothing() {
+        let database = TestStore::sqlite().await;
+        let said = feedback("a");
+        stored(&*database.store, &said, None).await;
+        let (delivery_queue, lifecycle) = (DeliveryQueue::new(10), Lifecycle::new());
+        let use_cases = use_cases(&database, &delivery_queue, &lifecycle);
+        let others: Vec<_> = (1..)
+            .map(|host| ClientKey::of(None, Some(Ipv4Addr::from_bits(host).into())))
+            .map_while(|other| use_cases.retractions.try_acquire(other))
+            .collect();
+        assert_eq!(others.len(), AT_ONCE);
+        let origin = origin();
+        let ask = || Box::pin(use_cases.retract(&origin, namespace(), said.id, "oops".into(), None));
+
+        let mut gone = ask();
+        assert!((&mut gone).now_or_never().is_none(), "it waits for its turn");
+        drop(gone);
+        tokio::time::pause();
+        let refused = ask().await.unwrap_err();
+        tokio::time::resume();
+        assert_eq!(refused.reason(), "TOO_MANY_RETRACTIONS");
+        drop(others);
+        let before = database.store.feedback(&namespace(), said.id).await.unwrap();
+        assert!(before.unwrap().retraction.is_none(), "nothing was begun");
+
+        assert!(ask().await.unwrap().retraction.is_some());
+        assert_eq!(use_cases.retractions.held_by(&origin.client), 0);
+        lifecycle.shutdown(SOON).await;
+    }
+}

@@ -1,0 +1,68 @@
+//! The port of feedback: the ledger, its personal parts and its status.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use emend_core::{FeedbackId, Namespace};
+use emend_store::StoreError;
+
+use crate::{
+    corrections::feedback::{Accepted, Feedback, FeedbackQuery, NewFeedback, NewRetraction},
+    outbox::entry::Lease,
+};
+
+/// Stores feedback, each with its events.
+#[async_trait]
+pub(crate) trait CorrectionStore {
+    /// Stores a whole group with its events in one transaction, or fails as a whole and stores nothing of it. Otherwise
+    /// returns a result per item, in order; an error there concerns that item alone, and the others are stored. With a
+    /// lease, the events are leased from the start; without one, they are due at once. If a request id repeats within
+    /// the group, the first item counts.
+    async fn insert(
+        &self,
+        group: &[NewFeedback],
+        lease: Option<Lease>,
+    ) -> Result<Vec<Result<Inserted, StoreError>>, StoreError>;
+
+    /// Makes sure that accept orders given from now on are not behind the database's clock. To be called periodically:
+    /// some stores make sure of it only then.
+    async fn raise_accept_order(&self) -> Result<(), StoreError>;
+
+    /// One feedback, if it is in that namespace.
+    async fn feedback(&self, namespace: &Namespace, id: FeedbackId) -> Result<Option<Feedback>, StoreError>;
+
+    /// Feedback of a namespace, newest first.
+    async fn list(&self, query: &FeedbackQuery) -> Result<Vec<Feedback>, StoreError>;
+
+    /// Retracts a feedback, with its event leased or due at once. Only the first retraction counts.
+    async fn retract(
+        &self,
+        retraction: &NewRetraction,
+        lease: Option<Lease>,
+    ) -> Result<Retracted, StoreError>;
+
+    /// Deletes up to `limit` request ids older than `retention`; returns how many.
+    async fn prune_request_ids(&self, retention: Duration, limit: u32) -> Result<u64, StoreError>;
+}
+
+/// The result of one item of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Inserted {
+    /// It is stored.
+    Stored(Accepted),
+    /// The same request was stored before, as this feedback.
+    Replayed(FeedbackId),
+    /// The request id belongs to another request.
+    RequestIdReused,
+}
+
+/// The result of a retraction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Retracted {
+    /// Stored, with its event.
+    Now(Accepted),
+    /// It was retracted before.
+    Before,
+    /// There is no such feedback in that namespace.
+    NotFound,
+}

@@ -1,0 +1,268 @@
+//! The portable SQL of feedback itself: the ledger, its personal parts, its status and request ids. Written once,
+//! compiled for each database: `super::Db` says which.
+//!
+//! It must know nothing of connections, locks or transactions; callers bring them.
+
+use std::time::Duration;
+
+use emend_core::{FeedbackId, Namespace};
+use prost::Message as _;
+use sqlx::QueryBuilder;
+
+use super::{
+    super::{
+        Inserted, Retracted, StoreError,
+        rows::{self, FeedbackRow, RequestIdRow, micros},
+    },
+    Connection, Db,
+};
+use crate::{
+    corrections::feedback::{FeedbackQuery, NewFeedback, NewRetraction},
+    outbox::entry::{DeliveryState, Lease},
+};
+
+/// The columns of one feedback as they are stored; made before the transaction begins.
+pub(super) struct Columns<'a> {
+    pub(super) new: &'a NewFeedback,
+    pub(super) request_id: &'a str,
+    pub(super) kind: i64,
+    pub(super) scope: i64,
+    pub(super) correction: Vec<u8>,
+    pub(super) reporter_id: &'a str,
+    pub(super) session_id: &'a str,
+    pub(super) context: String,
+}
+
+impl<'a> Columns<'a> {
+    pub(super) fn of(new: &'a NewFeedback) -> Self {
+        let submission = &new.submission;
+        Self {
+            new,
+            request_id: submission
+                .request_id
+                .as_ref()
+                .map_or("", emend_core::RequestId::as_str),
+            kind: i64::from(submission.correction.form.kind().number()),
+            scope: i64::from(emend_wire::render::scope(submission.scope) as i32),
+            correction: emend_wire::render::correction(&submission.correction).encode_to_vec(),
+            reporter_id: submission
+                .reporter
+                .id
+                .as_ref()
+                .map_or("", emend_core::ReporterId::as_str),
+            session_id: submission.reporter.session.as_deref().unwrap_or_default(),
+            context: if submission.context.is_empty() {
+                "{}".to_owned()
+            } else {
+                serde_json::to_string(&submission.context)
+                    .expect("invariant: a map of texts is a JSON object")
+            },
+        }
+    }
+}
+
+/// The result of a request whose id is in use; none if the id was deleted meanwhile.
+pub(super) async fn replay(
+    connection: &mut Connection,
+    new: &NewFeedback,
+    request_id: &str,
+) -> Result<Option<Inserted>, StoreError> {
+    let found: Option<RequestIdRow> = sqlx::query_as(
+        "SELECT accept_order, request_hash, feedback_id FROM request_ids
+         WHERE namespace = $1 AND caller = $2 AND request_id = $3",
+    )
+    .bind(new.submission.namespace.as_str())
+    .bind(new.caller.as_str())
+    .bind(request_id)
+    .fetch_optional(connection)
+    .await?;
+    let Some(RequestIdRow {
+        accept_order,
+        request_hash,
+        feedback_id,
+    }) = found
+    else {
+        return Ok(None);
+    };
+    if request_hash == new.hash.0 {
+        Ok(Some(Inserted::Replayed(rows::feedback_id(
+            "request_ids",
+            accept_order,
+            &feedback_id,
+        )?)))
+    } else {
+        Ok(Some(Inserted::RequestIdReused))
+    }
+}
+
+pub(super) async fn feedback(
+    connection: &mut Connection,
+    namespace: &Namespace,
+    id: FeedbackId,
+) -> Result<Option<FeedbackRow>, StoreError> {
+    let mut query = select_feedback();
+    query
+        .push(" WHERE f.feedback_id = ")
+        .push_bind(id.0.as_bytes().as_slice());
+    query.push(" AND f.namespace = ").push_bind(namespace.as_str());
+    Ok(query.build_query_as().fetch_optional(connection).await?)
+}
+
+fn select_feedback() -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new("SELECT ");
+    query.push(FeedbackRow::COLUMNS).push(
+        " FROM feedback AS f JOIN feedback_personal AS p ON p.accept_order = f.accept_order
+           JOIN feedback_status AS s ON s.accept_order = f.accept_order",
+    );
+    query
+}
+
+pub(super) async fn list(
+    connection: &mut Connection,
+    filter: &FeedbackQuery,
+) -> Result<Vec<FeedbackRow>, StoreError> {
+    // Only the requested conditions, so that each combination gets a query plan of its own. The order is that of the
+    // table whose index finds the rows.
+    let mut query = select_feedback();
+    let namespace = filter.namespace.as_str();
+    let leading = if let Some(reporter) = &filter.reporter {
+        query.push(" WHERE p.namespace = ").push_bind(namespace);
+        query
+            .push(" AND p.reporter_id <> '' AND p.reporter_id = ")
+            .push_bind(reporter.as_str());
+        "p"
+    } else if matches!(
+        filter.delivery,
+        Some(DeliveryState::Pending | DeliveryState::DeadLetter)
+    ) {
+        query
+            .push(" WHERE s.delivery_state <> 2 AND s.namespace = ")
+            .push_bind(namespace);
+        "s"
+    } else {
+        query.push(" WHERE f.namespace = ").push_bind(namespace);
+        "f"
+    };
+    if let Some(kind) = filter.kind {
+        query.push(" AND f.kind = ").push_bind(i64::from(kind.number()));
+    }
+    if let Some(delivery) = filter.delivery {
+        query
+            .push(" AND s.delivery_state = ")
+            .push_bind(delivery.number());
+    }
+    if let Some(from) = filter.from {
+        // Stored times have microsecond precision: a bound between two microseconds is rounded up.
+        query
+            .push(" AND f.received_at_us >= ")
+            .push_bind(ceiling_us(from));
+    }
+    if let Some(before) = filter.before {
+        query
+            .push(" AND f.received_at_us < ")
+            .push_bind(ceiling_us(before));
+    }
+    if let Some(after) = filter.after {
+        query
+            .push(" AND ")
+            .push(leading)
+            .push(".accept_order < ")
+            .push_bind(after.0);
+    }
+    query
+        .push(" ORDER BY ")
+        .push(leading)
+        .push(".accept_order DESC LIMIT ")
+        .push_bind(i64::from(filter.limit));
+    Ok(query.build_query_as().fetch_all(connection).await?)
+}
+
+fn ceiling_us(at: jiff::Timestamp) -> i64 {
+    let micros = at.as_microsecond();
+    micros + i64::from(at.as_nanosecond() > i128::from(micros) * 1000)
+}
+
+/// Stores the retraction and its event. Must run in a transaction.
+pub(super) async fn retract(
+    connection: &mut Connection,
+    retraction: &NewRetraction,
+    lease: Option<Lease>,
+) -> Result<Retracted, StoreError> {
+    let NewRetraction {
+        namespace,
+        id,
+        caller,
+        reason,
+        event,
+    } = retraction;
+    let noted: Option<(i64, i64, i64)> = sqlx::query_as(
+        "UPDATE feedback_status SET retracted_at_us = (SELECT now_us FROM database_clock), retracted_by = $3,
+                event_count = event_count + 1, delivery_state = $4
+         WHERE accept_order = (SELECT accept_order FROM feedback WHERE feedback_id = $1 AND namespace = $2)
+           AND retracted_at_us IS NULL
+         RETURNING accept_order, event_count, retracted_at_us",
+    )
+    .bind(id.0.as_bytes().as_slice())
+    .bind(namespace.as_str())
+    .bind(caller.as_str())
+    .bind(DeliveryState::Pending.number())
+    .fetch_optional(&mut *connection)
+    .await?;
+    let Some((accept_order, event_number, at_us)) = noted else {
+        let there: Option<i64> =
+            sqlx::query_scalar("SELECT accept_order FROM feedback WHERE feedback_id = $1 AND namespace = $2")
+                .bind(id.0.as_bytes().as_slice())
+                .bind(namespace.as_str())
+                .fetch_optional(connection)
+                .await?;
+        return Ok(if there.is_some() {
+            Retracted::Before
+        } else {
+            Retracted::NotFound
+        });
+    };
+    if !reason.is_empty() {
+        sqlx::query("UPDATE feedback_personal SET retract_reason = $2 WHERE accept_order = $1")
+            .bind(accept_order)
+            .bind(reason)
+            .execute(&mut *connection)
+            .await?;
+    }
+    sqlx::query(
+        "INSERT INTO outbox (event_id, accept_order, feedback_id, namespace, event_number, occurred_at_us, payload,
+                             state, attempts, due_at_us, lease_token, code, error)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $6 + $9, $10, 0, '')",
+    )
+    .bind(event.id.0.as_bytes().as_slice())
+    .bind(accept_order)
+    .bind(id.0.as_bytes().as_slice())
+    .bind(namespace.as_str())
+    .bind(event_number)
+    .bind(at_us)
+    .bind(&*event.payload)
+    .bind(DeliveryState::Pending.number())
+    .bind(lease.map_or(0, |lease| micros(lease.duration)))
+    .bind(lease.map(|lease| lease.token.0.as_bytes().to_vec()))
+    .execute(connection)
+    .await?;
+    Ok(Retracted::Now(rows::accepted("outbox", accept_order, at_us)?))
+}
+
+pub(super) async fn prune_request_ids(
+    connection: &mut Connection,
+    retention: Duration,
+    limit: u32,
+) -> Result<u64, StoreError> {
+    // The oldest have the lowest accept orders, so no index of times is needed.
+    let pruned = sqlx::query(
+        "DELETE FROM request_ids WHERE accept_order IN (
+             SELECT accept_order FROM (
+                 SELECT accept_order, created_at_us FROM request_ids ORDER BY accept_order LIMIT $2) AS oldest
+             WHERE created_at_us < (SELECT now_us FROM database_clock) - $1)",
+    )
+    .bind(micros(retention))
+    .bind(i64::from(limit))
+    .execute(connection)
+    .await?;
+    Ok(pruned.rows_affected())
+}

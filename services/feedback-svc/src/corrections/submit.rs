@@ -1,0 +1,130 @@
+//! Submitting: one correction or several, each stored once however often its request is repeated.
+
+use emend_base::Error;
+use tokio::time::Instant;
+
+use crate::{
+    corrections::feedback::{Feedback, NewFeedback, Submission},
+    outbox::{entry::DeliveryState, event, waiters::Waiter},
+    store::Inserted,
+    use_cases::{Origin, UseCases},
+};
+
+/// A parsed item of a batch, or why it is refused.
+pub(crate) type Item = Result<Submission, Error>;
+
+/// The committer's result for one item; it is a bug if there is none.
+type Stored = Option<Result<(NewFeedback, Inserted), Error>>;
+
+impl UseCases {
+    /// Stores a correction. With `until`, waits until then for its outcome.
+    pub(crate) async fn submit(
+        &self,
+        origin: &Origin,
+        submission: Submission,
+        until: Option<Instant>,
+    ) -> Result<Feedback, Error> {
+        let (new, waiter) = self.ready(origin, submission, until.is_some());
+        let stored = self
+            .committer
+            .store(origin.client.clone(), vec![new])
+            .await?
+            .pop();
+        self.answer(stored, waiter, until).await
+    }
+
+    /// Stores the valid items in one group, with a result for each item. Fails as a whole only if nothing could be
+    /// attempted.
+    pub(crate) async fn submit_batch(
+        &self,
+        origin: &Origin,
+        items: Vec<Item>,
+        until: Option<Instant>,
+    ) -> Result<Vec<Result<Feedback, Error>>, Error> {
+        let mut valid = Vec::with_capacity(items.len());
+        let waiters: Vec<Result<Option<Waiter>, Error>> = items
+            .into_iter()
+            .map(|item| {
+                let (new, waiter) = self.ready(origin, item?, until.is_some());
+                valid.push(new);
+                Ok(waiter)
+            })
+            .collect();
+        let stored = if valid.is_empty() {
+            Vec::new()
+        } else {
+            self.committer.store(origin.client.clone(), valid).await?
+        };
+        let mut stored = stored.into_iter();
+        // All have the same deadline, so waiting one after the other takes no longer than waiting at once.
+        let mut results = Vec::with_capacity(waiters.len());
+        for waiter in waiters {
+            results.push(match waiter {
+                Ok(waiter) => self.answer(stored.next(), waiter, until).await,
+                Err(error) => Err(error),
+            });
+        }
+        Ok(results)
+    }
+
+    /// The feedback to store, and a waiter for its outcome, registered before it is stored.
+    fn ready(&self, origin: &Origin, submission: Submission, waits: bool) -> (NewFeedback, Option<Waiter>) {
+        let Origin {
+            caller, traceparent, ..
+        } = origin;
+        // Hashed before masking: requests that differ only in what is masked are different requests.
+        let hash = submission.hash();
+        let submission = submission.masked();
+        let (id, event_id) = (self.new_feedback_id(), self.new_event_id());
+        let event = event::recorded(event_id, id, caller, traceparent, &submission, None);
+        let waiter = waits.then(|| self.waiters.register(event_id));
+        let new = NewFeedback {
+            id,
+            caller: caller.clone(),
+            traceparent: traceparent.clone(),
+            submission,
+            hash,
+            event,
+        };
+        (new, waiter)
+    }
+
+    async fn answer(
+        &self,
+        stored: Stored,
+        waiter: Option<Waiter>,
+        until: Option<Instant>,
+    ) -> Result<Feedback, Error> {
+        let (new, inserted) = stored.ok_or_else(|| Error::internal("the committer gave no answer"))??;
+        match inserted {
+            Inserted::Stored(accepted) => {
+                let NewFeedback {
+                    id,
+                    caller,
+                    submission,
+                    ..
+                } = new;
+                let feedback = Feedback {
+                    id,
+                    submission,
+                    caller,
+                    accepted,
+                    retraction: None,
+                    outcome: None,
+                    delivery: DeliveryState::Pending,
+                    redaction: None,
+                };
+                Ok(Self::awaited(feedback, waiter, until).await)
+            }
+            Inserted::Replayed(id) => {
+                // No answer will come for the event of this attempt: it was not stored.
+                drop(waiter);
+                self.looked_for(&new.submission.namespace, id, until).await
+            }
+            Inserted::RequestIdReused => Err(Error::AlreadyExists {
+                reason: "REQUEST_ID_REUSED",
+                message: "the request_id was used before with other content".to_owned(),
+            }),
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! What is erased and what stays, on both databases.
+
+use std::sync::Arc;
+
+use emend_base::{Entropy, Lifecycle, SystemClock};
+use emend_core::{Caller, FeedbackId, Reporter, ReporterId, Scope};
+use emend_proto::learning::v1::{Event, event};
+use emend_serve::fair_semaphore::ClientKey;
+use prost::Message as _;
+use tokio::time::{Duration, Instant};
+
+use super::{NewRedaction, redact::Erased, store::Redacted, worker::Eraser};
+use crate::{
+    config::{CommitConfig, RelayConfig},
+    corrections::{
+        feedback::{FeedbackQuery, NewFeedback},
+        group_commit::Committer,
+    },
+    outbox::{
+        delivery_queue::DeliveryQueue, dispatch::Dispatch, entry::EncodedOutcome, event as events,
+        waiters::Waiters,
+    },
+    settings::{Change, SettingsUpdate},
+    store::{Claimed, Inserted, Settlement},
+    testing::{
+        Backend, TestStore, feedback, lease, namespace, of, outcome, retraction, stored, submission,
+        with_request_id,
+    },
+    use_cases::{Origin, UseCases},
+};
+
+macro_rules! on_both {
+    ($($scenario:ident)*) => {
+        on_both!(on_sqlite, Backend::Sqlite, $($scenario)*);
+        on_both!(on_postgres, Backend::Postgres, $($scenario)*);
+    };
+    ($module:ident, $backend:expr, $($scenario:ident)*) => {
+        mod $module {
+            use super::*;
+            $(#[tokio::test]
+            async fn $scenario() {
+                if let Some(database) = TestStore::open($backend).await {
+                    super::$scenario(&database).await;
+                    database.close().await;
+                }
+            })*
+        }
+    };
+}
+
+on_both! {
+    a_redaction_erases_the_personal_parts_and_keeps_the_rest
+    events_that_wait_lose_their_personal_parts_and_keep_the_voter
+    a_redaction_changes_nothing_of_the_evaluation
+    only_the_first_redaction_counts
+    a_request_that_was_redacted_can_not_be_repeated
+    all_feedback_of_a_reporter_is_erased_by_one_call
+    what_a_call_left_is_finished_by_the_worker
+    what_is_older_than_the_settings_allow_is_redacted
+}
+
+fn redaction(id: FeedbackId) -> NewRedaction {
+    let caller = Caller::parse("console").unwrap();
+    let event_id = emend_core::EventId(Entropy::system().uuid_v4());
+    NewRedaction {
+        namespace: namespace(),
+        id,
+        caller: caller.clone(),
+        event: events::redacted(event_id, id, &namespace(), &caller, ""),
+    }
+}
+
+async fn redacted(database: &TestStore, id: FeedbackId) -> Redacted {
+    let erasures = database.store.erasures().unwrap();
+    erasures.redact(&[redaction(id)]).await.unwrap()[0]
+}
+
+async fn claimed(database: &TestStore) -> Vec<(Claimed, Event)> {
+    let claimed = database.store.claim(1_000, lease()).await.unwrap();
+    let decoded = |claimed: Claimed| {
+        let event = Event::decode(claimed.payload.clone()).unwrap();
+        (claimed, event)
+    };
+    claimed.into_iter().map(decoded).collect()
+}
+
+async fn settle_all(database: &TestStore, text: &'static str) {
+    let settlements: Vec<_> = claimed(database)
+        .await
+        .into_iter()
+        .map(|(claimed, _)| Settlement::Delivered {
+            event_id: claimed.event_id,
+            outcome: outcome(text),
+        })
+        .collect();
+    database.store.settle(&settlements).await.unwrap();
+}
+
+fn use_cases(database: &TestStore) -> Arc<UseCases> {
+    let dispatch = Dispatch::new(DeliveryQueue::new(10), Entropy::system(), RelayConfig::default());
+    let (committer, _commits) = Committer::new(
+        Arc::clone(&database.store),
+        dispatch.clone(),
+        CommitConfig::default(),
+    );
+    Arc::new(UseCases::new(
+        Arc::clone(&database.store),
+        committer,
+        dispatch,
+        Waiters::default(),
+        Lifecycle::new(),
+        SystemClock::shared(),
+        Entropy::system(),
+    ))
+}
+
+fn origin() -> Origin {
+    Origin {
+        caller: Caller::parse("console").unwrap(),
+        client: ClientKey::Unknown,
+        traceparent: String::new(),
+    }
+}
+
+fn said_by(reporter: &str, phrase: &str) -> NewFeedback {
+    let mut submission = submission(phrase);
+    submission.reporter = Reporter::parse(reporter, "s", "web", "k").unwrap();
+    of(submission, &Caller::parse("web").unwrap())
+}
+
+async fn erase(use_cases: &UseCases, reporter: &str, patience: Duration) -> Erased {
+    let reporter = ReporterId::parse(reporter).unwrap();
+    let until = Instant::now() + patience;
+    use_cases
+        .erase_reporter(&origin(), namespace(), reporter, until)
+        .await
+        .unwrap()
+}
+
+async fn a_redaction_erases_the_personal_parts_and_keeps_the_rest(database: &TestStore) {
+    let new = feedback("a");
+    stored(&*database.store, &new, None).await;
+    database
+        .store
+        .retract(&retraction(new.id, "a slip"), None)
+        .await
+        .unwrap();
+    assert_eq!(redacted(database, new.id).await, Redacted::Now);
+
+    let after = database
+        .store
+        .feedback(&namespace(), new.id)
+        .await
+        .unwrap()
+        .unwrap();
+    let mut kept = new.submission.clone();
+    kept.reporter = Reporter::default();
+    kept.query_id.clear();
+    kept.reason.clear();
+    kept.context.clear();
+    assert_eq!(after.submission, kept);
+    assert_eq!(after.retraction.unwrap().reason, "");
+    let redaction = after.redaction.unwrap();
+    let voter = new.submission.reporter.voter(&new.caller);
+    assert_eq!(
+        (redaction.voter, redaction.identified),
+        (voter.key(&namespace()), true)
+    );
+    let of_jane = FeedbackQuery {
+        namespace: namespace(),
+        reporter: new.submission.reporter.id.clone(),
+        kind: None,
+        delivery: None,
+        from: None,
+        before: None,
+        after: None,
+        limit: 10,
+    };
+    assert!(database.store.list(&of_jane).await.unwrap().is_empty());
+}
+
+async fn events_that_wait_lose_their_personal_parts_and_keep_the_voter(database: &TestStore) {
+    let mut own = submission("a");
+    own.scope = Scope::User;
+    let new = of(own, &Caller::parse("web").unwrap());
+    stored(&*database.store, &new, None).await;
+    database
+        .store
+        .retract(&retraction(new.id, "a slip"), None)
+        .await
+        .unwrap();
+    redacted(database, new.id).await;
+    let events = claimed(database).await;
+    assert_eq!(events.len(), 3);
+    let voter = new.submission.reporter.voter(&new.caller).key(&namespace());
+    for (claimed, message) in events {
+        let payload = String::from_utf8_lossy(&claimed.payload).into_owned();
+        for personal in [
+            "jane",
+            "session-1",
+            "web/4.2",
+            "query-1",
+            "other one",
+            "custody",
+            "a slip",
+        ] {
+            assert!(!payload.contains(personal), "{personal} in {payload}");
+        }
+        if let Some(event::Event::Recorded(recorded)) = message.event {
+            let erased = recorded.erased_voter.clone().unwrap();
+            assert_eq!((erased.key, erased.identified), (voter.0.to_string(), true));
+            assert_eq!(recorded.scope(), emend_proto::common::v1::Scope::User);
+        }
+    }
+}
+
+async fn a_redaction_changes_nothing_of_the_evaluation(database: &TestStore) {
+    let new = feedback("a");
+    stored(&*database.store, &new, None).await;
+    settle_all(database, "applied").await;
+    let before = database
+        .store
+        .feedback(&namespace(), new.id)
+        .await
+        .unwrap()
+        .unwrap();
+    redacted(database, new.id).await;
+    for _ in 0..2 {
+        let after = database
+            .store
+            .feedback(&namespace(), new.id)
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            (&after.outcome, after.delivery),
+            (&before.outcome, before.delivery)
+        );
+        settle_all(database, "erased").await;
+    }
+    assert_eq!(before.outcome, Some(EncodedOutcome("applied".into())));
+}
+
+async fn only_the_first_redaction_counts(database: &TestStore) {
+    let new = feedback("a");
+    assert_eq!(redacted(database, new.id).await, Redacted::NotFound);
+    stored(&*database.store, &new, None).await;
+    let (replica, both) = (database.replica().await, [redaction(new.id), redaction(new.id)]);
+    let (one, other) = tokio::join!(
+        database.store.erasures().unwrap().redact(&both[..1]),
+        replica.erasures().unwrap().redact(&both[1..]),
+    );
+    let mut answers = [one.unwrap()[0], other.unwrap()[0]];
+    answers.sort_by_key(|answer| *answer != Redacted::Now);
+    assert_eq!(answers, [Redacted::Now, Redacted::Before]);
+    assert_eq!(
+        claimed(database).await.len(),
+        2,
+        "it was recorded, and redacted once"
+    );
+    replica.close().await;
+}
+
+async fn a_request_that_was_redacted_can_not_be_repeated(database: &TestStore) {
+    let new = with_request_id("a", "r-1");
+    stored(&*database.store, &new, None).await;
+    redacted(database, new.id).await;
+    // Whether it is the same request can no longer be told, and it must not count twice.
+    let again = with_request_id("a", "r-1");
+    let answer = database
+        .store
+        .insert(&[again], None)
+        .await
+        .unwrap()
+        .remove(0)
+        .unwrap();
+    assert_eq!(answer, Inserted::RequestIdReused);
+}
+
+async fn all_feedback_of_a_reporter_is_erased_by_one_call(database: &TestStore) {
+    let mine: Vec<_> = (0..3).map(|n| said_by("jane", &format!("phrase {n}"))).collect();
+    database.store.insert(&mine, None).await.unwrap();
+    let others = said_by("tom", "a");
+    stored(&*database.store, &others, None).await;
+    settle_all(database, "applied").await;
+
+    let use_cases = use_cases(database);
+    let erased = erase(&use_cases, "jane", Duration::ZERO).await;
+    // A call whose time is up does one page.
+    assert_eq!(
+        (erased.redacted, erased.left.remaining, erased.left.undelivered),
+        (3, 0, 4)
+    );
+    let again = erase(&use_cases, "jane", Duration::ZERO).await;
+    assert_eq!(
+        (again.redacted, again.left),
+        (0, erased.left),
+        "no second event while one waits"
+    );
+    let of_reporter = claimed(database)
+        .await
+        .into_iter()
+        .filter(|(_, event)| matches!(event.event, Some(event::Event::ReporterRedacted(_))));
+    assert_eq!(of_reporter.count(), 1);
+    let tom = database
+        .store
+        .feedback(&namespace(), others.id)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!((&tom.submission, &tom.redaction), (&others.submission, &None));
+}
+
+async fn what_a_call_left_is_finished_by_the_worker(database: &TestStore) {
+    let mine: Vec<_> = (0..250)
+        .map(|n| said_by("jane", &format!("phrase {n}")))
+        .collect();
+    for part in mine.chunks(50) {
+        database.store.insert(part, None).await.unwrap();
+    }
+    let use_cases = use_cases(database);
+    let erased = erase(&use_cases, "jane", Duration::ZERO).await;
+    assert_eq!((erased.redacted, erased.left.remaining), (100, 150));
+    let mut worker = Eraser::new(Arc::clone(&use_cases));
+    assert_eq!(worker.run_once().await.unwrap(), 150);
+    assert_eq!(worker.run_once().await.unwrap(), 0);
+    let erasures = database.store.erasures().unwrap();
+    assert!(
+        erasures.unfinished(10).await.unwrap().is_empty(),
+        "the name is no longer needed"
+    );
+}
+
+async fn what_is_older_than_the_settings_allow_is_redacted(database: &TestStore) {
+    let use_cases = use_cases(database);
+    let old: Vec<_> = (0..120).map(|n| said_by("jane", &format!("old {n}"))).collect();
+    for part in old.chunks(60) {
+        database.store.insert(part, None).await.unwrap();
+    }
+    database.advance(7_200).await;
+    database.store.raise_accept_order().await.unwrap();
+    let new = said_by("jane", "new");
+    stored(&*database.store, &new, None).await;
+    let mut worker = Eraser::new(Arc::clone(&use_cases));
+    assert_eq!(
+        worker.run_once().await.unwrap(),
+        0,
+        "by default everything is kept"
+    );
+
+    let update = SettingsUpdate {
+        namespace: namespace(),
+        etag: None,
+        personal_retention: Change::Set(Some(Duration::from_hours(1))),
+        caller: Caller::parse("console").unwrap(),
+        on_behalf_of: String::new(),
+        reason: "policy".to_owned(),
+    };
+    use_cases.update_settings(&update).await.unwrap();
+    assert_eq!(worker.run_once().await.unwrap(), 120);
+    assert_eq!(worker.run_once().await.unwrap(), 0);
+    let kept = database
+        .store
+        .feedback(&namespace(), new.id)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(kept.redaction, None);
+    database.advance(3_700).await;
+    assert_eq!(worker.run_once().await.unwrap(), 1);
+}

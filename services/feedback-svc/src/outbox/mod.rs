@@ -1,0 +1,49 @@
+//! Delivers events from the outbox to learning-svc, each at least once.
+//!
+//! Events come in two ways: handed over in memory by the code that stored them on this replica, or claimed from the
+//! outbox by any replica when a lease or a back-off has expired. [`delivery_queue`] bounds the first way; [`worker`] takes,
+//! sends and settles batches; [`verdict`] decides what a refusal means; [`ingest`] is the gRPC transport. The order of
+//! events does not matter to learning-svc, so nothing here preserves it.
+
+mod dead_letters;
+pub(crate) mod delivery_queue;
+pub(crate) mod dispatch;
+pub(crate) mod entry;
+pub(crate) mod event;
+pub(crate) mod ingest;
+pub(crate) mod store;
+pub(crate) mod verdict;
+pub(crate) mod waiters;
+pub(crate) mod worker;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt::Debug;
+
+use async_trait::async_trait;
+use emend_proto::learning::v1::{Event, EventResult};
+
+/// The transport to learning-svc.
+#[async_trait]
+pub(crate) trait Delivery: Send + Sync + Debug + 'static {
+    /// Sends a batch of 1 to 256 events and waits for its results: one per event, in order. Several batches may be in
+    /// flight at once.
+    async fn deliver(&self, events: Vec<Event>) -> Result<Vec<EventResult>, DeliveryError>;
+}
+
+/// Why there are no results for a batch. It is unknown whether learning-svc has applied it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum DeliveryError {
+    /// learning-svc can't be reached, or does not answer now. Says nothing about the events.
+    #[error("learning-svc is unavailable: {0}")]
+    Unavailable(String),
+    /// learning-svc refuses the batch, but does not say which event is at fault.
+    #[error("learning-svc refused a batch: code {code}: {message}")]
+    Refused {
+        /// A google.rpc.Code.
+        code: i32,
+        /// In words.
+        message: String,
+    },
+}

@@ -1,0 +1,467 @@
+//! The relay's worker: takes a batch, sends it and settles the results. Several run concurrently, each with one batch
+//! in flight.
+//!
+//! A step depends only on the leased events and the outbox, so any worker may take one at any time, any number of
+//! times. While learning-svc is away, leased events wait in memory until their leases expire and are then claimed
+//! again, which writes a new lease; all others wait in the outbox. Neither counts as an attempt or makes an event a
+//! dead letter. It must know nothing of gRPC streams.
+
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+use emend_base::{
+    Backoff, Entropy,
+    backoff::delay_for_attempt,
+    span::{self, Item, Kind, Span},
+    status::code_name,
+};
+use emend_core::EventId;
+use emend_proto::learning::v1::{Event, EventResult, event_result};
+use prost::Message as _;
+use tokio::{
+    sync::RwLock,
+    time::{Instant, sleep},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    config::RelayConfig,
+    fail_points,
+    outbox::{
+        Delivery, DeliveryError,
+        delivery_queue::{BatchLimit, DeliveryQueue, Leased},
+        dispatch::Dispatch,
+        entry::Refusal,
+        event,
+        verdict::{self, Verdict},
+        waiters::{Answer, Waiters},
+    },
+    store::{Settlement, Store, StoreError},
+};
+
+/// The relay counts as dead if no worker has made progress for this long.
+const STALL: Duration = Duration::from_mins(1);
+
+/// What one step did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// There was nothing to do.
+    Idle,
+    /// This many events were answered.
+    Answered(usize),
+    /// learning-svc does not answer.
+    Away(String),
+}
+
+/// Adds a span that began at `began` to the trace of each event. Attempts without an answer add none: there are many
+/// while learning-svc is away.
+fn trace(batch: &[Leased], results: &[EventResult], began: Option<SystemTime>) {
+    let items = batch.iter().map(|leased| Item {
+        traceparent: &leased.event.traceparent,
+        id: &leased.event.event_id,
+    });
+    let spans = Span::of_batch("deliver feedback", Kind::Producer, items, began);
+    for (span, EventResult { result, .. }) in spans.into_iter().zip(results) {
+        if let (Some(mut span), Some(event_result::Result::Error(error))) = (span, result) {
+            span.fail(code_name(error.code.into()));
+        }
+    }
+}
+
+/// Whether to log an event whose delivery has failed this many times: not failures that pass by themselves, and the
+/// others less and less often.
+fn is_told(failed: u32) -> bool {
+    failed == 3 || (failed > 3 && failed.is_power_of_two())
+}
+
+/// Delivers events to learning-svc.
+#[derive(Debug)]
+pub(crate) struct Relay {
+    store: Arc<dyn Store>,
+    delivery: Arc<dyn Delivery>,
+    delivery_queue: DeliveryQueue,
+    dispatch: Dispatch,
+    waiters: Waiters,
+    entropy: Entropy,
+    config: RelayConfig,
+    /// Locked for writing to be sure that no other batch is in flight.
+    under_way: RwLock<()>,
+    started: Instant,
+    /// When a worker last made progress, in milliseconds since `started`.
+    moved: AtomicU64,
+}
+
+impl Relay {
+    /// A relay that does nothing until its steps are taken.
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        delivery: Arc<dyn Delivery>,
+        delivery_queue: DeliveryQueue,
+        waiters: Waiters,
+        entropy: Entropy,
+        config: RelayConfig,
+    ) -> Self {
+        Self {
+            dispatch: Dispatch::new(delivery_queue.clone(), entropy.clone(), config),
+            store,
+            delivery,
+            delivery_queue,
+            waiters,
+            entropy,
+            config,
+            under_way: RwLock::new(()),
+            started: Instant::now(),
+            moved: AtomicU64::new(0),
+        }
+    }
+
+    /// Hands events over to this relay.
+    pub(crate) fn dispatch(&self) -> &Dispatch {
+        &self.dispatch
+    }
+
+    /// Whether its workers make progress.
+    pub(crate) fn is_alive(&self) -> bool {
+        let now = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        now.saturating_sub(self.moved.load(Ordering::Relaxed))
+            < u64::try_from(STALL.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Sends one batch: queued events, or else due events from the outbox if a claim was requested. An overdue claim is
+    /// made first, and its events go to the end of the queue.
+    pub(crate) async fn run_once(&self) -> Result<Step, StoreError> {
+        let mut batch = self.take();
+        if self.delivery_queue.take_claim(!batch.is_empty()) {
+            if let Err(error) = self.claim().await {
+                self.delivery_queue.put_back(batch);
+                return Err(error);
+            }
+            if batch.is_empty() {
+                batch = self.take();
+            }
+        }
+        self.send(batch).await
+    }
+
+    /// Takes steps whenever there is work. Once `draining`, sends what is queued, releases what can't be sent, and
+    /// returns.
+    pub(crate) async fn run(self: Arc<Self>, draining: CancellationToken) {
+        let mut backoff = Backoff::new(self.config.reconnect, self.entropy.clone());
+        loop {
+            let elapsed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+            self.moved.store(elapsed, Ordering::Relaxed);
+            let step = if draining.is_cancelled() {
+                if self.delivery_queue.len() == 0 {
+                    return;
+                }
+                self.send(self.take()).await
+            } else {
+                if !self.delivery_queue.has_work() {
+                    tokio::select! {
+                        () = draining.cancelled() => continue,
+                        () = self.delivery_queue.work() => {}
+                    }
+                }
+                self.run_once().await
+            };
+            let trouble = match step {
+                Ok(Step::Idle) => continue,
+                Ok(Step::Answered(_)) => {
+                    if backoff.attempts() > 0 {
+                        tracing::info!("learning-svc answers again");
+                    }
+                    backoff.reset();
+                    continue;
+                }
+                Ok(Step::Away(reason)) => reason,
+                Err(error) => error.to_string(),
+            };
+            if draining.is_cancelled() {
+                tracing::warn!(%trouble, "events stay in the outbox");
+                self.release().await;
+                return;
+            }
+            if backoff.attempts() == 0 {
+                tracing::warn!(%trouble, "events wait in the outbox");
+            }
+            tokio::select! {
+                () = draining.cancelled() => {}
+                () = sleep(backoff.next()) => {}
+            }
+        }
+    }
+
+    /// Releases the leases of all queued events, so that another replica or the next start need not wait for them to
+    /// expire.
+    async fn release(&self) {
+        let released: Vec<_> = self
+            .delivery_queue
+            .take_all()
+            .into_iter()
+            .map(|Leased { event_id, token, .. }| Settlement::Released { event_id, token })
+            .collect();
+        if let Err(error) = self.store.settle(&released).await {
+            tracing::warn!(%error, events = released.len(), "events stay leased until their leases expire");
+        }
+    }
+
+    /// Requests a claim periodically until `draining`, to find events that other replicas left behind or that are due
+    /// for a retry.
+    pub(crate) async fn ask_periodically(self: Arc<Self>, draining: CancellationToken) {
+        while !draining.is_cancelled() {
+            self.delivery_queue.remind_of_claim();
+            tokio::select! {
+                () = draining.cancelled() => {}
+                () = sleep(self.config.poll.mul_f64(self.entropy.jitter(0.2))) => {}
+            }
+        }
+    }
+
+    fn take(&self) -> Vec<Leased> {
+        let limit = BatchLimit {
+            events: self.config.batch_events,
+            bytes: self.config.batch_bytes,
+        };
+        // An event whose lease would expire in flight is left to a claim: another replica would send it too.
+        self.delivery_queue
+            .take(limit, Instant::now() + self.config.answer_timeout)
+    }
+
+    /// Leases due events from the outbox and queues them.
+    async fn claim(&self) -> Result<(), StoreError> {
+        let lease = self.dispatch.lease();
+        let expires = Instant::now() + lease.duration;
+        let limit = u32::try_from(self.config.batch_events).unwrap_or(u32::MAX);
+        let claimed = self.store.claim(limit, lease).await?;
+        if !claimed.is_empty() {
+            fail_points::EVENTS_CLAIMED.pass();
+        }
+        if claimed.len() >= self.config.batch_events {
+            self.dispatch.due();
+        }
+        let seen = Instant::now();
+        let mut leased = Vec::with_capacity(claimed.len());
+        let mut unreadable = Vec::new();
+        for entry in claimed {
+            match Event::decode(&*entry.payload) {
+                Ok(message) => leased.push(Leased {
+                    event_id: entry.event_id,
+                    size: entry.payload.len(),
+                    event: event::complete(message, entry.accepted),
+                    attempts: entry.attempts,
+                    token: lease.token,
+                    expires,
+                    seen,
+                }),
+                Err(error) => unreadable.push(Settlement::Dead {
+                    event_id: entry.event_id,
+                    token: lease.token,
+                    refusal: Refusal {
+                        code: tonic::Code::DataLoss.into(),
+                        error: format!("the stored event can't be read: {error}"),
+                    },
+                }),
+            }
+        }
+        self.delivery_queue.append(leased);
+        if !unreadable.is_empty() {
+            tracing::error!(
+                count = unreadable.len(),
+                "events in the outbox can't be read: now dead letters"
+            );
+            self.store.settle(&unreadable).await?;
+        }
+        Ok(())
+    }
+
+    /// The events of a batch that are still in the outbox under their leases. One that has waited here for a while may
+    /// not be: another replica leased it, or the database lost it in a failover to a standby. Lost events must not be
+    /// delivered: learning-svc would count feedback that is stored nowhere.
+    async fn confirm(&self, mut batch: Vec<Leased>) -> Result<Vec<Leased>, StoreError> {
+        let now = Instant::now();
+        let waited: Vec<_> = batch
+            .iter()
+            .filter(|leased| now.duration_since(leased.seen) > self.config.trusted)
+            .map(|leased| (leased.event_id, leased.token))
+            .collect();
+        if waited.is_empty() {
+            return Ok(batch);
+        }
+        let there: HashSet<EventId> = match self.store.still_leased(&waited).await {
+            Ok(there) => there.into_iter().collect(),
+            Err(error) => {
+                self.delivery_queue.put_back(batch);
+                return Err(error);
+            }
+        };
+        let gone: HashSet<EventId> = waited
+            .into_iter()
+            .map(|(event_id, _)| event_id)
+            .filter(|event_id| !there.contains(event_id))
+            .collect();
+        batch.retain(|leased| !gone.contains(&leased.event_id));
+        for leased in &mut batch {
+            if there.contains(&leased.event_id) {
+                leased.seen = now;
+            }
+        }
+        if !gone.is_empty() {
+            tracing::warn!(
+                events = gone.len(),
+                "events that were to be delivered are no longer in the outbox under their leases: not sent"
+            );
+        }
+        Ok(batch)
+    }
+
+    async fn send(&self, batch: Vec<Leased>) -> Result<Step, StoreError> {
+        let batch = self.confirm(batch).await?;
+        if batch.is_empty() {
+            return Ok(Step::Idle);
+        }
+        fail_points::BATCH_TAKEN.pass();
+        let answered = {
+            let _under_way = self.under_way.read().await;
+            self.deliver(&batch).await
+        };
+        match answered {
+            Ok(results) => {
+                fail_points::BATCH_ANSWERED.pass();
+                let answered = batch
+                    .into_iter()
+                    .zip(results.into_iter().map(verdict::of))
+                    .collect();
+                self.settle(answered).await
+            }
+            Err(DeliveryError::Unavailable(reason)) => {
+                self.delivery_queue.put_back(batch);
+                Ok(Step::Away(reason))
+            }
+            Err(DeliveryError::Refused { code, .. }) => {
+                // The message is not logged, here or for any other refusal: it may quote what a caller sent.
+                tracing::warn!(
+                    code = code_name(code.into()),
+                    events = batch.len(),
+                    "a batch was refused: sending its events one by one"
+                );
+                self.send_alone(batch).await
+            }
+        }
+    }
+
+    /// Sends events one by one with nothing else in flight, so that a refusal that names no event can only mean this
+    /// one.
+    async fn send_alone(&self, batch: Vec<Leased>) -> Result<Step, StoreError> {
+        let _alone = self.under_way.write().await;
+        let mut answered = Vec::with_capacity(batch.len());
+        let mut away = None;
+        let mut rest = batch.into_iter();
+        while let Some(leased) = rest.next() {
+            match self.deliver(std::slice::from_ref(&leased)).await {
+                Ok(results) => {
+                    answered.extend(
+                        results
+                            .into_iter()
+                            .map(|result| (leased.clone(), verdict::of(result))),
+                    );
+                }
+                Err(DeliveryError::Refused { code, message }) => {
+                    answered.push((leased, Verdict::Never(Refusal { code, error: message }, None)));
+                }
+                Err(DeliveryError::Unavailable(reason)) => {
+                    self.delivery_queue
+                        .put_back(std::iter::once(leased).chain(rest).collect());
+                    away = Some(reason);
+                    break;
+                }
+            }
+        }
+        let step = self.settle(answered).await?;
+        Ok(away.map_or(step, Step::Away))
+    }
+
+    /// Sends a batch: one result per event, or none at all.
+    async fn deliver(&self, batch: &[Leased]) -> Result<Vec<EventResult>, DeliveryError> {
+        let began = span::now();
+        let results = self
+            .delivery
+            .deliver(batch.iter().map(|leased| leased.event.clone()).collect())
+            .await?;
+        let match_up = results.len() == batch.len()
+            && results
+                .iter()
+                .zip(batch)
+                .all(|(result, leased)| result.event_id == leased.event.event_id);
+        if match_up {
+            trace(batch, &results, began);
+            Ok(results)
+        } else {
+            Err(DeliveryError::Unavailable(
+                "its results do not match the events".to_owned(),
+            ))
+        }
+    }
+
+    async fn settle(&self, answered: Vec<(Leased, Verdict)>) -> Result<Step, StoreError> {
+        if answered.is_empty() {
+            return Ok(Step::Idle);
+        }
+        let count = answered.len();
+        let mut settlements = Vec::with_capacity(count);
+        let mut answers: Vec<(EventId, Answer)> = Vec::with_capacity(count);
+        for (
+            Leased {
+                event_id,
+                token,
+                attempts,
+                ..
+            },
+            verdict,
+        ) in answered
+        {
+            settlements.push(match verdict {
+                Verdict::Delivered(outcome) => {
+                    answers.push((event_id, Answer::Evaluated(outcome.clone())));
+                    Settlement::Delivered { event_id, outcome }
+                }
+                Verdict::Again(refusal, reason) => {
+                    let failed = attempts.saturating_add(1);
+                    if is_told(failed) {
+                        let code = code_name(refusal.code.into());
+                        tracing::warn!(%event_id, attempts = failed, code, reason, "an event is tried again and again");
+                    }
+                    Settlement::Failed {
+                        event_id,
+                        token,
+                        retry_in: delay_for_attempt(attempts, &self.config.retry, self.entropy.fraction()),
+                        refusal,
+                    }
+                }
+                Verdict::Never(refusal, reason) => {
+                    let code = code_name(refusal.code.into());
+                    tracing::error!(%event_id, code, reason, "a dead letter");
+                    answers.push((event_id, Answer::Refused));
+                    Settlement::Dead {
+                        event_id,
+                        token,
+                        refusal,
+                    }
+                }
+            });
+        }
+        // Waiters are told even if this fails: the events were evaluated, and will be sent again when their leases
+        // expire.
+        let settled = self.store.settle(&settlements).await;
+        fail_points::BATCH_SETTLED.pass();
+        for (event_id, answer) in answers {
+            self.waiters.tell(event_id, answer);
+        }
+        settled.map(|()| Step::Answered(count))
+    }
+}

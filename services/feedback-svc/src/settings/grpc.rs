@@ -1,0 +1,130 @@
+//! The settings service.
+
+use std::{sync::Arc, time::Duration};
+
+use emend_base::Error;
+use emend_core::{Caller, Invalid, Namespace, Violations, violation::bounded_text};
+use emend_proto::feedback::v1::{self as pb, settings_service_server::SettingsService};
+use emend_serve::{auth::Call, caller::caller_of};
+use emend_wire::{parse, render};
+use tonic::{Request, Response, Status};
+
+use super::{Change, MAX_RETENTION, MIN_RETENTION, Settings, SettingsUpdate};
+use crate::{roles::open, use_cases::UseCases};
+
+/// The fields that an update may change.
+const FIELDS: [&str; 1] = ["personal_retention"];
+
+/// Implements `emend.feedback.v1.SettingsService`.
+#[derive(Debug, Clone)]
+pub(crate) struct SettingsEndpoint(Arc<UseCases>);
+
+impl SettingsEndpoint {
+    pub(crate) fn new(use_cases: Arc<UseCases>) -> Self {
+        Self(use_cases)
+    }
+}
+
+#[tonic::async_trait]
+impl SettingsService for SettingsEndpoint {
+    async fn get_settings(
+        &self,
+        request: Request<pb::GetSettingsRequest>,
+    ) -> Result<Response<pb::GetSettingsResponse>, Status> {
+        let Call { message, .. } = open(request)?;
+        let mut violations = Violations::new();
+        let namespace = violations.check("namespace", Namespace::parse(&message.namespace));
+        let namespace = violations.finish(namespace).map_err(Error::from)?;
+        let settings = self.0.settings(namespace).await?;
+        Ok(Response::new(pb::GetSettingsResponse {
+            settings: Some(self::message(&settings)),
+        }))
+    }
+
+    async fn update_settings(
+        &self,
+        request: Request<pb::UpdateSettingsRequest>,
+    ) -> Result<Response<pb::UpdateSettingsResponse>, Status> {
+        let caller = caller_of(&request);
+        let update = update(&caller, &open(request)?.message).map_err(Error::from)?;
+        let settings = self.0.update_settings(&update).await?;
+        Ok(Response::new(pb::UpdateSettingsResponse {
+            settings: Some(message(&settings)),
+        }))
+    }
+}
+
+/// An update, or all its violations.
+pub(crate) fn update(
+    caller: &Caller,
+    request: &pb::UpdateSettingsRequest,
+) -> Result<SettingsUpdate, Violations> {
+    let mut violations = Violations::new();
+    let default = pb::Settings::default();
+    let message = request.settings.as_ref().unwrap_or(&default);
+    let mut within = Violations::new();
+    let namespace = within.check("namespace", Namespace::parse(&message.namespace));
+    let etag = within.check("etag", bounded_text(&message.etag, 0, 64));
+    let retention = match &message.personal_retention {
+        None => Some(None),
+        Some(duration) => within.check("personal_retention", retention(duration)).map(Some),
+    };
+    let is_named = match &request.update_mask {
+        None => message.personal_retention.is_some(),
+        Some(mask) => {
+            for path in &mask.paths {
+                if !FIELDS.contains(&path.as_str()) {
+                    violations.add(
+                        "update_mask",
+                        format!("{path:?} is not one of {}", FIELDS.join(", ")),
+                    );
+                }
+            }
+            !mask.paths.is_empty()
+        }
+    };
+    violations.nest("settings", within);
+    let on_behalf_of = violations.check("on_behalf_of", bounded_text(&request.on_behalf_of, 0, 128));
+    let reason = violations.check(
+        "reason",
+        parse::free_text(&request.reason, parse::MAX_REASON_CHARS),
+    );
+    let parsed = (|| {
+        let (etag, retention) = (etag?, retention?);
+        Some(SettingsUpdate {
+            namespace: namespace?,
+            etag: (!etag.is_empty()).then_some(etag),
+            personal_retention: if is_named {
+                Change::Set(retention)
+            } else {
+                Change::Keep
+            },
+            caller: caller.clone(),
+            on_behalf_of: on_behalf_of?,
+            reason: reason?.unwrap_or_default(),
+        })
+    })();
+    violations.finish(parsed)
+}
+
+fn retention(message: &prost_types::Duration) -> Result<Duration, Invalid> {
+    let bounds = || Invalid::new("must be 1 h to 3,650 days");
+    let duration = Duration::try_from(*message).map_err(|_| bounds())?;
+    if (MIN_RETENTION..=MAX_RETENTION).contains(&duration) {
+        Ok(duration)
+    } else {
+        Err(bounds())
+    }
+}
+
+fn message(settings: &Settings) -> pb::Settings {
+    pb::Settings {
+        namespace: settings.namespace.to_string(),
+        personal_retention: settings
+            .personal_retention
+            .and_then(|retention| prost_types::Duration::try_from(retention).ok()),
+        version: settings.version,
+        etag: settings.etag(),
+        updated_at: settings.updated_at.map(render::timestamp),
+    }
+}

@@ -1,0 +1,62 @@
+//! The portable SQL of settings. Written once, compiled for each database: `super::Db` says which.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use emend_core::Namespace;
+use emend_store::CorruptRow;
+use jiff::Timestamp;
+
+use super::{
+    super::{StoreError, rows::micros},
+    Backend,
+};
+use crate::settings::{Settings, SettingsUpdate, store::SettingsStore};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+#[async_trait]
+impl SettingsStore for Backend {
+    async fn settings(&self, namespace: &Namespace) -> Result<Option<Settings>> {
+        let found: Option<(i64, Option<i64>, i64)> = sqlx::query_as(
+            "SELECT version, personal_retention_us, updated_at_us FROM settings
+             WHERE namespace = $1 ORDER BY version DESC LIMIT 1",
+        )
+        .bind(namespace.as_str())
+        .fetch_optional(&mut *self.reader().await?)
+        .await?;
+        let Some((version, retention, updated_at)) = found else {
+            return Ok(None);
+        };
+        let updated_at = Timestamp::from_microsecond(updated_at)
+            .map_err(|error| CorruptRow::new("settings", "updated_at_us", namespace, error))?;
+        Ok(Some(Settings {
+            namespace: namespace.clone(),
+            personal_retention: retention.map(|micros| Duration::from_micros(micros.unsigned_abs())),
+            version,
+            updated_at: Some(updated_at),
+        }))
+    }
+
+    async fn save(&self, settings: &Settings, update: &SettingsUpdate) -> Result<()> {
+        let saved = sqlx::query(
+            "INSERT INTO settings (namespace, version, personal_retention_us, caller, on_behalf_of, reason, updated_at_us)
+             VALUES ($1, $2, $3, $4, $5, $6, (SELECT now_us FROM database_clock))
+             ON CONFLICT (namespace, version) DO NOTHING",
+        )
+        .bind(settings.namespace.as_str())
+        .bind(settings.version)
+        .bind(settings.personal_retention.map(micros))
+        .bind(update.caller.as_str())
+        .bind(update.on_behalf_of.as_str())
+        .bind(update.reason.as_str())
+        .execute(&mut *self.writer().await?)
+        .await?;
+        if saved.rows_affected() == 1 {
+            Ok(())
+        } else {
+            let what = "another update stored this version of the settings";
+            Err(StoreError::Conflict(sqlx::Error::Protocol(what.to_owned())))
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Settings: versions, and what is refused.
+
+use std::sync::Arc;
+
+use emend_base::{Entropy, Lifecycle, SystemClock};
+use emend_core::Caller;
+use emend_proto::feedback::v1 as pb;
+use tokio::time::Duration;
+
+use super::{Change, Settings, SettingsUpdate, grpc};
+use crate::{
+    config::{CommitConfig, RelayConfig},
+    corrections::group_commit::Committer,
+    outbox::{delivery_queue::DeliveryQueue, dispatch::Dispatch, waiters::Waiters},
+    testing::{Backend, TestStore, namespace},
+    use_cases::UseCases,
+};
+
+fn use_cases(database: &TestStore) -> Arc<UseCases> {
+    let dispatch = Dispatch::new(DeliveryQueue::new(10), Entropy::system(), RelayConfig::default());
+    let (committer, _commits) = Committer::new(
+        Arc::clone(&database.store),
+        dispatch.clone(),
+        CommitConfig::default(),
+    );
+    Arc::new(UseCases::new(
+        Arc::clone(&database.store),
+        committer,
+        dispatch,
+        Waiters::default(),
+        Lifecycle::new(),
+        SystemClock::shared(),
+        Entropy::system(),
+    ))
+}
+
+fn to(hours: u64, etag: Option<&str>) -> SettingsUpdate {
+    SettingsUpdate {
+        namespace: namespace(),
+        etag: etag.map(str::to_owned),
+        personal_retention: Change::Set(Some(Duration::from_hours(hours))),
+        caller: Caller::parse("console").unwrap(),
+        on_behalf_of: String::new(),
+        reason: String::new(),
+    }
+}
+
+async fn each_change_is_a_version_and_an_old_etag_is_refused(database: &TestStore) {
+    let use_cases = use_cases(database);
+    let before = use_cases.settings(namespace()).await.unwrap();
+    assert_eq!(before, Settings::default_of(namespace()));
+    let first = use_cases.update_settings(&to(24, Some("0"))).await.unwrap();
+    assert_eq!(
+        (first.version, first.personal_retention),
+        (1, Some(Duration::from_hours(24)))
+    );
+    assert!(first.updated_at.is_some());
+    let same = use_cases.update_settings(&to(24, None)).await.unwrap();
+    assert_eq!(same, first, "nothing changed");
+    let late = use_cases.update_settings(&to(48, Some("0"))).await.unwrap_err();
+    assert_eq!(late.reason(), "ETAG_MISMATCH");
+    let none = SettingsUpdate {
+        personal_retention: Change::Set(None),
+        ..to(1, Some("1"))
+    };
+    let last = use_cases.update_settings(&none).await.unwrap();
+    assert_eq!((last.version, last.personal_retention), (2, None));
+}
+
+#[tokio::test]
+async fn on_sqlite() {
+    let database = TestStore::sqlite().await;
+    each_change_is_a_version_and_an_old_etag_is_refused(&database).await;
+    database.close().await;
+}
+
+#[tokio::test]
+async fn on_postgres() {
+    if let Some(database) = TestStore::open(Backend::Postgres).await {
+        each_change_is_a_version_and_an_old_etag_is_refused(&database).await;
+        database.close().await;
+    }
+}
+
+#[test]
+fn every_violation_of_an_update_is_named_with_its_bound() {
+    let request = pb::UpdateSettingsRequest {
+        settings: Some(pb::Settings {
+            namespace: "Not a namespace".into(),
+            personal_retention: Some(prost_types::Duration { seconds: 5, nanos: 0 }),
+            ..pb::Settings::default()
+        }),
+        update_mask: Some(prost_types::FieldMask {
+            paths: vec!["retention".into()],
+        }),
+        on_behalf_of: "x".repeat(129),
+        ..pb::UpdateSettingsRequest::default()
+    };
+    let violations = grpc::update(&Caller::anonymous(), &request)
+        .unwrap_err()
+        .into_vec();
+    let fields: Vec<&str> = violations
+        .iter()
+        .map(|violation| violation.field.as_str())
+        .collect();
+    assert_eq!(
+        fields,
+        [
+            "update_mask",
+            "settings.namespace",
+            "settings.personal_retention",
+            "on_behalf_of"
+        ]
+    );
+}

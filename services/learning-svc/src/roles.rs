@@ -1,0 +1,176 @@
+//! Who may call which RPC of this service, and which namespaces each request names.
+//!
+//! An RPC without a row is refused to everyone; a test compares the rows with the protos. docs/security.md shows them, and a
+//! test keeps the two equal.
+
+use emend_base::Error;
+use emend_proto::{common::v1::ResourceKey, learning::v1 as pb};
+use emend_serve::auth::{self, Access, Addresses, Call, Named, Reaches, Role, Rule, rule};
+use tonic::Request;
+
+/// Every RPC, by path.
+pub const RULES: [Rule; 20] = [
+    rule(
+        "/emend.learning.v1.CandidateService/ApproveCandidate",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.CandidateService/BatchApproveCandidates",
+        Role::Reviewer,
+        Reaches::Each,
+    ),
+    rule(
+        "/emend.learning.v1.CandidateService/BatchRejectCandidates",
+        Role::Reviewer,
+        Reaches::Each,
+    ),
+    rule(
+        "/emend.learning.v1.CandidateService/GetCandidate",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.CandidateService/ListCandidates",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.CandidateService/RejectCandidate",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.IngestService/Ingest",
+        Role::Ingester,
+        Reaches::Each,
+    ),
+    rule(
+        "/emend.learning.v1.PolicyService/GetPolicy",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.PolicyService/UpdatePolicy",
+        Role::Admin,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.ResourceService/DeleteResource",
+        Role::Operator,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.ResourceService/GetResource",
+        Role::Subscriber,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.ResourceService/ImportResources",
+        Role::Operator,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.ResourceService/ListResources",
+        Role::Subscriber,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.ResourceService/ListRevisions",
+        Role::Reviewer,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.ResourceService/PutResource",
+        Role::Operator,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.ResourceService/Resolve",
+        Role::Subscriber,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.ResourceService/RevertRevision",
+        Role::Operator,
+        Reaches::One,
+    ),
+    rule(
+        "/emend.learning.v1.SubscriptionService/ListNodes",
+        Role::Operator,
+        Reaches::All,
+    ),
+    rule(
+        "/emend.learning.v1.SubscriptionService/ReportStatus",
+        Role::Subscriber,
+        Reaches::Own,
+    ),
+    rule(
+        "/emend.learning.v1.SubscriptionService/Subscribe",
+        Role::Subscriber,
+        Reaches::Narrowed,
+    ),
+];
+
+/// The messages that this service reads.
+pub(crate) struct Messages;
+
+emend_serve::addresses! {
+    Messages;
+    pb::Event => |it| Named::One(&it.namespace);
+    pb::ListCandidatesRequest => |it| Named::One(&it.namespace);
+    pb::GetCandidateRequest => |it| Named::One(&it.namespace);
+    pb::ApproveCandidateRequest => |it| Named::One(&it.namespace),
+        for_user on_behalf(&it.namespace, &it.on_behalf_of);
+    pb::RejectCandidateRequest => |it| Named::One(&it.namespace),
+        for_user on_behalf(&it.namespace, &it.on_behalf_of);
+    pb::BatchApproveCandidatesRequest => |_it| Named::Each;
+    pb::BatchRejectCandidatesRequest => |_it| Named::Each;
+    pb::GetPolicyRequest => |it| Named::One(&it.namespace);
+    pb::UpdatePolicyRequest => |it| Named::One(it.policy.as_ref().map_or("", |policy| &policy.namespace)),
+        for_user on_behalf(it.policy.as_ref().map_or("", |policy| &policy.namespace), &it.on_behalf_of);
+    pb::GetResourceRequest => |it| Named::One(of(it.key.as_ref()));
+    pb::ListResourcesRequest => |it| Named::One(&it.namespace);
+    pb::ResolveRequest => |it| Named::One(&it.namespace);
+    pb::PutResourceRequest => |it| Named::One(of(it.key.as_ref())),
+        for_user (!it.on_behalf_of.is_empty() || users(it.key.as_ref())).then(|| of(it.key.as_ref()));
+    pb::DeleteResourceRequest => |it| Named::One(of(it.key.as_ref())),
+        for_user (!it.on_behalf_of.is_empty() || users(it.key.as_ref())).then(|| of(it.key.as_ref()));
+    pb::ImportHeader => |it| Named::One(&it.namespace),
+        for_user on_behalf(&it.namespace, &it.on_behalf_of);
+    pb::ListRevisionsRequest => |it| Named::One(&it.namespace);
+    pb::RevertRevisionRequest => |it| Named::One(&it.namespace),
+        for_user on_behalf(&it.namespace, &it.on_behalf_of);
+    pb::SubscribeRequest => |_it| Named::Own;
+    pb::ReportStatusRequest => |_it| Named::Own;
+    pb::ListNodesRequest => |_it| Named::All;
+}
+
+/// Unwraps a request if its caller may do what it asks for in the namespace that it names.
+pub(crate) fn open<T>(request: Request<T>) -> Result<Call<T>, Error>
+where
+    Messages: Addresses<T>,
+{
+    auth::open::<Messages, T>(request)
+}
+
+/// Refuses an item of a request that names a foreign namespace or acts for a user when the caller may not.
+pub(crate) fn admit<T>(access: &Access, item: &T) -> Result<(), Error>
+where
+    Messages: Addresses<T>,
+{
+    access.admit::<Messages, T>(item)
+}
+
+/// The namespace of a key; a missing key counts as an empty one.
+fn of(key: Option<&ResourceKey>) -> &str {
+    key.map_or("", |key| &key.namespace)
+}
+
+fn users(key: Option<&ResourceKey>) -> bool {
+    key.is_some_and(|key| !key.user_id.is_empty())
+}
+
+fn on_behalf<'a>(namespace: &'a str, on_behalf_of: &str) -> Option<&'a str> {
+    (!on_behalf_of.is_empty()).then_some(namespace)
+}
