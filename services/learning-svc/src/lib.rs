@@ -217,7 +217,9 @@ pub async fn start(
     let installation = installation(&*store, &config, &entropy).await?;
     let readiness = Readiness::new();
     let service = metrics::SERVICE;
-    config.metrics.name_installation(service, &installation.to_string());
+    config
+        .metrics
+        .name_installation(service, &installation.to_string());
     let metrics = LearningMetrics::register(&config.metrics);
 
     let wake = match &config.database {
