@@ -174,7 +174,8 @@ fn app(store: &Arc<dyn Store>) -> App {
 /// Through the use case: one event per transaction, the same with instances that keep nothing, and many events per
 /// transaction.
 async fn ingested(path: &Path, ballots: u32, commits: u32) -> Result<(f64, f64, f64)> {
-    let store = store::open(&DatabaseUrl::sqlite(path), 2, &Entropy::system()).await?;
+    let store = store::open(&DatabaseUrl::sqlite(path), 2).await?;
+    store::begin_installation(&*store, &Entropy::system()).await?;
     let service = app(&store);
     let there: Vec<IngestEvent> = (0..ballots).map(event).collect::<Result<_>>()?;
     apply(&service, &there).await?;

@@ -70,6 +70,7 @@ impl Pair {
         };
         let metrics = Metrics::new();
         let mut config = learning_svc::Config::new(databases.learning.clone());
+        config.init = databases.accept_new_installation;
         config.metrics = metrics.clone();
         config.authenticator.clone_from(&access.authenticator);
         config.tls.clone_from(&access.tls);

@@ -69,6 +69,10 @@ pub struct DatabaseArgs {
         requires = "database"
     )]
     pub listen_database_url_file: Option<PathBuf>,
+    /// Begin a new installation if the PostgreSQL database is empty; give it once, at the very first start: a service whose
+    /// database is empty otherwise does not start, because it is the wrong one or has lost what was learned
+    #[arg(long, env = "EMEND_LEARNING_INIT")]
+    pub init: bool,
     /// How many groups of events are applied concurrently, 1 to 64; always 1 on SQLite, which has one writer
     #[arg(long, value_name = "COUNT", default_value_t = 4, value_parser = count(1..=64))]
     pub ingest_workers: usize,
@@ -126,6 +130,7 @@ impl Arguments {
     pub fn configuration(&self, database: DatabaseUrl) -> anyhow::Result<Config> {
         let mut config = Config::new(database);
         config.listen_database = self.listen_url()?;
+        config.init = self.database.init;
         if matches!(config.database, DatabaseUrl::Postgres(_)) {
             config.connections = self.storage.database_connections;
             config.ingest_workers = self.database.ingest_workers;
@@ -245,6 +250,7 @@ mod tests {
             "--listen-database-url=postgres://emend@db.example/emend",
             "--database-connections=9",
             "--database-patience=8s",
+            "--init",
             "--ingest-workers=3",
             "--import-buffer-size=3MiB",
             "--max-streams=12",
@@ -275,6 +281,7 @@ mod tests {
         );
         assert_eq!((config.bounds.connections, config.bounds.bytes), (13, 9 << 20));
         assert_eq!(config.database_patience, duration("8s").unwrap());
+        assert!(config.init);
         assert_eq!((config.stream.max_streams, config.stream.transfers), (12, 5));
         assert_eq!(config.stream.max_stream_age, duration("2m").unwrap());
         assert_eq!(config.stream.max_reconnect_delay, duration("1s").unwrap());

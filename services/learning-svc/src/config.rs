@@ -18,6 +18,9 @@ pub struct Config {
     /// Where to listen for other replicas' commits, if not on the database itself: a direct connection, for set-ups
     /// whose database is behind a pooler that does not pass notifications on. PostgreSQL only.
     pub listen_database: Option<PostgresUrl>,
+    /// Whether to begin a new installation if the PostgreSQL database is empty; otherwise, the service does not start on
+    /// one. A SQLite file that is new always begins one.
+    pub init: bool,
     /// Maximum PostgreSQL connections of this replica, or the number of readers of a SQLite file.
     pub connections: u32,
     /// How long startup waits for a PostgreSQL that is unavailable.
@@ -51,6 +54,7 @@ impl Config {
         Self {
             database,
             listen_database: None,
+            init: false,
             connections,
             database_patience: available::PATIENCE,
             ingest_workers,

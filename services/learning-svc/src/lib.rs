@@ -50,12 +50,12 @@ use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::Context as _;
 use async_trait::async_trait;
 use emend_base::{
-    Environment, Lifecycle,
+    Entropy, Environment, Lifecycle,
     lifecycle::Shutdown,
     reload::{self, Reload},
     tls::Remote,
 };
-use emend_core::Revision;
+use emend_core::{InstallationId, Revision};
 use emend_proto::learning::v1::{
     candidate_service_server::CandidateServiceServer,
     ingest_service_server::{IngestServiceServer, SERVICE_NAME as INGEST},
@@ -90,6 +90,7 @@ const NEEDS: &[&str] = &[DATABASE, LOG, REEVALUATION];
 /// A running service. Dropping it does not end the service.
 pub struct Handle {
     address: SocketAddr,
+    installation: InstallationId,
     inside: Box<Remote>,
     readiness: Readiness,
     lifecycle: Lifecycle,
@@ -110,6 +111,11 @@ impl Handle {
     /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The installation that its database belongs to.
+    pub fn installation(&self) -> InstallationId {
+        self.installation
     }
 
     /// How other parts of this process connect to it: without TLS, since nothing leaves the process.
@@ -167,6 +173,28 @@ impl Follower for Stream {
     }
 }
 
+/// The installation that the database belongs to. An empty database begins one if it is a file, or if told to.
+async fn installation(
+    store: &dyn Store,
+    config: &Config,
+    entropy: &Entropy,
+) -> anyhow::Result<InstallationId> {
+    if let Some(head) = store.find_head().await? {
+        return Ok(head.installation);
+    }
+    let begins = config.init || matches!(config.database, DatabaseUrl::Sqlite(_));
+    anyhow::ensure!(
+        begins,
+        "the database {} is empty. If this is the very first start, start once with --init (EMEND_LEARNING_INIT=true), \
+         which begins a new installation. If it is not, this is the wrong database, or what was learned is lost: \
+         correct its URL, or restore a backup. Search nodes keep what they hold meanwhile",
+        config.database
+    );
+    let head = store::begin_installation(store, entropy).await?;
+    tracing::info!(installation = %head.installation, "a new installation begins");
+    Ok(head.installation)
+}
+
 /// Opens the database and serves on `listener`.
 pub async fn start(
     config: Config,
@@ -181,12 +209,17 @@ pub async fn start(
     let lifecycle = lifecycle.child();
     let patience = config.database.patience(config.database_patience);
     let store = once_available(patience, &entropy, || {
-        store::open(&config.database, config.connections, &entropy)
+        store::open(&config.database, config.connections)
     });
     let store = store
         .await
         .with_context(|| format!("can't open the database {}", config.database))?;
+    let installation = installation(&*store, &config, &entropy).await?;
     let readiness = Readiness::new();
+    let service = metrics::SERVICE;
+    config
+        .metrics
+        .name_installation(service, &installation.to_string());
     let metrics = LearningMetrics::register(&config.metrics);
 
     let wake = match &config.database {
@@ -256,7 +289,7 @@ pub async fn start(
 
     let (address, inside) = Server::new(emend_proto::DESCRIPTOR_SET, readiness.clone(), entropy)
         .add_service(
-            IngestServiceServer::new(Ingest::new(queue, lifecycle.soft().clone())),
+            IngestServiceServer::new(Ingest::new(queue, installation, lifecycle.soft().clone())),
             NEEDS,
         )
         .add_service(SubscriptionServer::new(stream.clone()), NEEDS)
@@ -275,9 +308,10 @@ pub async fn start(
         .context("can't serve")?;
     let reloaded = config.tls.iter().map(|tls| Arc::clone(tls) as Arc<dyn Reload>);
     reload::spawn(reloaded.collect(), reload::INTERVAL, &lifecycle);
-    tracing::info!(%address, database = %config.database, "learning-svc serves");
+    tracing::info!(%address, database = %config.database, %installation, "learning-svc serves");
     Ok(Handle {
         address,
+        installation,
         inside: Box::new(inside),
         readiness,
         lifecycle,

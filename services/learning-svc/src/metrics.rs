@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The service's name in metrics.
-const SERVICE: &str = "learning-svc";
+pub(crate) const SERVICE: &str = "learning-svc";
 
 /// This service's metrics. Clones share the counts.
 #[derive(Debug, Clone, Default)]

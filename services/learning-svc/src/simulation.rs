@@ -39,7 +39,7 @@ impl std::fmt::Debug for Replica {
 }
 
 impl Replica {
-    /// Starts a replica on a connection to a store; `workers` groups of events are applied concurrently.
+    /// Starts a replica on a connection to a store that has a head; `workers` groups of events are applied concurrently.
     pub fn start(
         store: MemoryStore,
         workers: usize,
@@ -48,6 +48,7 @@ impl Replica {
         entropy: &Entropy,
     ) -> Self {
         let lifecycle = Lifecycle::new();
+        let installation = store.installation();
         let store = Arc::new(store);
         let stream = Stream::start(
             Arc::clone(&store) as _,
@@ -69,7 +70,7 @@ impl Replica {
             app.clone().reevaluate_until_stopped(lifecycle.clone(), |_| ()),
         );
         Self {
-            ingest: Ingest::new(queue, lifecycle.soft().clone()),
+            ingest: Ingest::new(queue, installation, lifecycle.soft().clone()),
             subscriptions: Subscriptions::new(stream.clone()),
             app,
             stream,

@@ -116,6 +116,7 @@ pub async fn learning(database_url: &str, settings: &Settings) -> Running {
     let environment = Environment::system(&lifecycle);
     let mut config = learning_svc::Config::new(database_url.parse().expect("a database"));
     config.connections = CONNECTIONS;
+    config.init = true;
     let Settings {
         max_tombstones,
         retention_interval,

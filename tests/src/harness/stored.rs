@@ -15,15 +15,16 @@ use sqlx::{
 
 use super::held::{Held, Key};
 
-const RESOURCES: &str = "SELECT namespace, kind, key, qualifier, user_id, revision, value FROM resources";
-const ONCE: &str = "SELECT namespace, kind, key, qualifier, user_id FROM contests
-                    UNION SELECT namespace, kind, key, qualifier, user_id FROM changes";
+const RESOURCES: &str = "SELECT c.namespace, c.kind, c.key, c.qualifier, c.user_id, r.revision, r.value
+                         FROM resources AS r JOIN contests AS c ON c.contest = r.contest";
+const ONCE: &str = "SELECT namespace, kind, key, qualifier, user_id FROM contests";
 const HEAD: &str = "SELECT revision FROM head";
 const SCHEMA: &str = "emend_learning";
 
 const LOG_HEAD: &str = "SELECT epoch, revision, tombstone_horizon FROM head";
-const LOG: &str = "SELECT revision, namespace, kind, key, qualifier, user_id, value FROM changes
-                   WHERE revision <= $1 ORDER BY revision, ordinal";
+const LOG: &str = "SELECT h.revision, c.namespace, c.kind, c.key, c.qualifier, c.user_id, h.value
+                   FROM changes AS h JOIN contests AS c ON c.contest = h.contest
+                   WHERE h.revision <= $1 ORDER BY h.revision, h.ordinal";
 const LOG_LENGTH: &str = "SELECT COUNT(*) FROM revisions WHERE revision BETWEEN 1 AND $1";
 
 type ResourceRow = (String, i32, String, String, String, i64, Vec<u8>);
@@ -104,7 +105,8 @@ impl Stored {
     /// # Panics
     /// If the database can't be read, or the log has a gap.
     pub async fn log(&self) -> StoredLog {
-        let (epoch, head, horizon) = self.row(LOG_HEAD, &[]).await;
+        let (epoch, head, horizon): (Vec<u8>, _, _) = self.row(LOG_HEAD, &[]).await;
+        let epoch = uuid::Uuid::from_slice(&epoch).expect("an epoch").to_string();
         let (length,): (i64,) = self.row(LOG_LENGTH, &[head]).await;
         assert_eq!(length, head, "the log has no gap");
         let rows: Vec<ChangeRow> = self.rows(LOG, &[head]).await;

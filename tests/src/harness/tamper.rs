@@ -137,15 +137,17 @@ impl Copy {
     }
 
     /// Runs statements on one service's tables with constraints and triggers disabled, as this database requires. In
-    /// `sql`, `{new_id}` is a text id that nothing else uses, and `{touched:COLUMN}` the column with its last byte
-    /// changed.
+    /// `sql`, `{new_id}` is an id that nothing else uses, `{no_id}` bytes that are no id, and `{touched:COLUMN}` the
+    /// column with its last byte changed.
     ///
     /// # Panics
     /// If a statement fails.
     pub async fn tamper(&self, service: Service, sql: &str) {
-        let sql = sql.replace("{new_id}", "'00000000-0000-4000-8000-00000000ffff'");
         match &self.place {
             Place::Sqlite(directory) => {
+                let sql = sql
+                    .replace("{new_id}", &format!("x'{NEW_ID}'"))
+                    .replace("{no_id}", "x'00'");
                 let sql = touched(&sql, |column| {
                     format!("CAST(CAST(substr({column}, 1, length({column}) - 1) AS TEXT) || '~' AS BLOB)")
                 });
@@ -168,6 +170,9 @@ impl Copy {
                 connection.close().await.expect("a connection closes");
             }
             Place::Postgres { url, .. } => {
+                let sql = sql
+                    .replace("{new_id}", &format!("'\\x{NEW_ID}'::bytea"))
+                    .replace("{no_id}", "'\\x00'::bytea");
                 let sql = touched(&sql, |column| {
                     format!("set_byte({column}, length({column}) - 1, 126)")
                 });
@@ -206,6 +211,9 @@ impl Copy {
         }
     }
 }
+
+/// In hexadecimal.
+const NEW_ID: &str = "0000000000004000800000000000ffff";
 
 /// Expands each `{touched:COLUMN}`.
 fn touched(sql: &str, by: impl Fn(&str) -> String) -> String {

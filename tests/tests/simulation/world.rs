@@ -7,7 +7,7 @@ use std::{
 };
 
 use emend_base::{BackoffConfig, Entropy};
-use emend_core::Epoch;
+use emend_core::{Epoch, InstallationId};
 use emend_proto::common::v1::Outcome;
 use emend_store::simulation::Undisturbed;
 use emend_tests::harness::Dice;
@@ -109,7 +109,7 @@ impl World {
         let learning_database = MemoryStore::on(SimClock::new().shared(), Arc::new(Undisturbed));
         let entropy = Entropy::seeded(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
         learning_database
-            .create_head(Epoch(entropy.uuid_v4()))
+            .create_head(Epoch(entropy.uuid_v4()), InstallationId(entropy.uuid_v4()))
             .await
             .expect("nothing disturbs it");
         match sabotage {

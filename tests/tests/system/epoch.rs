@@ -179,7 +179,7 @@ async fn the_pair_lives_in_one_postgresql_database_through_a_new_epoch_and_a_res
         return;
     };
     let url = database.url(emend_tests::harness::system::Service::Learning, None);
-    let mut up = Up::start_with(&["--database-url", &url]).await;
+    let mut up = Up::start_with(&["--accept-new-installation", "--database-url", &url]).await;
     let (feedback, learning) = (Feedback::at(up.feedback), Learning::at(up.learning));
     let mut node = Node::start(up.learning, "search-1").await;
     let mut steady = Subscriber::of_everything("steady");

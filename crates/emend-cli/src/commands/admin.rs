@@ -110,10 +110,14 @@ async fn new_epoch(
             )));
         }
     };
-    let store = learning_svc::store::open(&database, 2, &context.entropy)
+    let store = learning_svc::store::open(&database, 2)
         .await
         .map_err(anyhow::Error::from)?;
-    let head = store.head().await.map_err(anyhow::Error::from)?;
+    let Some(head) = store.find_head().await.map_err(anyhow::Error::from)? else {
+        return Err(Failure::Conflict(format!(
+            "the database {database} is empty: it has no log that could begin a new epoch. Restore the backup first"
+        )));
+    };
     let epoch = store
         .mint_epoch(head.epoch, Epoch(context.entropy.uuid_v4()))
         .await

@@ -36,7 +36,7 @@ Examples:
   emend up
   emend up --data-dir /var/lib/emend
   emend up --ephemeral --feedback-addr 127.0.0.1:0 --learning-addr 127.0.0.1:0
-  emend up --database-url postgres://emend:secret@db.example/emend
+  emend up --database-url postgres://emend:secret@db.example/emend --accept-new-installation
   emend up --tls-cert server.pem --tls-key server.key --tls-client-ca ca.pem
   emend up --config /etc/emend/emend.toml --check-config
 
@@ -73,7 +73,8 @@ pub struct Args {
     /// Keep the data in a directory that is removed at the end
     #[arg(long)]
     ephemeral: bool,
-    /// Start although feedback.db or learning.db is missing, with an empty one in its place; needed once
+    /// Start although feedback.db or learning.db is missing or the PostgreSQL database is empty, as at the very first start
+    /// on PostgreSQL; needed once
     #[arg(long, conflicts_with = "ephemeral")]
     accept_new_installation: bool,
     /// Who may connect.

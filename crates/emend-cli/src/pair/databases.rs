@@ -26,6 +26,8 @@ pub struct Databases {
     pub feedback: DatabaseUrl,
     /// learning-svc's.
     pub learning: DatabaseUrl,
+    /// Whether an empty PostgreSQL database may begin a new installation.
+    pub accept_new_installation: bool,
     // Field order matters: the lock is released before its directory is removed.
     lock: Option<DataDir>,
     _ephemeral: Option<TempDir>,
@@ -50,6 +52,7 @@ impl Databases {
             Some(url @ DatabaseUrl::Postgres(_)) => Ok(Self {
                 feedback: url.clone(),
                 learning: url,
+                accept_new_installation,
                 lock: None,
                 _ephemeral: None,
             }),
@@ -71,6 +74,8 @@ impl Databases {
         Ok(Self {
             feedback: DatabaseUrl::sqlite(lock.join(FEEDBACK_FILE)),
             learning: DatabaseUrl::sqlite(lock.join(LEARNING_FILE)),
+            // What the files say is checked before.
+            accept_new_installation: false,
             lock: Some(lock),
             _ephemeral: ephemeral,
         })

@@ -257,7 +257,7 @@ async fn both_services_can_share_one_postgresql_database() {
     let name = database.url().to_string();
     let name = name.rsplit('/').next().expect("a name");
     let url = format!("{}/{name}", server.rsplit_once('/').expect("a URL").0);
-    let up = Up::start(&["--database-url", &url]).await;
+    let up = Up::start(&["--accept-new-installation", "--database-url", &url]).await;
     let said = up.run(&SUBMIT).await.ok().json();
     assert_eq!(said["outcome"]["state"], "OUTCOME_STATE_APPLIED", "{said}");
     up.signal("-TERM").await;

@@ -1,119 +1,153 @@
--- What learning-svc keeps. Times are microseconds since 1970 by the database's clock unless a column says otherwise.
--- Personal parts (reporter, free text, context) sit in tables of their own, apart from what counts, so that they can be
--- erased and leave votes, counts and the log as they are.
+-- learning-svc on SQLite. The same tables as on PostgreSQL; portable SQL reads and writes both.
+--
+-- Conventions. A column named *_at is microseconds since 1970-01-01T00:00:00Z, by the database's clock where a comment
+-- says nothing else. Ids are the 16 bytes of a UUID; inside, rows refer to contests and candidates by integer keys. A text
+-- that is not there is '', an id that is not there NULL. There are no foreign keys: all rows that belong together are
+-- written in one transaction, and checking them again at every insert would cost more than the insert; `emend doctor`
+-- checks them. Personal parts (reporter, free text, context) sit in tables of their own, apart from what counts, so that
+-- they can be erased and leave votes, counts and the log as they are.
+
+-- The database's clock, in one place.
+CREATE VIEW database_clock AS
+SELECT CAST(round(unixepoch('now', 'subsec') * 1000000) AS INTEGER) AS now;
 
 -- The head of the one revision log. One row; locked last by every transaction that writes revisions, so that revisions are
 -- gap-free and committed in their order with any number of replicas.
 CREATE TABLE head (
     id                INTEGER PRIMARY KEY CHECK (id = 1),
-    epoch             TEXT   NOT NULL,
+    -- Minted once, when the database is created; kept by backups and by a new epoch.
+    installation_id   BLOB NOT NULL CHECK (length(installation_id) = 16),
+    epoch             BLOB NOT NULL CHECK (length(epoch) = 16),
     revision          INTEGER NOT NULL,
     -- Deletions at or below this revision may be forgotten: a cursor older than it gets a snapshot.
     tombstone_horizon INTEGER NOT NULL,
     created_at        INTEGER NOT NULL
-);
+) STRICT;
 
--- Event ids that were applied, with their outcome. Never pruned.
+-- Events that were applied, with their outcome. Never pruned. Event ids are UUIDv7: new rows go to the end.
 CREATE TABLE inbox (
-    event_id    TEXT   PRIMARY KEY,
-    feedback_id TEXT   NOT NULL,
+    event_id    BLOB PRIMARY KEY,
+    feedback_id BLOB NOT NULL,
+    -- By the service's clock.
     applied_at  INTEGER NOT NULL,
-    outcome     BLOB  NOT NULL
-);
+    -- An encoded emend.common.v1.Outcome.
+    outcome     BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
 
 -- Retractions that overtook their feedback, and all others: a feedback with a mark never counts.
 CREATE TABLE retraction_marks (
-    feedback_id TEXT   PRIMARY KEY,
-    event_id    TEXT   NOT NULL,
-    caller      TEXT   NOT NULL,
+    feedback_id BLOB PRIMARY KEY,
+    event_id    BLOB NOT NULL,
+    caller      TEXT NOT NULL,
+    -- By feedback-svc's database.
     marked_at   INTEGER NOT NULL
-);
+) STRICT, WITHOUT ROWID;
 
 -- Redactions that overtook their feedback, and all others: of a feedback with a mark no personal part is stored.
 CREATE TABLE redaction_marks (
-    feedback_id TEXT   PRIMARY KEY,
-    event_id    TEXT   NOT NULL,
-    caller      TEXT   NOT NULL,
+    feedback_id BLOB PRIMARY KEY,
+    event_id    BLOB NOT NULL,
+    caller      TEXT NOT NULL,
+    -- By feedback-svc's database.
     marked_at   INTEGER NOT NULL
-);
+) STRICT, WITHOUT ROWID;
 
--- Everything proposed for one resource key. The id is derived from the key's parts.
+-- Everything proposed for one resource key. Only this table has the key's parts: where the log need no longer name
+-- an erased user, its changes are moved to a contest whose user is a pseudonym.
 CREATE TABLE contests (
-    contest_id           TEXT    PRIMARY KEY,
-    namespace            TEXT    NOT NULL,
+    contest              INTEGER PRIMARY KEY,
+    -- Derived from the key's parts; rows are locked in the order of these ids.
+    contest_id           BLOB NOT NULL UNIQUE,
+    namespace            TEXT NOT NULL,
+    -- emend.common.v1.ResourceKind.
     kind                 INTEGER NOT NULL,
-    key                  TEXT    NOT NULL,
-    key_hash             INTEGER  NOT NULL,
-    qualifier            TEXT    NOT NULL,
-    user_id              TEXT    NOT NULL,
+    key                  TEXT NOT NULL,
+    -- XXH3-64 of the key.
+    key_hash             INTEGER NOT NULL,
+    qualifier            TEXT NOT NULL,
+    user_id              TEXT NOT NULL,
     pinned               INTEGER NOT NULL,
     -- Kept when the contest is cleared or deleted.
-    highest_accept_order INTEGER  NOT NULL,
+    highest_accept_order INTEGER NOT NULL,
     -- The policy version by which it was last evaluated; what is pending below the policy's version is evaluated anew.
-    policy_version       INTEGER  NOT NULL,
+    policy_version       INTEGER NOT NULL,
     -- Whether anything in it waits: 1 while a candidate is PENDING or AWAITING_REVIEW.
     pending              INTEGER NOT NULL,
-    created_at           INTEGER  NOT NULL
-);
-CREATE INDEX contests_by_key ON contests (namespace, key_hash);
+    -- By the service's clock.
+    created_at           INTEGER NOT NULL
+) STRICT;
+-- Lists of candidates and of revisions by key alone.
+CREATE INDEX contests_by_key ON contests (key_hash);
+-- What a user has alone, for its erasure.
+CREATE INDEX contests_of_users ON contests (namespace, user_id) WHERE user_id <> '';
+-- What a changed policy has left to evaluate; asked for all the time, and hardly ever anything.
 CREATE INDEX contests_to_reevaluate ON contests (namespace, kind, policy_version, contest_id) WHERE pending = 1;
 
--- Proposed values. The id is derived from contest and value.
+-- Proposed values.
 CREATE TABLE candidates (
-    candidate_id      TEXT    PRIMARY KEY,
-    contest_id        TEXT    NOT NULL REFERENCES contests (contest_id),
-    namespace         TEXT    NOT NULL,
+    candidate         INTEGER PRIMARY KEY,
+    -- Derived from contest and value.
+    candidate_id      BLOB NOT NULL UNIQUE,
+    contest           INTEGER NOT NULL,
+    -- Those of its contest, repeated for lists.
+    namespace         TEXT NOT NULL,
     kind              INTEGER NOT NULL,
-    value             BLOB   NOT NULL,
+    value             BLOB NOT NULL,
     status            INTEGER NOT NULL,
-    status_reason     TEXT    NOT NULL,
+    status_reason     TEXT NOT NULL,
     origin            INTEGER NOT NULL,
-    edited_from       TEXT    NOT NULL,
-    hold              TEXT    NOT NULL,
-    decision_reason   TEXT    NOT NULL,
-    decided_caller    TEXT    NOT NULL,
-    decided_for       TEXT    NOT NULL,
-    occurrences       INTEGER  NOT NULL,
-    reporters         INTEGER  NOT NULL,
-    net               INTEGER  NOT NULL,
+    edited_from       BLOB,
+    hold              TEXT NOT NULL,
+    decision_reason   TEXT NOT NULL,
+    decided_caller    TEXT NOT NULL,
+    decided_for       TEXT NOT NULL,
+    occurrences       INTEGER NOT NULL,
+    reporters         INTEGER NOT NULL,
+    net               INTEGER NOT NULL,
     risk              INTEGER NOT NULL,
     threshold         INTEGER NOT NULL,
-    policy_version    INTEGER  NOT NULL,
+    policy_version    INTEGER NOT NULL,
     -- 0: a person applied it, or nobody.
     applied_threshold INTEGER NOT NULL,
-    applied_revision  INTEGER  NOT NULL,
-    created_at        INTEGER  NOT NULL,
-    updated_at        INTEGER  NOT NULL,
+    applied_revision  INTEGER NOT NULL,
+    -- Both by the service's clock.
+    created_at        INTEGER NOT NULL,
+    updated_at        INTEGER NOT NULL,
     -- How many transitions it has had; the next one's sequence.
-    transitions       INTEGER  NOT NULL,
+    transitions       INTEGER NOT NULL,
     -- Grows with each change; the etag.
-    version           INTEGER  NOT NULL
-);
-CREATE INDEX candidates_by_contest ON candidates (contest_id);
-CREATE INDEX candidates_newest ON candidates (namespace, created_at DESC, candidate_id DESC);
-CREATE INDEX candidates_by_status ON candidates (namespace, status, created_at DESC, candidate_id DESC);
+    version           INTEGER NOT NULL
+) STRICT;
+-- Every decision reads the candidates of its contests.
+CREATE INDEX candidates_by_contest ON candidates (contest);
+-- Lists, newest first, by any set of kinds and statuses: the newest of each kind and status, merged. Also what there is of
+-- each kind and status is counted here, not on the table with its values. A vote that changes no status does not touch it.
+CREATE INDEX candidates_listed ON candidates (namespace, kind, status, created_at, candidate_id);
 
 -- One correction's support of a candidate. Of a voter's ballots in a contest that were not retracted the newest by accept
--- order is the live vote. `voter` is a pseudonym.
+-- order is the live vote. A ballot names its candidate by id, because one whose retraction came first has a candidate that
+-- need not exist. Feedback ids are UUIDv7: new rows go to the end.
 CREATE TABLE ballots (
-    feedback_id  TEXT    PRIMARY KEY,
-    contest_id   TEXT    NOT NULL REFERENCES contests (contest_id),
-    candidate_id TEXT    NOT NULL,
-    accept_order INTEGER  NOT NULL,
-    voter        TEXT    NOT NULL,
-    identified   INTEGER NOT NULL,
-    caller       TEXT    NOT NULL,
-    received_at  INTEGER  NOT NULL,
-    retracted    INTEGER NOT NULL,
-    system_choice TEXT   NOT NULL,
-    traceparent  TEXT    NOT NULL
-);
-CREATE INDEX ballots_newest ON ballots (contest_id, accept_order DESC, feedback_id) WHERE retracted = 0;
-CREATE INDEX ballots_by_candidate ON ballots (candidate_id, accept_order DESC);
+    feedback_id   BLOB PRIMARY KEY,
+    contest       INTEGER NOT NULL,
+    candidate_id  BLOB NOT NULL,
+    accept_order  INTEGER NOT NULL,
+    -- A pseudonym.
+    voter         BLOB NOT NULL,
+    identified    INTEGER NOT NULL,
+    caller        TEXT NOT NULL,
+    -- By feedback-svc's database.
+    received_at   INTEGER NOT NULL,
+    retracted     INTEGER NOT NULL,
+    system_choice TEXT NOT NULL,
+    traceparent   TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+-- The newest ballots of a contest, for decisions; those of one candidate are picked from them.
+CREATE INDEX ballots_by_contest ON ballots (contest, accept_order);
 
 -- What a redaction erases.
 CREATE TABLE ballot_details (
-    feedback_id TEXT PRIMARY KEY,
+    feedback_id BLOB PRIMARY KEY,
     reporter_id TEXT NOT NULL,
     session_id  TEXT NOT NULL,
     client      TEXT NOT NULL,
@@ -122,138 +156,144 @@ CREATE TABLE ballot_details (
     reason      TEXT NOT NULL,
     -- A JSON object of strings.
     context     TEXT NOT NULL
-);
+) STRICT, WITHOUT ROWID;
 
 -- Changes of candidates' statuses, in order.
 CREATE TABLE transitions (
-    candidate_id   TEXT    NOT NULL,
-    sequence       INTEGER  NOT NULL,
+    candidate      INTEGER NOT NULL,
+    sequence       INTEGER NOT NULL,
     -- 0: it was created.
     from_status    INTEGER NOT NULL,
     to_status      INTEGER NOT NULL,
     cause          INTEGER NOT NULL,
-    reason         TEXT    NOT NULL,
-    caller         TEXT    NOT NULL,
-    on_behalf_of   TEXT    NOT NULL,
-    at             INTEGER  NOT NULL,
+    reason         TEXT NOT NULL,
+    caller         TEXT NOT NULL,
+    on_behalf_of   TEXT NOT NULL,
+    -- By the service's clock.
+    made_at        INTEGER NOT NULL,
     -- 0: no resource changed.
-    revision       INTEGER  NOT NULL,
-    policy_version INTEGER  NOT NULL,
-    PRIMARY KEY (candidate_id, sequence)
-);
+    revision       INTEGER NOT NULL,
+    policy_version INTEGER NOT NULL,
+    PRIMARY KEY (candidate, sequence)
+) STRICT, WITHOUT ROWID;
 
 -- What applies now.
 CREATE TABLE resources (
-    contest_id     TEXT    PRIMARY KEY,
-    namespace      TEXT    NOT NULL,
-    kind           INTEGER NOT NULL,
-    key            TEXT    NOT NULL,
-    qualifier      TEXT    NOT NULL,
-    user_id        TEXT    NOT NULL,
-    revision       INTEGER  NOT NULL,
-    value          BLOB   NOT NULL,
-    value_checksum INTEGER  NOT NULL,
-    committed_at   INTEGER  NOT NULL
-);
+    contest        INTEGER PRIMARY KEY,
+    revision       INTEGER NOT NULL,
+    value          BLOB NOT NULL,
+    -- XXH3-64 of the value.
+    value_checksum INTEGER NOT NULL,
+    committed_at   INTEGER NOT NULL
+) STRICT;
 
 -- How many resources of a kind a namespace holds.
 CREATE TABLE resource_counts (
-    namespace TEXT    NOT NULL,
+    namespace TEXT NOT NULL,
     kind      INTEGER NOT NULL,
-    count     INTEGER  NOT NULL,
+    count     INTEGER NOT NULL,
     PRIMARY KEY (namespace, kind)
-);
+) STRICT, WITHOUT ROWID;
 
 -- The log. Not pruned.
 CREATE TABLE revisions (
-    revision       INTEGER  PRIMARY KEY,
-    operation_id   TEXT    NOT NULL,
-    cause          INTEGER NOT NULL,
-    caller         TEXT    NOT NULL,
-    on_behalf_of   TEXT    NOT NULL,
-    reason         TEXT    NOT NULL,
-    committed_at   INTEGER  NOT NULL
-);
-CREATE INDEX revisions_by_operation ON revisions (operation_id) WHERE operation_id <> '';
+    revision     INTEGER PRIMARY KEY,
+    -- The import or bulk action it is part of.
+    operation_id BLOB,
+    cause        INTEGER NOT NULL,
+    caller       TEXT NOT NULL,
+    on_behalf_of TEXT NOT NULL,
+    reason       TEXT NOT NULL,
+    committed_at INTEGER NOT NULL
+) STRICT;
+-- Lists of an operation's revisions.
+CREATE INDEX revisions_by_operation ON revisions (operation_id, revision) WHERE operation_id IS NOT NULL;
+
+-- Which revisions changed something of a kind in a namespace: lists, newest first, however rare the kind is. One row for
+-- all changes of a revision, where an index on changes would have one for each.
+CREATE TABLE revision_kinds (
+    namespace TEXT NOT NULL,
+    kind      INTEGER NOT NULL,
+    revision  INTEGER NOT NULL,
+    PRIMARY KEY (namespace, kind, revision)
+) STRICT, WITHOUT ROWID;
 
 -- What each revision changed; at most one change per key and revision.
 CREATE TABLE changes (
-    revision            INTEGER  NOT NULL REFERENCES revisions (revision),
-    ordinal             INTEGER NOT NULL,
-    contest_id          TEXT    NOT NULL,
-    namespace           TEXT    NOT NULL,
-    kind                INTEGER NOT NULL,
-    key                 TEXT    NOT NULL,
-    qualifier           TEXT    NOT NULL,
-    user_id             TEXT    NOT NULL,
-    -- Null: the resource was deleted.
-    value               BLOB,
-    value_checksum      INTEGER  NOT NULL,
-    -- Null: there was nothing before.
-    before_value        BLOB,
-    candidate_id        TEXT    NOT NULL,
-    feedback_id         TEXT    NOT NULL,
-    -- 0: no feedback caused it.
+    revision             INTEGER NOT NULL,
+    ordinal              INTEGER NOT NULL,
+    contest              INTEGER NOT NULL,
+    -- NULL: the resource was deleted.
+    value                BLOB,
+    -- XXH3-64 of the value; 0 if there is none.
+    value_checksum       INTEGER NOT NULL,
+    -- NULL: there was nothing before.
+    before_value         BLOB,
+    -- The candidate that was applied or removed.
+    candidate            INTEGER,
+    -- The feedback that caused it, and when feedback-svc's database received that; 0: no feedback did.
+    feedback_id          BLOB,
     feedback_received_at INTEGER NOT NULL,
-    traceparent         TEXT    NOT NULL,
+    traceparent          TEXT NOT NULL,
     -- 0: a person decided.
-    policy_version      INTEGER  NOT NULL,
+    policy_version       INTEGER NOT NULL,
     PRIMARY KEY (revision, ordinal)
-);
-CREATE INDEX changes_by_contest ON changes (contest_id, revision DESC);
-CREATE INDEX changes_by_namespace ON changes (namespace, revision DESC);
-CREATE INDEX changes_deletions ON changes (revision) WHERE value IS NULL;
+) STRICT, WITHOUT ROWID;
+-- A resource's newest change, and whether there is a newer one.
+CREATE INDEX changes_by_contest ON changes (contest, revision);
+-- Tombstones.
+CREATE INDEX changes_deletions ON changes (revision, ordinal) WHERE value IS NULL;
 
 -- Policies that were set; the newest version of each is in force, the others are history.
 CREATE TABLE policies (
-    namespace            TEXT    NOT NULL,
+    namespace            TEXT NOT NULL,
     kind                 INTEGER NOT NULL,
-    version              INTEGER  NOT NULL,
+    version              INTEGER NOT NULL,
     risk                 INTEGER NOT NULL,
     threshold            INTEGER NOT NULL,
     counting             INTEGER NOT NULL,
     -- Seconds; 0: votes do not decay.
-    half_life            INTEGER  NOT NULL,
+    half_life            INTEGER NOT NULL,
     max_derived_voters   INTEGER NOT NULL,
-    max_resources        INTEGER  NOT NULL,
+    max_resources        INTEGER NOT NULL,
     max_value_bytes      INTEGER NOT NULL,
     max_counted_feedback INTEGER NOT NULL,
-    caller               TEXT    NOT NULL,
-    on_behalf_of         TEXT    NOT NULL,
-    reason               TEXT    NOT NULL,
-    updated_at           INTEGER  NOT NULL,
+    caller               TEXT NOT NULL,
+    on_behalf_of         TEXT NOT NULL,
+    reason               TEXT NOT NULL,
+    -- By the service's clock.
+    updated_at           INTEGER NOT NULL,
     PRIMARY KEY (namespace, kind, version)
-);
-
--- Search nodes as last seen. A node id belongs to the caller that opened its stream.
-CREATE TABLE nodes (
-    caller          TEXT    NOT NULL,
-    node_id         TEXT    NOT NULL,
-    -- An encoded emend.learning.v1.NodeInfo: what it said of itself when it subscribed.
-    info            BLOB   NOT NULL,
-    -- An encoded emend.learning.v1.ReportStatusRequest: what it reported last. Empty before the first report.
-    report          BLOB   NOT NULL,
-    -- The running replica that holds its stream, or held it last.
-    replica         TEXT    NOT NULL,
-    connected       INTEGER NOT NULL,
-    connected_at    INTEGER  NOT NULL,
-    seen_at         INTEGER  NOT NULL,
-    PRIMARY KEY (node_id, caller)
-);
-CREATE INDEX nodes_by_seen ON nodes (seen_at);
-CREATE INDEX contests_of_users ON contests (namespace, user_id) WHERE user_id <> '';
+) STRICT, WITHOUT ROWID;
 
 -- Users who were erased, by the pseudonym under which their votes count: what was said for such a user alone before the
 -- erasure is not learned, also if it arrives later.
 CREATE TABLE erased_users (
-    voter        TEXT   PRIMARY KEY,
+    voter        BLOB PRIMARY KEY,
     accept_order INTEGER NOT NULL
-);
+) STRICT, WITHOUT ROWID;
 
 -- Contests of erased users, until the deletions of their resources have expired and the log need no longer name them.
 CREATE TABLE erased_contests (
-    contest_id TEXT   PRIMARY KEY,
-    pseudonym  TEXT   NOT NULL,
+    contest   INTEGER PRIMARY KEY,
+    pseudonym TEXT NOT NULL,
     -- The log names the user up to this revision.
-    revision   INTEGER NOT NULL
-);
+    revision  INTEGER NOT NULL
+) STRICT;
+
+-- Search nodes as last seen, some thousands at most: no index by time. A node id belongs to the caller that opened its
+-- stream.
+CREATE TABLE nodes (
+    node_id      TEXT NOT NULL,
+    caller       TEXT NOT NULL,
+    -- An encoded emend.learning.v1.NodeInfo: what it said of itself when it subscribed.
+    info         BLOB NOT NULL,
+    -- An encoded emend.learning.v1.ReportStatusRequest: what it reported last. Empty before the first report.
+    report       BLOB NOT NULL,
+    -- The running replica that holds its stream, or held it last.
+    replica      TEXT NOT NULL,
+    connected    INTEGER NOT NULL,
+    connected_at INTEGER NOT NULL,
+    seen_at      INTEGER NOT NULL,
+    PRIMARY KEY (node_id, caller)
+) STRICT, WITHOUT ROWID;

@@ -6,7 +6,10 @@
 mod decided;
 mod tally;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::{
+    collections::{BTreeMap, HashMap, HashSet},
+    fmt,
+};
 
 use emend_core::{
     Candidate, CandidateId, Digest, ResourceKey, ResourceValue, Revision, Status,
@@ -36,6 +39,8 @@ const PAGE: u32 = 500;
 /// A contest with everything that has to agree with it.
 #[derive(Debug, Default)]
 struct Contest {
+    /// What it is called in findings: its id, or its key within the database if it has no row.
+    name: String,
     row: Option<AuditedContest>,
     /// None if the row can't be read.
     key: Option<ResourceKey>,
@@ -50,8 +55,8 @@ struct Contest {
 /// What the newest change of a contest says.
 #[derive(Debug)]
 struct Logged {
-    /// The candidate that was applied or removed.
-    candidate: String,
+    /// The key of the candidate that was applied or removed.
+    candidate: Option<i64>,
     /// The number of the cause; none if its revision is missing.
     cause: Option<i32>,
 }
@@ -59,6 +64,8 @@ struct Logged {
 /// A candidate and its value as stored.
 #[derive(Debug)]
 struct Known {
+    /// Its key within the database.
+    number: i64,
     candidate: Candidate,
     value: Vec<u8>,
     transitions: i64,
@@ -66,7 +73,15 @@ struct Known {
     has_history: bool,
 }
 
-type Contests = BTreeMap<String, Contest>;
+impl Contest {
+    /// Whether a pseudonym stands in place of its user.
+    fn is_erased(&self) -> bool {
+        self.row.as_ref().is_some_and(AuditedContest::is_erased)
+    }
+}
+
+/// By their keys within the database.
+type Contests = BTreeMap<i64, Contest>;
 
 pub(super) async fn check(
     reading: &mut dyn AuditRead,
@@ -77,17 +92,17 @@ pub(super) async fn check(
 ) -> Result<(), StoreError> {
     watch.begins("contests", figures.contests);
     let mut replayed: BTreeMap<Group, Digest> = BTreeMap::new();
-    let mut after = String::new();
+    let mut after = i64::MIN;
     loop {
-        let through = reading.page_end(&after, PAGE).await?;
+        let through = reading.page_end(after, PAGE).await?;
         let range = Range { after, through };
         let mut contests = load(reading, &range, figures, findings).await?;
         check_histories(reading, &range, &mut contests, figures.head, findings).await?;
         recount(reading, &range, policies, &contests, figures, findings).await?;
         replay(reading, &range, &mut contests, &mut replayed, findings).await?;
-        for (id, contest) in &contests {
-            check_applied(id, contest, findings);
-            check_pinned(id, contest, findings);
+        for contest in contests.values() {
+            check_applied(contest, findings);
+            check_pinned(contest, findings);
         }
         watch.went_on(u64::try_from(contests.len()).unwrap_or(0));
         match range.through {
@@ -111,7 +126,7 @@ pub(super) async fn check(
     for stray in reading.stray_transitions().await? {
         findings.add(
             CANDIDATE_HISTORY,
-            format_args!("candidate {stray}"),
+            format_args!("candidate number {stray}"),
             "it has transitions, but is not there",
         );
     }
@@ -149,16 +164,18 @@ async fn load(
     let mut contests = Contests::new();
     for row in reading.contests(range).await? {
         let key = findings.readable(row.key())?;
-        let contest = contests.entry(row.id().to_owned()).or_default();
+        let contest = contests.entry(row.contest).or_default();
+        contest.name = row.id().to_string();
         contest.key = key;
         contest.row = Some(row);
     }
     for row in reading.candidates(range).await? {
         figures.candidates += 1;
-        let contest = contest_of(&mut contests, row.contest(), "candidate", row.id(), findings);
+        let contest = contest_of(&mut contests, row.contest(), "candidate", &row.id(), findings);
         if let Some((candidate, kept)) = findings.readable(row.parse())? {
             check_candidate(&row, &candidate, contest, findings);
             let known = Known {
+                number: row.number(),
                 candidate,
                 value: row.value().to_vec(),
                 transitions: kept.transitions,
@@ -168,16 +185,14 @@ async fn load(
         }
     }
     for resource in reading.resources(range).await? {
-        let id = resource.key.contest_id.clone();
         let value = findings.readable(resource.parse())?;
-        check_resource(&resource, findings);
-        digest_of(
-            &resource.key,
-            &mut figures.digests,
-            resource.revision,
-            &resource.value,
-        );
-        let contest = contest_of(&mut contests, &id, "resource of contest", &id, findings);
+        let id = resource.contest;
+        let contest = contest_of(&mut contests, id, "resource of contest", &id, findings);
+        check_resource(&resource, contest, findings);
+        if let Some(row) = &contest.row {
+            let digests = &mut figures.digests;
+            digest_of(&row.parts, digests, resource.revision, &resource.value);
+        }
         contest.value = value;
         contest.resource = Some(resource);
     }
@@ -186,19 +201,22 @@ async fn load(
 
 fn contest_of<'a>(
     contests: &'a mut Contests,
-    contest: &str,
+    contest: i64,
     what: &str,
-    id: &str,
+    id: &dyn fmt::Display,
     findings: &mut Findings,
 ) -> &'a mut Contest {
-    if !contests.contains_key(contest) {
+    contests.entry(contest).or_insert_with(|| {
         findings.add(
             CONTEST_MISSING,
             format_args!("{what} {id}"),
-            format_args!("its contest {contest} is not there"),
+            format_args!("its contest, number {contest}, is not there"),
         );
-    }
-    contests.entry(contest.to_owned()).or_default()
+        Contest {
+            name: format!("number {contest}"),
+            ..Contest::default()
+        }
+    })
 }
 
 fn check_candidate(
@@ -218,8 +236,8 @@ fn check_candidate(
     }
 }
 
-fn check_resource(resource: &AuditedResource, findings: &mut Findings) {
-    let id = format!("resource of contest {}", resource.key.contest_id);
+fn check_resource(resource: &AuditedResource, contest: &Contest, findings: &mut Findings) {
+    let id = format!("resource of contest {}", contest.name);
     if value_checksum(&resource.value).cast_signed() != resource.value_checksum {
         findings.add(
             RESOURCE_CHECKSUM,
@@ -257,12 +275,12 @@ async fn check_histories(
     findings: &mut Findings,
 ) -> Result<(), StoreError> {
     let mut histories = in_groups(reading.transitions(range), |one, other| {
-        one.candidate_id == other.candidate_id
+        one.candidate == other.candidate
     });
     while let Some(history) = histories.try_next().await? {
-        let known = contests.get_mut(&history[0].contest_id).and_then(|contest| {
+        let known = contests.get_mut(&history[0].contest).and_then(|contest| {
             let mut known = contest.candidates.values_mut();
-            known.find(|known| known.candidate.id.to_string() == history[0].candidate_id)
+            known.find(|known| known.number == history[0].candidate)
         });
         if let Some(known) = known {
             known.has_history = true;
@@ -339,7 +357,7 @@ async fn recount(
     figures: &mut Figures,
     findings: &mut Findings,
 ) -> Result<(), StoreError> {
-    let mut counted: HashSet<&str> = HashSet::new();
+    let mut counted: HashSet<i64> = HashSet::new();
     let mut ballots = reading.ballots(range);
     let mut current: Option<Recount<'_>> = None;
     while let Some(row) = ballots.try_next().await? {
@@ -351,23 +369,26 @@ async fn recount(
             if let Some(done) = current.take() {
                 done.check(policies, findings);
             }
-            let Some((id, contest)) = contests.get_key_value(row.contest()) else {
+            let Some(contest) = contests.get(&row.contest()) else {
                 findings.add(
                     CONTEST_MISSING,
                     format_args!("ballot of feedback {}", ballot.feedback_id),
-                    format_args!("its contest {} is not there", row.contest()),
+                    format_args!("its contest, number {}, is not there", row.contest()),
                 );
                 continue;
             };
-            counted.insert(id);
-            current = Some(Recount::of(id, contest));
+            counted.insert(row.contest());
+            current = Some(Recount::of(row.contest(), contest));
         }
         if let Some(recount) = &mut current {
             if !recount.contest.candidates.contains_key(&ballot.candidate) {
                 findings.add(
                     BALLOT_CANDIDATE,
                     format_args!("ballot of feedback {}", ballot.feedback_id),
-                    format_args!("its contest {} has no candidate {}", recount.id, ballot.candidate),
+                    format_args!(
+                        "its contest {} has no candidate {}",
+                        recount.contest.name, ballot.candidate
+                    ),
                 );
             }
             recount.take(ballot);
@@ -377,15 +398,16 @@ async fn recount(
         done.check(policies, findings);
     }
     for (id, contest) in contests {
-        if !counted.contains(id.as_str()) {
-            Recount::of(id, contest).check(policies, findings);
+        if !counted.contains(id) {
+            Recount::of(*id, contest).check(policies, findings);
         }
-        check_row(id, contest, findings);
+        check_row(contest, findings);
     }
     Ok(())
 }
 
-fn check_row(id: &str, contest: &Contest, findings: &mut Findings) {
+fn check_row(contest: &Contest, findings: &mut Findings) {
+    let id = &contest.name;
     let Some(row) = &contest.row else { return };
     let waits = |known: &Known| matches!(known.candidate.status, Status::Pending | Status::AwaitingReview);
     let pending = contest.candidates.values().any(waits);
@@ -411,24 +433,25 @@ async fn replay(
 ) -> Result<(), StoreError> {
     let mut changes = reading.changes(range);
     let mut newer: Option<AuditedChange> = None;
-    let mut in_log: HashSet<String> = HashSet::new();
+    let mut in_log: HashSet<i64> = HashSet::new();
     while let Some(change) = changes.try_next().await? {
-        let id = change.key.contest_id.as_str();
-        let at = format!("revision {}, contest {id}", change.revision);
-        findings.readable(change.parse())?;
-        let checksum = change
-            .value
-            .as_deref()
-            .map_or(0, |value| value_checksum(value).cast_signed());
-        if checksum != change.value_checksum && !change.is_erased() {
-            findings.add(
-                CHANGE_CHECKSUM,
-                &at,
-                "the checksum is of other bytes than its value",
-            );
+        let id = change.contest;
+        let contest = contest_of(contests, id, "change of contest", &id, findings);
+        // Of what an erased user had, only that it was there is left.
+        if !contest.is_erased() {
+            findings.readable(change.parse())?;
+            let value = change.value.as_deref();
+            let checksum = value.map_or(0, |value| value_checksum(value).cast_signed());
+            if checksum != change.value_checksum {
+                findings.add(
+                    CHANGE_CHECKSUM,
+                    format_args!("revision {}, contest {}", change.revision, contest.name),
+                    "the checksum is of other bytes than its value",
+                );
+            }
         }
         match newer.take() {
-            Some(newer) if newer.key.contest_id == id => {
+            Some(newer) if newer.contest == id => {
                 if newer.before_value != change.value {
                     changed_before(&newer, findings);
                 }
@@ -437,26 +460,13 @@ async fn replay(
                 if let Some(oldest) = other {
                     check_oldest(&oldest, findings);
                 }
-                in_log.insert(id.to_owned());
-                if let Some(value) = &change.value {
-                    digest_of(&change.key, replayed, change.revision, value);
+                in_log.insert(id);
+                if let (Some(value), Some(row)) = (&change.value, &contest.row) {
+                    digest_of(&row.parts, replayed, change.revision, value);
                 }
-                // With an erased user goes the whole contest.
-                if (change.erases() || change.is_erased()) && !contests.contains_key(id) {
-                    if change.value.is_some() {
-                        findings.add(
-                            RESOURCE_REPLAY,
-                            &at,
-                            "its user was erased, and its value not deleted",
-                        );
-                    }
-                    newer = Some(change);
-                    continue;
-                }
-                let contest = contest_of(contests, id, "change of contest", id, findings);
-                check_replayed(id, contest.resource.as_ref(), &change, findings);
+                check_replayed(contest, &change, findings);
                 contest.logged = Some(Logged {
-                    candidate: change.candidate_id.clone(),
+                    candidate: change.candidate,
                     cause: change.cause,
                 });
             }
@@ -471,7 +481,7 @@ async fn replay(
         if contest.resource.is_some() && !in_log.contains(id) {
             findings.add(
                 RESOURCE_REPLAY,
-                format_args!("resource of contest {id}"),
+                format_args!("resource of contest {}", contest.name),
                 "the log never put it there",
             );
         }
@@ -482,7 +492,7 @@ async fn replay(
 fn changed_before(change: &AuditedChange, findings: &mut Findings) {
     findings.add(
         CHANGE_BEFORE,
-        format_args!("revision {}, contest {}", change.revision, change.key.contest_id),
+        format_args!("revision {}, contest number {}", change.revision, change.contest),
         "the change before it left something else",
     );
 }
@@ -493,13 +503,8 @@ fn check_oldest(change: &AuditedChange, findings: &mut Findings) {
     }
 }
 
-fn check_replayed(
-    id: &str,
-    resource: Option<&AuditedResource>,
-    newest: &AuditedChange,
-    findings: &mut Findings,
-) {
-    let wrong = match (resource, &newest.value) {
+fn check_replayed(contest: &Contest, newest: &AuditedChange, findings: &mut Findings) {
+    let wrong = match (&contest.resource, &newest.value) {
         (None, Some(_)) => "the log put it there, and it is not".to_owned(),
         (Some(_), None) => format!("revision {} took it away, and it is there", newest.revision),
         (Some(resource), Some(_)) if resource.revision != newest.revision => format!(
@@ -511,10 +516,11 @@ fn check_replayed(
         }
         (None, None) | (Some(_), Some(_)) => return,
     };
-    findings.add(RESOURCE_REPLAY, format_args!("resource of contest {id}"), wrong);
+    let of = format_args!("resource of contest {}", contest.name);
+    findings.add(RESOURCE_REPLAY, of, wrong);
 }
 
-fn check_applied(id: &str, contest: &Contest, findings: &mut Findings) {
+fn check_applied(contest: &Contest, findings: &mut Findings) {
     let is_applied = |known: &&Known| known.candidate.status == Status::Applied;
     let applied: Vec<&Known> = contest.candidates.values().filter(is_applied).collect();
     let wrong = match (applied.as_slice(), &contest.resource) {
@@ -536,7 +542,7 @@ fn check_applied(id: &str, contest: &Contest, findings: &mut Findings) {
             } else if contest
                 .logged
                 .as_ref()
-                .is_some_and(|logged| logged.candidate != candidate.id.to_string())
+                .is_some_and(|logged| logged.candidate != Some(known.number))
             {
                 format!(
                     "revision {} applied another candidate than {}",
@@ -548,11 +554,12 @@ fn check_applied(id: &str, contest: &Contest, findings: &mut Findings) {
         }
         (several, _) => format!("{} candidates are applied", several.len()),
     };
-    findings.add(RESOURCE_APPLIED, format_args!("contest {id}"), wrong);
+    findings.add(RESOURCE_APPLIED, format_args!("contest {}", contest.name), wrong);
 }
 
 /// What a person set must be pinned, and so must be what a revert left empty; what votes set must not.
-fn check_pinned(id: &str, contest: &Contest, findings: &mut Findings) {
+fn check_pinned(contest: &Contest, findings: &mut Findings) {
+    let id = &contest.name;
     let Some(row) = &contest.row else { return };
     let mut candidates = contest.candidates.values().map(|known| &known.candidate);
     let by_a_person = match candidates.find(|candidate| candidate.status == Status::Applied) {

@@ -2,10 +2,14 @@
 
 use std::{pin::Pin, sync::Arc};
 
-use emend_base::{Error, error::to_item_status, traceparent::Traceparent};
+use emend_base::{
+    Error,
+    error::{PreconditionViolation, to_item_status},
+    traceparent::Traceparent,
+};
 use emend_core::{
-    AcceptOrder, Caller, EventId, FeedbackId, Invalid, Namespace, ReporterId, Scope, Violations,
-    contest::VoterKey, correction::scope_user, violation::bounded_text,
+    AcceptOrder, Caller, EventId, FeedbackId, InstallationId, Invalid, Namespace, ReporterId, Scope,
+    Violations, contest::VoterKey, correction::scope_user, violation::bounded_text,
 };
 use emend_proto::learning::v1::{self as pb, event, event_result, ingest_service_server::IngestService};
 use emend_serve::auth::Access;
@@ -35,16 +39,18 @@ const SENDERS: usize = 256;
 #[derive(Debug, Clone)]
 pub struct Ingest {
     queue: IngestQueue,
+    installation: InstallationId,
     /// When cancelled, streams end after the batches in flight.
     soft: CancellationToken,
     room: Arc<Semaphore>,
 }
 
 impl Ingest {
-    /// Events go to `queue`; streams end when `soft` is cancelled.
-    pub fn new(queue: IngestQueue, soft: CancellationToken) -> Self {
+    /// Events go to `queue`, if they are meant for `installation`; streams end when `soft` is cancelled.
+    pub fn new(queue: IngestQueue, installation: InstallationId, soft: CancellationToken) -> Self {
         Self {
             queue,
+            installation,
             soft,
             room: Arc::new(Semaphore::new(SENDERS)),
         }
@@ -56,10 +62,14 @@ impl Ingest {
         access: Access,
         request: Result<pb::IngestRequest, Status>,
     ) -> Result<pb::IngestResponse, Status> {
-        let events = request?.events;
+        let pb::IngestRequest {
+            events,
+            installation_id,
+        } = request?;
         // A sender that is no longer known, or no ingester any more, is refused as a whole: its events stay queued and
         // are sent again.
         let access = access.as_of_now()?;
+        self.check_installation(&installation_id)?;
         if events.is_empty() || events.len() > BATCH {
             let found = events.len();
             return Err(Error::invalid("events", format!("must be 1 to {BATCH}, are {found}")).into());
@@ -95,7 +105,31 @@ impl Ingest {
             });
         Ok(pb::IngestResponse {
             results: results.collect(),
-            ..Default::default()
+            installation_id: self.installation.to_string(),
+        })
+    }
+
+    /// A sender that knows an installation delivers to no other.
+    fn check_installation(&self, meant: &str) -> Result<(), Error> {
+        if meant.is_empty() {
+            return Ok(());
+        }
+        let id =
+            InstallationId::parse(meant).map_err(|invalid| Error::invalid("installation_id", invalid.0))?;
+        if id == self.installation {
+            return Ok(());
+        }
+        Err(Error::FailedPrecondition {
+            reason: "INSTALLATION_MISMATCH",
+            message: format!(
+                "the events are meant for installation {id}, this is {}",
+                self.installation
+            ),
+            violations: vec![PreconditionViolation {
+                kind: "INSTALLATION".into(),
+                subject: self.installation.to_string(),
+                description: "the installation that answers".to_owned(),
+            }],
         })
     }
 }

@@ -23,13 +23,14 @@ pub(crate) use super::rows::{
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// A range of contest ids, from `after` (exclusive) to `through` (inclusive); without `through`, to the end.
+/// A range of contests by their keys within the database, from `after` (exclusive) to `through` (inclusive); without
+/// `through`, to the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Range {
-    /// Empty: from the start.
-    pub(crate) after: String,
-    /// The last id of the range.
-    pub(crate) through: Option<String>,
+    /// The key before the first.
+    pub(crate) after: i64,
+    /// The last key of the range.
+    pub(crate) through: Option<i64>,
 }
 
 /// How much there is.
@@ -75,7 +76,7 @@ pub(crate) trait AuditRead: Send {
     async fn resource_counts(&mut self) -> Result<[HashMap<(String, i32), i64>; 2]>;
 
     /// The last of the next `size` contests after `after`; none if fewer are left.
-    async fn page_end(&mut self, after: &str, size: u32) -> Result<Option<String>>;
+    async fn page_end(&mut self, after: i64, size: u32) -> Result<Option<i64>>;
 
     /// The contests of a range.
     async fn contests(&mut self, range: &Range) -> Result<Vec<AuditedContest>>;
@@ -98,8 +99,8 @@ pub(crate) trait AuditRead: Send {
     /// The revisions in (after, through], ascending, and the shape of the changes of each revision that has any.
     async fn revisions(&mut self, after: i64, through: i64) -> Result<(Vec<i64>, Vec<Span>)>;
 
-    /// Candidates that have transitions but do not exist; at most 1,000.
-    async fn stray_transitions(&mut self) -> Result<Vec<String>>;
+    /// The keys of candidates that have transitions but do not exist; at most 1,000.
+    async fn stray_transitions(&mut self) -> Result<Vec<i64>>;
 
     /// Everything that came from feedback-svc, by feedback; one row for each applied event of it.
     fn entries(&mut self) -> BoxStream<'_, Result<EntryRow>>;

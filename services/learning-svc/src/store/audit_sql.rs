@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 
 use async_trait::async_trait;
-use emend_core::{Epoch, Policy};
-use emend_store::{CorruptRow, StoreError};
+use emend_core::{FeedbackId, Policy};
+use emend_store::StoreError;
 use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use sqlx::{AssertSqlSafe, QueryBuilder, Transaction};
 
-use super::{BEGIN_AUDIT, Db};
+use super::{BEGIN_AUDIT, Db, decisions_sql::bytes, log_sql};
 use crate::store::{
     audit::{
         AuditRead, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource, AuditedTransition,
@@ -29,14 +29,15 @@ pub(super) struct Reading {
 
 /// Everything that came from feedback-svc. The inbox has no index by feedback: the database sorts it once.
 const ENTRIES: &str = "
-    SELECT k.feedback_id, i.event_id, i.outcome, b.contest_id, b.candidate_id, b.accept_order, b.voter, b.identified,
+    SELECT k.feedback_id, i.event_id, i.outcome, b.contest, c.contest_id, b.candidate_id, b.accept_order, b.voter, b.identified,
            b.caller, b.received_at, b.retracted, b.system_choice, b.traceparent, m.event_id AS retraction,
            r.event_id AS redaction, CASE WHEN d.feedback_id IS NULL THEN 0 ELSE 1 END AS details
-    FROM (SELECT feedback_id FROM inbox WHERE feedback_id <> '00000000-0000-0000-0000-000000000000' UNION SELECT feedback_id FROM ballots
+    FROM (SELECT feedback_id FROM inbox WHERE feedback_id <> $1 UNION SELECT feedback_id FROM ballots
           UNION SELECT feedback_id FROM retraction_marks UNION SELECT feedback_id FROM redaction_marks
           UNION SELECT feedback_id FROM ballot_details) AS k
       LEFT JOIN inbox AS i ON i.feedback_id = k.feedback_id
       LEFT JOIN ballots AS b ON b.feedback_id = k.feedback_id
+      LEFT JOIN contests AS c ON c.contest = b.contest
       LEFT JOIN retraction_marks AS m ON m.feedback_id = k.feedback_id
       LEFT JOIN redaction_marks AS r ON r.feedback_id = k.feedback_id
       LEFT JOIN ballot_details AS d ON d.feedback_id = k.feedback_id
@@ -88,9 +89,9 @@ impl Reading {
             String::new()
         };
         let sql = AssertSqlSafe(format!("{head} {column} > $1{through} {order}"));
-        let mut query = sqlx::query_as(sql).bind(range.after.clone());
+        let mut query = sqlx::query_as(sql).bind(range.after);
         if let Some(through) = &range.through {
-            query = query.bind(through.clone());
+            query = query.bind(*through);
         }
         query
             .fetch(&mut *self.transaction)
@@ -102,13 +103,9 @@ impl Reading {
 /// Appends the condition that a row's contest is in the range.
 fn within(sql: &'static str, column: &'static str, range: &Range) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new(sql);
-    query.push(column).push(" > ").push_bind(range.after.clone());
+    query.push(column).push(" > ").push_bind(range.after);
     if let Some(through) = &range.through {
-        query
-            .push(" AND ")
-            .push(column)
-            .push(" <= ")
-            .push_bind(through.clone());
+        query.push(" AND ").push(column).push(" <= ").push_bind(*through);
     }
     query
 }
@@ -133,14 +130,14 @@ impl AuditRead for Reading {
     }
 
     async fn heads(&mut self) -> Result<Vec<Result<Head>>> {
-        let rows: Vec<(String, i64, i64)> =
-            sqlx::query_as("SELECT epoch, revision, tombstone_horizon FROM head")
+        let rows: Vec<(Vec<u8>, Vec<u8>, i64, i64)> =
+            sqlx::query_as("SELECT installation_id, epoch, revision, tombstone_horizon FROM head")
                 .fetch_all(&mut *self.transaction)
                 .await?;
-        let heads = rows.into_iter().map(|(epoch, revision, horizon)| {
+        let heads = rows.into_iter().map(|(installation, epoch, revision, horizon)| {
             Ok(Head {
-                epoch: Epoch::parse(&epoch)
-                    .map_err(|invalid| CorruptRow::new("head", "epoch", 1, invalid.0))?,
+                epoch: log_sql::epoch(&epoch)?,
+                installation: log_sql::installation(&installation)?,
                 revision,
                 horizon,
             })
@@ -167,14 +164,17 @@ impl AuditRead for Reading {
             .counts("SELECT namespace, kind, count FROM resource_counts WHERE count <> 0")
             .await?;
         let present = self
-            .counts("SELECT namespace, kind, count(*) FROM resources GROUP BY namespace, kind")
+            .counts(
+                "SELECT c.namespace, c.kind, count(*) FROM resources AS r \
+                 JOIN contests AS c ON c.contest = r.contest GROUP BY c.namespace, c.kind",
+            )
             .await?;
         Ok([counted, present])
     }
 
-    async fn page_end(&mut self, after: &str, size: u32) -> Result<Option<String>> {
+    async fn page_end(&mut self, after: i64, size: u32) -> Result<Option<i64>> {
         let end = sqlx::query_scalar(
-            "SELECT contest_id FROM contests WHERE contest_id > $1 ORDER BY contest_id LIMIT 1 OFFSET $2",
+            "SELECT contest FROM contests WHERE contest > $1 ORDER BY contest LIMIT 1 OFFSET $2",
         )
         .bind(after)
         .bind(i64::from(size.saturating_sub(1)))
@@ -185,9 +185,9 @@ impl AuditRead for Reading {
 
     async fn contests(&mut self, range: &Range) -> Result<Vec<AuditedContest>> {
         self.all(within(
-            "SELECT contest_id, namespace, kind, key, qualifier, user_id, pinned, highest_accept_order, \
+            "SELECT contest, contest_id, namespace, kind, key, qualifier, user_id, pinned, highest_accept_order, \
              policy_version, pending FROM contests WHERE ",
-            "contest_id",
+            "contest",
             range,
         ))
         .await
@@ -195,11 +195,11 @@ impl AuditRead for Reading {
 
     async fn candidates(&mut self, range: &Range) -> Result<Vec<AuditedCandidate>> {
         self.all(within(
-            "SELECT candidate_id, contest_id, value, status, status_reason, origin, edited_from, hold, \
+            "SELECT contest, candidate, candidate_id, value, status, status_reason, origin, edited_from, hold, \
              decision_reason, decided_caller, decided_for, occurrences, reporters, net, risk, threshold, \
              policy_version, applied_threshold, applied_revision, created_at, updated_at, transitions, version, \
              namespace, kind FROM candidates WHERE ",
-            "contest_id",
+            "contest",
             range,
         ))
         .await
@@ -207,10 +207,9 @@ impl AuditRead for Reading {
 
     async fn resources(&mut self, range: &Range) -> Result<Vec<AuditedResource>> {
         self.all(within(
-            "SELECT r.contest_id, r.namespace, r.kind, r.key, r.qualifier, r.user_id, r.revision, r.value, \
-             r.value_checksum, r.committed_at, v.committed_at AS logged_at FROM resources AS r \
-             LEFT JOIN revisions AS v ON v.revision = r.revision WHERE ",
-            "r.contest_id",
+            "SELECT r.contest, r.revision, r.value, r.value_checksum, r.committed_at, v.committed_at AS logged_at \
+             FROM resources AS r LEFT JOIN revisions AS v ON v.revision = r.revision WHERE ",
+            "r.contest",
             range,
         ))
         .await
@@ -218,27 +217,26 @@ impl AuditRead for Reading {
 
     fn transitions(&mut self, range: &Range) -> BoxStream<'_, Result<AuditedTransition>> {
         self.streamed(
-            "SELECT c.contest_id, t.candidate_id, t.sequence, t.from_status, t.to_status, t.revision
-             FROM candidates AS c JOIN transitions AS t ON t.candidate_id = c.candidate_id
-             WHERE {}c.contest_id; ORDER BY c.contest_id, t.candidate_id, t.sequence",
+            "SELECT k.contest, t.candidate, t.sequence, t.from_status, t.to_status, t.revision
+             FROM candidates AS k JOIN transitions AS t ON t.candidate = k.candidate
+             WHERE {}k.contest; ORDER BY k.contest, t.candidate, t.sequence",
             range,
         )
     }
 
     fn ballots(&mut self, range: &Range) -> BoxStream<'_, Result<BallotRow>> {
         self.streamed(
-            "SELECT feedback_id, contest_id, candidate_id, accept_order, voter, identified, caller, received_at
-             FROM ballots WHERE retracted = 0 AND {}contest_id; ORDER BY contest_id, accept_order DESC, feedback_id",
+            "SELECT feedback_id, contest, candidate_id, accept_order, voter, identified, caller, received_at
+             FROM ballots WHERE retracted = 0 AND {}contest; ORDER BY contest, accept_order DESC, feedback_id",
             range,
         )
     }
 
     fn changes(&mut self, range: &Range) -> BoxStream<'_, Result<AuditedChange>> {
         self.streamed(
-            "SELECT contest_id, namespace, kind, key, qualifier, user_id, revision, value, value_checksum,
-                    before_value, candidate_id,
+            "SELECT contest, revision, value, value_checksum, before_value, candidate,
                     (SELECT v.cause FROM revisions AS v WHERE v.revision = changes.revision) AS cause
-             FROM changes WHERE {}contest_id; ORDER BY contest_id, revision DESC, ordinal DESC",
+             FROM changes WHERE {}contest; ORDER BY contest, revision DESC, ordinal DESC",
             range,
         )
     }
@@ -253,7 +251,7 @@ impl AuditRead for Reading {
         .await?;
         let spans = sqlx::query_as(
             "SELECT revision, count(*) AS changes, CAST(min(ordinal) AS BIGINT) AS first,
-                    CAST(max(ordinal) AS BIGINT) AS last, count(DISTINCT contest_id) AS keys
+                    CAST(max(ordinal) AS BIGINT) AS last, count(DISTINCT contest) AS keys
              FROM changes WHERE revision > $1 AND revision <= $2 GROUP BY revision ORDER BY revision",
         )
         .bind(after)
@@ -263,10 +261,10 @@ impl AuditRead for Reading {
         Ok((revisions, spans))
     }
 
-    async fn stray_transitions(&mut self) -> Result<Vec<String>> {
+    async fn stray_transitions(&mut self) -> Result<Vec<i64>> {
         let strays = sqlx::query_scalar(
-            "SELECT DISTINCT t.candidate_id FROM transitions AS t
-             WHERE NOT EXISTS (SELECT 1 FROM candidates AS c WHERE c.candidate_id = t.candidate_id) LIMIT 1000",
+            "SELECT DISTINCT t.candidate FROM transitions AS t
+             WHERE NOT EXISTS (SELECT 1 FROM candidates AS k WHERE k.candidate = t.candidate) LIMIT 1000",
         )
         .fetch_all(&mut *self.transaction)
         .await?;
@@ -275,6 +273,7 @@ impl AuditRead for Reading {
 
     fn entries(&mut self) -> BoxStream<'_, Result<EntryRow>> {
         sqlx::query_as(ENTRIES)
+            .bind(bytes(FeedbackId::none().0))
             .fetch(&mut *self.transaction)
             .map_err(StoreError::from)
             .boxed()

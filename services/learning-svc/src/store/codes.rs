@@ -14,18 +14,19 @@ pub fn status(status: Status) -> i32 {
     }
 }
 
+/// All statuses, by their numbers.
+pub const STATUSES: [Status; 6] = [
+    Status::Pending,
+    Status::AwaitingReview,
+    Status::Applied,
+    Status::Rejected,
+    Status::Superseded,
+    Status::Withdrawn,
+];
+
 /// The status with this number.
 pub fn parse_status(number: i32) -> Option<Status> {
-    [
-        Status::Pending,
-        Status::AwaitingReview,
-        Status::Applied,
-        Status::Rejected,
-        Status::Superseded,
-        Status::Withdrawn,
-    ]
-    .into_iter()
-    .find(|&known| status(known) == number)
+    STATUSES.into_iter().find(|&known| status(known) == number)
 }
 
 /// A candidate's origin.

@@ -7,16 +7,20 @@ use emend_store::{CorruptRow, StoreError};
 use super::Backend;
 use crate::store::{
     contents::{Contents, ContentsBallot},
-    rows::CountRow,
+    rows::{CountRow, StoredId},
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
 
+const PRESENT: &str = "SELECT c.namespace, c.kind, count(*) AS count FROM resources AS r \
+     JOIN contests AS c ON c.contest = r.contest GROUP BY c.namespace, c.kind";
+
 /// Reads the contents.
 pub(super) async fn read(store: &Backend) -> Result<Contents> {
     let mut transaction = store.begin_read().await?;
-    let uuid = |column: &'static str, text: &str| {
-        uuid::Uuid::try_parse(text).map_err(|error| CorruptRow::new("audited", column, text, error))
+    let uuid = |column: &'static str, bytes: &[u8]| {
+        uuid::Uuid::from_slice(bytes)
+            .map_err(|error| CorruptRow::new("audited", column, StoredId(bytes), error))
     };
     let mut records = Contents::default();
     let head: (i64,) = sqlx::query_as("SELECT revision FROM head WHERE id = 1")
@@ -30,26 +34,32 @@ pub(super) async fn read(store: &Backend) -> Result<Contents> {
         .into_iter()
         .map(|(revision,)| Revision(revision))
         .collect();
-    let changes: Vec<(String, i64, Option<Vec<u8>>)> =
-        sqlx::query_as("SELECT contest_id, revision, value FROM changes ORDER BY revision, ordinal")
-            .fetch_all(&mut *transaction)
-            .await?;
+    let changes: Vec<(Vec<u8>, i64, Option<Vec<u8>>)> = sqlx::query_as(
+        "SELECT c.contest_id, h.revision, h.value FROM changes AS h JOIN contests AS c ON c.contest = h.contest \
+         ORDER BY h.revision, h.ordinal",
+    )
+    .fetch_all(&mut *transaction)
+    .await?;
     for (contest, revision, value) in changes {
         let contest = ContestId(uuid("contest_id", &contest)?);
         records.changes.push((contest, Revision(revision), value));
     }
-    let resources: Vec<(String, i64, Vec<u8>)> =
-        sqlx::query_as("SELECT contest_id, revision, value FROM resources ORDER BY contest_id")
-            .fetch_all(&mut *transaction)
-            .await?;
+    let resources: Vec<(Vec<u8>, i64, Vec<u8>)> = sqlx::query_as(
+        "SELECT c.contest_id, r.revision, r.value FROM resources AS r JOIN contests AS c ON c.contest = r.contest \
+         ORDER BY c.contest_id",
+    )
+    .fetch_all(&mut *transaction)
+    .await?;
     for (contest, revision, value) in resources {
         let contest = ContestId(uuid("contest_id", &contest)?);
         records.resources.push((contest, Revision(revision), value));
     }
-    let candidates: Vec<(String, String, i64, i64)> =
-        sqlx::query_as("SELECT contest_id, candidate_id, occurrences, reporters FROM candidates")
-            .fetch_all(&mut *transaction)
-            .await?;
+    let candidates: Vec<(Vec<u8>, Vec<u8>, i64, i64)> = sqlx::query_as(
+        "SELECT c.contest_id, k.candidate_id, k.occurrences, k.reporters FROM candidates AS k \
+         JOIN contests AS c ON c.contest = k.contest",
+    )
+    .fetch_all(&mut *transaction)
+    .await?;
     for (contest, candidate, occurrences, reporters) in candidates {
         let contest = ContestId(uuid("contest_id", &contest)?);
         let candidate = CandidateId(uuid("candidate_id", &candidate)?);
@@ -57,8 +67,9 @@ pub(super) async fn read(store: &Backend) -> Result<Contents> {
             .candidates
             .push((contest, candidate, occurrences, reporters));
     }
-    let ballots: Vec<(String, String, String, i64, i32)> = sqlx::query_as(
-        "SELECT contest_id, candidate_id, voter, accept_order, identified FROM ballots WHERE retracted = 0",
+    let ballots: Vec<(Vec<u8>, Vec<u8>, Vec<u8>, i64, i32)> = sqlx::query_as(
+        "SELECT c.contest_id, b.candidate_id, b.voter, b.accept_order, b.identified FROM ballots AS b \
+         JOIN contests AS c ON c.contest = b.contest WHERE b.retracted = 0",
     )
     .fetch_all(&mut *transaction)
     .await?;
@@ -75,10 +86,7 @@ pub(super) async fn read(store: &Backend) -> Result<Contents> {
         .fetch_all(&mut *transaction)
         .await?;
     records.counted = counted.iter().map(CountRow::parse).collect::<Result<_>>()?;
-    let present: Vec<CountRow> =
-        sqlx::query_as("SELECT namespace, kind, count(*) AS count FROM resources GROUP BY namespace, kind")
-            .fetch_all(&mut *transaction)
-            .await?;
+    let present: Vec<CountRow> = sqlx::query_as(PRESENT).fetch_all(&mut *transaction).await?;
     records.present = present.iter().map(CountRow::parse).collect::<Result<_>>()?;
     transaction.commit().await?;
     Ok(records)

@@ -10,11 +10,13 @@ use emend_core::{
 use emend_store::{CorruptRow, StoreError};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
+use uuid::Uuid;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::{Backend, Db, FOR_UPDATE, NOW_MICROS, Transaction, lock_feedback, notify, writes_sql};
+use super::{Backend, Db, FOR_UPDATE, Transaction, lock_feedback, notify, writes_sql};
 use crate::store::{
     batches::{batches, batches_up_to},
+    conflict,
     decisions::{
         DecisionWrites, LockedContest, LockedHead, PolicyKey, PolicyWrite, Seen, StoredContest, StoredPolicy,
         Tx, VoteWrites, WrittenChange,
@@ -38,12 +40,41 @@ type Result<T> = std::result::Result<T, StoreError>;
 /// One unit of work: a transaction, rolled back when it is dropped.
 pub(super) struct Work {
     pub(super) transaction: Transaction,
+    /// The database's keys of the contests that are locked, and of their candidates.
+    pub(super) keys: Keys,
+}
+
+/// By which keys rows refer to what was read under this unit of work's locks.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    contests: HashMap<ContestId, i64>,
+    candidates: HashMap<CandidateId, i64>,
+}
+
+impl Keys {
+    /// The key of a contest, which must be locked.
+    pub(super) fn contest(&self, id: ContestId) -> Result<i64> {
+        let key = self.contests.get(&id).copied();
+        key.ok_or_else(|| CorruptRow::new("contests", "contest_id", id, "written without its lock").into())
+    }
+
+    /// The key of a candidate, which must have been read or written.
+    pub(super) fn candidate(&self, id: CandidateId) -> Result<i64> {
+        let key = self.candidates.get(&id).copied();
+        key.ok_or_else(|| CorruptRow::new("candidates", "candidate_id", id, "named and not stored").into())
+    }
+
+    /// Notes the key of a candidate.
+    pub(super) fn note_candidate(&mut self, id: CandidateId, key: i64) {
+        self.candidates.insert(id, key);
+    }
 }
 
 impl Work {
     pub(super) async fn begin(store: &Backend) -> Result<Self> {
         Ok(Self {
             transaction: store.begin_write().await?,
+            keys: Keys::default(),
         })
     }
 
@@ -56,17 +87,37 @@ impl Work {
 }
 
 /// Appends `($1, $2, …)`; for no items, a list that matches nothing.
-pub(super) fn push_list<T: ToString>(query: &mut QueryBuilder<Db>, items: &[T]) {
-    if items.is_empty() {
+pub(super) fn push_list(query: &mut QueryBuilder<Db>, ids: impl IntoIterator<Item = Uuid>) {
+    let mut ids = ids.into_iter().peekable();
+    if ids.peek().is_none() {
         query.push("(NULL)");
         return;
     }
     query.push("(");
     let mut list = query.separated(", ");
-    for item in items {
-        list.push_bind(item.to_string());
+    for id in ids {
+        list.push_bind(bytes(id));
     }
     query.push(")");
+}
+
+/// Appends `($1, $2, …)` for keys within the database; for none, a list that matches nothing.
+pub(super) fn push_keys(query: &mut QueryBuilder<Db>, keys: &[i64]) {
+    if keys.is_empty() {
+        query.push("(NULL)");
+        return;
+    }
+    query.push("(");
+    let mut list = query.separated(", ");
+    for key in keys {
+        list.push_bind(*key);
+    }
+    query.push(")");
+}
+
+/// An id as it is stored.
+pub(super) fn bytes(id: Uuid) -> Vec<u8> {
+    id.as_bytes().to_vec()
 }
 
 /// Appends `((a = $1 AND b = $2) OR …)` for namespaces and kinds.
@@ -123,11 +174,11 @@ impl Tx for Work {
         for (events, feedback) in pair_up(events, feedback) {
             let mut query =
                 QueryBuilder::new("SELECT 1 AS what, event_id AS id, outcome FROM inbox WHERE event_id IN ");
-            push_list(&mut query, events);
+            push_list(&mut query, events.iter().map(|id| id.0));
             query.push(" UNION ALL SELECT 2, feedback_id, NULL FROM retraction_marks WHERE feedback_id IN ");
-            push_list(&mut query, feedback);
+            push_list(&mut query, feedback.iter().map(|id| id.0));
             query.push(" UNION ALL SELECT 3, feedback_id, NULL FROM redaction_marks WHERE feedback_id IN ");
-            push_list(&mut query, feedback);
+            push_list(&mut query, feedback.iter().map(|id| id.0));
             for row in self.rows::<SeenRow>(query).await? {
                 match row.what {
                     1 => {
@@ -138,11 +189,11 @@ impl Tx for Work {
                 }
             }
             let mut query = QueryBuilder::new(
-                "SELECT b.feedback_id, b.contest_id, b.candidate_id, b.accept_order, b.voter, b.identified, b.caller, \
+                "SELECT b.feedback_id, b.contest, c.contest_id, b.candidate_id, b.accept_order, b.voter, b.identified, b.caller, \
                  b.received_at, b.retracted, c.namespace, c.kind, c.key, c.qualifier, c.user_id \
-                 FROM ballots AS b JOIN contests AS c ON c.contest_id = b.contest_id WHERE b.feedback_id IN ",
+                 FROM ballots AS b JOIN contests AS c ON c.contest = b.contest WHERE b.feedback_id IN ",
             );
-            push_list(&mut query, feedback);
+            push_list(&mut query, feedback.iter().map(|id| id.0));
             for row in self.rows::<KnownBallotRow>(query).await? {
                 let known = row.parse()?;
                 seen.ballots.insert(known.ballot.feedback_id, known);
@@ -188,25 +239,7 @@ impl Tx for Work {
 
     async fn create_contests(&mut self, keys: &[&ResourceKey], now: Timestamp) -> Result<()> {
         for keys in batches(keys) {
-            let mut query = QueryBuilder::new(
-                "INSERT INTO contests (contest_id, namespace, kind, key, key_hash, qualifier, user_id, pinned, \
-                 highest_accept_order, policy_version, pending, created_at) ",
-            );
-            query.push_values(keys, |mut row, key| {
-                row.push_bind(key.contest_id().to_string())
-                    .push_bind(key.namespace.as_str())
-                    .push_bind(key.kind.number())
-                    .push_bind(key.key.as_str())
-                    .push_bind(key_hash(key.key.as_str()))
-                    .push_bind(key.qualifier.as_str())
-                    .push_bind(key.user_id())
-                    .push_bind(0_i32)
-                    .push_bind(0_i64)
-                    .push_bind(0_i64)
-                    .push_bind(0_i32)
-                    .push_bind(now.as_microsecond());
-            });
-            query.push(" ON CONFLICT (contest_id) DO NOTHING");
+            let mut query = insert_contests(keys, now);
             query.build().execute(&mut *self.transaction).await?;
         }
         Ok(())
@@ -215,18 +248,17 @@ impl Tx for Work {
     async fn lock_contests(&mut self, keys: &[&ResourceKey]) -> Result<Vec<LockedContest>> {
         let mut locked = Vec::with_capacity(keys.len());
         for keys in batches(keys) {
-            let ids: Vec<ContestId> = keys.iter().map(|key| key.contest_id()).collect();
             let mut query = QueryBuilder::new(
-                "SELECT contest_id, namespace, kind, key, qualifier, user_id, pinned, highest_accept_order, \
-                 policy_version, pending, ",
+                "SELECT contest, contest_id, namespace, kind, key, qualifier, user_id, pinned, highest_accept_order, \
+                 policy_version, pending, (SELECT now FROM database_clock) AS locked_at FROM contests \
+                 WHERE contest_id IN ",
             );
-            query
-                .push(NOW_MICROS)
-                .push(" AS locked_at FROM contests WHERE contest_id IN ");
-            push_list(&mut query, &ids);
+            push_list(&mut query, keys.iter().map(|key| key.contest_id().0));
             query.push(" ORDER BY contest_id").push(FOR_UPDATE);
             for row in self.rows::<ContestRow>(query).await? {
-                locked.push(row.parse()?);
+                let parsed = row.parse()?;
+                self.keys.contests.insert(parsed.key.contest_id(), row.contest);
+                locked.push(parsed);
             }
         }
         for (asked, found) in keys.iter().zip(&locked) {
@@ -243,13 +275,8 @@ impl Tx for Work {
         if locked.len() == keys.len() {
             Ok(locked)
         } else {
-            Err(CorruptRow::new(
-                "contests",
-                "contest_id",
-                locked.len(),
-                "a contest that was created is gone",
-            )
-            .into())
+            // Nobody deletes a contest but a worker that finds it empty.
+            Err(conflict("a contest was deleted before it could be locked"))
         }
     }
 
@@ -260,29 +287,32 @@ impl Tx for Work {
             .map(|row| (row.key.contest_id(), empty(row)))
             .collect();
         for ids in batches(&ids) {
+            let keys = ids.iter().map(|id| self.keys.contest(*id));
+            let keys: Vec<i64> = keys.collect::<Result<_>>()?;
+            let of: HashMap<i64, ContestId> = keys.iter().copied().zip(ids.iter().copied()).collect();
             let mut query = QueryBuilder::new(
-                "SELECT candidate_id, contest_id, value, status, status_reason, origin, edited_from, hold, \
+                "SELECT contest, candidate, candidate_id, value, status, status_reason, origin, edited_from, hold, \
                  decision_reason, decided_caller, decided_for, occurrences, reporters, net, risk, threshold, \
                  policy_version, applied_threshold, applied_revision, created_at, updated_at, transitions, version \
-                 FROM candidates WHERE contest_id IN ",
+                 FROM candidates WHERE contest IN ",
             );
-            push_list(&mut query, ids);
+            push_keys(&mut query, &keys);
             query.push(" ORDER BY created_at, candidate_id");
             for row in self.rows::<CandidateRow>(query).await? {
-                let contest = row.contest()?;
                 let (candidate, kept) = row.parse()?;
-                if let Some(contest) = contests.get_mut(&contest) {
+                self.keys.candidates.insert(candidate.id, row.candidate);
+                if let Some(contest) = of.get(&row.contest).and_then(|id| contests.get_mut(id)) {
                     contest.kept.insert(candidate.id, kept);
                     contest.state.candidates.push(candidate);
                 }
             }
             let mut query = QueryBuilder::new(
-                "SELECT contest_id, revision, value, committed_at FROM resources WHERE contest_id IN ",
+                "SELECT contest, revision, value, committed_at FROM resources WHERE contest IN ",
             );
-            push_list(&mut query, ids);
+            push_keys(&mut query, &keys);
             for row in self.rows::<ResourceRow>(query).await? {
-                let (contest, resource) = row.parse()?;
-                if let Some(contest) = contests.get_mut(&contest) {
+                let resource = row.parse()?;
+                if let Some(contest) = of.get(&row.contest).and_then(|id| contests.get_mut(id)) {
                     contest.state.resource = Some(resource);
                     contest.committed_at = row.committed_at;
                 }
@@ -298,8 +328,13 @@ impl Tx for Work {
     ) -> Result<HashMap<ContestId, Vec<Ballot>>> {
         let mut ballots: HashMap<ContestId, Vec<Ballot>> = HashMap::new();
         for contests in batches_up_to(contests, 16) {
-            for row in self.rows::<BallotRow>(newest_ballots(contests, limit)).await? {
-                ballots.entry(row.contest()?).or_default().push(row.parse()?);
+            let keys = contests.iter().map(|id| self.keys.contest(*id));
+            let keys: Vec<i64> = keys.collect::<Result<_>>()?;
+            let of: HashMap<i64, ContestId> = keys.iter().copied().zip(contests.iter().copied()).collect();
+            for row in self.rows::<BallotRow>(newest_ballots(&keys, limit)).await? {
+                if let Some(contest) = of.get(&row.contest) {
+                    ballots.entry(*contest).or_default().push(row.parse()?);
+                }
             }
         }
         Ok(ballots)
@@ -308,33 +343,34 @@ impl Tx for Work {
     async fn contest_of(&mut self, candidate: CandidateId) -> Result<Option<ResourceKey>> {
         let mut query = QueryBuilder::new(
             "SELECT c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id FROM candidates AS k \
-             JOIN contests AS c ON c.contest_id = k.contest_id WHERE k.candidate_id = ",
+             JOIN contests AS c ON c.contest = k.contest WHERE k.candidate_id = ",
         );
-        query.push_bind(candidate.to_string());
+        query.push_bind(bytes(candidate.0));
         let rows = self.rows::<KeyRow>(query).await?;
         rows.first().map(|row| row.parse("contests")).transpose()
     }
 
     async fn changes_of(&mut self, revision: Revision) -> Result<Vec<WrittenChange>> {
         let mut query = QueryBuilder::new(
-            "SELECT contest_id, namespace, kind, key, qualifier, user_id, before_value, \
-             (SELECT max(newer.revision) FROM changes AS newer WHERE newer.contest_id = changes.contest_id) AS newest, \
-             (SELECT r.cause FROM revisions AS r WHERE r.revision = changes.revision) AS cause FROM changes WHERE revision = ",
+            "SELECT c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id, h.before_value, \
+             (SELECT max(newer.revision) FROM changes AS newer WHERE newer.contest = h.contest) AS newest, \
+             (SELECT r.cause FROM revisions AS r WHERE r.revision = h.revision) AS cause \
+             FROM changes AS h JOIN contests AS c ON c.contest = h.contest WHERE h.revision = ",
         );
-        query.push_bind(revision.0).push(" ORDER BY ordinal");
+        query.push_bind(revision.0).push(" ORDER BY h.ordinal");
         let rows = self.rows::<WrittenChangeRow>(query).await?;
         rows.into_iter().map(WrittenChangeRow::parse).collect()
     }
 
     async fn save_votes(&mut self, writes: &VoteWrites) -> Result<()> {
-        writes_sql::save_votes(&mut self.transaction, writes).await
+        writes_sql::save_votes(self, writes).await
     }
 
     async fn advance_head(&mut self, revisions: usize) -> Result<LockedHead> {
         let by = i64::try_from(revisions).unwrap_or(i64::MAX);
         let mut query = QueryBuilder::<Db>::new("UPDATE head SET revision = revision + ");
         query.push_bind(by);
-        query.push(" WHERE id = 1 RETURNING revision, ").push(NOW_MICROS);
+        query.push(" WHERE id = 1 RETURNING revision, (SELECT now FROM database_clock)");
         let (revision, now): (i64, i64) = query
             .build_query_as()
             .fetch_optional(&mut *self.transaction)
@@ -350,7 +386,7 @@ impl Tx for Work {
     }
 
     async fn save_decisions(&mut self, writes: &DecisionWrites) -> Result<HashMap<PolicyKey, u64>> {
-        writes_sql::save_decisions(&mut self.transaction, writes).await
+        writes_sql::save_decisions(self, writes).await
     }
 
     async fn stored_policy(&mut self, key: &PolicyKey) -> Result<StoredPolicy> {
@@ -396,18 +432,42 @@ fn empty(row: LockedContest) -> StoredContest {
     }
 }
 
+/// The statement that creates rows for contests that have none.
+pub(super) fn insert_contests(keys: &[&ResourceKey], now: Timestamp) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(
+        "INSERT INTO contests (contest_id, namespace, kind, key, key_hash, qualifier, user_id, pinned, \
+         highest_accept_order, policy_version, pending, created_at) ",
+    );
+    query.push_values(keys, |mut row, key| {
+        row.push_bind(bytes(key.contest_id().0))
+            .push_bind(key.namespace.as_str())
+            .push_bind(key.kind.number())
+            .push_bind(key.key.as_str())
+            .push_bind(key_hash(key.key.as_str()))
+            .push_bind(key.qualifier.as_str())
+            .push_bind(key.user_id())
+            .push_bind(0_i32)
+            .push_bind(0_i64)
+            .push_bind(0_i64)
+            .push_bind(0_i32)
+            .push_bind(now.as_microsecond());
+    });
+    query.push(" ON CONFLICT (contest_id) DO NOTHING");
+    query
+}
+
 /// The newest counted ballots of each contest: one bounded read per contest, however many ballots it has.
-pub(super) fn newest_ballots(contests: &[ContestId], limit: u32) -> QueryBuilder<Db> {
+pub(super) fn newest_ballots(contests: &[i64], limit: u32) -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new("");
     for (index, contest) in contests.iter().enumerate() {
         if index > 0 {
             query.push(" UNION ALL ");
         }
         query.push(
-            "SELECT * FROM (SELECT feedback_id, contest_id, candidate_id, accept_order, voter, identified, caller, \
-             received_at FROM ballots WHERE contest_id = ",
+            "SELECT * FROM (SELECT feedback_id, contest, candidate_id, accept_order, voter, identified, caller, \
+             received_at FROM ballots WHERE contest = ",
         );
-        query.push_bind(contest.to_string());
+        query.push_bind(*contest);
         query.push(" AND retracted = 0 ORDER BY accept_order DESC, feedback_id LIMIT ");
         query.push_bind(i64::from(limit));
         query.push(format_args!(") AS contest_{index}"));

@@ -5,16 +5,17 @@ use std::collections::HashMap;
 use async_trait::async_trait;
 use emend_core::{AcceptOrder, ContestId, Namespace, ResourceKey, UserId, contest::VoterKey};
 use emend_store::{CorruptRow, StoreError};
-use sqlx::QueryBuilder;
+use jiff::Timestamp;
+use sqlx::{FromRow, QueryBuilder};
 
 use super::{
-    Backend, Db,
-    decisions_sql::{Work, push_list},
+    Backend, Db, FOR_UPDATE, Transaction,
+    decisions_sql::{Work, bytes, insert_contests, push_keys, push_list},
 };
 use crate::store::{
     batches::batches,
     erasures::{ErasedLog, Erasures},
-    rows::KeyRow,
+    rows::{KeyRow, StoredId},
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -23,13 +24,12 @@ type Result<T> = std::result::Result<T, StoreError>;
 impl Erasures for Work {
     async fn erased_at(&mut self, voters: &[VoterKey]) -> Result<HashMap<VoterKey, AcceptOrder>> {
         let mut erased = HashMap::new();
-        let ids: Vec<_> = voters.iter().map(|voter| voter.0).collect();
-        for ids in batches(&ids) {
+        for voters in batches(voters) {
             let mut query = QueryBuilder::new("SELECT voter, accept_order FROM erased_users WHERE voter IN ");
-            push_list(&mut query, ids);
-            for (voter, order) in self.rows::<(String, i64)>(query).await? {
-                let parsed = uuid::Uuid::parse_str(&voter)
-                    .map_err(|error| CorruptRow::new("erased_users", "voter", voter, error))?;
+            push_list(&mut query, voters.iter().map(|voter| voter.0));
+            for (voter, order) in self.rows::<(Vec<u8>, i64)>(query).await? {
+                let parsed = uuid::Uuid::from_slice(&voter)
+                    .map_err(|error| CorruptRow::new("erased_users", "voter", StoredId(&voter), error))?;
                 erased.insert(VoterKey(parsed), AcceptOrder(order));
             }
         }
@@ -42,7 +42,7 @@ impl Erasures for Work {
              ON CONFLICT (voter) DO UPDATE SET accept_order = excluded.accept_order
              WHERE erased_users.accept_order < excluded.accept_order",
         )
-        .bind(voter.0.to_string())
+        .bind(bytes(voter.0))
         .bind(order.0)
         .execute(&mut *self.transaction)
         .await?;
@@ -62,6 +62,12 @@ impl Erasures for Work {
         query
             .push(" AND user_id <> '' AND user_id = ")
             .push_bind(user.as_str());
+        // What was erased before and not used since is there for the log alone.
+        query.push(
+            " AND (contest NOT IN (SELECT e.contest FROM erased_contests AS e) \
+             OR EXISTS (SELECT 1 FROM candidates AS k WHERE k.contest = contests.contest) \
+             OR EXISTS (SELECT 1 FROM ballots AS b WHERE b.contest = contests.contest))",
+        );
         query.push(" LIMIT ").push_bind(i64::from(limit));
         let rows = self.rows::<KeyRow>(query).await?;
         rows.iter().map(|row| row.parse("contests")).collect()
@@ -69,26 +75,27 @@ impl Erasures for Work {
 
     async fn erase(&mut self, contests: &[ContestId], pseudonym: &UserId) -> Result<()> {
         for contests in batches(contests) {
+            let keys = contests.iter().map(|id| self.keys.contest(*id));
+            let keys: Vec<i64> = keys.collect::<Result<_>>()?;
             let mut query = QueryBuilder::new(
-                "INSERT INTO erased_contests (contest_id, pseudonym, revision) SELECT contest_id, ",
+                "INSERT INTO erased_contests (contest, pseudonym, revision) SELECT contest, ",
             );
             query
                 .push_bind(pseudonym.as_str())
-                .push(", (SELECT revision FROM head WHERE id = 1) FROM contests WHERE contest_id IN ");
-            push_list(&mut query, contests);
-            query.push(" ON CONFLICT (contest_id) DO UPDATE SET revision = excluded.revision");
+                .push(", (SELECT revision FROM head WHERE id = 1) FROM contests WHERE contest IN ");
+            push_keys(&mut query, &keys);
+            query.push(" ON CONFLICT (contest) DO UPDATE SET revision = excluded.revision");
             query.build().execute(&mut *self.transaction).await?;
-            for delete in [
-                "DELETE FROM transitions WHERE candidate_id IN \
-                 (SELECT candidate_id FROM candidates WHERE contest_id IN ",
-                "DELETE FROM ballot_details WHERE feedback_id IN \
-                 (SELECT feedback_id FROM ballots WHERE contest_id IN ",
-                "DELETE FROM ballots WHERE (contest_id IN ",
-                "DELETE FROM candidates WHERE (contest_id IN ",
-                "DELETE FROM contests WHERE (contest_id IN ",
+            for erase in [
+                "DELETE FROM transitions WHERE candidate IN (SELECT candidate FROM candidates WHERE contest IN ",
+                "DELETE FROM ballot_details WHERE feedback_id IN (SELECT feedback_id FROM ballots WHERE contest IN ",
+                "DELETE FROM ballots WHERE (contest IN ",
+                "DELETE FROM candidates WHERE (contest IN ",
+                // The row itself stays for the log, and for the user, who may come back.
+                "UPDATE contests SET pinned = 0, pending = 0, policy_version = 0 WHERE (contest IN ",
             ] {
-                let mut query = QueryBuilder::<Db>::new(delete);
-                push_list(&mut query, contests);
+                let mut query = QueryBuilder::<Db>::new(erase);
+                push_keys(&mut query, &keys);
                 query.push(")");
                 query.build().execute(&mut *self.transaction).await?;
             }
@@ -97,47 +104,92 @@ impl Erasures for Work {
     }
 }
 
+/// A contest of which the log need no longer name the user.
+#[derive(Debug, FromRow)]
+struct ExpiredRow {
+    contest: i64,
+    #[sqlx(flatten)]
+    key: KeyRow,
+    pseudonym: String,
+    /// The log names the user up to this revision.
+    revision: i64,
+}
+
+impl Backend {
+    /// Moves what the log says of an erased contest to one whose user is the pseudonym.
+    async fn forget(transaction: &mut Transaction, expired: &ExpiredRow) -> Result<()> {
+        let ExpiredRow {
+            contest, revision, ..
+        } = *expired;
+        let mut key = expired.key.parse("contests")?;
+        let user = std::mem::replace(&mut key.user, UserId::parse(&expired.pseudonym).ok());
+        let pseudonymous = contest_of(transaction, &key).await?;
+        sqlx::query(
+            "UPDATE revisions SET on_behalf_of = $3 WHERE on_behalf_of = $4
+             AND revision IN (SELECT revision FROM changes WHERE contest = $1 AND revision <= $2)",
+        )
+        .bind(contest)
+        .bind(revision)
+        .bind(expired.pseudonym.as_str())
+        .bind(user.as_ref().map_or("", UserId::as_str))
+        .execute(&mut **transaction)
+        .await?;
+        // Who is erased may come back, so only what is as old as the erasure is forgotten.
+        sqlx::query(
+            "UPDATE changes SET contest = $3, candidate = NULL, traceparent = '',
+               value = CASE WHEN value IS NULL THEN NULL ELSE $4 END,
+               before_value = CASE WHEN before_value IS NULL THEN NULL ELSE $4 END
+             WHERE contest = $1 AND revision <= $2",
+        )
+        .bind(contest)
+        .bind(revision)
+        .bind(pseudonymous)
+        .bind(&[] as &[u8])
+        .execute(&mut **transaction)
+        .await?;
+        sqlx::query("DELETE FROM erased_contests WHERE contest = $1 AND revision = $2")
+            .bind(contest)
+            .bind(revision)
+            .execute(&mut **transaction)
+            .await?;
+        sqlx::query(
+            "DELETE FROM contests WHERE contest = $1
+               AND NOT EXISTS (SELECT 1 FROM candidates AS k WHERE k.contest = contests.contest)
+               AND NOT EXISTS (SELECT 1 FROM ballots AS b WHERE b.contest = contests.contest)
+               AND NOT EXISTS (SELECT 1 FROM changes AS h WHERE h.contest = contests.contest)
+               AND NOT EXISTS (SELECT 1 FROM erased_contests AS e WHERE e.contest = contests.contest)",
+        )
+        .bind(contest)
+        .execute(&mut **transaction)
+        .await?;
+        Ok(())
+    }
+}
+
+/// The contest of a key, created if there is none.
+async fn contest_of(transaction: &mut Transaction, key: &ResourceKey) -> Result<i64> {
+    let mut query = insert_contests(&[key], Timestamp::UNIX_EPOCH);
+    query.build().execute(&mut **transaction).await?;
+    let contest = sqlx::query_scalar("SELECT contest FROM contests WHERE contest_id = $1")
+        .bind(bytes(key.contest_id().0))
+        .fetch_one(&mut **transaction)
+        .await?;
+    Ok(contest)
+}
+
 #[async_trait]
 impl ErasedLog for Backend {
     async fn forget_erased(&self, limit: u32) -> Result<u64> {
         let mut transaction = self.begin_write().await?;
-        let expired: Vec<(String, String, i64)> = sqlx::query_as(
-            "SELECT contest_id, pseudonym, revision FROM erased_contests
-             WHERE revision <= (SELECT tombstone_horizon FROM head WHERE id = 1)
-             ORDER BY revision LIMIT $1",
-        )
-        .bind(i64::from(limit))
-        .fetch_all(&mut *transaction)
-        .await?;
-        for (contest, pseudonym, revision) in &expired {
-            // Who is erased may come back, so only what is as old as the erasure is forgotten.
-            sqlx::query(
-                "UPDATE revisions SET on_behalf_of = $3
-                 WHERE revision IN (SELECT revision FROM changes WHERE contest_id = $1 AND revision <= $2)
-                   AND on_behalf_of IN (SELECT user_id FROM changes WHERE contest_id = $1 AND revision <= $2)",
-            )
-            .bind(contest)
-            .bind(revision)
-            .bind(pseudonym)
-            .execute(&mut *transaction)
-            .await?;
-            sqlx::query(
-                "UPDATE changes SET user_id = $3, traceparent = '',
-                   value = CASE WHEN value IS NULL THEN NULL ELSE $4 END,
-                   before_value = CASE WHEN before_value IS NULL THEN NULL ELSE $4 END
-                 WHERE contest_id = $1 AND revision <= $2",
-            )
-            .bind(contest)
-            .bind(revision)
-            .bind(pseudonym)
-            .bind(&[] as &[u8])
-            .execute(&mut *transaction)
-            .await?;
-            sqlx::query("DELETE FROM erased_contests WHERE contest_id = $1 AND revision = $2")
-                .bind(contest)
-                .bind(revision)
-                .execute(&mut *transaction)
-                .await?;
+        let mut query = QueryBuilder::<Db>::new(
+            "SELECT c.contest, c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id, e.pseudonym, \
+             e.revision FROM erased_contests AS e JOIN contests AS c ON c.contest = e.contest \
+             WHERE e.revision <= (SELECT tombstone_horizon FROM head WHERE id = 1) ORDER BY c.contest_id LIMIT ",
+        );
+        query.push_bind(i64::from(limit)).push(FOR_UPDATE);
+        let expired: Vec<ExpiredRow> = query.build_query_as().fetch_all(&mut *transaction).await?;
+        for expired in &expired {
+            Self::forget(&mut transaction, expired).await?;
         }
         transaction.commit().await?;
         Ok(expired.len() as u64)

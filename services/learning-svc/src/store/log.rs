@@ -8,7 +8,7 @@ pub(crate) mod suite;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use emend_core::{Caller, Epoch, NodeId};
+use emend_core::{Caller, Epoch, InstallationId, NodeId};
 use emend_store::StoreError;
 use jiff::SignedDuration;
 use tokio::time::Instant;
@@ -18,6 +18,8 @@ use tokio::time::Instant;
 pub struct Head {
     /// The log's epoch.
     pub epoch: Epoch,
+    /// Minted with the log, and kept by backups and new epochs.
+    pub installation: InstallationId,
     /// The newest revision; 0 while there is none.
     pub revision: i64,
     /// Deletions at or below this revision may be forgotten.
@@ -230,8 +232,11 @@ pub type Sink<'a> = &'a mut (dyn FnMut(LoggedChange) + Send);
 /// What the stream needs of a database. Every method is one transaction.
 #[async_trait]
 pub trait LogStore: Send + Sync + 'static {
-    /// Creates the head with this epoch, at revision 0, unless there is one.
-    async fn create_head(&self, epoch: Epoch) -> Result<(), StoreError>;
+    /// Creates the head with this epoch and installation, at revision 0, unless there is one. Returns the head.
+    async fn create_head(&self, epoch: Epoch, installation: InstallationId) -> Result<Head, StoreError>;
+
+    /// The head; none if the database is empty.
+    async fn find_head(&self) -> Result<Option<Head>, StoreError>;
 
     /// The head.
     async fn head(&self) -> Result<Head, StoreError>;

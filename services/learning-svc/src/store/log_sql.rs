@@ -5,13 +5,14 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use emend_core::{Epoch, NodeId};
+use emend_core::{Epoch, InstallationId, NodeId};
 use emend_store::{CorruptRow, StoreError};
 use futures::TryStreamExt as _;
 use jiff::SignedDuration;
-use sqlx::{AssertSqlSafe, Database, Row as _};
+use sqlx::{Database, Row as _};
+use uuid::Uuid;
 
-use super::{Backend, Db, NOW_MICROS, Transaction};
+use super::{Backend, Db, Transaction, decisions_sql::bytes};
 use crate::{
     fail_points,
     store::log::{
@@ -29,50 +30,71 @@ type Row = <Db as Database>::Row;
 /// Rows of a load in memory at once.
 const LOAD_PAGE: i64 = 10_000;
 
-const HEAD: &str = "SELECT epoch, revision AS head, tombstone_horizon FROM head WHERE id = 1";
+const HEAD: &str =
+    "SELECT installation_id, epoch, revision AS head, tombstone_horizon FROM head WHERE id = 1";
 
 const RESOURCES: &str = "
-    SELECT r.contest_id, r.namespace, r.kind, r.key, r.qualifier, r.user_id, r.value, r.value_checksum, r.revision,
-           v.committed_at, v.cause, c.feedback_received_at, c.traceparent
+    SELECT r.contest, c.namespace, c.kind, c.key, c.qualifier, c.user_id, r.value, r.value_checksum, r.revision,
+           v.committed_at, v.cause, h.feedback_received_at, h.traceparent
     FROM resources r
+    LEFT JOIN contests c ON c.contest = r.contest
     LEFT JOIN revisions v ON v.revision = r.revision
-    LEFT JOIN changes c ON c.contest_id = r.contest_id AND c.revision = r.revision
-    WHERE r.contest_id > $1
-    ORDER BY r.contest_id LIMIT $2";
+    LEFT JOIN changes h ON h.contest = r.contest AND h.revision = r.revision
+    WHERE r.contest > $1
+    ORDER BY r.contest LIMIT $2";
 
 const TOMBSTONES: &str = "
-    SELECT c.ordinal, c.namespace, c.kind, c.key, c.qualifier, c.user_id, c.value, c.value_checksum, c.revision,
-           v.committed_at, v.cause, c.feedback_received_at, c.traceparent
-    FROM changes c
-    LEFT JOIN revisions v ON v.revision = c.revision
-    WHERE c.value IS NULL AND (c.revision, c.ordinal) > ($1, $2)
-      AND NOT EXISTS (SELECT 1 FROM changes n WHERE n.contest_id = c.contest_id AND n.revision > c.revision)
-    ORDER BY c.revision, c.ordinal LIMIT $3";
+    SELECT h.contest, h.ordinal, c.namespace, c.kind, c.key, c.qualifier, c.user_id, h.value, h.value_checksum,
+           h.revision, v.committed_at, v.cause, h.feedback_received_at, h.traceparent
+    FROM changes h
+    LEFT JOIN contests c ON c.contest = h.contest
+    LEFT JOIN revisions v ON v.revision = h.revision
+    WHERE h.value IS NULL AND (h.revision, h.ordinal) > ($1, $2)
+      AND NOT EXISTS (SELECT 1 FROM changes n WHERE n.contest = h.contest AND n.revision > h.revision)
+    ORDER BY h.revision, h.ordinal LIMIT $3";
 
 /// One statement, so that head, anchor and revisions are from one moment. Revisions are gap-free, so a range acts as a
 /// limit.
 const REVISIONS_AFTER: &str = "
-    SELECT h.epoch, h.revision AS head, h.tombstone_horizon, r.revision, r.committed_at, r.cause,
-           c.namespace, c.kind, c.key, c.qualifier, c.user_id, c.value, c.value_checksum,
-           c.feedback_received_at, c.traceparent
+    SELECT h.installation_id, h.epoch, h.revision AS head, h.tombstone_horizon, r.revision, r.committed_at, r.cause,
+           l.contest, c.namespace, c.kind, c.key, c.qualifier, c.user_id, l.value, l.value_checksum,
+           l.feedback_received_at, l.traceparent
     FROM head h
     LEFT JOIN revisions r ON r.revision >= $1 AND r.revision <= $1 + $2
-    LEFT JOIN changes c ON c.revision = r.revision AND c.revision > $1
+    LEFT JOIN changes l ON l.revision = r.revision AND l.revision > $1
+    LEFT JOIN contests c ON c.contest = l.contest
     WHERE h.id = 1
-    ORDER BY r.revision, c.ordinal";
+    ORDER BY r.revision, l.ordinal";
 
 #[async_trait]
 impl LogStore for Backend {
-    async fn create_head(&self, epoch: Epoch) -> Result<(), StoreError> {
+    async fn create_head(&self, epoch: Epoch, installation: InstallationId) -> Result<Head, StoreError> {
         let mut transaction = self.begin_write().await?;
-        sqlx::query(AssertSqlSafe(format!(
-            "INSERT INTO head (id, epoch, revision, tombstone_horizon, created_at) VALUES (1, $1, 0, 0, {NOW_MICROS})
-             ON CONFLICT (id) DO NOTHING"
-        )))
-        .bind(epoch.to_string())
+        sqlx::query(
+            "INSERT INTO head (id, installation_id, epoch, revision, tombstone_horizon, created_at)
+             VALUES (1, $1, $2, 0, 0, (SELECT now FROM database_clock)) ON CONFLICT (id) DO NOTHING",
+        )
+        .bind(bytes(installation.0))
+        .bind(bytes(epoch.0))
         .execute(&mut *transaction)
         .await?;
-        Ok(transaction.commit().await?)
+        let head = parse_head(&sqlx::query(HEAD).fetch_one(&mut *transaction).await?)?;
+        transaction.commit().await?;
+        Ok(head)
+    }
+
+    async fn find_head(&self) -> Result<Option<Head>, StoreError> {
+        let mut reader = self.reader().await?;
+        if let Some(row) = sqlx::query(HEAD).fetch_optional(&mut *reader).await? {
+            return parse_head(&row).map(Some);
+        }
+        let logged: Option<i64> = sqlx::query_scalar("SELECT revision FROM revisions LIMIT 1")
+            .fetch_optional(&mut *reader)
+            .await?;
+        match logged {
+            None => Ok(None),
+            Some(_) => Err(CorruptRow::new("head", "id", 1, "the log has revisions and no head").into()),
+        }
     }
 
     async fn head(&self) -> Result<Head, StoreError> {
@@ -138,7 +160,7 @@ impl LogStore for Backend {
                 });
             }
             // A revision that changed nothing joins with no change.
-            if row.try_get::<Option<&str>, _>("namespace")?.is_some()
+            if row.try_get::<Option<i64>, _>("contest")?.is_some()
                 && let Some(last) = page.revisions.last_mut()
             {
                 let change = parse_change(&row)?;
@@ -151,7 +173,7 @@ impl LogStore for Backend {
 
     async fn raise_horizon(&self, max_age: SignedDuration, max_tombstones: i64) -> Result<i64, StoreError> {
         let head = self.head().await?;
-        let now: i64 = sqlx::query_scalar(AssertSqlSafe(format!("SELECT {NOW_MICROS}")))
+        let now: i64 = sqlx::query_scalar("SELECT now FROM database_clock")
             .fetch_one(&mut *self.reader().await?)
             .await?;
         let by_age = self
@@ -183,8 +205,8 @@ impl LogStore for Backend {
     async fn mint_epoch(&self, old: Epoch, new: Epoch) -> Result<Epoch, StoreError> {
         let mut transaction = self.begin_write().await?;
         sqlx::query("UPDATE head SET epoch = $2 WHERE id = 1 AND epoch = $1")
-            .bind(old.to_string())
-            .bind(new.to_string())
+            .bind(bytes(old.0))
+            .bind(bytes(new.0))
             .execute(&mut *transaction)
             .await?;
         let head = parse_head(&sqlx::query(HEAD).fetch_one(&mut *transaction).await?)?;
@@ -206,9 +228,7 @@ impl LogStore for Backend {
 
     async fn touch_nodes(&self, replica: &str) -> Result<(), StoreError> {
         let mut transaction = self.begin_write().await?;
-        sqlx::query(AssertSqlSafe(format!(
-            "UPDATE nodes SET seen_at = {NOW_MICROS} WHERE replica = $1 AND connected = 1"
-        )))
+        sqlx::query("UPDATE nodes SET seen_at = (SELECT now FROM database_clock) WHERE replica = $1 AND connected = 1")
         .bind(replica)
         .execute(&mut *transaction)
         .await?;
@@ -231,7 +251,7 @@ impl LogStore for Backend {
         let (after_id, after_caller) = after.unwrap_or_default();
         let mut transaction = self.begin_read().await?;
         let head = parse_head(&sqlx::query(HEAD).fetch_one(&mut *transaction).await?)?;
-        let now: i64 = sqlx::query_scalar(AssertSqlSafe(format!("SELECT {NOW_MICROS}")))
+        let now: i64 = sqlx::query_scalar("SELECT now FROM database_clock")
             .fetch_one(&mut *transaction)
             .await?;
         let mut page = NodePage::begin(head, now);
@@ -260,10 +280,8 @@ impl LogStore for Backend {
         connected_within: SignedDuration,
         seen_within: SignedDuration,
     ) -> Result<NodeCounts, StoreError> {
-        let (all, connected): (i64, i64) = sqlx::query_as(AssertSqlSafe(format!(
-            "SELECT count(*), count(CASE WHEN connected = 1 AND seen_at >= {NOW_MICROS} - $1 THEN 1 END)
-             FROM nodes WHERE seen_at >= {NOW_MICROS} - $2"
-        )))
+        let (all, connected): (i64, i64) = sqlx::query_as("SELECT count(*), count(CASE WHEN connected = 1 AND seen_at >= (SELECT now FROM database_clock) - $1 THEN 1 END)
+             FROM nodes WHERE seen_at >= (SELECT now FROM database_clock) - $2")
         .bind(micros(connected_within))
         .bind(micros(seen_within))
         .fetch_one(&mut *self.reader().await?)
@@ -276,13 +294,12 @@ impl LogStore for Backend {
 
     async fn forget_nodes(&self, unseen_for: SignedDuration) -> Result<u64, StoreError> {
         let mut transaction = self.begin_write().await?;
-        let forgotten = sqlx::query(AssertSqlSafe(format!(
-            "DELETE FROM nodes WHERE seen_at < {NOW_MICROS} - $1"
-        )))
-        .bind(micros(unseen_for))
-        .execute(&mut *transaction)
-        .await?
-        .rows_affected();
+        let forgotten =
+            sqlx::query("DELETE FROM nodes WHERE seen_at < (SELECT now FROM database_clock) - $1")
+                .bind(micros(unseen_for))
+                .execute(&mut *transaction)
+                .await?
+                .rows_affected();
         transaction.commit().await?;
         Ok(forgotten)
     }
@@ -311,15 +328,15 @@ impl Backend {
 }
 
 async fn load_resources(transaction: &mut Transaction, sink: Sink<'_>) -> Result<(), StoreError> {
-    let mut after = String::new();
+    let mut after = i64::MIN;
     loop {
         let mut rows = sqlx::query(RESOURCES)
-            .bind(after.clone())
+            .bind(after)
             .bind(LOAD_PAGE)
             .fetch(&mut **transaction);
         let mut found = 0;
         while let Some(row) = rows.try_next().await? {
-            after = row.try_get("contest_id")?;
+            after = row.try_get("contest")?;
             sink(parse_change(&row)?);
             found += 1;
         }
@@ -367,13 +384,11 @@ async fn write_node(
     };
     if let Some(opening) = opened {
         // A late write must not replace the stream that the node has opened elsewhere meanwhile.
-        sqlx::query(AssertSqlSafe(format!(
-            "INSERT INTO nodes (node_id, caller, replica, info, report, connected, connected_at, seen_at)
-             VALUES ($1, $2, $3, $4, $5, 1, {NOW_MICROS} - $6, {NOW_MICROS})
+        sqlx::query("INSERT INTO nodes (node_id, caller, replica, info, report, connected, connected_at, seen_at)
+             VALUES ($1, $2, $3, $4, $5, 1, (SELECT now FROM database_clock) - $6, (SELECT now FROM database_clock))
              ON CONFLICT (node_id, caller) DO UPDATE SET info = excluded.info, replica = excluded.replica,
                connected = 1, connected_at = excluded.connected_at, seen_at = excluded.seen_at
-             WHERE nodes.replica = excluded.replica OR nodes.connected_at <= excluded.connected_at"
-        )))
+             WHERE nodes.replica = excluded.replica OR nodes.connected_at <= excluded.connected_at")
         .bind(write.node_id.as_str())
         .bind(write.caller.as_str())
         .bind(replica)
@@ -384,10 +399,10 @@ async fn write_node(
         .await?;
     }
     if closed {
-        sqlx::query(AssertSqlSafe(format!(
-            "UPDATE nodes SET connected = 0, seen_at = {NOW_MICROS}
-             WHERE node_id = $1 AND caller = $2 AND replica = $3"
-        )))
+        sqlx::query(
+            "UPDATE nodes SET connected = 0, seen_at = (SELECT now FROM database_clock)
+             WHERE node_id = $1 AND caller = $2 AND replica = $3",
+        )
         .bind(write.node_id.as_str())
         .bind(write.caller.as_str())
         .bind(replica)
@@ -395,9 +410,7 @@ async fn write_node(
         .await?;
     }
     if let Some(report) = &write.report {
-        sqlx::query(AssertSqlSafe(format!(
-            "UPDATE nodes SET report = $3, seen_at = {NOW_MICROS} WHERE node_id = $1 AND caller = $2"
-        )))
+        sqlx::query("UPDATE nodes SET report = $3, seen_at = (SELECT now FROM database_clock) WHERE node_id = $1 AND caller = $2")
         .bind(write.node_id.as_str())
         .bind(write.caller.as_str())
         .bind(report.as_slice())
@@ -412,17 +425,35 @@ fn micros(duration: SignedDuration) -> i64 {
 }
 
 fn parse_head(row: &Row) -> Result<Head, StoreError> {
-    let epoch: &str = row.try_get("epoch")?;
     Ok(Head {
-        epoch: Epoch::parse(epoch).map_err(|invalid| CorruptRow::new("head", "epoch", 1, invalid.0))?,
+        epoch: epoch(row.try_get("epoch")?)?,
+        installation: installation(row.try_get("installation_id")?)?,
         revision: row.try_get("head")?,
         horizon: row.try_get("tombstone_horizon")?,
     })
 }
 
+/// An epoch as it is stored.
+pub(super) fn epoch(bytes: &[u8]) -> Result<Epoch, StoreError> {
+    Uuid::from_slice(bytes)
+        .map(Epoch)
+        .map_err(|error| CorruptRow::new("head", "epoch", 1, error).into())
+}
+
+/// An installation's id as it is stored.
+pub(super) fn installation(bytes: &[u8]) -> Result<InstallationId, StoreError> {
+    Uuid::from_slice(bytes)
+        .map(InstallationId)
+        .map_err(|error| CorruptRow::new("head", "installation_id", 1, error).into())
+}
+
 fn parse_change(row: &Row) -> Result<LoggedChange, StoreError> {
     let revision: i64 = row.try_get("revision")?;
     let missing = || CorruptRow::new("revisions", "revision", revision, "the row is missing");
+    if row.try_get::<Option<&str>, _>("namespace")?.is_none() {
+        let contest: i64 = row.try_get("contest")?;
+        return Err(CorruptRow::new("contests", "contest", contest, "the row is missing").into());
+    }
     Ok(LoggedChange {
         revision,
         committed_at: row

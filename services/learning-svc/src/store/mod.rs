@@ -23,11 +23,12 @@ pub mod writes;
 use std::sync::Arc;
 
 use emend_base::entropy::Entropy;
-use emend_core::Epoch;
+use emend_core::{Epoch, InstallationId};
 use emend_store::{DatabaseUrl, StoreError};
 
 pub use decisions::DecisionStore;
 pub use erasures::ErasedLog;
+use log::Head;
 pub use log::LogStore;
 #[cfg(feature = "fuzzing")]
 pub(crate) use rows::fuzzing;
@@ -37,19 +38,22 @@ pub trait Store: DecisionStore + LogStore + ErasedLog {}
 
 impl<S: DecisionStore + LogStore + ErasedLog> Store for S {}
 
-/// Opens the database, migrates its schema, and gives a new log its epoch. `connections` is the number of readers
-/// (SQLite) or of all connections (PostgreSQL).
-pub async fn open(
-    database: &DatabaseUrl,
-    connections: u32,
-    entropy: &Entropy,
-) -> Result<Arc<dyn Store>, StoreError> {
+/// Opens the database and migrates its schema. `connections` is the number of readers (SQLite) or of all connections
+/// (PostgreSQL).
+pub async fn open(database: &DatabaseUrl, connections: u32) -> Result<Arc<dyn Store>, StoreError> {
     let store: Arc<dyn Store> = match database {
         DatabaseUrl::Sqlite(path) => Arc::new(sqlite::SqliteStore::open(path, connections).await?),
         DatabaseUrl::Postgres(url) => Arc::new(postgres::PostgresStore::open(url, connections).await?),
     };
-    store.create_head(Epoch(entropy.uuid_v4())).await?;
     Ok(store)
+}
+
+/// Begins a new installation in an empty database. Of several replicas that do so at once, the first's holds for all; a
+/// database that is not empty stays as it is. Returns the head.
+pub async fn begin_installation(store: &dyn LogStore, entropy: &Entropy) -> Result<Head, StoreError> {
+    store
+        .create_head(Epoch(entropy.uuid_v4()), InstallationId(entropy.uuid_v4()))
+        .await
 }
 
 /// Someone else was faster, in a way the database itself does not notice: the use case is retried.

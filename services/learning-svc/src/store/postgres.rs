@@ -45,8 +45,6 @@ pub(super) type Transaction = emend_store::postgres::Transaction;
 /// The store of that database.
 pub(super) type Backend = PostgresStore;
 
-/// The database's time in microseconds since 1970, as an SQL expression.
-pub(super) const NOW_MICROS: &str = "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)";
 /// Locks the rows of a SELECT.
 pub(super) const FOR_UPDATE: &str = " FOR UPDATE";
 

@@ -11,7 +11,7 @@ use sqlx::{FromRow, QueryBuilder};
 
 use super::{
     Backend, Db,
-    decisions_sql::{Work, key_hash, newest_ballots, or_default, policies_in_force, push_list},
+    decisions_sql::{Work, bytes, key_hash, newest_ballots, or_default, policies_in_force, push_list},
 };
 use crate::store::{
     batches::batches,
@@ -21,7 +21,7 @@ use crate::store::{
         PolicyKey, RevisionFilter, RevisionRecord, StoredPolicy, TransitionWrite, Tx,
     },
     rows::{
-        At, BallotRow, CandidateRecordRow, ChangeRow, CountRow, FeedbackRow, KeyRow, RevisionRow,
+        At, BallotRow, CandidateRecordRow, ChangeRow, CountRow, FeedbackRow, KeyRow, RevisionRow, StoredId,
         TransitionRow,
     },
 };
@@ -33,14 +33,14 @@ type Result<T> = std::result::Result<T, StoreError>;
 const CHANGES_PER_PAGE: i64 = 2_000;
 
 /// The columns read of a candidate `k` and its contest `c`.
-const CANDIDATE_COLUMNS: &str = "SELECT k.candidate_id, k.contest_id, k.value, k.status, k.status_reason, k.origin, \
+const CANDIDATE_COLUMNS: &str = "SELECT k.contest, k.candidate, k.candidate_id, k.value, k.status, k.status_reason, k.origin, \
      k.edited_from, k.hold, k.decision_reason, k.decided_caller, k.decided_for, k.occurrences, k.reporters, k.net, \
      k.risk, k.threshold, k.policy_version, k.applied_threshold, k.applied_revision, k.created_at, k.updated_at, \
-     k.transitions, k.version, c.namespace, c.kind, c.key, c.qualifier, c.user_id, c.pinned";
+     k.transitions, k.version, c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id, c.pinned";
 
 fn candidate_records() -> QueryBuilder<Db> {
     let mut query = QueryBuilder::new(CANDIDATE_COLUMNS);
-    query.push(" FROM candidates AS k JOIN contests AS c ON c.contest_id = k.contest_id WHERE ");
+    query.push(" FROM candidates AS k JOIN contests AS c ON c.contest = k.contest WHERE ");
     query
 }
 
@@ -75,13 +75,14 @@ impl Backend {
         shown: &[RevisionSize],
     ) -> Result<Vec<(i64, ChangeRecord)>> {
         let mut query = QueryBuilder::new(
-            "SELECT revision, contest_id, namespace, kind, key, qualifier, user_id, value, before_value, candidate_id, \
-             feedback_id, policy_version FROM changes WHERE namespace = ",
+            "SELECT h.revision, c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id, h.value, \
+             h.before_value, k.candidate_id, h.feedback_id, h.policy_version \
+             FROM changes AS h JOIN contests AS c ON c.contest = h.contest \
+             LEFT JOIN candidates AS k ON k.candidate = h.candidate WHERE h.revision IN (",
         );
-        query.push_bind(namespace.as_str());
-        query.push(" AND revision IN (");
         push_revisions(&mut query, shown);
-        query.push(" ORDER BY revision, ordinal");
+        query.push(" AND c.namespace = ").push_bind(namespace.as_str());
+        query.push(" ORDER BY h.revision, h.ordinal");
         let rows = self.rows::<ChangeRow>(query).await?;
         rows.into_iter()
             .map(|row| Ok((row.revision, row.parse()?)))
@@ -111,7 +112,7 @@ impl DecisionStore for Backend {
 
     async fn candidate(&self, id: CandidateId) -> Result<Option<CandidateRecord>> {
         let mut query = candidate_records();
-        query.push("k.candidate_id = ").push_bind(id.to_string());
+        query.push("k.candidate_id = ").push_bind(bytes(id.0));
         Ok(self.parsed_candidates(query).await?.pop())
     }
 
@@ -121,72 +122,31 @@ impl DecisionStore for Backend {
         after: Option<CandidatePosition>,
         limit: u32,
     ) -> Result<Vec<CandidateRecord>> {
-        let namespace = filter.namespace.as_str();
-        let (mut query, of) = if let Some(key) = &filter.key {
-            // Start from the few contests of the key; SQLite would not choose that plan by itself.
-            let mut query = QueryBuilder::new(CANDIDATE_COLUMNS);
-            query.push(
-                " FROM contests AS c CROSS JOIN candidates AS k WHERE k.contest_id = c.contest_id AND ",
-            );
-            push_key(&mut query, key);
-            query.push(" AND c.namespace = ").push_bind(namespace);
-            (query, "c")
-        } else {
-            let mut query = candidate_records();
-            query.push("k.namespace = ").push_bind(namespace);
-            (query, "k")
-        };
-        if !filter.kinds.is_empty() {
-            query.push(" AND ").push(of).push(".kind IN (");
-            let mut list = query.separated(", ");
-            for kind in &filter.kinds {
-                list.push_bind(kind.number());
-            }
-            query.push(")");
-        }
-        if !filter.statuses.is_empty() {
-            query.push(" AND k.status IN (");
-            let mut list = query.separated(", ");
-            for status in &filter.statuses {
-                list.push_bind(codes::status(*status));
-            }
-            query.push(")");
-        }
-        if let Some(after) = after {
-            query.push(" AND (k.created_at < ").push_bind(after.created_at);
-            query.push(" OR (k.created_at = ").push_bind(after.created_at);
-            query
-                .push(" AND k.candidate_id < ")
-                .push_bind(after.id.to_string());
-            query.push("))");
-        }
-        query.push(" ORDER BY k.created_at DESC, k.candidate_id DESC LIMIT ");
-        query.push_bind(i64::from(limit));
-        // For one status or kind an index gives the order; any other combination has to be searched.
-        let conditions = filter.kinds.len() + filter.statuses.len();
-        let mut reader = if filter.key.is_some() || conditions <= 1 {
-            self.reader().await?
-        } else {
-            self.browser().await?
-        };
-        parse_candidates(query.build_query_as().fetch_all(&mut *reader).await?)
+        let query = listed(filter, after, limit);
+        parse_candidates(self.rows(query).await?)
     }
 
     async fn rivals(&self, of: &CandidateRecord, limit: u32) -> Result<Vec<CandidateRecord>> {
         let mut query = candidate_records();
         query
-            .push("k.contest_id = ")
-            .push_bind(of.key.contest_id().to_string());
+            .push("c.contest_id = ")
+            .push_bind(bytes(of.key.contest_id().0));
         query
             .push(" AND k.candidate_id <> ")
-            .push_bind(of.candidate.id.to_string());
+            .push_bind(bytes(of.candidate.id.0));
         query.push(" ORDER BY k.net DESC, k.reporters DESC, k.candidate_id LIMIT ");
         query.push_bind(i64::from(limit));
         self.parsed_candidates(query).await
     }
 
     async fn ballots(&self, contest: ContestId, limit: u32) -> Result<Vec<Ballot>> {
-        let rows = self.rows::<BallotRow>(newest_ballots(&[contest], limit)).await?;
+        let mut query = QueryBuilder::new("SELECT contest FROM contests WHERE contest_id = ");
+        query.push_bind(bytes(contest.0));
+        let found = self.rows::<(i64,)>(query).await?;
+        let Some((contest,)) = found.first() else {
+            return Ok(Vec::new());
+        };
+        let rows = self.rows::<BallotRow>(newest_ballots(&[*contest], limit)).await?;
         rows.iter().map(BallotRow::parse).collect()
     }
 
@@ -196,11 +156,11 @@ impl DecisionStore for Backend {
             let mut query = QueryBuilder::new(
                 "SELECT feedback_id, reporter_id FROM ballot_details WHERE reporter_id <> '' AND feedback_id IN ",
             );
-            push_list(&mut query, feedback);
-            for (id, reporter) in self.rows::<(String, String)>(query).await? {
+            push_list(&mut query, feedback.iter().map(|id| id.0));
+            for (id, reporter) in self.rows::<(Vec<u8>, String)>(query).await? {
                 let at = At {
                     table: "ballot_details",
-                    id: &id,
+                    id: &StoredId(&id),
                 };
                 reporters.insert(FeedbackId(at.uuid("feedback_id", &id)?), reporter);
             }
@@ -211,23 +171,30 @@ impl DecisionStore for Backend {
     async fn feedback(&self, candidate: CandidateId, limit: u32) -> Result<Vec<FeedbackRecord>> {
         let mut query = QueryBuilder::new(
             "SELECT b.feedback_id, b.system_choice, b.received_at, b.retracted, d.reason, d.context, d.query_id \
-             FROM ballots AS b LEFT JOIN ballot_details AS d ON d.feedback_id = b.feedback_id WHERE b.candidate_id = ",
+             FROM ballots AS b LEFT JOIN ballot_details AS d ON d.feedback_id = b.feedback_id WHERE b.contest = \
+             (SELECT k.contest FROM candidates AS k WHERE k.candidate_id = ",
         );
-        query.push_bind(candidate.to_string());
+        query.push_bind(bytes(candidate.0));
+        query
+            .push(") AND b.candidate_id = ")
+            .push_bind(bytes(candidate.0));
         query.push(" ORDER BY b.accept_order DESC, b.feedback_id LIMIT ");
         query.push_bind(i64::from(limit));
-        let rows = self.rows::<FeedbackRow>(query).await?;
+        // Of a contest with very many ballots, all may have to be passed over to find a few of one candidate.
+        let mut reader = self.browser().await?;
+        let rows: Vec<FeedbackRow> = query.build_query_as().fetch_all(&mut *reader).await?;
         rows.into_iter().map(FeedbackRow::parse).collect()
     }
 
     async fn transitions(&self, candidate: CandidateId, limit: u32) -> Result<Vec<TransitionWrite>> {
         let mut query = QueryBuilder::new(
-            "SELECT candidate_id, sequence, from_status, to_status, cause, reason, caller, on_behalf_of, at, revision, \
-             policy_version FROM transitions WHERE candidate_id = ",
+            "SELECT k.candidate_id, t.sequence, t.from_status, t.to_status, t.cause, t.reason, t.caller, \
+             t.on_behalf_of, t.made_at, t.revision, t.policy_version \
+             FROM candidates AS k JOIN transitions AS t ON t.candidate = k.candidate WHERE k.candidate_id = ",
         );
-        query.push_bind(candidate.to_string());
+        query.push_bind(bytes(candidate.0));
         query
-            .push(" ORDER BY sequence LIMIT ")
+            .push(" ORDER BY t.sequence LIMIT ")
             .push_bind(i64::from(limit));
         let rows = self.rows::<TransitionRow>(query).await?;
         rows.into_iter().map(TransitionRow::parse).collect()
@@ -281,7 +248,7 @@ impl DecisionStore for Backend {
              WHERE c.pending = 1",
         );
         if let Some(after) = after {
-            query.push(" AND c.contest_id > ").push_bind(after.to_string());
+            query.push(" AND c.contest_id > ").push_bind(bytes(after.0));
         }
         query.push(" ORDER BY c.contest_id LIMIT ");
         query.push_bind(i64::from(limit));
@@ -332,65 +299,166 @@ fn push_revisions(query: &mut QueryBuilder<Db>, shown: &[RevisionSize]) {
     query.push(")");
 }
 
+/// The candidates of a filter after a position, newest first.
+///
+/// Without a key: the newest of each kind and status, each found in order by one index, merged. With a key: those of the
+/// few contests that have it.
+pub(super) fn listed(
+    filter: &CandidateFilter,
+    after: Option<CandidatePosition>,
+    limit: u32,
+) -> QueryBuilder<Db> {
+    let namespace = filter.namespace.as_str();
+    let limit = i64::from(limit);
+    let mut query = QueryBuilder::new(CANDIDATE_COLUMNS);
+    if let Some(key) = &filter.key {
+        // Start from the contests; SQLite would not choose that plan by itself.
+        query.push(" FROM contests AS c CROSS JOIN candidates AS k WHERE k.contest = c.contest AND ");
+        push_key(&mut query, key);
+        query.push(" AND c.namespace = ").push_bind(namespace);
+        push_numbers(
+            &mut query,
+            " AND c.kind IN (",
+            filter.kinds.iter().map(|kind| kind.number()),
+        );
+        let statuses = filter.statuses.iter().map(|status| codes::status(*status));
+        push_numbers(&mut query, " AND k.status IN (", statuses);
+        push_after(&mut query, "k", after);
+    } else {
+        query.push(" FROM (");
+        let kinds = if filter.kinds.is_empty() {
+            &Kind::ALL[..]
+        } else {
+            &filter.kinds[..]
+        };
+        let statuses = if filter.statuses.is_empty() {
+            &codes::STATUSES[..]
+        } else {
+            &filter.statuses[..]
+        };
+        let lists = kinds
+            .iter()
+            .flat_map(|kind| statuses.iter().map(move |status| (*kind, *status)));
+        for (index, (kind, status)) in lists.enumerate() {
+            let union = if index > 0 { " UNION ALL " } else { "" };
+            query.push(union).push("SELECT * FROM (SELECT n.candidate, n.created_at, n.candidate_id FROM candidates AS n WHERE n.namespace = ");
+            query.push_bind(namespace);
+            query.push(" AND n.kind = ").push_bind(kind.number());
+            query.push(" AND n.status = ").push_bind(codes::status(status));
+            push_after(&mut query, "n", after);
+            query
+                .push(" ORDER BY n.created_at DESC, n.candidate_id DESC LIMIT ")
+                .push_bind(limit);
+            query.push(format_args!(") AS list_{index}"));
+        }
+        query
+            .push(" ORDER BY created_at DESC, candidate_id DESC LIMIT ")
+            .push_bind(limit);
+        query.push(
+            ") AS newest CROSS JOIN candidates AS k CROSS JOIN contests AS c WHERE k.candidate = newest.candidate \
+             AND c.contest = k.contest",
+        );
+    }
+    query
+        .push(" ORDER BY k.created_at DESC, k.candidate_id DESC LIMIT ")
+        .push_bind(limit);
+    query
+}
+
+fn push_numbers(query: &mut QueryBuilder<Db>, condition: &str, numbers: impl ExactSizeIterator<Item = i32>) {
+    if numbers.len() > 0 {
+        query.push(condition);
+        let mut list = query.separated(", ");
+        for number in numbers {
+            list.push_bind(number);
+        }
+        query.push(")");
+    }
+}
+
+fn push_after(query: &mut QueryBuilder<Db>, of: &str, after: Option<CandidatePosition>) {
+    if let Some(after) = after {
+        query.push(format_args!(" AND ({of}.created_at, {of}.candidate_id) < ("));
+        query
+            .push_bind(after.created_at)
+            .push(", ")
+            .push_bind(bytes(after.id.0))
+            .push(")");
+    }
+}
+
 /// The matching revisions below `before`, newest first, each with its number of changes in the namespace. They are
 /// found in order by an index on what is asked for, then counted.
 pub(super) fn matching(filter: &RevisionFilter, before: Option<Revision>, limit: u32) -> QueryBuilder<Db> {
     let namespace = filter.namespace.as_str();
+    let limit = i64::from(limit) + 1;
     let mut query = QueryBuilder::new(
-        "SELECT found.revision, (SELECT count(*) FROM changes AS shown WHERE shown.revision = found.revision \
-         AND shown.namespace = ",
+        "SELECT found.revision, (SELECT count(*) FROM changes AS shown JOIN contests AS of ON of.contest = shown.contest \
+         WHERE shown.revision = found.revision AND of.namespace = ",
     );
     query.push_bind(namespace).push(") AS changes FROM (");
-    // Which table has the revision numbers, and so the order.
-    let numbered = if let Some(operation) = filter.operation {
-        query
-            .push("SELECT r.revision FROM revisions AS r WHERE r.operation_id <> '' AND r.operation_id = ")
-            .push_bind(operation.to_string());
-        push_before(&mut query, "r", before);
-        query.push(" AND EXISTS (SELECT 1");
-        "r"
-    } else {
-        query.push("SELECT change.revision");
-        "change"
-    };
-    query.push(" FROM ");
-    // A CROSS JOIN makes SQLite join in this order.
-    if filter.key.is_some() {
-        query.push("contests AS c CROSS JOIN ");
+    match (&filter.key, filter.operation) {
+        (None, None) => {
+            // The newest of each kind, merged.
+            let kinds = filter.kind.as_ref().map_or(&Kind::ALL[..], std::slice::from_ref);
+            for (index, kind) in kinds.iter().enumerate() {
+                let union = if index > 0 { " UNION " } else { "" };
+                query
+                    .push(union)
+                    .push("SELECT * FROM (SELECT r.revision FROM revision_kinds AS r WHERE r.namespace = ");
+                query.push_bind(namespace);
+                query.push(" AND r.kind = ").push_bind(kind.number());
+                push_before(&mut query, "r", before);
+                query.push(" ORDER BY r.revision DESC LIMIT ").push_bind(limit);
+                query.push(format_args!(") AS kind_{index}"));
+            }
+            query.push(" ORDER BY revision DESC LIMIT ").push_bind(limit);
+        }
+        (_, Some(operation)) => {
+            query
+                .push("SELECT r.revision FROM revisions AS r WHERE r.operation_id IS NOT NULL AND r.operation_id = ")
+                .push_bind(bytes(operation.0));
+            push_before(&mut query, "r", before);
+            query.push(
+                " AND EXISTS (SELECT 1 FROM changes AS h JOIN contests AS c ON c.contest = h.contest \
+                 WHERE h.revision = r.revision",
+            );
+            push_changed(&mut query, filter);
+            query.push(") ORDER BY r.revision DESC LIMIT ").push_bind(limit);
+        }
+        (Some(_), None) => {
+            // A CROSS JOIN makes SQLite join in this order.
+            query.push(
+                "SELECT h.revision FROM contests AS c CROSS JOIN changes AS h WHERE h.contest = c.contest",
+            );
+            push_changed(&mut query, filter);
+            push_before(&mut query, "h", before);
+            query
+                .push(" GROUP BY h.revision ORDER BY h.revision DESC LIMIT ")
+                .push_bind(limit);
+        }
     }
-    query.push("changes AS change WHERE ");
-    // A contest is in one namespace and of one kind, and so are its changes.
-    let of = if let Some(key) = &filter.key {
-        query.push("change.contest_id = c.contest_id AND ");
-        push_key(&mut query, key);
-        query.push(" AND ");
-        "c"
-    } else {
-        "change"
-    };
-    query.push(of).push(".namespace = ").push_bind(namespace);
-    if let Some(kind) = filter.kind {
-        query.push(" AND ").push(of).push(".kind = ");
-        query.push_bind(kind.number());
-    }
-    if filter.operation.is_some() {
-        query.push(" AND change.revision = r.revision)");
-    } else {
-        push_before(&mut query, numbered, before);
-        query.push(" GROUP BY change.revision");
-    }
-    query
-        .push(" ORDER BY ")
-        .push(numbered)
-        .push(".revision DESC LIMIT ");
-    query.push_bind(i64::from(limit) + 1);
     query.push(") AS found ORDER BY found.revision DESC");
     query
 }
 
+/// Appends the conditions on the contest `c` of a change.
+fn push_changed(query: &mut QueryBuilder<Db>, filter: &RevisionFilter) {
+    if let Some(key) = &filter.key {
+        query.push(" AND ");
+        push_key(query, key);
+    }
+    query
+        .push(" AND c.namespace = ")
+        .push_bind(filter.namespace.as_str().to_owned());
+    if let Some(kind) = filter.kind {
+        query.push(" AND c.kind = ").push_bind(kind.number());
+    }
+}
+
 fn push_before(query: &mut QueryBuilder<Db>, of: &str, before: Option<Revision>) {
     if let Some(before) = before {
-        query.push(" AND ").push(of).push(".revision < ");
+        query.push(format_args!(" AND {of}.revision < "));
         query.push_bind(before.0);
     }
 }

@@ -5,10 +5,12 @@ pub(crate) mod audited;
 pub(crate) mod fuzzing;
 mod history;
 
+use std::fmt;
+
 use bytes::Bytes;
 use emend_core::{
     AcceptOrder, Ballot, Caller, Candidate, CandidateId, ContestId, EventId, FeedbackId, Invalid, Kind,
-    Namespace, Policy, ResourceKey, ResourceValue, Revision, UserId,
+    Namespace, Policy, ResourceKey, ResourceValue, Revision,
     contest::{CurrentResource, VoterKey},
 };
 use emend_store::{CorruptRow, StoreError};
@@ -27,7 +29,25 @@ pub(super) use self::history::{ChangeRow, FeedbackRow, RevisionRow, TransitionRo
 #[derive(Clone, Copy)]
 pub(super) struct At<'a> {
     pub table: &'static str,
-    pub id: &'a str,
+    pub id: &'a dyn fmt::Display,
+}
+
+/// An id as stored: the 16 bytes of a UUID. Shown as text; other bytes, in hexadecimal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StoredId<'a>(pub &'a [u8]);
+
+impl fmt::Display for StoredId<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match Uuid::from_slice(self.0) {
+            Ok(id) => write!(f, "{id}"),
+            Err(_) => self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}")),
+        }
+    }
+}
+
+/// The bytes of an id that may be missing.
+pub(super) fn optional_id(id: Option<Uuid>) -> Option<Vec<u8>> {
+    id.map(|id| id.as_bytes().to_vec())
 }
 
 impl At<'_> {
@@ -66,8 +86,8 @@ impl At<'_> {
         Timestamp::from_microsecond(micros).map_err(|error| self.corrupt(column, error))
     }
 
-    pub(super) fn uuid(self, column: &'static str, text: &str) -> Result<Uuid, StoreError> {
-        Uuid::try_parse(text).map_err(|error| self.corrupt(column, error))
+    pub(super) fn uuid(self, column: &'static str, bytes: &[u8]) -> Result<Uuid, StoreError> {
+        Uuid::from_slice(bytes).map_err(|error| self.corrupt(column, error))
     }
 
     pub(super) fn value(self, column: &'static str, bytes: &[u8]) -> Result<ResourceValue, StoreError> {
@@ -78,7 +98,7 @@ impl At<'_> {
 /// The parts of a resource key.
 #[derive(Debug, FromRow)]
 pub(crate) struct KeyRow {
-    pub contest_id: String,
+    pub contest_id: Vec<u8>,
     pub namespace: String,
     pub kind: i32,
     pub key: String,
@@ -87,11 +107,11 @@ pub(crate) struct KeyRow {
 }
 
 impl KeyRow {
-    /// The key. Its parts must give the id it is stored under, unless a pseudonym stands in place of its user.
+    /// The key. Its parts must give the id it is stored under.
     pub(super) fn parse(&self, table: &'static str) -> Result<ResourceKey, StoreError> {
         let at = At {
             table,
-            id: &self.contest_id,
+            id: &StoredId(&self.contest_id),
         };
         let kind = at.known("kind", self.kind, Kind::from_number(self.kind))?;
         let key = ResourceKey::parse(
@@ -103,7 +123,7 @@ impl KeyRow {
         )
         .map_err(|violations| at.corrupt("key", violations))?;
         let id = ContestId(at.uuid("contest_id", &self.contest_id)?);
-        if key.contest_id() == id || key.user.as_ref().is_some_and(UserId::is_erased) {
+        if key.contest_id() == id {
             Ok(key)
         } else {
             Err(at.corrupt("key", "another key than the one that gives this id"))
@@ -113,6 +133,8 @@ impl KeyRow {
 
 #[derive(Debug, FromRow)]
 pub(super) struct ContestRow {
+    /// Its key within the database.
+    pub contest: i64,
     #[sqlx(flatten)]
     pub key: KeyRow,
     pub pinned: i32,
@@ -126,7 +148,7 @@ impl ContestRow {
     pub(super) fn parse(&self) -> Result<LockedContest, StoreError> {
         let at = At {
             table: "contests",
-            id: &self.key.contest_id,
+            id: &StoredId(&self.key.contest_id),
         };
         Ok(LockedContest {
             key: self.key.parse("contests")?,
@@ -141,13 +163,15 @@ impl ContestRow {
 
 #[derive(Debug, FromRow)]
 pub(crate) struct CandidateRow {
-    pub candidate_id: String,
-    pub contest_id: String,
+    /// Its key within the database.
+    pub candidate: i64,
+    pub candidate_id: Vec<u8>,
+    pub contest: i64,
     pub value: Vec<u8>,
     pub status: i32,
     pub status_reason: String,
     pub origin: i32,
-    pub edited_from: String,
+    pub edited_from: Option<Vec<u8>>,
     pub hold: String,
     pub decision_reason: String,
     pub decided_caller: String,
@@ -167,23 +191,16 @@ pub(crate) struct CandidateRow {
 }
 
 impl CandidateRow {
-    pub(super) fn contest(&self) -> Result<ContestId, StoreError> {
-        let at = At {
-            table: "candidates",
-            id: &self.candidate_id,
-        };
-        Ok(ContestId(at.uuid("contest_id", &self.contest_id)?))
-    }
-
     pub(super) fn parse(&self) -> Result<(Candidate, KeptCandidate), StoreError> {
         let at = At {
             table: "candidates",
-            id: &self.candidate_id,
+            id: &StoredId(&self.candidate_id),
         };
-        let edited_from = match self.edited_from.as_str() {
-            "" => None,
-            id => Some(CandidateId(at.uuid("edited_from", id)?)),
-        };
+        let edited_from = self
+            .edited_from
+            .as_ref()
+            .map(|id| at.uuid("edited_from", id).map(CandidateId))
+            .transpose()?;
         let applied_threshold: u32 = at.number("applied_threshold", self.applied_threshold)?;
         let candidate = Candidate {
             id: CandidateId(at.uuid("candidate_id", &self.candidate_id)?),
@@ -230,6 +247,7 @@ fn actor(at: At<'_>, column: &'static str, caller: &str, on_behalf_of: &str) -> 
 pub(super) struct CandidateRecordRow {
     #[sqlx(flatten)]
     pub candidate: CandidateRow,
+    pub contest_id: Vec<u8>,
     pub namespace: String,
     pub kind: i32,
     pub key: String,
@@ -242,7 +260,7 @@ impl CandidateRecordRow {
     pub(super) fn parse(self) -> Result<CandidateRecord, StoreError> {
         let (candidate, kept) = self.candidate.parse()?;
         let key = KeyRow {
-            contest_id: self.candidate.contest_id,
+            contest_id: self.contest_id,
             namespace: self.namespace,
             kind: self.kind,
             key: self.key,
@@ -260,29 +278,21 @@ impl CandidateRecordRow {
 
 #[derive(Debug, FromRow)]
 pub(crate) struct BallotRow {
-    pub feedback_id: String,
-    pub contest_id: String,
-    pub candidate_id: String,
+    pub feedback_id: Vec<u8>,
+    pub contest: i64,
+    pub candidate_id: Vec<u8>,
     pub accept_order: i64,
-    pub voter: String,
+    pub voter: Vec<u8>,
     pub identified: i32,
     pub caller: String,
     pub received_at: i64,
 }
 
 impl BallotRow {
-    pub(super) fn contest(&self) -> Result<ContestId, StoreError> {
-        let at = At {
-            table: "ballots",
-            id: &self.feedback_id,
-        };
-        Ok(ContestId(at.uuid("contest_id", &self.contest_id)?))
-    }
-
     pub(super) fn parse(&self) -> Result<Ballot, StoreError> {
         let at = At {
             table: "ballots",
-            id: &self.feedback_id,
+            id: &StoredId(&self.feedback_id),
         };
         Ok(Ballot {
             feedback_id: FeedbackId(at.uuid("feedback_id", &self.feedback_id)?),
@@ -302,6 +312,7 @@ pub(super) struct KnownBallotRow {
     #[sqlx(flatten)]
     pub ballot: BallotRow,
     pub retracted: i32,
+    pub contest_id: Vec<u8>,
     pub namespace: String,
     pub kind: i32,
     pub key: String,
@@ -313,7 +324,7 @@ impl KnownBallotRow {
     pub(super) fn parse(self) -> Result<KnownBallot, StoreError> {
         let ballot = self.ballot.parse()?;
         let key = KeyRow {
-            contest_id: self.ballot.contest_id,
+            contest_id: self.contest_id,
             namespace: self.namespace,
             kind: self.kind,
             key: self.key,
@@ -332,7 +343,7 @@ impl KnownBallotRow {
 #[derive(Debug, FromRow)]
 pub(super) struct SeenRow {
     pub what: i32,
-    pub id: String,
+    pub id: Vec<u8>,
     pub outcome: Option<Vec<u8>>,
 }
 
@@ -340,7 +351,7 @@ impl SeenRow {
     pub(super) fn event(&self) -> Result<EventId, StoreError> {
         let at = At {
             table: "inbox",
-            id: &self.id,
+            id: &StoredId(&self.id),
         };
         Ok(EventId(at.uuid("event_id", &self.id)?))
     }
@@ -348,7 +359,7 @@ impl SeenRow {
     pub(super) fn feedback(&self) -> Result<FeedbackId, StoreError> {
         let at = At {
             table: "retraction_marks or redaction_marks",
-            id: &self.id,
+            id: &StoredId(&self.id),
         };
         Ok(FeedbackId(at.uuid("feedback_id", &self.id)?))
     }
@@ -360,23 +371,22 @@ impl SeenRow {
 
 #[derive(Debug, FromRow)]
 pub(super) struct ResourceRow {
-    pub contest_id: String,
+    pub contest: i64,
     pub revision: i64,
     pub value: Vec<u8>,
     pub committed_at: i64,
 }
 
 impl ResourceRow {
-    pub(super) fn parse(&self) -> Result<(ContestId, CurrentResource), StoreError> {
+    pub(super) fn parse(&self) -> Result<CurrentResource, StoreError> {
         let at = At {
             table: "resources",
-            id: &self.contest_id,
+            id: &self.contest,
         };
-        let current = CurrentResource {
+        Ok(CurrentResource {
             revision: Revision(self.revision),
             value: at.value("value", &self.value)?,
-        };
-        Ok((ContestId(at.uuid("contest_id", &self.contest_id)?), current))
+        })
     }
 }
 

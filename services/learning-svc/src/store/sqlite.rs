@@ -44,8 +44,6 @@ pub(super) type Transaction = sqlx::Transaction<'static, Db>;
 /// The store of that database.
 pub(super) type Backend = SqliteStore;
 
-/// The database's time in microseconds since 1970, as an SQL expression.
-pub(super) const NOW_MICROS: &str = "CAST(round(unixepoch('now', 'subsec') * 1000000) AS INTEGER)";
 /// Locks the rows of a SELECT: nothing to do, the one writer holds the whole file.
 pub(super) const FOR_UPDATE: &str = "";
 
@@ -142,13 +140,36 @@ pub(super) async fn open_for_test() -> Option<(Backend, tempfile::TempDir)> {
 
 #[cfg(test)]
 mod tests {
-    use emend_core::{Kind, Namespace, OperationId, Revision};
-    use sqlx::AssertSqlSafe;
+    use emend_core::{Kind, Namespace, OperationId, Revision, Status};
+    use sqlx::{AssertSqlSafe, QueryBuilder};
 
     use super::*;
-    use crate::store::decisions::RevisionFilter;
+    use crate::store::decisions::{CandidateFilter, RevisionFilter};
 
-    /// SQLite has no statistics here, so the statement alone decides the query plan.
+    /// The steps of a plan. SQLite has no statistics here, so the statement alone decides.
+    async fn plan(store: &SqliteStore, query: &QueryBuilder<Db>) -> Vec<String> {
+        let plan = format!("EXPLAIN QUERY PLAN {}", query.sql().as_str());
+        let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(AssertSqlSafe(plan))
+            .fetch_all(&mut *store.reader().await.unwrap())
+            .await
+            .unwrap();
+        steps.into_iter().map(|(.., step)| step).collect()
+    }
+
+    fn assert_searches(steps: &[String], index: &str) {
+        let searches = |step: &String| step.starts_with("SEARCH") && step.contains(index);
+        assert!(steps.iter().any(searches), "no search by {index}: {steps:#?}");
+        // Only what was found before is read from one end to the other.
+        let scans = |step: &&String| step.starts_with("SCAN");
+        let found = ["found", "newest", "list_", "kind_"];
+        for scan in steps.iter().filter(scans) {
+            let of_found = found
+                .iter()
+                .any(|found| scan["SCAN ".len()..].trim_start_matches('(').starts_with(found));
+            assert!(of_found, "{scan}: {steps:#?}");
+        }
+    }
+
     #[tokio::test]
     async fn revisions_are_found_by_an_index_of_what_is_asked_for() {
         let (store, _directory) = open_for_test().await.unwrap();
@@ -161,11 +182,14 @@ mod tests {
         let key = Some("jd".to_owned());
         let operation = Some(OperationId(uuid::Uuid::from_u128(1)));
         let kind = Some(Kind::EntityAlias);
-        for (filter, first) in [
-            (all.clone(), "change USING COVERING INDEX changes_by_namespace"),
+        for (filter, index) in [
+            (
+                all.clone(),
+                "r USING PRIMARY KEY (namespace=? AND kind=? AND revision<?)",
+            ),
             (
                 RevisionFilter { kind, ..all.clone() },
-                "change USING COVERING INDEX changes_by_kind",
+                "r USING PRIMARY KEY (namespace=? AND kind=? AND revision<?)",
             ),
             (
                 RevisionFilter {
@@ -185,20 +209,42 @@ mod tests {
             ),
         ] {
             let query = queries_sql::matching(&filter, Some(Revision(7)), 100);
-            let plan = format!("EXPLAIN QUERY PLAN {}", query.sql().as_str());
-            let steps: Vec<(i64, i64, i64, String)> = sqlx::query_as(AssertSqlSafe(plan))
-                .fetch_all(&mut *store.reader().await.unwrap())
-                .await
-                .unwrap();
-            let steps: Vec<String> = steps.into_iter().map(|(.., step)| step).collect();
-            let search = steps.iter().find(|step| step.starts_with("SEARCH")).unwrap();
-            assert!(search.starts_with(&format!("SEARCH {first}")), "{steps:#?}");
-            assert!(
-                !steps
-                    .iter()
-                    .any(|step| step.starts_with("SCAN") && step != "SCAN found"),
-                "{steps:#?}"
-            );
+            assert_searches(&plan(&store, &query).await, index);
+        }
+    }
+
+    #[tokio::test]
+    async fn candidates_are_found_by_an_index_of_what_is_asked_for() {
+        let (store, _directory) = open_for_test().await.unwrap();
+        let all = CandidateFilter {
+            namespace: Namespace::parse("fund-admin").unwrap(),
+            kinds: Vec::new(),
+            statuses: Vec::new(),
+            key: None,
+        };
+        let of_both = CandidateFilter {
+            kinds: vec![Kind::EntityAlias, Kind::Prohibition],
+            statuses: vec![Status::Pending, Status::AwaitingReview],
+            ..all.clone()
+        };
+        let of_key = CandidateFilter {
+            key: Some("jd".to_owned()),
+            ..all.clone()
+        };
+        for (filter, index) in [
+            (
+                all,
+                "n USING COVERING INDEX candidates_listed (namespace=? AND kind=? AND status=?)",
+            ),
+            (
+                of_both,
+                "n USING COVERING INDEX candidates_listed (namespace=? AND kind=? AND status=?)",
+            ),
+            (of_key, "c USING INDEX contests_by_key"),
+        ] {
+            let query = queries_sql::listed(&filter, None, 100);
+            let steps = plan(&store, &query).await;
+            assert_searches(&steps, index);
         }
     }
 }

@@ -1,20 +1,21 @@
 //! The writes of a unit of work in SQL, several rows per statement. Written once, compiled for each database.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use emend_core::digest::value_checksum;
-use emend_store::StoreError;
+use emend_core::{CandidateId, digest::value_checksum};
+use emend_store::{CorruptRow, StoreError};
 use sqlx::QueryBuilder;
+use uuid::Uuid;
 
 use super::{
     Db, Transaction,
-    decisions_sql::{key_hash, push_list},
+    decisions_sql::{Work, bytes, push_keys, push_list},
 };
 use crate::store::{
     batches::batches,
     codes, conflict,
     decisions::{DecisionWrites, Mark, PolicyKey, PolicyWrite, VoteWrites},
-    rows::CountRow,
+    rows::{CountRow, optional_id},
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -25,66 +26,63 @@ async fn run(transaction: Transacting<'_>, mut query: QueryBuilder<Db>) -> Resul
 }
 
 /// Writes everything that names no revision.
-pub(super) async fn save_votes(transaction: Transacting<'_>, writes: &VoteWrites) -> Result<()> {
-    save_contests(transaction, writes).await?;
-    save_ballots(transaction, writes).await?;
+pub(super) async fn save_votes(work: &mut Work, writes: &VoteWrites) -> Result<()> {
+    save_contests(work, writes).await?;
+    save_ballots(work, writes).await?;
+    let transaction = &mut work.transaction;
     for retracted in batches(&writes.retracted) {
         let mut query = QueryBuilder::new("UPDATE ballots SET retracted = 1 WHERE feedback_id IN ");
-        push_list(&mut query, retracted);
+        push_list(&mut query, retracted.iter().map(|id| id.0));
         run(transaction, query).await?;
     }
     for erased in batches(&writes.erased) {
         let mut query = QueryBuilder::new("DELETE FROM ballot_details WHERE feedback_id IN ");
-        push_list(&mut query, erased);
+        push_list(&mut query, erased.iter().map(|id| id.0));
         run(transaction, query).await?;
     }
     save_marks(transaction, "retraction_marks", &writes.retraction_marks).await?;
     save_marks(transaction, "redaction_marks", &writes.redaction_marks).await
 }
 
-async fn save_contests(transaction: Transacting<'_>, writes: &VoteWrites) -> Result<()> {
+async fn save_contests(work: &mut Work, writes: &VoteWrites) -> Result<()> {
     for contests in batches(&writes.contests) {
-        // Every row exists and is locked: only the UPDATE half of the statement ever takes effect.
         let mut query = QueryBuilder::new(
-            "INSERT INTO contests (contest_id, namespace, kind, key, key_hash, qualifier, user_id, pinned, \
-             highest_accept_order, policy_version, pending, created_at) ",
+            "UPDATE contests SET pinned = written.column2, highest_accept_order = written.column3, \
+             policy_version = written.column4, pending = written.column5 FROM (",
         );
-        query.push_values(contests, |mut row, contest| {
-            row.push_bind(contest.key.contest_id().to_string())
-                .push_bind(contest.key.namespace.as_str())
-                .push_bind(contest.key.kind.number())
-                .push_bind(contest.key.key.as_str())
-                .push_bind(key_hash(contest.key.key.as_str()))
-                .push_bind(contest.key.qualifier.as_str())
-                .push_bind(contest.key.user_id())
+        let mut rows = Vec::with_capacity(contests.len());
+        for contest in contests {
+            rows.push((work.keys.contest(contest.key.contest_id())?, contest));
+        }
+        query.push_values(rows, |mut row, (key, contest)| {
+            row.push_bind(key)
                 .push_bind(i32::from(contest.pinned))
                 .push_bind(contest.highest_accept_order.0)
                 .push_bind(contest.policy_version)
-                .push_bind(i32::from(contest.pending))
-                .push_bind(0_i64);
+                .push_bind(i32::from(contest.pending));
         });
-        query.push(
-            " ON CONFLICT (contest_id) DO UPDATE SET pinned = excluded.pinned, \
-             highest_accept_order = excluded.highest_accept_order, policy_version = excluded.policy_version, \
-             pending = excluded.pending",
-        );
-        run(transaction, query).await?;
+        query.push(") AS written WHERE contests.contest = written.column1");
+        run(&mut work.transaction, query).await?;
     }
     Ok(())
 }
 
-async fn save_ballots(transaction: Transacting<'_>, writes: &VoteWrites) -> Result<()> {
+async fn save_ballots(work: &mut Work, writes: &VoteWrites) -> Result<()> {
     for ballots in batches(&writes.ballots) {
+        let mut rows = Vec::with_capacity(ballots.len());
+        for new in ballots {
+            rows.push((work.keys.contest(new.contest)?, new));
+        }
         let mut query = QueryBuilder::new(
-            "INSERT INTO ballots (feedback_id, contest_id, candidate_id, accept_order, voter, identified, caller, \
+            "INSERT INTO ballots (feedback_id, contest, candidate_id, accept_order, voter, identified, caller, \
              received_at, retracted, system_choice, traceparent) ",
         );
-        query.push_values(ballots, |mut row, new| {
-            row.push_bind(new.ballot.feedback_id.to_string())
-                .push_bind(new.contest.to_string())
-                .push_bind(new.ballot.candidate.to_string())
+        query.push_values(rows, |mut row, (contest, new)| {
+            row.push_bind(bytes(new.ballot.feedback_id.0))
+                .push_bind(contest)
+                .push_bind(bytes(new.ballot.candidate.0))
                 .push_bind(new.ballot.accept_order.0)
-                .push_bind(new.ballot.voter.0.to_string())
+                .push_bind(bytes(new.ballot.voter.0))
                 .push_bind(i32::from(new.ballot.identified))
                 .push_bind(new.ballot.caller.as_str())
                 .push_bind(new.ballot.received_at.as_microsecond())
@@ -92,7 +90,7 @@ async fn save_ballots(transaction: Transacting<'_>, writes: &VoteWrites) -> Resu
                 .push_bind(new.system_choice.as_str())
                 .push_bind(new.traceparent.as_str());
         });
-        run(transaction, query).await?;
+        run(&mut work.transaction, query).await?;
     }
     for details in batches(&writes.details) {
         let mut query = QueryBuilder::new(
@@ -103,7 +101,7 @@ async fn save_ballots(transaction: Transacting<'_>, writes: &VoteWrites) -> Resu
             let reporter = &details.reporter;
             let context = serde_json::to_string(&details.context)
                 .expect("invariant: a map of strings is always a JSON object");
-            row.push_bind(details.feedback.to_string())
+            row.push_bind(bytes(details.feedback.0))
                 .push_bind(reporter.id.as_ref().map_or("", |id| id.as_str()))
                 .push_bind(reporter.session.as_deref().unwrap_or_default())
                 .push_bind(reporter.client.as_str())
@@ -112,7 +110,7 @@ async fn save_ballots(transaction: Transacting<'_>, writes: &VoteWrites) -> Resu
                 .push_bind(details.reason.as_str())
                 .push_bind(context);
         });
-        run(transaction, query).await?;
+        run(&mut work.transaction, query).await?;
     }
     Ok(())
 }
@@ -124,8 +122,8 @@ async fn save_marks(transaction: Transacting<'_>, table: &'static str, marks: &[
             .push(table)
             .push(" (feedback_id, event_id, caller, marked_at) ");
         query.push_values(marks, |mut row, mark| {
-            row.push_bind(mark.feedback.to_string())
-                .push_bind(mark.event.to_string())
+            row.push_bind(bytes(mark.feedback.0))
+                .push_bind(bytes(mark.event.0))
                 .push_bind(mark.caller.as_str())
                 .push_bind(mark.at.as_microsecond());
         });
@@ -137,36 +135,40 @@ async fn save_marks(transaction: Transacting<'_>, table: &'static str, marks: &[
 
 /// Writes the rest, under the head's lock.
 pub(super) async fn save_decisions(
-    transaction: Transacting<'_>,
+    work: &mut Work,
     writes: &DecisionWrites,
 ) -> Result<HashMap<PolicyKey, u64>> {
-    save_candidates(transaction, writes).await?;
-    save_transitions(transaction, writes).await?;
-    save_log(transaction, writes).await?;
-    save_resources(transaction, writes).await?;
-    save_inbox(transaction, writes).await?;
-    save_counts(transaction, writes).await
+    save_candidates(work, writes).await?;
+    save_transitions(work, writes).await?;
+    save_log(work, writes).await?;
+    save_resources(work, writes).await?;
+    save_inbox(&mut work.transaction, writes).await?;
+    save_counts(&mut work.transaction, writes).await
 }
 
-async fn save_candidates(transaction: Transacting<'_>, writes: &DecisionWrites) -> Result<()> {
+async fn save_candidates(work: &mut Work, writes: &DecisionWrites) -> Result<()> {
     for candidates in batches(&writes.candidates) {
-        let mut query = QueryBuilder::new(
-            "INSERT INTO candidates (candidate_id, contest_id, namespace, kind, value, status, status_reason, origin, \
+        let mut rows = Vec::with_capacity(candidates.len());
+        for write in candidates {
+            rows.push((work.keys.contest(write.key.contest_id())?, write));
+        }
+        let mut query = QueryBuilder::<Db>::new(
+            "INSERT INTO candidates (candidate_id, contest, namespace, kind, value, status, status_reason, origin, \
              edited_from, hold, decision_reason, decided_caller, decided_for, occurrences, reporters, net, risk, \
              threshold, policy_version, applied_threshold, applied_revision, created_at, updated_at, transitions, \
              version) ",
         );
-        query.push_values(candidates, |mut row, write| {
+        query.push_values(rows, |mut row, (contest, write)| {
             let (candidate, kept) = (&write.candidate, &write.kept);
-            row.push_bind(candidate.id.to_string())
-                .push_bind(write.key.contest_id().to_string())
+            row.push_bind(bytes(candidate.id.0))
+                .push_bind(contest)
                 .push_bind(write.key.namespace.as_str())
                 .push_bind(write.key.kind.number())
                 .push_bind(emend_wire::value::encode(&candidate.value).to_vec())
                 .push_bind(codes::status(candidate.status))
                 .push_bind(codes::reason(candidate.reason))
                 .push_bind(codes::origin(candidate.origin))
-                .push_bind(candidate.edited_from.map(|id| id.to_string()).unwrap_or_default())
+                .push_bind(optional_id(candidate.edited_from.map(|id| id.0)))
                 .push_bind(codes::hold(candidate.hold))
                 .push_bind(candidate.decision_reason.as_deref().unwrap_or_default())
                 .push_bind(kept.decided_by.caller.as_str())
@@ -192,21 +194,31 @@ async fn save_candidates(transaction: Transacting<'_>, writes: &DecisionWrites) 
              net = excluded.net, risk = excluded.risk, threshold = excluded.threshold, \
              policy_version = excluded.policy_version, applied_threshold = excluded.applied_threshold, \
              applied_revision = excluded.applied_revision, updated_at = excluded.updated_at, \
-             transitions = excluded.transitions, version = excluded.version",
+             transitions = excluded.transitions, version = excluded.version \
+             RETURNING candidate_id, candidate",
         );
-        run(transaction, query).await?;
+        let stored: Vec<(Vec<u8>, i64)> = query.build_query_as().fetch_all(&mut *work.transaction).await?;
+        for (id, key) in stored {
+            let parsed = Uuid::from_slice(&id)
+                .map_err(|error| CorruptRow::new("candidates", "candidate_id", key, error))?;
+            work.keys.note_candidate(CandidateId(parsed), key);
+        }
     }
     Ok(())
 }
 
-async fn save_transitions(transaction: Transacting<'_>, writes: &DecisionWrites) -> Result<()> {
+async fn save_transitions(work: &mut Work, writes: &DecisionWrites) -> Result<()> {
     for transitions in batches(&writes.transitions) {
+        let mut rows = Vec::with_capacity(transitions.len());
+        for transition in transitions {
+            rows.push((work.keys.candidate(transition.candidate)?, transition));
+        }
         let mut query = QueryBuilder::new(
-            "INSERT INTO transitions (candidate_id, sequence, from_status, to_status, cause, reason, caller, \
-             on_behalf_of, at, revision, policy_version) ",
+            "INSERT INTO transitions (candidate, sequence, from_status, to_status, cause, reason, caller, \
+             on_behalf_of, made_at, revision, policy_version) ",
         );
-        query.push_values(transitions, |mut row, transition| {
-            row.push_bind(transition.candidate.to_string())
+        query.push_values(rows, |mut row, (candidate, transition)| {
+            row.push_bind(candidate)
                 .push_bind(transition.sequence)
                 .push_bind(transition.from.map_or(0, codes::status))
                 .push_bind(codes::status(transition.to))
@@ -218,102 +230,98 @@ async fn save_transitions(transaction: Transacting<'_>, writes: &DecisionWrites)
                 .push_bind(transition.revision.0)
                 .push_bind(transition.policy_version);
         });
-        run(transaction, query).await?;
+        run(&mut work.transaction, query).await?;
     }
     Ok(())
 }
 
-async fn save_log(transaction: Transacting<'_>, writes: &DecisionWrites) -> Result<()> {
+async fn save_log(work: &mut Work, writes: &DecisionWrites) -> Result<()> {
     for revisions in batches(&writes.revisions) {
         let mut query = QueryBuilder::new(
             "INSERT INTO revisions (revision, operation_id, cause, caller, on_behalf_of, reason, committed_at) ",
         );
         query.push_values(revisions, |mut row, revision| {
             row.push_bind(revision.revision.0)
-                .push_bind(revision.operation.map(|id| id.to_string()).unwrap_or_default())
+                .push_bind(optional_id(revision.operation.map(|id| id.0)))
                 .push_bind(revision.cause.number())
                 .push_bind(revision.actor.caller.as_str())
                 .push_bind(revision.actor.on_behalf_of.as_str())
                 .push_bind(revision.reason.as_str())
                 .push_bind(writes.committed_at);
         });
-        run(transaction, query).await?;
+        run(&mut work.transaction, query).await?;
+    }
+    let kinds = writes.changes.iter().map(|change| {
+        let (namespace, kind) = (change.key.namespace.as_str(), change.key.kind.number());
+        (namespace, kind, change.revision.0)
+    });
+    let kinds: Vec<_> = kinds.collect::<BTreeSet<_>>().into_iter().collect();
+    for kinds in batches(&kinds) {
+        let mut query = QueryBuilder::new("INSERT INTO revision_kinds (namespace, kind, revision) ");
+        query.push_values(kinds, |mut row, (namespace, kind, revision)| {
+            row.push_bind(*namespace).push_bind(*kind).push_bind(*revision);
+        });
+        run(&mut work.transaction, query).await?;
     }
     for changes in batches(&writes.changes) {
+        let mut rows = Vec::with_capacity(changes.len());
+        for change in changes {
+            let candidate = change.candidate.map(|id| work.keys.candidate(id)).transpose()?;
+            rows.push((work.keys.contest(change.key.contest_id())?, candidate, change));
+        }
         let mut query = QueryBuilder::new(
-            "INSERT INTO changes (revision, ordinal, contest_id, namespace, kind, key, qualifier, user_id, value, \
-             value_checksum, before_value, candidate_id, feedback_id, feedback_received_at, traceparent, \
-             policy_version) ",
+            "INSERT INTO changes (revision, ordinal, contest, value, value_checksum, before_value, candidate, \
+             feedback_id, feedback_received_at, traceparent, policy_version) ",
         );
-        query.push_values(changes, |mut row, change| {
+        query.push_values(rows, |mut row, (contest, candidate, change)| {
             let trigger = change.trigger.as_ref();
             row.push_bind(change.revision.0)
                 .push_bind(change.ordinal)
-                .push_bind(change.key.contest_id().to_string())
-                .push_bind(change.key.namespace.as_str())
-                .push_bind(change.key.kind.number())
-                .push_bind(change.key.key.as_str())
-                .push_bind(change.key.qualifier.as_str())
-                .push_bind(change.key.user_id())
+                .push_bind(contest)
                 .push_bind(change.value.as_ref().map(|bytes| bytes.to_vec()))
                 .push_bind(change.value.as_ref().map_or(0, |bytes| checksum(bytes)))
                 .push_bind(change.before.as_ref().map(|bytes| bytes.to_vec()))
-                .push_bind(change.candidate.map(|id| id.to_string()).unwrap_or_default())
-                .push_bind(
-                    trigger
-                        .map(|trigger| trigger.feedback.to_string())
-                        .unwrap_or_default(),
-                )
+                .push_bind(candidate)
+                .push_bind(optional_id(trigger.map(|trigger| trigger.feedback.0)))
                 .push_bind(trigger.map_or(0, |trigger| trigger.received_at.as_microsecond()))
                 .push_bind(trigger.map_or("", |trigger| trigger.traceparent.as_str()))
                 .push_bind(change.policy_version);
         });
-        run(transaction, query).await?;
+        run(&mut work.transaction, query).await?;
     }
     Ok(())
 }
 
-async fn save_resources(transaction: Transacting<'_>, writes: &DecisionWrites) -> Result<()> {
-    let (put, deleted): (Vec<_>, Vec<_>) = writes
-        .resources
-        .iter()
-        .map(|resource| (resource, resource.value.as_ref()))
-        .partition(|(_, value)| value.is_some());
-    let put: Vec<_> = put
-        .into_iter()
-        .filter_map(|(resource, value)| Some((resource, value?)))
-        .collect();
+async fn save_resources(work: &mut Work, writes: &DecisionWrites) -> Result<()> {
+    let (mut put, mut deleted) = (Vec::new(), Vec::new());
+    for resource in &writes.resources {
+        let contest = work.keys.contest(resource.key.contest_id())?;
+        match &resource.value {
+            Some(value) => put.push((contest, resource.revision, value)),
+            None => deleted.push(contest),
+        }
+    }
     for put in batches(&put) {
         let mut query = QueryBuilder::new(
-            "INSERT INTO resources (contest_id, namespace, kind, key, qualifier, user_id, revision, value, \
-             value_checksum, committed_at) ",
+            "INSERT INTO resources (contest, revision, value, value_checksum, committed_at) ",
         );
-        query.push_values(put, |mut row, (resource, value)| {
-            row.push_bind(resource.key.contest_id().to_string())
-                .push_bind(resource.key.namespace.as_str())
-                .push_bind(resource.key.kind.number())
-                .push_bind(resource.key.key.as_str())
-                .push_bind(resource.key.qualifier.as_str())
-                .push_bind(resource.key.user_id())
-                .push_bind(resource.revision.0)
+        query.push_values(put, |mut row, (contest, revision, value)| {
+            row.push_bind(*contest)
+                .push_bind(revision.0)
                 .push_bind(value.to_vec())
                 .push_bind(checksum(value))
                 .push_bind(writes.committed_at);
         });
         query.push(
-            " ON CONFLICT (contest_id) DO UPDATE SET revision = excluded.revision, value = excluded.value, \
+            " ON CONFLICT (contest) DO UPDATE SET revision = excluded.revision, value = excluded.value, \
              value_checksum = excluded.value_checksum, committed_at = excluded.committed_at",
         );
-        run(transaction, query).await?;
+        run(&mut work.transaction, query).await?;
     }
-    let deleted: Vec<_> = deleted
-        .iter()
-        .map(|(resource, _)| resource.key.contest_id())
-        .collect();
     for deleted in batches(&deleted) {
-        let mut query = QueryBuilder::new("DELETE FROM resources WHERE contest_id IN ");
-        push_list(&mut query, deleted);
-        run(transaction, query).await?;
+        let mut query = QueryBuilder::new("DELETE FROM resources WHERE contest IN ");
+        push_keys(&mut query, deleted);
+        run(&mut work.transaction, query).await?;
     }
     Ok(())
 }
@@ -322,8 +330,8 @@ async fn save_inbox(transaction: Transacting<'_>, writes: &DecisionWrites) -> Re
     for inbox in batches(&writes.inbox) {
         let mut query = QueryBuilder::new("INSERT INTO inbox (event_id, feedback_id, applied_at, outcome) ");
         query.push_values(inbox, |mut row, entry| {
-            row.push_bind(entry.event.to_string())
-                .push_bind(entry.feedback.to_string())
+            row.push_bind(bytes(entry.event.0))
+                .push_bind(bytes(entry.feedback.0))
                 .push_bind(entry.at.as_microsecond())
                 .push_bind(entry.outcome.to_vec());
         });

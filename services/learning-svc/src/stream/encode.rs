@@ -5,7 +5,7 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use bytes::{BufMut as _, Bytes, BytesMut};
-use emend_core::Epoch;
+use emend_core::{Epoch, InstallationId};
 use emend_proto::{
     common::v1::ResourceKey,
     learning::v1::{Bookmark, Cursor, Digest, Drain, Resumed, SnapshotBegin, SnapshotEnd, SnapshotReason},
@@ -77,10 +77,10 @@ pub fn cursor(epoch: Epoch, revision: i64, filter_hash: u64) -> Cursor {
 }
 
 /// `Resumed`: the cursor the subscriber presented is good.
-pub fn resumed(cursor: Cursor) -> Encoded {
+pub fn resumed(cursor: Cursor, installation: InstallationId) -> Encoded {
     Encoded::new(Message::Resumed(Resumed {
         cursor: Some(cursor),
-        ..Default::default()
+        installation_id: installation.to_string(),
     }))
 }
 
@@ -90,7 +90,7 @@ pub fn snapshot_begin(state: &ReplicaState, filter: &Filter, reason: SnapshotRea
         revision: state.revision(),
         reason: reason.into(),
         resource_count: state.groups(filter).iter().map(|group| group.digest.count).sum(),
-        ..Default::default()
+        installation_id: state.installation().to_string(),
     }))
 }
 

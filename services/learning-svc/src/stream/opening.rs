@@ -5,7 +5,7 @@
 //! nothing of messages.
 
 use emend_base::Error;
-use emend_core::Epoch;
+use emend_core::{Epoch, InstallationId};
 use emend_proto::learning::v1::SnapshotReason;
 
 use super::{Stream, state::ReplicaState};
@@ -26,6 +26,8 @@ pub struct Cursor {
 pub struct Start {
     /// The epoch of the log.
     pub epoch: Epoch,
+    /// The installation that the log belongs to.
+    pub installation: InstallationId,
     /// The revision the subscriber has applied.
     pub revision: i64,
     /// Why a snapshot comes first; none if the cursor can be resumed from.
@@ -36,6 +38,7 @@ impl Start {
     fn snapshot(state: &ReplicaState, reason: SnapshotReason) -> Self {
         Self {
             epoch: state.epoch(),
+            installation: state.installation(),
             revision: 0,
             snapshot: Some(reason),
         }
@@ -75,6 +78,7 @@ pub async fn start(stream: &Stream, cursor: Option<Cursor>, filter_hash: u64) ->
     } else {
         Ok(Start {
             epoch: cursor.epoch,
+            installation: state.installation(),
             revision: cursor.revision,
             snapshot: None,
         })

@@ -16,7 +16,7 @@ use std::{
 };
 
 use emend_base::{Entropy, Error, SharedClock};
-use emend_core::Epoch;
+use emend_core::{Epoch, InstallationId};
 use emend_proto::learning::v1::SnapshotReason;
 use emend_serve::{
     auth::Access,
@@ -128,7 +128,7 @@ enum Wanted {
 
 enum Phase {
     /// Sends Resumed: the cursor was good.
-    Resuming,
+    Resuming(InstallationId),
     /// Waits for a transfer permit.
     Waiting(Wanted, BoxFuture<'static, Permit>),
     /// Sends a snapshot or a long update.
@@ -207,7 +207,7 @@ impl Session {
             epoch: start.epoch,
             cursor: start.revision,
             checked: start.revision,
-            phase: Phase::Resuming,
+            phase: Phase::Resuming(start.installation),
             last: None,
             bookmark_interval,
             bookmark_at: now,
@@ -398,10 +398,11 @@ impl Stream for Session {
         this.listener.listen(cx.waker());
         loop {
             match &mut this.phase {
-                Phase::Resuming => {
+                Phase::Resuming(installation) => {
+                    let installation = *installation;
                     let cursor = encode::cursor(this.epoch, this.cursor, this.audience.filter_hash);
                     this.phase = Phase::Following;
-                    return Poll::Ready(Some(Ok(encode::resumed(cursor))));
+                    return Poll::Ready(Some(Ok(encode::resumed(cursor, installation))));
                 }
                 // An unfinished transfer can't be bookmarked, and a drain does not wait for it.
                 Phase::Waiting(..) | Phase::Sending(_) if this.common.audiences.is_draining() => {

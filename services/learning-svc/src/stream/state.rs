@@ -18,7 +18,7 @@ use std::{
     sync::Arc,
 };
 
-use emend_core::{Digest, Epoch};
+use emend_core::{Digest, Epoch, InstallationId};
 use imbl::{OrdMap, OrdSet};
 
 pub use self::entry::Entry;
@@ -99,6 +99,7 @@ impl Group {
 #[derive(Debug, Clone)]
 pub struct ReplicaState {
     epoch: Epoch,
+    installation: InstallationId,
     revision: i64,
     committed_at: i64,
     horizon: i64,
@@ -110,9 +111,10 @@ pub struct ReplicaState {
 
 impl ReplicaState {
     /// An empty state: a load [restores](Self::restore) rows into it, then [finishes](Self::finish) it.
-    pub fn empty(epoch: Epoch) -> Self {
+    pub fn empty(epoch: Epoch, installation: InstallationId) -> Self {
         Self {
             epoch,
+            installation,
             revision: 0,
             committed_at: 0,
             horizon: 0,
@@ -130,6 +132,7 @@ impl ReplicaState {
     /// Sets the moment at which the restored rows applied.
     pub fn finish(&mut self, loaded: Loaded) {
         self.epoch = loaded.head.epoch;
+        self.installation = loaded.head.installation;
         self.revision = loaded.head.revision;
         self.committed_at = loaded.committed_at;
         self.raise_horizon(loaded.head.horizon);
@@ -195,6 +198,11 @@ impl ReplicaState {
             self.tombstones.insert(ByRevision(entry));
         }
         id
+    }
+
+    /// The installation that the log belongs to.
+    pub fn installation(&self) -> InstallationId {
+        self.installation
     }
 
     /// The epoch of the log.

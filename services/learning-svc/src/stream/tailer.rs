@@ -10,7 +10,7 @@ mod tests;
 use std::{collections::BTreeSet, sync::Arc};
 
 use emend_base::Entropy;
-use emend_core::Epoch;
+use emend_core::{Epoch, InstallationId};
 use emend_store::StoreError;
 
 use super::{
@@ -52,6 +52,16 @@ pub enum TailError {
         /// The head.
         head: i64,
     },
+    /// The database was replaced.
+    #[error(
+        "the database is of installation {found}, this process serves {served}: restart it to serve the other one"
+    )]
+    OtherInstallation {
+        /// What this process has served so far.
+        served: InstallationId,
+        /// What the database has now.
+        found: InstallationId,
+    },
 }
 
 /// The worker that follows the log.
@@ -82,17 +92,17 @@ impl Tailer {
     /// Loads the state if there is none; otherwise reads one page and publishes it.
     pub async fn run_once(&self) -> Result<Tailed, TailError> {
         let Some(state) = self.audiences.state() else {
-            self.store.create_head(Epoch(self.entropy.uuid_v4())).await?;
-            self.load().await?;
+            self.load(None).await?;
             return Ok(Tailed::Loaded);
         };
         let page = self
             .store
             .revisions_after(state.revision(), self.page_size)
             .await?;
+        same_installation(state.installation(), page.head.installation)?;
         if page.head.epoch != state.epoch() {
             tracing::warn!(epoch = %page.head.epoch, "another life of the log began; loading it");
-            self.load().await?;
+            self.load(Some(state.installation())).await?;
             return Ok(Tailed::NewEpoch);
         }
         if went_backwards(&state, &page) {
@@ -104,7 +114,7 @@ impl Tailer {
                 %epoch,
                 "the log went backwards: it lost revisions that were published; a new epoch began"
             );
-            self.load().await?;
+            self.load(Some(state.installation())).await?;
             return Ok(Tailed::NewEpoch);
         }
         self.apply(&state, page).await
@@ -149,13 +159,26 @@ impl Tailer {
         Ok(if current { Tailed::Current } else { Tailed::More })
     }
 
-    async fn load(&self) -> Result<(), TailError> {
-        let mut state = ReplicaState::empty(Epoch(self.entropy.uuid_v4()));
+    /// Loads the state anew, of the installation that was served before, if one was.
+    async fn load(&self, served: Option<InstallationId>) -> Result<(), TailError> {
+        let head = self.store.head().await?;
+        let mut state = ReplicaState::empty(head.epoch, head.installation);
         let loaded = self.store.load(&mut |change| state.restore(change)).await?;
+        same_installation(served.unwrap_or(head.installation), loaded.head.installation)?;
         state.finish(loaded);
         tracing::info!(revision = state.revision(), epoch = %state.epoch(), "state and log are loaded");
         self.audiences.publish(Arc::new(state), &Touched::Everything);
         Ok(())
+    }
+}
+
+/// A replica serves the installation that it began with: nodes that it streams to, and whoever delivers to it, know no
+/// other.
+fn same_installation(served: InstallationId, found: InstallationId) -> Result<(), TailError> {
+    if served == found {
+        Ok(())
+    } else {
+        Err(TailError::OtherInstallation { served, found })
     }
 }
 

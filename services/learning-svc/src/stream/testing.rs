@@ -5,7 +5,7 @@ mod client;
 use std::sync::Arc;
 
 use emend_base::{Entropy, ManualClock};
-use emend_core::Epoch;
+use emend_core::{Epoch, InstallationId};
 use uuid::Uuid;
 
 pub(crate) use self::client::{Client, Held, Key, covered, model};
@@ -22,7 +22,9 @@ pub(crate) async fn replica(log: &MemoryLog, settings: Settings) -> Stream {
         ManualClock::default().shared(),
         Entropy::seeded(1),
     );
-    log.create_head(Epoch(Uuid::from_u128(1))).await.unwrap();
+    log.create_head(Epoch(Uuid::from_u128(1)), InstallationId(Uuid::from_u128(2)))
+        .await
+        .unwrap();
     catch_up(&stream).await;
     stream
 }

@@ -208,7 +208,13 @@ mod tests {
         let (silence, silent) = watch::channel(false);
         let clock = ManualClock::default().shared();
         let store = MemoryStore::on(clock.clone(), Arc::new(Silent(silent)));
-        store.create_head(Epoch(uuid::Uuid::from_u128(1))).await.unwrap();
+        store
+            .create_head(
+                Epoch(uuid::Uuid::from_u128(1)),
+                emend_core::InstallationId(uuid::Uuid::from_u128(2)),
+            )
+            .await
+            .unwrap();
         let lifecycle = Lifecycle::new();
         let stream = Stream::start(
             Arc::new(store),

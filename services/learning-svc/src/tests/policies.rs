@@ -205,7 +205,7 @@ async fn corrupt_contests_stop_neither_the_worker_nor_the_others(world: &World) 
     super::world::apply(&app, &events).await;
     // One contest with unreadable candidates and two unreadable contests, among readable ones.
     for sql in [
-        "UPDATE candidates SET status = 99 WHERE contest_id = (SELECT contest_id FROM contests WHERE key = 'p7')",
+        "UPDATE candidates SET status = 99 WHERE contest = (SELECT contest FROM contests WHERE key = 'p7')",
         "UPDATE contests SET key = 'not what gives its id' WHERE key = 'p8'",
         "UPDATE contests SET kind = 1, key = '' WHERE key = 'p9'",
     ] {

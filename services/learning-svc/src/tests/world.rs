@@ -72,12 +72,15 @@ impl World {
 
     /// A connection to this database.
     pub(crate) async fn store(&self) -> Arc<dyn store::Store> {
-        store::open(&self.url, 2, &self.entropy).await.unwrap()
+        let store = store::open(&self.url, 2).await.unwrap();
+        store::begin_installation(&*store, &self.entropy).await.unwrap();
+        store
     }
 
     /// Another service instance on this database.
     pub(crate) async fn instance(&self) -> App {
-        let store = store::open(&self.url, 4, &self.entropy).await.unwrap();
+        let store = store::open(&self.url, 4).await.unwrap();
+        store::begin_installation(&*store, &self.entropy).await.unwrap();
         App::new(store, Arc::new(Nobody), self.clock.shared(), self.entropy.clone())
     }
 

@@ -23,7 +23,8 @@ use self::{
 const UP: &str =
     "emend up --data-dir before\n# emend: ready feedback=127.0.0.1:7401 learning=127.0.0.1:7402\n";
 /// The same, on PostgreSQL.
-const UP_ON_POSTGRES: &str = "emend up --database-url \"$EMEND_DATABASE_URL\"\n# emend: ready \n";
+const UP_ON_POSTGRES: &str =
+    "emend up --accept-new-installation --database-url \"$EMEND_DATABASE_URL\"\n# emend: ready \n";
 /// Where the pages expect the database.
 const DATABASE: &str = "export EMEND_DATABASE_URL=postgres://emend@127.0.0.1/emend\n";
 

@@ -34,10 +34,11 @@ async fn every_check_of_nodes_notices(system: System) {
 
     let frozen = Frozen::of(system).await;
     for sql in [
-        "UPDATE resources SET value = {touched:value} WHERE key = 'a'",
-        "DELETE FROM resources WHERE key = 'a'",
-        "UPDATE resources SET key = 'c' WHERE key = 'a'",
-        "UPDATE resources SET revision = revision + 1 WHERE key = 'a'",
+        "UPDATE resources SET value = {touched:value} WHERE contest = (SELECT contest FROM contests WHERE key = 'a')",
+        "DELETE FROM resources WHERE contest = (SELECT contest FROM contests WHERE key = 'a')",
+        "UPDATE contests SET key = 'c' WHERE key = 'a'",
+        "UPDATE resources SET revision = revision + 1
+         WHERE contest = (SELECT contest FROM contests WHERE key = 'a')",
         // The last resources of the namespace.
         "DELETE FROM resources",
     ] {

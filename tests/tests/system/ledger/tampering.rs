@@ -25,7 +25,7 @@ macro_rules! oldest {
 /// Feedback whose ballot counts.
 macro_rules! counting {
     () => {
-        "(SELECT min(feedback_id) FROM ballots WHERE retracted = 0)"
+        "(SELECT feedback_id FROM ballots WHERE retracted = 0 ORDER BY feedback_id LIMIT 1)"
     };
 }
 
@@ -44,7 +44,7 @@ const CASES: &[Case] = &[
     (
         "ROW_CORRUPT",
         Learning,
-        "UPDATE inbox SET event_id = 'no id' WHERE event_id = (SELECT min(event_id) FROM inbox)",
+        "UPDATE inbox SET event_id = {no_id} WHERE event_id = (SELECT event_id FROM inbox ORDER BY event_id LIMIT 1)",
     ),
     (
         "OUTCOME_DIFFERS",
@@ -163,47 +163,47 @@ const CASES: &[Case] = &[
     (
         "CHANGE_BEFORE",
         Learning,
-        "UPDATE changes SET before_value = NULL WHERE key = 'book the trade' AND before_value IS NOT NULL",
+        "UPDATE changes SET before_value = NULL WHERE contest IN (SELECT contest FROM contests WHERE key = 'book the trade') AND before_value IS NOT NULL",
     ),
     (
         "RESOURCE_REPLAY",
         Learning,
-        "DELETE FROM resources WHERE key = 'set up a csa'",
+        "DELETE FROM resources WHERE contest IN (SELECT contest FROM contests WHERE key = 'set up a csa')",
     ),
     (
         "RESOURCE_REPLAY",
         Learning,
-        "UPDATE resources SET revision = 1 WHERE key = 'book the trade'",
+        "UPDATE resources SET revision = 1 WHERE contest IN (SELECT contest FROM contests WHERE key = 'book the trade')",
     ),
     (
         "RESOURCE_REPLAY",
         Learning,
-        "UPDATE resources SET value = {touched:value} WHERE key = 'book the trade'",
+        "UPDATE resources SET value = {touched:value} WHERE contest IN (SELECT contest FROM contests WHERE key = 'book the trade')",
     ),
     (
         "RESOURCE_REPLAY",
         Learning,
-        "DELETE FROM changes WHERE key = 'set up a csa'",
+        "DELETE FROM changes WHERE contest IN (SELECT contest FROM contests WHERE key = 'set up a csa')",
     ),
     (
         "LOG_DIGEST",
         Learning,
-        "UPDATE resources SET value = {touched:value} WHERE key = 'book the trade'",
+        "UPDATE resources SET value = {touched:value} WHERE contest IN (SELECT contest FROM contests WHERE key = 'book the trade')",
     ),
     (
         "LOG_DIGEST",
         Learning,
-        "UPDATE resources SET user_id = 'joe' WHERE user_id = 'ann'",
+        "UPDATE resources SET revision = revision - 1 WHERE contest IN (SELECT contest FROM contests WHERE user_id = 'ann')",
     ),
     (
         "RESOURCE_CHECKSUM",
         Learning,
-        "UPDATE resources SET value = {touched:value} WHERE key = 'book the trade'",
+        "UPDATE resources SET value = {touched:value} WHERE contest IN (SELECT contest FROM contests WHERE key = 'book the trade')",
     ),
     (
         "RESOURCE_COMMITTED",
         Learning,
-        "UPDATE resources SET committed_at = committed_at + 1 WHERE key = 'book the trade'",
+        "UPDATE resources SET committed_at = committed_at + 1 WHERE contest IN (SELECT contest FROM contests WHERE key = 'book the trade')",
     ),
     (
         "RESOURCE_COUNT",
@@ -223,7 +223,7 @@ const CASES: &[Case] = &[
     (
         "RESOURCE_APPLIED",
         Learning,
-        "DELETE FROM resources WHERE key = 'set up a csa'",
+        "DELETE FROM resources WHERE contest IN (SELECT contest FROM contests WHERE key = 'set up a csa')",
     ),
     (
         "RESOURCE_APPLIED",
@@ -233,7 +233,7 @@ const CASES: &[Case] = &[
     (
         "RESOURCE_APPLIED",
         Learning,
-        "UPDATE changes SET candidate_id = {new_id} WHERE key = 'set up a csa'",
+        "UPDATE changes SET candidate = -1 WHERE contest IN (SELECT contest FROM contests WHERE key = 'set up a csa')",
     ),
     (
         "CONTEST_MISSING",
@@ -296,7 +296,7 @@ const CASES: &[Case] = &[
     (
         "CANDIDATE_VOTES",
         Learning,
-        "UPDATE ballots SET voter = (SELECT min(voter) FROM ballots)",
+        "UPDATE ballots SET voter = (SELECT voter FROM ballots ORDER BY voter LIMIT 1)",
     ),
     ("CANDIDATE_VOTES", Learning, "DELETE FROM policies"),
     (
@@ -345,7 +345,7 @@ const CASES: &[Case] = &[
         "BALLOT_DETAILS",
         Learning,
         "INSERT INTO redaction_marks (feedback_id, event_id, caller, marked_at)
-         SELECT feedback_id, min(event_id), 'anonymous', 1 FROM inbox GROUP BY feedback_id",
+         SELECT DISTINCT feedback_id, feedback_id, 'anonymous', 1 FROM inbox",
     ),
     (
         "INBOX_EFFECT",
@@ -400,7 +400,7 @@ const CASES: &[Case] = &[
     (
         "BALLOT_DIFFERS",
         Learning,
-        "UPDATE ballots SET voter = (SELECT min(voter) FROM ballots)",
+        "UPDATE ballots SET voter = (SELECT voter FROM ballots ORDER BY voter LIMIT 1)",
     ),
     (
         "BALLOT_DIFFERS",
@@ -425,8 +425,8 @@ const CASES: &[Case] = &[
         "RETRACTION_DIFFERS",
         Learning,
         "INSERT INTO retraction_marks (feedback_id, event_id, caller, marked_at)
-         SELECT feedback_id, min(event_id), 'anonymous', 1 FROM inbox
-         WHERE feedback_id NOT IN (SELECT feedback_id FROM retraction_marks) GROUP BY feedback_id",
+         SELECT DISTINCT feedback_id, feedback_id, 'anonymous', 1 FROM inbox
+         WHERE feedback_id NOT IN (SELECT feedback_id FROM retraction_marks)",
     ),
     ("RETRACTION_DIFFERS", Learning, "DELETE FROM retraction_marks"),
     (

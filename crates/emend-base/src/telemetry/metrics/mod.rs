@@ -142,6 +142,7 @@ struct Shared {
     registered: Mutex<Registered>,
     groups: Mutex<Vec<Box<dyn Any + Send + Sync>>>,
     build: Family<Labels<2>, Gauge>,
+    installations: Family<Vec<(&'static str, String)>, Gauge>,
     failing: Family<Labels<2>, Gauge>,
     certificates: certificates::Certificates,
 }
@@ -172,6 +173,13 @@ const BUILD_INFO: Description = Description {
     labels: &["version", "service"],
     help: "Always 1; the labels tell which version of which services runs here",
 };
+const INSTALLATION_INFO: Description = Description {
+    name: "emend_installation_info",
+    kind: Kind::Gauge,
+    unit: "",
+    labels: &["service", "installation"],
+    help: "Always 1; the labels tell to which installation the database of which service belongs",
+};
 const RELOAD_FAILING: Description = Description {
     name: "emend_reload_failing",
     kind: Kind::Gauge,
@@ -187,10 +195,12 @@ impl Metrics {
             registered: Mutex::default(),
             groups: Mutex::default(),
             build: Family::default(),
+            installations: Family::default(),
             failing: Family::default(),
             certificates: certificates::Certificates::default(),
         }));
         metrics.register(BUILD_INFO, metrics.0.build.clone());
+        metrics.register(INSTALLATION_INFO, metrics.0.installations.clone());
         metrics.register(RELOAD_FAILING, metrics.0.failing.clone());
         metrics.0.certificates.register(&metrics);
         process::register(&metrics);
@@ -201,6 +211,15 @@ impl Metrics {
     pub fn name_service(&self, service: &'static str, version: &'static str) {
         let labels = [("version", version), ("service", service)];
         self.0.build.get_or_create(&labels).set(1);
+    }
+
+    /// Records to which installation the database of a service belongs.
+    pub fn name_installation(&self, service: &'static str, installation: &str) {
+        let labels = vec![
+            ("service", service.to_owned()),
+            ("installation", installation.to_owned()),
+        ];
+        self.0.installations.get_or_create(&labels).set(1);
     }
 
     /// A library's metrics in this process, registered when they are first asked for.

@@ -20,7 +20,6 @@ use crate::audit::CONTEST_DECIDED;
 
 /// Re-evaluates a contest with its newest ballots.
 pub(super) fn check(
-    id: &str,
     contest: &Contest,
     ballots: Vec<Ballot>,
     candidates: Vec<Candidate>,
@@ -65,7 +64,7 @@ pub(super) fn check(
         if from == Some(Status::Pending) || released || settled_by_votes {
             findings.add(
                 CONTEST_DECIDED,
-                format_args!("contest {id}"),
+                format_args!("contest {}", contest.name),
                 format_args!(
                     "candidate {candidate} stands at {from:?}, its ballots and version {} of its policy lead to {to:?}",
                     policy.version

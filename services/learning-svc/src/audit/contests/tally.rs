@@ -19,7 +19,8 @@ const MOST_COUNTED: usize = 100_000;
 
 /// A contest whose ballots are being counted.
 pub(super) struct Recount<'a> {
-    pub(super) id: &'a str,
+    /// The contest's key within the database.
+    pub(super) id: i64,
     pub(super) contest: &'a Contest,
     /// The newest ballots.
     ballots: Vec<Ballot>,
@@ -27,7 +28,7 @@ pub(super) struct Recount<'a> {
 }
 
 impl<'a> Recount<'a> {
-    pub(super) fn of(id: &'a str, contest: &'a Contest) -> Self {
+    pub(super) fn of(id: i64, contest: &'a Contest) -> Self {
         Self {
             id,
             contest,
@@ -52,7 +53,7 @@ impl<'a> Recount<'a> {
         {
             findings.add(
                 CONTEST_ROW,
-                format_args!("contest {}", self.id),
+                format_args!("contest {}", self.contest.name),
                 format_args!(
                     "it has seen accept order {}, but has a ballot of {newest}",
                     row.highest_accept_order
@@ -113,7 +114,7 @@ impl<'a> Recount<'a> {
         }
         let version = self.contest.row.as_ref().map(|row| row.policy_version);
         if let Some(policy) = version.and_then(|version| self.policy(policies, version)) {
-            decided::check(self.id, self.contest, self.ballots, candidates, &policy, findings);
+            decided::check(self.contest, self.ballots, candidates, &policy, findings);
         }
     }
 

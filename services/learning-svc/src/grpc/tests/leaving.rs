@@ -72,6 +72,7 @@ async fn events_of_a_sender_that_is_no_ingester_any_more_are_refused_as_a_whole(
     let lifecycle = emend_base::Lifecycle::new();
     let ingest = Ingest::new(
         IngestQueue::start(served.handle.app(), 1, &lifecycle),
+        served.handle.installation(),
         lifecycle.soft().clone(),
     );
     let batch = || pb::IngestRequest {

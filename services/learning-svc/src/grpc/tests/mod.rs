@@ -1,5 +1,6 @@
 //! The RPCs, over a served connection.
 
 mod calls;
+mod installation;
 mod leaving;
 mod served;

@@ -34,7 +34,7 @@ impl Database {
         TestPostgres::create().await.map(Self::Postgres)
     }
 
-    fn url(&self) -> DatabaseUrl {
+    pub(super) fn url(&self) -> DatabaseUrl {
         match self {
             Self::Sqlite(directory) => DatabaseUrl::sqlite(directory.path().join("learning.db")),
             Self::Postgres(database) => database.database_url(),
@@ -54,9 +54,9 @@ impl Served {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let lifecycle = Lifecycle::new();
         let environment = Environment::system(&lifecycle);
-        let handle = start(Config::new(database.url()), listener, environment)
-            .await
-            .unwrap();
+        let mut config = Config::new(database.url());
+        config.init = true;
+        let handle = start(config, listener, environment).await.unwrap();
         timeout(SOON, handle.ready()).await.expect("ready in time");
         let channel = Channel::from_shared(format!("http://{}", handle.address()))
             .unwrap()

@@ -30,7 +30,13 @@ macro_rules! open {
     () => {
         match open_for_test().await {
             Some((store, guard)) => {
-                store.create_head(Epoch(uuid::Uuid::from_u128(1))).await.unwrap();
+                store
+                    .create_head(
+                        Epoch(uuid::Uuid::from_u128(1)),
+                        emend_core::InstallationId(uuid::Uuid::from_u128(2)),
+                    )
+                    .await
+                    .unwrap();
                 (store, guard)
             }
             None => return,

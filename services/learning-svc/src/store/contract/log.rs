@@ -2,9 +2,8 @@
 
 use async_trait::async_trait;
 use jiff::SignedDuration;
-use sqlx::AssertSqlSafe;
 
-use super::{super::open_for_test, Backend, NOW_MICROS, micros};
+use super::{super::open_for_test, Backend, bytes, micros};
 use crate::store::log::suite::{TestLog, Written, stamp};
 
 stamp!(open_for_test());
@@ -18,51 +17,55 @@ impl TestLog for Backend {
                 .fetch_one(&mut *transaction)
                 .await
                 .unwrap();
-        let committed_at: i64 = sqlx::query_scalar(AssertSqlSafe(format!(
+        let committed_at: i64 = sqlx::query_scalar(
             "INSERT INTO revisions (revision, operation_id, cause, caller, on_behalf_of, reason, committed_at)
-             VALUES ($1, '', 1, 'me', '', '', {NOW_MICROS} - $2) RETURNING committed_at"
-        )))
+             VALUES ($1, NULL, 1, 'me', '', '', (SELECT now FROM database_clock) - $2) RETURNING committed_at",
+        )
         .bind(revision)
         .bind(micros(age))
         .fetch_one(&mut *transaction)
         .await
         .unwrap();
         for (ordinal, change) in changes.iter().enumerate() {
-            sqlx::query(
-                "INSERT INTO changes (revision, ordinal, contest_id, namespace, kind, key, qualifier, user_id, value,
-                   value_checksum, candidate_id, feedback_id, feedback_received_at, traceparent, policy_version)
-                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, '', '', 7, 'trace', 0)",
+            let contest: i64 = sqlx::query_scalar(
+                "INSERT INTO contests (contest_id, namespace, kind, key, key_hash, qualifier, user_id, pinned,
+                   highest_accept_order, policy_version, pending, created_at)
+                 VALUES ($1, $2, $3, $4, 0, $5, $6, 0, 0, 0, 0, 0)
+                 ON CONFLICT (contest_id) DO UPDATE SET pinned = 0 RETURNING contest",
             )
-            .bind(revision)
-            .bind(i32::try_from(ordinal).unwrap())
-            .bind(change.contest_id())
+            .bind(bytes(change.contest_id()))
             .bind(&change.namespace)
             .bind(change.kind)
             .bind(&change.key)
             .bind(&change.qualifier)
             .bind(&change.user_id)
+            .fetch_one(&mut *transaction)
+            .await
+            .unwrap();
+            sqlx::query(
+                "INSERT INTO changes (revision, ordinal, contest, value, value_checksum, feedback_received_at,
+                   traceparent, policy_version)
+                 VALUES ($1, $2, $3, $4, $5, 7, 'trace', 0)",
+            )
+            .bind(revision)
+            .bind(i32::try_from(ordinal).unwrap())
+            .bind(contest)
             .bind(&change.value)
             .bind(change.checksum().cast_signed())
             .execute(&mut *transaction)
             .await
             .unwrap();
-            sqlx::query("DELETE FROM resources WHERE contest_id = $1")
-                .bind(change.contest_id())
+            sqlx::query("DELETE FROM resources WHERE contest = $1")
+                .bind(contest)
                 .execute(&mut *transaction)
                 .await
                 .unwrap();
             let Some(value) = &change.value else { continue };
             sqlx::query(
-                "INSERT INTO resources (contest_id, namespace, kind, key, qualifier, user_id, revision, value,
-                   value_checksum, committed_at)
-                 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",
+                "INSERT INTO resources (contest, revision, value, value_checksum, committed_at)
+                 VALUES ($1, $2, $3, $4, $5)",
             )
-            .bind(change.contest_id())
-            .bind(&change.namespace)
-            .bind(change.kind)
-            .bind(&change.key)
-            .bind(&change.qualifier)
-            .bind(&change.user_id)
+            .bind(contest)
             .bind(revision)
             .bind(value)
             .bind(change.checksum().cast_signed())

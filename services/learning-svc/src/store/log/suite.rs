@@ -47,11 +47,16 @@ impl Written {
         self
     }
 
-    pub(crate) fn contest_id(&self) -> String {
-        format!(
-            "{}/{}/{}/{}/{}",
-            self.namespace, self.kind, self.key, self.qualifier, self.user_id
-        )
+    /// An id made of its key, for kinds that are not known as well.
+    pub(crate) fn contest_id(&self) -> Uuid {
+        let key = (
+            &self.namespace,
+            self.kind,
+            &self.key,
+            &self.qualifier,
+            &self.user_id,
+        );
+        Uuid::new_v5(&Uuid::nil(), format!("{key:?}").as_bytes())
     }
 
     pub(crate) fn logged(&self, revision: i64, committed_at: i64) -> LoggedChange {
@@ -90,6 +95,10 @@ pub(crate) trait TestLog: LogStore {
     }
 }
 
+fn installation(number: u128) -> InstallationId {
+    InstallationId(Uuid::from_u128(number))
+}
+
 fn epoch(number: u128) -> Epoch {
     Epoch(Uuid::from_u128(number))
 }
@@ -113,15 +122,18 @@ fn upto(revisions: i64) -> PageSize {
     }
 }
 
-pub(crate) async fn a_new_log_is_empty_and_keeps_its_first_epoch(log: impl TestLog) {
-    log.create_head(epoch(1)).await.unwrap();
-    log.create_head(epoch(2)).await.unwrap();
+pub(crate) async fn a_new_log_is_empty_and_keeps_its_first_epoch_and_installation(log: impl TestLog) {
+    assert_eq!(log.find_head().await.unwrap(), None);
+    log.create_head(epoch(1), installation(1)).await.unwrap();
+    log.create_head(epoch(2), installation(2)).await.unwrap();
     let head = Head {
         epoch: epoch(1),
+        installation: installation(1),
         revision: 0,
         horizon: 0,
     };
     assert_eq!(log.head().await.unwrap(), head);
+    assert_eq!(log.find_head().await.unwrap(), Some(head));
     let (loaded, changes) = loaded(&log).await;
     assert_eq!((loaded.head, loaded.committed_at, changes.len()), (head, 0, 0));
     let page = log.revisions_after(0, upto(10)).await.unwrap();
@@ -131,7 +143,7 @@ pub(crate) async fn a_new_log_is_empty_and_keeps_its_first_epoch(log: impl TestL
 pub(crate) async fn a_load_has_the_newest_state_of_every_key_and_every_deletion_above_the_horizon(
     log: impl TestLog,
 ) {
-    log.create_head(epoch(1)).await.unwrap();
+    log.create_head(epoch(1), installation(1)).await.unwrap();
     let old = SignedDuration::from_hours(48);
     log.append_aged(&[write("stays", Some("1")), write("goes early", Some("1"))], old)
         .await;
@@ -176,7 +188,7 @@ pub(crate) async fn a_load_has_the_newest_state_of_every_key_and_every_deletion_
 }
 
 pub(crate) async fn pages_are_contiguous_and_know_the_head_and_their_anchor(log: impl TestLog) {
-    log.create_head(epoch(1)).await.unwrap();
+    log.create_head(epoch(1), installation(1)).await.unwrap();
     for number in 1..=7 {
         let changes: Vec<_> = (0..number)
             .map(|key| write(&format!("{key}"), Some("x")))
@@ -198,7 +210,7 @@ pub(crate) async fn pages_are_contiguous_and_know_the_head_and_their_anchor(log:
 }
 
 pub(crate) async fn a_page_ends_with_the_revision_that_fills_it(log: impl TestLog) {
-    log.create_head(epoch(1)).await.unwrap();
+    log.create_head(epoch(1), installation(1)).await.unwrap();
     let filling = "x".repeat(100);
     for _ in 0..5 {
         log.append(&[write("a", Some(&filling)), write("b", Some(&filling))])
@@ -227,7 +239,7 @@ pub(crate) async fn a_page_ends_with_the_revision_that_fills_it(log: impl TestLo
 }
 
 pub(crate) async fn what_was_lost_shows_in_the_head_and_in_the_anchor(log: impl TestLog) {
-    log.create_head(epoch(1)).await.unwrap();
+    log.create_head(epoch(1), installation(1)).await.unwrap();
     for _ in 0..3 {
         log.append(&[write("k", Some("x"))]).await;
     }
@@ -237,7 +249,7 @@ pub(crate) async fn what_was_lost_shows_in_the_head_and_in_the_anchor(log: impl 
 }
 
 pub(crate) async fn the_horizon_rises_by_age_and_by_count_and_never_falls(log: impl TestLog) {
-    log.create_head(epoch(1)).await.unwrap();
+    log.create_head(epoch(1), installation(1)).await.unwrap();
     for number in 0..10 {
         let age = SignedDuration::from_hours(100 - number);
         log.append_aged(&[write(&number.to_string(), Some("x"))], age)
@@ -260,10 +272,11 @@ pub(crate) async fn the_horizon_rises_by_age_and_by_count_and_never_falls(log: i
 }
 
 pub(crate) async fn of_several_replicas_the_first_mints_the_epoch(log: impl TestLog) {
-    log.create_head(epoch(1)).await.unwrap();
+    log.create_head(epoch(1), installation(1)).await.unwrap();
     assert_eq!(log.mint_epoch(epoch(1), epoch(2)).await.unwrap(), epoch(2));
     assert_eq!(log.mint_epoch(epoch(1), epoch(3)).await.unwrap(), epoch(2));
-    assert_eq!(log.head().await.unwrap().epoch, epoch(2));
+    let head = log.head().await.unwrap();
+    assert_eq!((head.epoch, head.installation), (epoch(2), installation(1)));
 }
 
 fn node(id: &str, caller: &str, connection: Option<Connection>, report: Option<&[u8]>) -> NodeWrite {
@@ -291,7 +304,7 @@ async fn listed(log: &impl TestLog) -> Vec<(String, String, bool, Vec<u8>)> {
 }
 
 pub(crate) async fn nodes_are_written_listed_and_forgotten(log: impl TestLog) {
-    log.create_head(epoch(1)).await.unwrap();
+    log.create_head(epoch(1), installation(1)).await.unwrap();
     let opened = |seconds_ago| Some(Connection::Opened(opening(seconds_ago)));
     let flash = Some(Connection::OpenedAndClosed(opening(20)));
     log.write_nodes(
@@ -355,7 +368,7 @@ pub(crate) async fn nodes_are_written_listed_and_forgotten(log: impl TestLog) {
 pub(crate) async fn an_opening_that_is_written_late_does_not_hide_a_newer_one_on_another_replica(
     log: impl TestLog,
 ) {
-    log.create_head(epoch(1)).await.unwrap();
+    log.create_head(epoch(1), installation(1)).await.unwrap();
     let newer = node("a", "me", Some(Connection::Opened(opening(10))), None);
     log.write_nodes("r2", &[newer]).await.unwrap();
     for late in [
@@ -375,7 +388,7 @@ pub(crate) async fn an_opening_that_is_written_late_does_not_hide_a_newer_one_on
 }
 
 pub(crate) async fn nodes_are_counted_by_whether_they_are_connected(log: impl TestLog) {
-    log.create_head(epoch(1)).await.unwrap();
+    log.create_head(epoch(1), installation(1)).await.unwrap();
     let opened = || Some(Connection::Opened(opening(20)));
     let (minute, day) = (SignedDuration::from_mins(1), SignedDuration::from_hours(24));
     let count = async |connected_within, seen_within| {
@@ -413,7 +426,7 @@ macro_rules! stamp {
     ($open:expr) => {
         $crate::store::log::suite::stamp!(
             $open,
-            a_new_log_is_empty_and_keeps_its_first_epoch,
+            a_new_log_is_empty_and_keeps_its_first_epoch_and_installation,
             a_load_has_the_newest_state_of_every_key_and_every_deletion_above_the_horizon,
             pages_are_contiguous_and_know_the_head_and_their_anchor,
             a_page_ends_with_the_revision_that_fills_it,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use emend_core::{Epoch, NodeId};
+use emend_core::{Epoch, InstallationId, NodeId};
 use emend_store::simulation::conflict;
 use jiff::SignedDuration;
 use tokio::time::Instant;
@@ -82,16 +82,20 @@ fn newest(tables: &Tables) -> Vec<LoggedChange> {
 
 #[async_trait]
 impl LogStore for MemoryStore {
-    async fn create_head(&self, epoch: Epoch) -> Result<()> {
+    async fn create_head(&self, epoch: Epoch, installation: InstallationId) -> Result<Head> {
         self.call("create_head", |state| {
-            state.tables.head.get_or_insert(Head {
+            Ok(*state.tables.head.get_or_insert(Head {
                 epoch,
+                installation,
                 revision: 0,
                 horizon: 0,
-            });
-            Ok(())
+            }))
         })
         .await
+    }
+
+    async fn find_head(&self) -> Result<Option<Head>> {
+        self.call("find_head", |state| Ok(state.tables.head)).await
     }
 
     async fn head(&self) -> Result<Head> {
@@ -390,6 +394,13 @@ mod contract {
         /// Removes one revision from the middle of the log.
         pub(crate) fn tear(&self, revision: i64) {
             self.state().tables.log.remove(&revision);
+        }
+
+        /// Puts another installation's log in the place of this one.
+        pub(crate) fn replace_installation(&self, installation: InstallationId) {
+            let mut state = self.state();
+            let head = state.tables.head.unwrap();
+            state.tables.head = Some(Head { installation, ..head });
         }
 
         /// What a client subscribed to everything holds at a revision.

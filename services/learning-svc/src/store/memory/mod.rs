@@ -20,6 +20,7 @@ use std::{
 };
 
 use emend_base::SharedClock;
+use emend_core::InstallationId;
 use emend_store::{
     StoreError,
     simulation::{Interference, unavailable},
@@ -153,6 +154,15 @@ impl MemoryStore {
         let state = self.state();
         let following = state.tables.log.range(revision.saturating_add(1)..);
         following.map(|(_, logged)| Arc::clone(logged)).collect()
+    }
+
+    /// The installation of its log.
+    ///
+    /// # Panics
+    /// If it has no head.
+    pub fn installation(&self) -> InstallationId {
+        let head = self.state().tables.head;
+        head.expect("the log has a head").installation
     }
 
     /// All ballots.

@@ -4,14 +4,13 @@ use std::collections::HashMap;
 
 use emend_core::{
     Ballot, Candidate, ContestId, EventId, FeedbackId, ResourceKey, ResourceValue, Status, UserId,
-    decide::Cause,
 };
 use emend_proto::common::v1::Outcome;
 use emend_store::StoreError;
 use prost::Message as _;
 use sqlx::FromRow;
 
-use super::{At, BallotRow, CandidateRow, KeyRow};
+use super::{At, BallotRow, CandidateRow, KeyRow, StoredId};
 use crate::{
     audit::{AppliedEvent, CastBallot, Entry},
     store::{codes, decisions::KeptCandidate},
@@ -20,8 +19,11 @@ use crate::{
 /// A contest's row.
 #[derive(Debug, FromRow)]
 pub(crate) struct AuditedContest {
+    /// Its key within the database.
+    pub(crate) contest: i64,
+    /// The parts of the key that it is about, and the id made of them.
     #[sqlx(flatten)]
-    key: KeyRow,
+    pub(crate) parts: KeyRow,
     pub(crate) pinned: i32,
     pub(crate) highest_accept_order: i64,
     /// The policy version that last evaluated it.
@@ -31,13 +33,18 @@ pub(crate) struct AuditedContest {
 
 impl AuditedContest {
     /// Its id as stored.
-    pub(crate) fn id(&self) -> &str {
-        &self.key.contest_id
+    pub(crate) fn id(&self) -> StoredId<'_> {
+        StoredId(&self.parts.contest_id)
     }
 
     /// Its key, which gives its id.
     pub(crate) fn key(&self) -> Result<ResourceKey, StoreError> {
-        self.key.parse("contests")
+        self.parts.parse("contests")
+    }
+
+    /// Whether a pseudonym stands in place of its user: then the log's values of it are gone.
+    pub(crate) fn is_erased(&self) -> bool {
+        UserId::parse(&self.parts.user_id).is_ok_and(|user| user.is_erased())
     }
 }
 
@@ -51,14 +58,19 @@ pub(crate) struct AuditedCandidate {
 }
 
 impl AuditedCandidate {
-    /// Its contest's id as stored.
-    pub(crate) fn contest(&self) -> &str {
-        &self.candidate.contest_id
+    /// The key of its contest.
+    pub(crate) fn contest(&self) -> i64 {
+        self.candidate.contest
+    }
+
+    /// Its own key within the database.
+    pub(crate) fn number(&self) -> i64 {
+        self.candidate.candidate
     }
 
     /// Its id as stored.
-    pub(crate) fn id(&self) -> &str {
-        &self.candidate.candidate_id
+    pub(crate) fn id(&self) -> StoredId<'_> {
+        StoredId(&self.candidate.candidate_id)
     }
 
     /// The encoded value.
@@ -75,8 +87,7 @@ impl AuditedCandidate {
 /// A resource's row.
 #[derive(Debug, FromRow)]
 pub(crate) struct AuditedResource {
-    #[sqlx(flatten)]
-    pub(crate) key: KeyRow,
+    pub(crate) contest: i64,
     pub(crate) revision: i64,
     pub(crate) value: Vec<u8>,
     pub(crate) value_checksum: i64,
@@ -86,64 +97,50 @@ pub(crate) struct AuditedResource {
 }
 
 impl AuditedResource {
-    /// Its value. Also checks that the key can be read and gives the id.
+    /// Its value.
     pub(crate) fn parse(&self) -> Result<ResourceValue, StoreError> {
         let at = At {
             table: "resources",
-            id: &self.key.contest_id,
+            id: &self.contest,
         };
-        let value = at.value("value", &self.value)?;
-        self.key.parse("resources")?;
-        Ok(value)
+        at.value("value", &self.value)
     }
 }
 
 /// A change in the log.
 #[derive(Debug, FromRow)]
 pub(crate) struct AuditedChange {
-    #[sqlx(flatten)]
-    pub(crate) key: KeyRow,
+    pub(crate) contest: i64,
     pub(crate) revision: i64,
     pub(crate) value: Option<Vec<u8>>,
     pub(crate) value_checksum: i64,
     pub(crate) before_value: Option<Vec<u8>>,
-    pub(crate) candidate_id: String,
+    /// The key of the candidate that was applied or removed.
+    pub(crate) candidate: Option<i64>,
     /// The cause of its revision; none if that is missing.
     pub(crate) cause: Option<i32>,
 }
 
 impl AuditedChange {
-    /// Whether it is of an erased user: then its value is gone.
-    pub(crate) fn is_erased(&self) -> bool {
-        UserId::parse(&self.key.user_id).is_ok_and(|user| user.is_erased())
-    }
-
-    /// Whether its user was erased by it.
-    pub(crate) fn erases(&self) -> bool {
-        self.cause == Some(Cause::Erasure.number())
-    }
-
-    /// Checks that its key and values can be read and its key gives its id.
-    pub(crate) fn parse(&self) -> Result<ResourceKey, StoreError> {
-        let id = format!("({}, {})", self.revision, self.key.contest_id);
+    /// Checks that its values can be read.
+    pub(crate) fn parse(&self) -> Result<(), StoreError> {
+        let id = format!("({}, {})", self.revision, self.contest);
         let at = At {
             table: "changes",
             id: &id,
         };
         for (column, value) in [("value", &self.value), ("before_value", &self.before_value)] {
-            if !self.is_erased() {
-                value.as_ref().map(|value| at.value(column, value)).transpose()?;
-            }
+            value.as_ref().map(|value| at.value(column, value)).transpose()?;
         }
-        self.key.parse("changes")
+        Ok(())
     }
 }
 
 /// A change of a candidate's status.
 #[derive(Debug, FromRow)]
 pub(crate) struct AuditedTransition {
-    pub(crate) contest_id: String,
-    pub(crate) candidate_id: String,
+    pub(crate) contest: i64,
+    pub(crate) candidate: i64,
     pub(crate) sequence: i64,
     pub(crate) from_status: i32,
     pub(crate) to_status: i32,
@@ -155,7 +152,7 @@ impl AuditedTransition {
     pub(crate) fn parse(&self) -> Result<(Option<Status>, Status), StoreError> {
         let at = At {
             table: "transitions",
-            id: &self.candidate_id,
+            id: &self.candidate,
         };
         let from = match self.from_status {
             0 => None,
@@ -174,9 +171,9 @@ pub(crate) struct AuditedBallot {
 }
 
 impl AuditedBallot {
-    /// Its contest's id as stored.
-    pub(crate) fn contest(&self) -> &str {
-        &self.ballot.contest_id
+    /// The key of its contest.
+    pub(crate) fn contest(&self) -> i64 {
+        self.ballot.contest
     }
 
     /// The ballot.
@@ -188,28 +185,29 @@ impl AuditedBallot {
 /// Everything stored about one feedback, with one of its applied events.
 #[derive(Debug, FromRow)]
 pub(crate) struct EntryRow {
-    pub(crate) feedback_id: String,
-    event_id: Option<String>,
+    pub(crate) feedback_id: Vec<u8>,
+    event_id: Option<Vec<u8>>,
     outcome: Option<Vec<u8>>,
-    contest_id: Option<String>,
-    candidate_id: Option<String>,
+    contest: Option<i64>,
+    contest_id: Option<Vec<u8>>,
+    candidate_id: Option<Vec<u8>>,
     accept_order: Option<i64>,
-    voter: Option<String>,
+    voter: Option<Vec<u8>>,
     identified: Option<i32>,
     caller: Option<String>,
     received_at: Option<i64>,
     retracted: Option<i32>,
     system_choice: Option<String>,
     traceparent: Option<String>,
-    retraction: Option<String>,
-    redaction: Option<String>,
+    retraction: Option<Vec<u8>>,
+    redaction: Option<Vec<u8>>,
     details: i32,
 }
 
 impl EntryRow {
     /// The entry made of all rows of one feedback.
     pub(crate) fn entry_of(rows: &[Self]) -> Result<Entry, StoreError> {
-        let id = rows[0].feedback_id.clone();
+        let id = StoredId(&rows[0].feedback_id);
         let inbox = At {
             table: "inbox",
             id: &id,
@@ -222,13 +220,13 @@ impl EntryRow {
                 events.insert(EventId(inbox.uuid("event_id", event)?), outcome);
             }
         }
-        let feedback = FeedbackId(inbox.uuid("feedback_id", &id)?);
+        let feedback = FeedbackId(inbox.uuid("feedback_id", id.0)?);
         let mut events: Vec<AppliedEvent> = events
             .into_iter()
             .map(|(id, outcome)| AppliedEvent { id, outcome })
             .collect();
         events.sort_by_key(|event| event.id);
-        let mark = |table: &'static str, event: &Option<String>| {
+        let mark = |table: &'static str, event: &Option<Vec<u8>>| {
             let at = At { table, id: &id };
             event
                 .as_ref()
@@ -249,14 +247,17 @@ impl EntryRow {
     fn ballot(&self) -> Result<Option<CastBallot>, StoreError> {
         let at = At {
             table: "ballots",
-            id: &self.feedback_id,
+            id: &StoredId(&self.feedback_id),
         };
-        let Some(contest) = &self.contest_id else {
+        let Some(contest) = self.contest else {
             return Ok(None);
+        };
+        let Some(contest_id) = &self.contest_id else {
+            return Err(at.corrupt("contest", "there is no such contest"));
         };
         let row = BallotRow {
             feedback_id: self.feedback_id.clone(),
-            contest_id: contest.clone(),
+            contest,
             candidate_id: self.candidate_id.clone().unwrap_or_default(),
             accept_order: self.accept_order.unwrap_or_default(),
             voter: self.voter.clone().unwrap_or_default(),
@@ -265,7 +266,7 @@ impl EntryRow {
             received_at: self.received_at.unwrap_or_default(),
         };
         Ok(Some(CastBallot {
-            contest: ContestId(at.uuid("contest_id", contest)?),
+            contest: ContestId(at.uuid("contest_id", contest_id)?),
             ballot: row.parse()?,
             retracted: self.retracted != Some(0),
             system_choice: self.system_choice.clone().unwrap_or_default(),

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::store::codes;
 
-const ID: &str = "0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10";
+const ID: u128 = 0x0192_d3c5_7a0e_7b51_9c55_3d5f_0a4e_8f10;
 const AT: i64 = 1_700_000_000_000_000;
 
 /// Makes a row of the bytes, most of its columns good, and parses it; the first byte chooses the table. With no further
@@ -30,13 +30,14 @@ fn parsed(which: u8, of: &mut Unstructured<'_>) -> Result<bool> {
         1 => candidate_record(of)?.parse().is_ok(),
         2 => {
             let row = ballot(of)?;
-            row.contest().is_ok() & row.parse().is_ok()
+            row.parse().is_ok()
         }
         3 => {
             let key = key(of)?;
             let row = KnownBallotRow {
                 ballot: ballot(of)?,
                 retracted: or(of, 0)?,
+                contest_id: key.contest_id,
                 namespace: key.namespace,
                 kind: key.kind,
                 key: key.key,
@@ -49,7 +50,7 @@ fn parsed(which: u8, of: &mut Unstructured<'_>) -> Result<bool> {
         5 => policy(of)?.parse().is_ok(),
         6 => {
             let row = ResourceRow {
-                contest_id: text(of, ID)?,
+                contest: or(of, 3)?,
                 revision: or(of, 7)?,
                 value: value(of)?,
                 committed_at: or(of, AT)?,
@@ -80,7 +81,7 @@ fn parsed(which: u8, of: &mut Unstructured<'_>) -> Result<bool> {
         _ => {
             let row = SeenRow {
                 what: or(of, 1)?,
-                id: text(of, ID)?,
+                id: id(of, ID)?,
                 outcome: or(of, None)?,
             };
             row.event().is_ok() & row.feedback().is_ok()
@@ -101,6 +102,10 @@ fn text(columns: &mut Unstructured<'_>, good: &str) -> Result<String> {
     or(columns, good.to_owned())
 }
 
+fn id(columns: &mut Unstructured<'_>, good: u128) -> Result<Vec<u8>> {
+    or(columns, good.to_be_bytes().to_vec())
+}
+
 fn value(columns: &mut Unstructured<'_>) -> Result<Vec<u8>> {
     let good = ResourceValue::new("Set up a CSA", Learned::Verb("create_csa".to_owned()));
     or(columns, emend_wire::value::encode(&good).to_vec())
@@ -110,9 +115,9 @@ fn key(of: &mut Unstructured<'_>) -> Result<KeyRow> {
     let (key, user_id) = (text(of, "set up a csa")?, text(of, "")?);
     // The id that the key gives, so that not every changed key is rejected for its id.
     let id = ResourceKey::parse("fund-admin", Some(Kind::InvocationPhrase), &key, "", &user_id)
-        .map_or_else(|_| ID.to_owned(), |key| key.contest_id().to_string());
+        .map_or(ID, |key| key.contest_id().0.as_u128());
     Ok(KeyRow {
-        contest_id: text(of, &id)?,
+        contest_id: self::id(of, id)?,
         namespace: text(of, "fund-admin")?,
         kind: or(of, 1)?,
         key,
@@ -123,6 +128,7 @@ fn key(of: &mut Unstructured<'_>) -> Result<KeyRow> {
 
 fn contest(of: &mut Unstructured<'_>) -> Result<ContestRow> {
     Ok(ContestRow {
+        contest: or(of, 3)?,
         key: key(of)?,
         pinned: or(of, 0)?,
         highest_accept_order: or(of, 5)?,
@@ -134,13 +140,14 @@ fn contest(of: &mut Unstructured<'_>) -> Result<ContestRow> {
 
 fn candidate(of: &mut Unstructured<'_>) -> Result<CandidateRow> {
     Ok(CandidateRow {
-        candidate_id: text(of, ID)?,
-        contest_id: text(of, ID)?,
+        candidate: or(of, 4)?,
+        candidate_id: id(of, ID)?,
+        contest: or(of, 3)?,
         value: value(of)?,
         status: of.int_in_range(1..=6)?,
         status_reason: text(of, codes::reason(None))?,
         origin: or(of, 1)?,
-        edited_from: text(of, "")?,
+        edited_from: or(of, None)?,
         hold: text(of, codes::hold(None))?,
         decision_reason: text(of, "")?,
         decided_caller: text(of, "system")?,
@@ -162,12 +169,9 @@ fn candidate(of: &mut Unstructured<'_>) -> Result<CandidateRow> {
 
 fn candidate_record(of: &mut Unstructured<'_>) -> Result<CandidateRecordRow> {
     let key = key(of)?;
-    let candidate = CandidateRow {
-        contest_id: key.contest_id,
-        ..candidate(of)?
-    };
     Ok(CandidateRecordRow {
-        candidate,
+        candidate: candidate(of)?,
+        contest_id: key.contest_id,
         namespace: key.namespace,
         kind: key.kind,
         key: key.key,
@@ -178,14 +182,12 @@ fn candidate_record(of: &mut Unstructured<'_>) -> Result<CandidateRecordRow> {
 }
 
 fn ballot(of: &mut Unstructured<'_>) -> Result<BallotRow> {
-    let contest = ResourceKey::parse("fund-admin", Some(Kind::InvocationPhrase), "set up a csa", "", "")
-        .map_or_else(|_| ID.to_owned(), |key| key.contest_id().to_string());
     Ok(BallotRow {
-        feedback_id: text(of, ID)?,
-        contest_id: text(of, &contest)?,
-        candidate_id: text(of, ID)?,
+        feedback_id: id(of, ID)?,
+        contest: or(of, 3)?,
+        candidate_id: id(of, ID)?,
         accept_order: or(of, 5)?,
-        voter: text(of, ID)?,
+        voter: id(of, ID)?,
         identified: or(of, 1)?,
         caller: text(of, "anonymous")?,
         received_at: or(of, AT)?,
@@ -211,7 +213,7 @@ fn policy(of: &mut Unstructured<'_>) -> Result<PolicyRow> {
 
 fn feedback(of: &mut Unstructured<'_>) -> Result<FeedbackRow> {
     Ok(FeedbackRow {
-        feedback_id: text(of, ID)?,
+        feedback_id: id(of, ID)?,
         system_choice: text(of, "")?,
         received_at: or(of, AT)?,
         retracted: or(of, 0)?,
@@ -223,7 +225,7 @@ fn feedback(of: &mut Unstructured<'_>) -> Result<FeedbackRow> {
 
 fn transition(of: &mut Unstructured<'_>) -> Result<TransitionRow> {
     Ok(TransitionRow {
-        candidate_id: text(of, ID)?,
+        candidate_id: id(of, ID)?,
         sequence: or(of, 1)?,
         from_status: or(of, 0)?,
         to_status: or(of, 1)?,
@@ -231,7 +233,7 @@ fn transition(of: &mut Unstructured<'_>) -> Result<TransitionRow> {
         reason: text(of, "")?,
         caller: text(of, "system")?,
         on_behalf_of: text(of, "")?,
-        at: or(of, AT)?,
+        made_at: or(of, AT)?,
         revision: or(of, 0)?,
         policy_version: or(of, 0)?,
     })
@@ -240,7 +242,7 @@ fn transition(of: &mut Unstructured<'_>) -> Result<TransitionRow> {
 fn revision(of: &mut Unstructured<'_>) -> Result<RevisionRow> {
     Ok(RevisionRow {
         revision: or(of, 7)?,
-        operation_id: text(of, "")?,
+        operation_id: or(of, None)?,
         cause: or(of, 1)?,
         caller: text(of, "system")?,
         on_behalf_of: text(of, "")?,
@@ -255,8 +257,8 @@ fn change(of: &mut Unstructured<'_>) -> Result<ChangeRow> {
         revision: or(of, 7)?,
         value: Some(value(of)?),
         before_value: or(of, None)?,
-        candidate_id: text(of, "")?,
-        feedback_id: text(of, "")?,
+        candidate_id: or(of, None)?,
+        feedback_id: or(of, None)?,
         policy_version: or(of, 0)?,
     })
 }

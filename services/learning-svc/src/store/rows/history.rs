@@ -6,7 +6,7 @@ use emend_core::{CandidateId, FeedbackId, ResourceValue, Revision, decide::Cause
 use emend_store::StoreError;
 use sqlx::FromRow;
 
-use super::{At, KeyRow, actor};
+use super::{At, KeyRow, StoredId, actor};
 use crate::store::{
     codes,
     decisions::{ChangeRecord, FeedbackRecord, RevisionRecord, TransitionWrite, WrittenChange},
@@ -25,7 +25,7 @@ impl WrittenChangeRow {
     pub(in crate::store) fn parse(self) -> Result<WrittenChange, StoreError> {
         let at = At {
             table: "changes",
-            id: &self.key.contest_id,
+            id: &StoredId(&self.key.contest_id),
         };
         Ok(WrittenChange {
             key: self.key.parse("changes")?,
@@ -34,6 +34,11 @@ impl WrittenChangeRow {
             by_erasure: self.cause == Cause::Erasure.number(),
         })
     }
+}
+
+/// The text of an id; empty if there is none.
+fn id_text(at: At<'_>, column: &'static str, id: Option<&[u8]>) -> Result<String, StoreError> {
+    id.map_or(Ok(String::new()), |id| Ok(at.uuid(column, id)?.to_string()))
 }
 
 fn optional_value(
@@ -50,7 +55,7 @@ fn optional_value(
 
 #[derive(Debug, FromRow)]
 pub(in crate::store) struct FeedbackRow {
-    pub feedback_id: String,
+    pub feedback_id: Vec<u8>,
     pub system_choice: String,
     pub received_at: i64,
     pub retracted: i32,
@@ -64,7 +69,7 @@ impl FeedbackRow {
     pub(in crate::store) fn parse(self) -> Result<FeedbackRecord, StoreError> {
         let at = At {
             table: "ballot_details",
-            id: &self.feedback_id,
+            id: &StoredId(&self.feedback_id),
         };
         let context: BTreeMap<String, String> = match &self.context {
             None => BTreeMap::new(),
@@ -84,7 +89,7 @@ impl FeedbackRow {
 
 #[derive(Debug, FromRow)]
 pub(in crate::store) struct TransitionRow {
-    pub candidate_id: String,
+    pub candidate_id: Vec<u8>,
     pub sequence: i64,
     pub from_status: i32,
     pub to_status: i32,
@@ -92,7 +97,7 @@ pub(in crate::store) struct TransitionRow {
     pub reason: String,
     pub caller: String,
     pub on_behalf_of: String,
-    pub at: i64,
+    pub made_at: i64,
     pub revision: i64,
     pub policy_version: i64,
 }
@@ -101,7 +106,7 @@ impl TransitionRow {
     pub(in crate::store) fn parse(self) -> Result<TransitionWrite, StoreError> {
         let at = At {
             table: "transitions",
-            id: &self.candidate_id,
+            id: &StoredId(&self.candidate_id),
         };
         let from = match self.from_status {
             0 => None,
@@ -114,7 +119,7 @@ impl TransitionRow {
             to: at.known("to_status", self.to_status, codes::parse_status(self.to_status))?,
             cause: at.known("cause", self.cause, Cause::from_number(self.cause))?,
             actor: actor(at, "caller", &self.caller, &self.on_behalf_of)?,
-            at: at.time("at", self.at)?,
+            at: at.time("made_at", self.made_at)?,
             revision: Revision(self.revision),
             policy_version: self.policy_version,
             reason: self.reason,
@@ -125,7 +130,7 @@ impl TransitionRow {
 #[derive(Debug, FromRow)]
 pub(in crate::store) struct RevisionRow {
     pub revision: i64,
-    pub operation_id: String,
+    pub operation_id: Option<Vec<u8>>,
     pub cause: i32,
     pub caller: String,
     pub on_behalf_of: String,
@@ -135,17 +140,16 @@ pub(in crate::store) struct RevisionRow {
 
 impl RevisionRow {
     pub(in crate::store) fn parse(self) -> Result<RevisionRecord, StoreError> {
-        let id = self.revision.to_string();
         let at = At {
             table: "revisions",
-            id: &id,
+            id: &self.revision,
         };
         Ok(RevisionRecord {
             revision: Revision(self.revision),
             cause: at.known("cause", self.cause, Cause::from_number(self.cause))?,
             actor: actor(at, "caller", &self.caller, &self.on_behalf_of)?,
             committed_at: at.time("committed_at", self.committed_at)?,
-            operation: self.operation_id,
+            operation: id_text(at, "operation_id", self.operation_id.as_deref())?,
             reason: self.reason,
             changes: Vec::new(),
         })
@@ -159,14 +163,14 @@ pub(in crate::store) struct ChangeRow {
     pub revision: i64,
     pub value: Option<Vec<u8>>,
     pub before_value: Option<Vec<u8>>,
-    pub candidate_id: String,
-    pub feedback_id: String,
+    pub candidate_id: Option<Vec<u8>>,
+    pub feedback_id: Option<Vec<u8>>,
     pub policy_version: i64,
 }
 
 impl ChangeRow {
     pub(in crate::store) fn parse(self) -> Result<ChangeRecord, StoreError> {
-        let id = format!("({}, {})", self.revision, self.key.contest_id);
+        let id = format!("({}, {})", self.revision, StoredId(&self.key.contest_id));
         let at = At {
             table: "changes",
             id: &id,
@@ -175,8 +179,8 @@ impl ChangeRow {
             key: self.key.parse("changes")?,
             before: optional_value(at, "before_value", self.before_value.as_deref())?,
             after: optional_value(at, "value", self.value.as_deref())?,
-            candidate: self.candidate_id,
-            feedback: self.feedback_id,
+            candidate: id_text(at, "candidate_id", self.candidate_id.as_deref())?,
+            feedback: id_text(at, "feedback_id", self.feedback_id.as_deref())?,
             policy_version: self.policy_version,
         })
     }

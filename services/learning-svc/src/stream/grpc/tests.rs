@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use emend_base::{Entropy, Lifecycle, ManualClock, status::Explained};
+use emend_core::{Epoch, InstallationId};
 use emend_proto::{
     common::v1 as common,
     learning::v1::{subscribe_response::Message, subscription_service_client::SubscriptionServiceClient},
@@ -12,7 +13,10 @@ use tokio::{net::TcpListener, time::timeout};
 use tonic::{Code, transport::Channel};
 
 use crate::{
-    store::log::suite::{TestLog as _, write},
+    store::log::{
+        LogStore as _,
+        suite::{TestLog as _, write},
+    },
     stream::{Settings, Wake, grpc::*, testing::MemoryLog},
 };
 
@@ -27,6 +31,11 @@ struct Running {
 
 async fn run() -> Running {
     let (log, lifecycle) = (MemoryLog::new(), Lifecycle::new());
+    let (epoch, installation) = (
+        Epoch(uuid::Uuid::from_u128(1)),
+        InstallationId(uuid::Uuid::from_u128(2)),
+    );
+    log.create_head(epoch, installation).await.unwrap();
     let stream = Stream::start(
         Arc::new(log.clone()),
         Wake::local(),

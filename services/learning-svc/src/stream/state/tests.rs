@@ -46,7 +46,7 @@ fn written(step: &Step) -> Vec<Written> {
 
 /// The log of those steps, and the states before its first revision and after each.
 fn history(steps: &[Step]) -> (Vec<LoggedRevision>, Vec<ReplicaState>) {
-    let mut states = vec![ReplicaState::empty(epoch())];
+    let mut states = vec![ReplicaState::empty(epoch(), installation())];
     let mut log = Vec::new();
     for (revision, step) in (1..).zip(steps) {
         let revision = LoggedRevision {
@@ -63,6 +63,10 @@ fn history(steps: &[Step]) -> (Vec<LoggedRevision>, Vec<ReplicaState>) {
         log.push(revision);
     }
     (log, states)
+}
+
+fn installation() -> InstallationId {
+    InstallationId(uuid::Uuid::from_u128(2))
 }
 
 fn epoch() -> Epoch {
@@ -166,12 +170,12 @@ proptest! {
         rows.retain(|row| row.value.is_some() || row.revision > horizon);
         // Rows may come in any order.
         rows.sort_by_key(|row| xxhash_rust::xxh3::xxh3_64_with_seed(row.key.as_bytes(), order));
-        let mut loaded = ReplicaState::empty(epoch());
+        let mut loaded = ReplicaState::empty(epoch(), installation());
         for row in rows {
             loaded.restore(row);
         }
         loaded.finish(Loaded {
-            head: Head { epoch: epoch(), revision: followed.revision(), horizon },
+            head: Head { epoch: epoch(), installation: installation(), revision: followed.revision(), horizon },
             committed_at: followed.committed_at(),
         });
         for filter in filters() {
@@ -223,7 +227,7 @@ fn a_state_never_changes_once_it_is_made() {
 
 #[test]
 fn the_churn_of_other_namespaces_costs_a_filter_nothing() {
-    let mut state = ReplicaState::empty(epoch());
+    let mut state = ReplicaState::empty(epoch(), installation());
     for revision in 1..=500 {
         let changes = [write(&revision.to_string(), Some("x")).of_kind("busy", 1)];
         state.apply(LoggedRevision {
@@ -264,7 +268,7 @@ fn a_group_without_resources_and_tombstones_is_gone() {
 
 #[test]
 fn resources_are_found_by_key_and_listed_by_user() {
-    let mut state = ReplicaState::empty(epoch());
+    let mut state = ReplicaState::empty(epoch(), installation());
     let changes = [
         write("b", Some("1")),
         write("a", Some("2")),

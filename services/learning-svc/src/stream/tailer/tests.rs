@@ -179,3 +179,14 @@ async fn waiting_for_a_revision_ends_when_it_is_published_and_never_takes_for_ev
     );
     assert_eq!(empty.wait_for(0, None).await.unwrap_err().reason(), "NOT_LOADED");
 }
+
+#[tokio::test]
+async fn a_database_of_another_installation_is_not_served() {
+    let log = MemoryLog::new();
+    let stream = replica(&log, Settings::default()).await;
+    let served = stream.state().unwrap().installation();
+    log.replace_installation(InstallationId(uuid::Uuid::from_u128(9)));
+    let error = stream.tailer().run_once().await.unwrap_err();
+    assert!(matches!(error, TailError::OtherInstallation { .. }), "{error}");
+    assert_eq!(stream.state().unwrap().installation(), served);
+}

@@ -97,7 +97,12 @@ async fn bookmarks_come_by_interval_a_little_jittered_and_not_while_updates_do()
 #[tokio::test(start_paused = true)]
 async fn a_replica_that_stops_ends_its_streams_and_writes_that_they_have() {
     let log = MemoryLog::new();
-    log.create_head(Epoch(uuid::Uuid::from_u128(1))).await.unwrap();
+    log.create_head(
+        Epoch(uuid::Uuid::from_u128(1)),
+        emend_core::InstallationId(uuid::Uuid::from_u128(2)),
+    )
+    .await
+    .unwrap();
     let lifecycle = emend_base::Lifecycle::new();
     let replica = Replica::start(
         Arc::new(log.clone()),
