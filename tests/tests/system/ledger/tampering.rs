@@ -108,11 +108,6 @@ const CASES: &[Case] = &[
             oldest!()
         ),
     ),
-    (
-        "FEEDBACK_REDACTED",
-        Feedback,
-        concat!("UPDATE feedback_status SET redacted_at_us = 1 WHERE accept_order = ", oldest!()),
-    ),
     ("OUTBOX_STATE", Feedback, "DELETE FROM outbox"),
     ("OUTBOX_ENTRY", Feedback, "UPDATE outbox SET namespace = 'other'"),
     ("OUTBOX_ENTRY", Feedback, "UPDATE outbox SET event_number = 7"),
