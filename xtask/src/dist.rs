@@ -88,7 +88,15 @@ fn host(workspace: &Workspace) -> Result<String> {
 
 /// Builds the programs; returns their directory.
 fn build(workspace: &Workspace, profile: &str) -> Result<PathBuf> {
-    let mut command = workspace.cargo(["build", "--locked", "--bins", "--profile", profile]);
+    let mut command = workspace.cargo([
+        "build",
+        "--locked",
+        "--bins",
+        "--features",
+        "emend-cli/mcp",
+        "--profile",
+        profile,
+    ]);
     for (_, directory) in PROGRAMS {
         let package = Path::new(directory).file_name().unwrap_or_default();
         command.arg("--package").arg(package);

@@ -4,7 +4,7 @@
 //! [`error`] says what to do about a database's errors. [`audit`] reads a database without changing it. [`storage`]
 //! chooses the database from the command line, and [`metrics`] shows its connections and errors.
 //!
-//! For tests: [`testing`] (feature `testing`: a fresh PostgreSQL database for each test) and [`simulation`] (feature
+//! For tests: [`testing`] (feature `testing`: a fresh PostgreSQL database for each test) and `simulation` (feature
 //! `simulation`: faults injected into in-memory stores).
 
 pub mod audit;

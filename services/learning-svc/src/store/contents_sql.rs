@@ -12,8 +12,8 @@ use crate::store::{
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// Contest, candidate, voter, accept order, whether the voter counts by itself.
-type BallotColumns = (Vec<u8>, Vec<u8>, Vec<u8>, i64, i32);
+/// Contest id, candidate id, voter, accept order and whether the voter is identified.
+type BallotRow = (Vec<u8>, Vec<u8>, Vec<u8>, i64, i32);
 
 const PRESENT: &str = "SELECT c.namespace, c.kind, count(*) AS count FROM resources AS r \
      JOIN contests AS c ON c.contest = r.contest GROUP BY c.namespace, c.kind";
@@ -70,7 +70,7 @@ pub(super) async fn read(store: &Backend) -> Result<Contents> {
             .candidates
             .push((contest, candidate, occurrences, reporters));
     }
-    let ballots: Vec<BallotColumns> = sqlx::query_as(
+    let ballots: Vec<BallotRow> = sqlx::query_as(
         "SELECT c.contest_id, b.candidate_id, b.voter, b.accept_order, b.identified FROM ballots AS b \
          JOIN contests AS c ON c.contest = b.contest WHERE b.retracted = 0",
     )

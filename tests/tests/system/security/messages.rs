@@ -41,7 +41,6 @@ from_namespace!(
     feedback::RedactFeedbackRequest,
     feedback::RedactReporterRequest,
     feedback::RedriveDeadLettersRequest,
-    feedback::GetSettingsRequest,
     learning::Event,
     learning::ListCandidatesRequest,
     learning::ApproveCandidateRequest,
@@ -91,7 +90,7 @@ pub(super) fn message(path: &str, namespace: &str) -> Bytes {
         "RedriveDeadLetters" => naming!(feedback::RedriveDeadLettersRequest),
         "RedactFeedback" => naming!(feedback::RedactFeedbackRequest),
         "RedactReporter" => naming!(feedback::RedactReporterRequest),
-        "GetSettings" => naming!(feedback::GetSettingsRequest),
+        "GetSettings" => feedback::GetSettingsRequest { namespace: ns() }.encode_to_vec(),
         "UpdateSettings" => feedback::UpdateSettingsRequest {
             settings: Some(feedback::Settings {
                 namespace: ns(),
