@@ -208,7 +208,7 @@ async fn ingested(path: &Path, ballots: u32, commits: u32) -> Result<(f64, f64, 
     let began = Instant::now();
     apply(&app(&store), &grouped).await?;
     let grouped = per_event(began, u32::try_from(grouped.len())?);
-    store::DecisionStore::close(&*store).await;
+    store.close().await;
     Ok((ours, peer, grouped))
 }
 

@@ -19,7 +19,7 @@ use crate::{
         open::{OpenContests, Written},
     },
     fail_points,
-    store::{DecisionStore, decisions::Tx},
+    store::{Store, UnitOfWork},
 };
 
 /// How long a mutation waits for this replica's own readers to see what it wrote.
@@ -39,7 +39,7 @@ pub trait Follower: Send + Sync {
 #[derive(Clone)]
 pub struct App {
     /// The database.
-    pub store: Arc<dyn DecisionStore>,
+    pub store: Arc<dyn Store>,
     /// The log follower of this process.
     pub follower: Arc<dyn Follower>,
     /// The time used for deciding.
@@ -65,7 +65,7 @@ impl std::fmt::Debug for App {
 impl App {
     /// The use cases on one database.
     pub fn new(
-        store: Arc<dyn DecisionStore>,
+        store: Arc<dyn Store>,
         follower: Arc<dyn Follower>,
         clock: SharedClock,
         entropy: Entropy,
@@ -85,7 +85,7 @@ impl App {
     /// Writes the decisions of a unit of work and commits.
     pub(crate) async fn commit(
         &self,
-        mut tx: Box<dyn Tx>,
+        mut tx: Box<dyn UnitOfWork>,
         unit: &mut OpenContests,
     ) -> Result<Written, StoreError> {
         let written = unit.finish(&mut *tx).await?;

@@ -16,6 +16,7 @@
 //! [`start`] runs one replica; `main` does so from its command line, [`Arguments`]. Any number of replicas share one
 //! PostgreSQL database; a SQLite file belongs to one process.
 
+pub mod actor;
 pub mod app;
 pub mod arguments;
 pub mod audit;
@@ -72,12 +73,12 @@ pub use config::Config;
 use crate::{
     app::{App, Follower},
     contests::grpc::Candidates,
-    erasure::worker::Eraser,
+    erasure::{store::ErasedLog, worker::Eraser},
     ingest::{grpc::Ingest, queue::IngestQueue},
     metrics::LearningMetrics,
     policies::grpc::Policies,
     resources::grpc::Resources,
-    store::{ErasedLog, Store, postgres::CHANNEL},
+    store::{Store, postgres::CHANNEL},
     stream::{Settings, Stream, Wake, grpc::SubscriptionServer},
     watch::{DATABASE, REEVALUATION, measure, watch_database},
 };

@@ -3,9 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use emend_proto::{common::v1::ResourceKey, learning::v1::SubscribeRequest};
-use learning_svc::store::{
-    log::{LoggedChange, LoggedRevision},
-    memory::{Backup, MemoryStore},
+use learning_svc::{
+    log::store::{LoggedChange, LoggedRevision},
+    store::memory::{Backup, MemoryStore},
 };
 
 /// Namespace, kind, key, qualifier, user.

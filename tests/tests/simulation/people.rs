@@ -16,12 +16,12 @@ use emend_serve::auth::Access;
 use emend_tests::harness::{alias, phrase, prohibit};
 use feedback_svc::simulation::Replica;
 use learning_svc::{
+    actor::Actor,
     app::App,
     contests::review::{Review, Verdict},
     log::revert::Revert,
-    policies::update::PolicyUpdate,
+    policies::{store::PolicyKey, update::PolicyUpdate},
     resources::write::{Delete, Put},
-    store::decisions::{Actor, PolicyKey},
 };
 use tokio::{
     sync::oneshot,

@@ -13,8 +13,9 @@ use emend_store::simulation::Undisturbed;
 use emend_tests::harness::Dice;
 use feedback_svc::{RelayConfig, simulation as feedback};
 use learning_svc::{
+    log::store::{LogStore as _, PageSize},
     simulation as learning,
-    store::{LogStore as _, log::PageSize, memory::MemoryStore},
+    store::memory::MemoryStore,
     stream::Settings,
 };
 use tokio_util::sync::CancellationToken;

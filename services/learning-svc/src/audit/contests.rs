@@ -28,7 +28,7 @@ use super::{
     CONTEST_ROW, Figures, Group, LOG_DIGEST, Policies, RESOURCE_APPLIED, RESOURCE_CHECKSUM,
     RESOURCE_COMMITTED, RESOURCE_COUNT, RESOURCE_REPLAY,
 };
-use crate::store::audit::{
+use crate::audit::store::{
     AuditRead, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource, AuditedTransition, KeyRow,
     Range,
 };

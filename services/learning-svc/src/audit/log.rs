@@ -11,7 +11,7 @@ use emend_store::{
 };
 
 use super::{Figures, HEAD, LOG_GAP, REVISION_CHANGES, TOMBSTONE_HORIZON};
-use crate::store::audit::{AuditRead, Span};
+use crate::audit::store::{AuditRead, Span};
 
 /// Revisions per page.
 const PAGE: i64 = 10_000;

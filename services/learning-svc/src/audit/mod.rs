@@ -8,6 +8,7 @@
 mod contests;
 mod entry;
 mod log;
+pub(crate) mod store;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,9 +20,9 @@ use emend_store::{
 use futures::{StreamExt as _, stream::BoxStream};
 
 pub use self::entry::{AppliedEvent, CastBallot, Entry};
-use crate::store::{
-    audit::{self as port, AuditRead, EntryRow},
-    decisions::PolicyKey,
+use crate::{
+    audit::store::{self as port, AuditRead, EntryRow},
+    policies::store::PolicyKey,
 };
 
 emend_store::checks! {

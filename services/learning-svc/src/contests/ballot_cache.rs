@@ -16,7 +16,7 @@ use std::{
 use emend_core::{Ballots, CandidateId, ContestId, ContestState};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::store::decisions::KeptCandidate;
+use crate::contests::store::KeptCandidate;
 
 /// Minimum number of ballots worth caching; fewer are as well read again.
 pub const WORTH_KEEPING: usize = 200;

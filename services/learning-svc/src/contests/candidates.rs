@@ -8,9 +8,8 @@ use jiff::Timestamp;
 
 use crate::{
     app::App,
-    store::decisions::{
-        CandidateFilter, CandidatePosition, CandidateRecord, FeedbackRecord, PolicyKey, TransitionWrite,
-    },
+    contests::store::{CandidateFilter, CandidatePosition, CandidateRecord, FeedbackRecord, TransitionWrite},
+    policies::store::PolicyKey,
 };
 
 /// Maximum votes, rivals and feedbacks shown.

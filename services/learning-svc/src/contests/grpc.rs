@@ -20,13 +20,13 @@ use tonic::{Request, Response, Status};
 
 use crate::{
     app::App,
-    contests::review::{Review, Reviewed, Verdict},
+    contests::{
+        review::{Review, Reviewed, Verdict},
+        store::{CandidateFilter, CandidatePosition},
+    },
     grpc::parse,
     roles::{Messages, admit, open},
-    store::{
-        codes,
-        decisions::{CandidateFilter, CandidatePosition},
-    },
+    store::codes,
 };
 
 /// Items in a batch at most.

@@ -12,3 +12,4 @@ pub mod metrics;
 pub mod open;
 pub mod reevaluation;
 pub mod review;
+pub mod store;

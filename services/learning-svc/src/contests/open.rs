@@ -24,15 +24,17 @@ use prost::Message as _;
 
 use self::working::Working;
 use crate::{
-    contests::ballot_cache::{BallotCache, Seal, WORTH_KEEPING},
-    fail_points,
-    store::{
-        conflict,
-        decisions::{
-            Actor, CandidateRecord, ChangeWrite, DecisionWrites, InboxWrite, PolicyKey, ResourceWrite,
-            RevisionWrite, StoredContest, TransitionWrite, Trigger, Tx, VoteWrites,
-        },
+    actor::Actor,
+    contests::{
+        ballot_cache::{BallotCache, Seal, WORTH_KEEPING},
+        store::{CandidateRecord, CandidateWrite, StoredContest, TransitionWrite, VoteWrites},
     },
+    fail_points,
+    ingest::store::{InboxWrite, Marks},
+    log::store::{ChangeWrite, LogWrites, RevisionWrite, Trigger},
+    policies::store::PolicyKey,
+    resources::store::{ResourceWrite, ResourceWrites},
+    store::{UnitOfWork, conflict},
 };
 
 /// Provisional revisions lie above this number, which no log ever reaches.
@@ -116,6 +118,16 @@ impl Written {
     }
 }
 
+/// What is written under the head's lock.
+#[derive(Debug, Default)]
+struct Decisions {
+    candidates: Vec<CandidateWrite>,
+    transitions: Vec<TransitionWrite>,
+    log: LogWrites,
+    resources: ResourceWrites,
+    applied: Vec<InboxWrite>,
+}
+
 /// The contests of one unit of work. On drop, the ballots of contests on which nothing was decided, because the request
 /// was refused or failed, go back to the cache.
 pub struct OpenContests {
@@ -128,6 +140,8 @@ pub struct OpenContests {
     scopes: u64,
     /// Further writes that go with the decisions and name no revision.
     pub votes: VoteWrites,
+    /// Marks that go with them.
+    pub marks: Marks,
     revisions: Vec<RevisionWrite>,
     shared: Option<Revision>,
     changes: Vec<ChangeWrite>,
@@ -141,7 +155,7 @@ impl OpenContests {
     /// `hot` holds. `leaving` is how many ballots of one contest may be retracted, at most 1,000, so that as many older
     /// ones can take their place.
     pub async fn open(
-        tx: &mut dyn Tx,
+        tx: &mut dyn UnitOfWork,
         hot: &Arc<BallotCache>,
         now: Timestamp,
         keys: impl IntoIterator<Item = ResourceKey>,
@@ -153,13 +167,17 @@ impl OpenContests {
         let mut scopes: Vec<PolicyKey> = keys.iter().map(|key| PolicyKey::of(key)).collect();
         scopes.sort_unstable();
         scopes.dedup();
-        let policies = tx.policies(&scopes).await?;
-        tx.create_contests(&keys, now).await?;
-        let locked = tx.lock_contests(&keys).await?;
-        let contests = tx.load_contests(locked).await?;
-        let counts = tx.resource_counts(&scopes).await?;
+        let policies = tx.policies().in_force(&scopes).await?;
+        tx.contests().create(&keys, now).await?;
+        let locked = tx.contests().lock(&keys).await?;
+        let contests = tx.contests().load(locked).await?;
+        let counts = tx.resources().counts(&scopes).await?;
         let is_new = counts.values().any(|count| *count == 0);
-        let scopes = if is_new { tx.scopes_in_use().await? } else { 0 };
+        let scopes = if is_new {
+            tx.resources().scopes_in_use().await?
+        } else {
+            0
+        };
         let contests = contests.into_iter().map(|before| {
             let working = Working {
                 // Ballots are read into this copy only: changes are detected by comparing figures, not ballots.
@@ -181,6 +199,7 @@ impl OpenContests {
             counts,
             scopes,
             votes: VoteWrites::default(),
+            marks: Marks::default(),
             revisions: Vec::new(),
             shared: None,
             changes: Vec::new(),
@@ -193,7 +212,7 @@ impl OpenContests {
     }
 
     /// Takes the contests' ballots from the cache where they are still valid, and reads the others.
-    async fn read_ballots(&mut self, tx: &mut dyn Tx, leaving: u32) -> Result<(), StoreError> {
+    async fn read_ballots(&mut self, tx: &mut dyn UnitOfWork, leaving: u32) -> Result<(), StoreError> {
         let counted = self
             .policies
             .values()
@@ -214,7 +233,7 @@ impl OpenContests {
         }
         if !missing.is_empty() {
             let limit = counted.unwrap_or(0).saturating_add(SPARE.max(leaving));
-            for (contest, newest) in tx.newest_ballots(&missing, limit).await? {
+            for (contest, newest) in tx.contests().newest_ballots(&missing, limit).await? {
                 let complete = newest.len() < limit as usize;
                 if let Some(working) = self.contests.get_mut(&contest) {
                     working.state.ballots = Ballots::new(newest, complete);
@@ -395,9 +414,10 @@ impl OpenContests {
     }
 
     /// Writes everything. The head is locked last, and only while rows that name revisions are written.
-    pub async fn finish(&mut self, tx: &mut dyn Tx) -> Result<Written, StoreError> {
+    pub async fn finish(&mut self, tx: &mut dyn UnitOfWork) -> Result<Written, StoreError> {
         self.votes.contests = self.contests.values().filter_map(Working::row).collect();
-        tx.save_votes(&self.votes).await?;
+        tx.contests().save_votes(&self.votes).await?;
+        tx.inbox().save_marks(&self.marks).await?;
         fail_points::VOTES_WRITTEN.pass();
 
         let mut written = Written {
@@ -408,18 +428,27 @@ impl OpenContests {
             committed_at: 0,
         };
         if !self.revisions.is_empty() {
-            let head = tx.advance_head(self.revisions.len()).await?;
+            let head = tx.log().advance_head(self.revisions.len()).await?;
             written.base = head.revision.0 - written.count;
             written.committed_at = head.now;
             fail_points::HEAD_LOCKED.pass();
         }
-        let writes = self.decision_writes(&mut written);
-        let counts = tx.save_decisions(&writes).await?;
+        let Decisions {
+            candidates,
+            transitions,
+            log,
+            resources,
+            applied,
+        } = self.decisions(&mut written);
+        tx.contests().save_candidates(&candidates, &transitions).await?;
+        tx.log().append(&log).await?;
+        let counts = tx.resources().save(&resources).await?;
+        tx.inbox().save(&applied).await?;
         if written.count > 0 {
             fail_points::REVISIONS_WRITTEN.pass();
         }
         for (scope, count) in counts {
-            let grew = writes.counts.get(&scope).is_some_and(|by| *by > 0);
+            let grew = resources.counts.get(&scope).is_some_and(|by| *by > 0);
             let limit = self
                 .policies
                 .get(&scope)
@@ -431,41 +460,45 @@ impl OpenContests {
         Ok(written)
     }
 
-    fn decision_writes(&mut self, written: &mut Written) -> DecisionWrites {
-        let mut writes = DecisionWrites {
-            committed_at: written.committed_at,
+    /// What is written under the head's lock.
+    fn decisions(&mut self, written: &mut Written) -> Decisions {
+        let mut writes = Decisions {
             transitions: std::mem::take(&mut self.transitions),
-            revisions: std::mem::take(&mut self.revisions),
-            changes: std::mem::take(&mut self.changes),
-            ..DecisionWrites::default()
+            log: LogWrites {
+                revisions: std::mem::take(&mut self.revisions),
+                changes: std::mem::take(&mut self.changes),
+                committed_at: written.committed_at,
+            },
+            ..Decisions::default()
         };
         for transition in &mut writes.transitions {
             transition.revision = written.settle(transition.revision);
         }
-        for revision in &mut writes.revisions {
+        for revision in &mut writes.log.revisions {
             revision.revision = written.settle(revision.revision);
         }
-        for change in &mut writes.changes {
+        for change in &mut writes.log.changes {
             change.revision = written.settle(change.revision);
         }
+        writes.resources.committed_at = written.committed_at;
         for working in self.contests.values_mut().filter(|working| working.decided) {
             working.settle(written);
             writes.candidates.extend(working.changed_candidates(self.now));
             if working.resource_changed {
                 let key = &working.state.key;
                 let now = working.state.resource.as_ref();
-                writes.resources.push(ResourceWrite {
+                writes.resources.resources.push(ResourceWrite {
                     key: key.clone(),
                     revision: now.map_or(Revision::default(), |resource| resource.revision),
                     value: now.map(|resource| value::encode(&resource.value)),
                 });
                 let by = i64::from(now.is_some()) - i64::from(working.before.state.resource.is_some());
-                *writes.counts.entry(PolicyKey::of(key)).or_default() += by;
+                *writes.resources.counts.entry(PolicyKey::of(key)).or_default() += by;
             }
         }
         for (event, feedback, mut outcome) in self.answers.drain(..) {
             outcome.revision = written.settle(Revision(outcome.revision)).0;
-            writes.inbox.push(InboxWrite {
+            writes.applied.push(InboxWrite {
                 event,
                 feedback,
                 at: self.now,

@@ -13,12 +13,12 @@ use emend_store::{CorruptRow, StoreError, retry_conflicts};
 use tokio::time::timeout;
 
 use crate::{
+    actor::Actor,
     app::App,
     contests::open::{Attribution, OpenContests, RevisionChoice},
     fail_points,
     failure::{Failure, refused},
     resources::write::subject,
-    store::decisions::Actor,
 };
 
 /// Contests per transaction. All their counted ballots are in memory at once: per contest, at most the policy's

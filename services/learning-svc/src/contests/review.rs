@@ -6,11 +6,14 @@ use emend_serve::auth::Access;
 use emend_store::retry_conflicts;
 
 use crate::{
+    actor::Actor,
     app::App,
-    contests::open::{Attribution, OpenContests, RevisionChoice},
+    contests::{
+        open::{Attribution, OpenContests, RevisionChoice},
+        store::CandidateRecord,
+    },
     etag,
     failure::{Failure, refused, value_too_large},
-    store::decisions::{Actor, CandidateRecord},
 };
 
 /// Which candidate a person decides on, and who that person is.
@@ -70,6 +73,7 @@ impl App {
         let unknown = || Error::not_found("candidate", id.to_string());
         let mut tx = self.store.begin().await?;
         let key = tx
+            .contests()
             .contest_of(id)
             .await?
             .filter(|key| key.namespace == review.namespace)

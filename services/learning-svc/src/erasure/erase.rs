@@ -9,12 +9,12 @@ use emend_proto::common::v1 as pb;
 use emend_store::retry_conflicts;
 
 use crate::{
+    actor::Actor,
     app::App,
     contests::open::{Attribution, OpenContests, RevisionChoice},
     failure::{Failure, refused},
     ingest::apply::{no_effect, told_before},
     resources::write::subject,
-    store::decisions::Actor,
 };
 
 /// Contests erased in one transaction, and so at most that many changes in its revision.
@@ -55,8 +55,8 @@ impl App {
         let voter = Voter::Reporter(erased.reporter.clone()).key(&erased.namespace);
         let mut tx = self.store.begin().await?;
         // Events of this user alone lock the same id, so none slips in between.
-        tx.lock_feedback(&[FeedbackId(voter.0)]).await?;
-        let seen = tx.seen(&[erased.event], &[]).await?;
+        tx.inbox().lock_feedback(&[FeedbackId(voter.0)]).await?;
+        let seen = tx.inbox().seen(&[erased.event], &[]).await?;
         if seen.outcomes.contains_key(&erased.event) {
             return Ok(Page {
                 outcome: Some(told_before(&seen, erased.event)?),

@@ -6,4 +6,5 @@
 //! puts a pseudonym in their place and forgets the values ([`worker`]).
 
 pub mod erase;
+pub mod store;
 pub mod worker;

@@ -7,7 +7,7 @@ use emend_base::Lifecycle;
 use emend_store::StoreError;
 use tokio::{sync::Notify, time::sleep};
 
-use crate::store::erasures::ErasedLog;
+use crate::erasure::store::ErasedLog;
 
 /// How soon it tries again to clean up.
 const AGAIN: Duration = Duration::from_secs(1);

@@ -6,7 +6,7 @@ use emend_core::{
 };
 use emend_wire::parse::free_text;
 
-use crate::{etag, store::decisions::Actor};
+use crate::{actor::Actor, etag};
 
 /// Characters of a reason at most.
 pub(crate) const REASON: usize = emend_wire::parse::MAX_REASON_CHARS;

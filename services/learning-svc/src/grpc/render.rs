@@ -2,7 +2,7 @@
 
 use emend_proto::common::v1 as common;
 
-use crate::store::decisions::Actor;
+use crate::actor::Actor;
 
 /// Who did something.
 pub(crate) fn actor(actor: &Actor) -> common::Actor {

@@ -18,12 +18,18 @@ use jiff::Timestamp;
 use prost::Message as _;
 
 use crate::{
+    actor::Actor,
     app::App,
-    contests::open::{Attribution, Decided, OpenContests, RevisionChoice},
+    contests::{
+        open::{Attribution, Decided, OpenContests, RevisionChoice},
+        store::{BallotDetails, KnownBallot, NewBallot},
+    },
     erasure::erase::ErasedReporter,
     fail_points,
     failure::{Failure, refused},
-    store::decisions::{Actor, BallotDetails, KnownBallot, Mark, NewBallot, Seen, Trigger, Tx},
+    ingest::store::{Mark, Seen},
+    log::store::Trigger,
+    store::UnitOfWork,
 };
 
 /// Maximum events per transaction.
@@ -182,8 +188,10 @@ impl App {
             .iter()
             .filter_map(IngestEvent::own_voter)
             .map(|voter| FeedbackId(voter.0));
-        tx.lock_feedback(&locked.chain(users).collect::<Vec<_>>()).await?;
-        let seen = tx.seen(&ids, &feedback).await?;
+        tx.inbox()
+            .lock_feedback(&locked.chain(users).collect::<Vec<_>>())
+            .await?;
+        let seen = tx.inbox().seen(&ids, &feedback).await?;
         if ids.iter().all(|id| seen.outcomes.contains_key(id)) {
             let told = ids.iter().map(|id| Ok(Ok(told_before(&seen, *id)?)));
             return Ok((told.collect::<Result<_, Failure>>()?, false));
@@ -403,7 +411,7 @@ impl Group {
         at: Timestamp,
     ) -> Result<pb::Outcome, Failure> {
         if self.retracted.insert(event.feedback) {
-            self.unit.votes.retraction_marks.push(mark(event, caller, at));
+            self.unit.marks.retractions.push(mark(event, caller, at));
         }
         match known {
             Some(known) if !known.retracted => {
@@ -440,7 +448,7 @@ impl Group {
     ) -> pb::Outcome {
         self.erases = true;
         if self.redacted.insert(event.feedback) {
-            self.unit.votes.redaction_marks.push(mark(event, caller, at));
+            self.unit.marks.redactions.push(mark(event, caller, at));
         }
         self.unit.votes.erased.push(event.feedback);
         self.nothing_more(
@@ -510,7 +518,10 @@ impl Recorded {
 }
 
 /// What was said for a user alone, and before that user was erased: it is not learned.
-async fn of_erased_users(tx: &mut dyn Tx, events: &[IngestEvent]) -> Result<HashSet<FeedbackId>, StoreError> {
+async fn of_erased_users(
+    tx: &mut dyn UnitOfWork,
+    events: &[IngestEvent],
+) -> Result<HashSet<FeedbackId>, StoreError> {
     let voters: Vec<VoterKey> = events.iter().filter_map(IngestEvent::own_voter).collect();
     let erased = match tx.erasures() {
         Some(erasures) if !voters.is_empty() => erasures.erased_at(&voters).await?,

@@ -6,4 +6,5 @@
 pub mod apply;
 pub mod grpc;
 pub mod queue;
+pub mod store;
 mod trace;

@@ -10,7 +10,7 @@ use prost::Message as _;
 
 use crate::{
     grpc::render::actor,
-    store::decisions::{ChangeRecord, RevisionRecord},
+    log::store::{ChangeRecord, RevisionRecord},
 };
 
 /// Where a page begins.
@@ -131,7 +131,7 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::store::decisions::{Actor, ChangeRecord};
+    use crate::{actor::Actor, log::store::ChangeRecord};
 
     const CLIENT_LIMIT: usize = 4 * 1024 * 1024;
 

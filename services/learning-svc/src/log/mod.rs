@@ -2,3 +2,4 @@
 
 pub(crate) mod grpc;
 pub mod revert;
+pub mod store;

@@ -6,11 +6,12 @@ use emend_serve::auth::Access;
 use emend_store::retry_conflicts;
 
 use crate::{
+    actor::Actor,
     app::App,
     contests::open::{Attribution, OpenContests, RevisionChoice},
     failure::{Failure, refused},
+    log::store::WrittenChange,
     resources::write::subject,
-    store::decisions::{Actor, WrittenChange},
 };
 
 /// A status travels in HTTP/2 headers, which clients limit to 8 to 16 KiB: violations stop here, and the message says
@@ -42,7 +43,7 @@ impl App {
 
     async fn try_revert(&self, revert: &Revert, access: &Access) -> Result<Revision, Failure> {
         let mut tx = self.store.begin().await?;
-        let changes = tx.changes_of(revert.revision).await?;
+        let changes = tx.log().changes_of(revert.revision).await?;
         if changes.is_empty()
             || changes
                 .iter()
@@ -67,7 +68,7 @@ impl App {
         let keys = changes.into_iter().map(|change| change.key);
         let mut unit = OpenContests::open(&mut *tx, &self.hot, self.clock.now(), keys, 0).await?;
         // Read again, now that nobody else can write to these keys.
-        let changes = tx.changes_of(revert.revision).await?;
+        let changes = tx.log().changes_of(revert.revision).await?;
         let newer: Vec<&WrittenChange> = changes
             .iter()
             .filter(|change| change.newest != revert.revision)

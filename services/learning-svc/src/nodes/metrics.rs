@@ -11,7 +11,7 @@ use emend_base::telemetry::{
 };
 use emend_proto::learning::v1::ReportStatusRequest;
 
-use crate::store::log::NodeCounts;
+use crate::nodes::store::NodeCounts;
 
 /// Upper bounds of delay buckets, in seconds: the ones `emend-client` reports with.
 const SECONDS: [f64; 16] = [

@@ -5,6 +5,7 @@
 //! nothing of what is streamed.
 
 pub mod metrics;
+pub mod store;
 #[cfg(test)]
 mod tests;
 
@@ -28,9 +29,11 @@ use prost::Message as _;
 use tokio::{sync::Notify, time::Instant};
 
 use self::metrics::NodeMetrics;
+use crate::store::Store;
 use crate::{
     fail_points,
-    store::log::{Connection, Head, LogStore, NodePage, NodeRow, NodeWrite, Opening},
+    log::store::Head,
+    nodes::store::{Connection, NodePage, NodeRow, NodeWrite, Opening},
     stream::{Settings, state::ReplicaState},
 };
 
@@ -113,7 +116,7 @@ impl Registry {
 /// The registry of one replica. Clones share it.
 #[derive(Clone)]
 pub struct Nodes {
-    store: Arc<dyn LogStore>,
+    store: Arc<dyn Store>,
     /// Identifies this running replica in the table.
     replica: Arc<str>,
     connected_within: SignedDuration,
@@ -132,7 +135,7 @@ pub struct OpenStream {
 
 impl Nodes {
     /// `replica` names this running process.
-    pub fn new(store: Arc<dyn LogStore>, replica: &str, settings: &Settings) -> Self {
+    pub fn new(store: Arc<dyn Store>, replica: &str, settings: &Settings) -> Self {
         Self {
             store,
             replica: replica.into(),
@@ -235,7 +238,7 @@ impl Nodes {
                 return Ok(written);
             }
             fail_points::NODES_TAKEN.pass();
-            if let Err(error) = self.store.write_nodes(&self.replica, &writes).await {
+            if let Err(error) = self.write(&writes).await {
                 self.put_back(writes, places);
                 self.dirty.notify_one();
                 return Err(error);
@@ -244,9 +247,18 @@ impl Nodes {
         }
     }
 
+    async fn write(&self, writes: &[NodeWrite]) -> Result<(), StoreError> {
+        let mut work = self.store.begin().await?;
+        work.nodes().write(&self.replica, writes).await?;
+        fail_points::NODES_WRITTEN.pass();
+        work.commit().await
+    }
+
     /// Records that this replica's streams are still open.
     pub async fn heartbeat(&self) -> Result<(), StoreError> {
-        self.store.touch_nodes(&self.replica).await
+        let mut work = self.store.begin().await?;
+        work.nodes().touch(&self.replica).await?;
+        work.commit().await
     }
 
     /// Takes the next nodes to write, and the permit each one's report holds until it is written.

@@ -3,8 +3,8 @@ use std::time::Duration;
 use emend_proto::learning::v1::Cursor;
 
 use crate::{
+    log::store::suite::{TestLog as _, write},
     nodes::*,
-    store::log::suite::{TestLog as _, write},
     stream::{
         Settings, Stream,
         testing::{MemoryLog, replica},

@@ -12,9 +12,11 @@ use crate::{
     app::App,
     etag,
     grpc::{parse, render::small},
-    policies::update::{PolicyInForce, PolicyUpdate},
+    policies::{
+        store::PolicyKey,
+        update::{PolicyInForce, PolicyUpdate},
+    },
     roles::open,
-    store::decisions::PolicyKey,
 };
 
 /// The fields that an update may change.

@@ -1,4 +1,5 @@
 //! Policies: what it takes to learn something, per namespace and kind.
 
 pub mod grpc;
+pub mod store;
 pub mod update;

@@ -5,10 +5,11 @@ use emend_core::Policy;
 use emend_store::retry_conflicts;
 
 use crate::{
+    actor::Actor,
     app::App,
     etag,
     failure::Failure,
-    store::decisions::{Actor, PolicyKey, PolicyWrite, StoredPolicy},
+    policies::store::{PolicyKey, PolicyWrite, StoredPolicy},
 };
 
 /// A policy as callers see it.
@@ -68,7 +69,7 @@ impl App {
 
     async fn try_update_policy(&self, update: &PolicyUpdate) -> Result<(), Failure> {
         let mut tx = self.store.begin().await?;
-        let before = tx.stored_policy(&update.key).await?.policy;
+        let before = tx.policies().stored(&update.key).await?.policy;
         etag::check(update.etag.as_deref(), &etag::of_version(before.version))?;
         let mut policy = before.clone();
         (update.change)(&mut policy);
@@ -79,14 +80,15 @@ impl App {
             return Ok(());
         }
         policy.version = before.version + 1;
-        tx.save_policy(&PolicyWrite {
-            key: update.key.clone(),
-            policy,
-            actor: update.actor.clone(),
-            reason: update.reason.clone().unwrap_or_default(),
-            updated_at: self.clock.now(),
-        })
-        .await?;
+        tx.policies()
+            .save(&PolicyWrite {
+                key: update.key.clone(),
+                policy,
+                actor: update.actor.clone(),
+                reason: update.reason.clone().unwrap_or_default(),
+                updated_at: self.clock.now(),
+            })
+            .await?;
         tx.commit().await?;
         Ok(())
     }

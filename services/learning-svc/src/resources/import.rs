@@ -23,11 +23,16 @@ use emend_store::retry_conflicts;
 use uuid::Uuid;
 
 use crate::{
+    actor::Actor,
     app::App,
-    contests::open::{Attribution, OpenContests, RevisionChoice, Written},
+    contests::{
+        open::{Attribution, OpenContests, RevisionChoice, Written},
+        store::{BallotDetails, NewBallot},
+    },
     fail_points,
     failure::{Failure, resource_limit},
-    store::decisions::{Actor, BallotDetails, NewBallot, Trigger, Tx},
+    log::store::Trigger,
+    store::UnitOfWork,
 };
 
 /// Rows per revision, and per transaction where bad rows are skipped.
@@ -162,12 +167,12 @@ impl App {
             // All contests are created before any is locked, and all are locked before the head is.
             let keys: Vec<_> = rows.iter().map(|row| &row.proposal.key).collect();
             for keys in keys.chunks(CHUNK) {
-                tx.create_contests(keys, now).await?;
+                tx.contests().create(keys, now).await?;
             }
             for keys in keys.chunks(CHUNK) {
-                tx.lock_contests(keys).await?;
+                tx.contests().lock(keys).await?;
             }
-            tx.advance_head(0).await?;
+            tx.log().advance_head(0).await?;
             fail_points::IMPORT_LOCKED.pass();
         }
         let (mut imported, mut promoted) = (Imported::default(), Vec::new());
@@ -190,7 +195,7 @@ impl App {
 
     async fn try_chunk(
         &self,
-        tx: &mut dyn Tx,
+        tx: &mut dyn UnitOfWork,
         import: &Import,
         rows: &[Row],
         promoted: &mut Vec<(Kind, Cause)>,
@@ -211,7 +216,7 @@ impl App {
                     .iter()
                     .map(|row| vote_id(&import.actor.caller, &row.proposal))
                     .collect();
-                tx.seen(&[], &ids).await?.ballots
+                tx.inbox().seen(&[], &ids).await?.ballots
             }
         };
         for row in rows {

@@ -4,4 +4,5 @@
 pub mod grpc;
 pub mod import;
 pub mod read;
+pub mod store;
 pub mod write;

@@ -5,11 +5,11 @@ use emend_core::{Event, Origin, ResourceKey, ResourceValue, Revision};
 use emend_store::retry_conflicts;
 
 use crate::{
+    actor::Actor,
     app::App,
     contests::open::{Attribution, OpenContests, RevisionChoice},
     etag,
     failure::{Failure, refused, value_too_large},
-    store::decisions::Actor,
 };
 
 /// A value a person sets.

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use emend_core::{AcceptOrder, CandidateId, ContestId, Revision, contest::VoterKey};
 
-use super::decisions::PolicyKey;
+use crate::policies::store::PolicyKey;
 
 /// Everything a store holds, for tests that check it for consistency.
 #[derive(Debug, Clone, Default)]

@@ -1,42 +1,90 @@
-//! What learning-svc stores, behind ports shaped by its use cases, on SQLite or PostgreSQL.
+//! Persistence on SQLite or PostgreSQL: opening, migrations, and the unit of work.
 //!
-//! [`decisions`] is the port of the use cases that decide, [`log`] the port of the update stream. Portable SQL is
-//! written once, in the files that end in `_sql`, and compiled within [`sqlite`] and [`postgres`], which hold what
-//! differs. SQL lives here and nowhere else. A third store, `memory`, is for tests; all three pass the same suites.
+//! A [`UnitOfWork`] is one transaction. It offers a repository for each aggregate; these ports, the records that cross them
+//! and their SQL are in the `store` folders of the capabilities. Portable SQL is written once, in files named `sql`, and
+//! compiled within [`sqlite`] and [`postgres`], which hold what differs. A third store, `memory`, is for tests; all three
+//! pass the same suites.
 
-pub(crate) mod audit;
-mod batches;
+pub(crate) mod batches;
 pub mod codes;
 #[cfg(any(test, feature = "simulation"))]
 pub mod contents;
-pub mod decisions;
-pub mod erasures;
-pub mod log;
 #[cfg(any(test, feature = "simulation"))]
 pub mod memory;
+pub(crate) mod numbers;
 pub mod postgres;
-pub mod records;
-mod rows;
+pub(crate) mod rows;
 pub mod sqlite;
-pub mod writes;
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use emend_base::entropy::Entropy;
 use emend_core::{Epoch, InstallationId};
-use emend_store::{DatabaseUrl, StoreError};
+use emend_store::{Connections, DatabaseUrl, StoreError};
 
-pub use decisions::DecisionStore;
-pub use erasures::ErasedLog;
-use log::Head;
-pub use log::LogStore;
 #[cfg(feature = "fuzzing")]
 pub(crate) use rows::fuzzing;
 
-/// Everything the service needs of its database.
-pub trait Store: DecisionStore + LogStore + ErasedLog {}
+use crate::{
+    contests::store::{ContestRepository, ContestStore},
+    erasure::store::{ErasedLog, Erasures},
+    ingest::store::InboxRepository,
+    log::store::{Head, LogRepository, LogStore},
+    nodes::store::{NodeRepository, NodeStore},
+    policies::store::{PolicyRepository, PolicyStore},
+    resources::store::ResourceRepository,
+};
 
-impl<S: DecisionStore + LogStore + ErasedLog> Store for S {}
+/// One unit of work: its writes are invisible to others before [`UnitOfWork::commit`], and discarded if it is dropped.
+///
+/// Locks are taken in this order: feedbacks, contests by id, the head. Callers that keep to it meet no deadlock.
+#[async_trait]
+pub trait UnitOfWork: Send {
+    /// Contests, with their candidates and ballots.
+    fn contests(&mut self) -> &mut dyn ContestRepository;
+
+    /// What applies.
+    fn resources(&mut self) -> &mut dyn ResourceRepository;
+
+    /// Policies.
+    fn policies(&mut self) -> &mut dyn PolicyRepository;
+
+    /// The log and its head.
+    fn log(&mut self) -> &mut dyn LogRepository;
+
+    /// Applied events and marks.
+    fn inbox(&mut self) -> &mut dyn InboxRepository;
+
+    /// Search nodes.
+    fn nodes(&mut self) -> &mut dyn NodeRepository;
+
+    /// Erased users; none in a store that knows no erasure.
+    fn erasures(&mut self) -> Option<&mut dyn Erasures>;
+
+    /// Makes everything durable and visible.
+    async fn commit(self: Box<Self>) -> Result<(), StoreError>;
+}
+
+/// Everything the service needs of its database: units of work, and what is read outside them.
+#[async_trait]
+pub trait Store: ContestStore + PolicyStore + LogStore + NodeStore + ErasedLog + 'static {
+    /// Begins a unit of work that may write.
+    async fn begin(&self) -> Result<Box<dyn UnitOfWork>, StoreError>;
+
+    /// Everything the store holds, read whole in one consistent state.
+    #[cfg(any(test, feature = "simulation"))]
+    async fn contents(&self) -> Result<contents::Contents, StoreError>;
+
+    /// The current state of the connections to the database.
+    fn connections(&self) -> Connections;
+
+    /// Whether the database answers.
+    async fn ping(&self) -> Result<(), StoreError>;
+
+    /// Closes all connections.
+    async fn close(&self);
+}
 
 /// Opens the database and migrates its schema. `connections` is the number of readers (SQLite) or of all connections
 /// (PostgreSQL).

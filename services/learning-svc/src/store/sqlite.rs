@@ -12,30 +12,45 @@ use emend_store::{
 };
 use sqlx::{migrate::Migrator, pool::PoolConnection};
 
-use crate::store::audit::AuditRead;
+use crate::audit::store::AuditRead;
 
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
-#[path = "audit_sql.rs"]
+#[path = "../audit/store/sql.rs"]
 mod audit_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../contests/store/lists_sql.rs"]
+mod candidates_sql;
 #[cfg(any(test, feature = "simulation"))]
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
 #[path = "contents_sql.rs"]
 mod contents_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
-#[path = "decisions_sql.rs"]
-mod decisions_sql;
+#[path = "../contests/store/sql.rs"]
+mod contests_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
-#[path = "erasures_sql.rs"]
+#[path = "../erasure/store/sql.rs"]
 mod erasures_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
-#[path = "log_sql.rs"]
+#[path = "../ingest/store/sql.rs"]
+mod inbox_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../log/store/sql.rs"]
 mod log_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
-#[path = "queries_sql.rs"]
-mod queries_sql;
+#[path = "../nodes/store/sql.rs"]
+mod nodes_sql;
 #[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
-#[path = "writes_sql.rs"]
-mod writes_sql;
+#[path = "../policies/store/sql.rs"]
+mod policies_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../resources/store/sql.rs"]
+mod resources_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "../log/store/lists_sql.rs"]
+mod revisions_sql;
+#[expect(clippy::duplicate_mod, reason = "portable SQL, compiled once per database")]
+#[path = "work_sql.rs"]
+mod work_sql;
 
 /// The database that the portable SQL is compiled against.
 pub(super) type Db = sqlx::Sqlite;
@@ -66,7 +81,7 @@ impl SqliteStore {
     }
 
     /// Opens everything in the file for an audit.
-    pub(super) async fn read(path: &Path) -> Result<Box<dyn AuditRead>, OpenError> {
+    pub(crate) async fn read(path: &Path) -> Result<Box<dyn AuditRead>, OpenError> {
         let pool = open_sqlite_to_read(path, &MIGRATIONS).await?;
         Ok(Box::new(audit_sql::Reading::begin(pool).await?))
     }
@@ -84,6 +99,11 @@ impl SqliteStore {
     /// Begins a transaction that may write; all other writers wait.
     pub(super) async fn begin_write(&self) -> Result<Transaction, StoreError> {
         self.pools.begin_write().await
+    }
+
+    /// Begins the transaction of a unit of work.
+    pub(super) async fn begin_work(&self) -> Result<Transaction, StoreError> {
+        self.begin_write().await
     }
 
     /// Begins a transaction that reads one consistent state.
@@ -144,7 +164,7 @@ mod tests {
     use sqlx::{AssertSqlSafe, QueryBuilder};
 
     use super::*;
-    use crate::store::decisions::{CandidateFilter, RevisionFilter};
+    use crate::{contests::store::CandidateFilter, log::store::RevisionFilter};
 
     /// The steps of a plan. SQLite has no statistics here, so the statement alone decides.
     async fn plan(store: &SqliteStore, query: &QueryBuilder<Db>) -> Vec<String> {
@@ -208,7 +228,7 @@ mod tests {
                 "r USING COVERING INDEX revisions_by_operation",
             ),
         ] {
-            let query = queries_sql::matching(&filter, Some(Revision(7)), 100);
+            let query = revisions_sql::matching(&filter, Some(Revision(7)), 100);
             assert_searches(&plan(&store, &query).await, index);
         }
     }
@@ -242,7 +262,7 @@ mod tests {
             ),
             (of_key, "c USING INDEX contests_by_key"),
         ] {
-            let query = queries_sql::listed(&filter, None, 100);
+            let query = candidates_sql::listed(&filter, None, 100);
             let steps = plan(&store, &query).await;
             assert_searches(&steps, index);
         }

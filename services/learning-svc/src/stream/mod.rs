@@ -55,7 +55,7 @@ use self::{
     session::{Client, Common},
     transfer::Places,
 };
-use crate::store::log::LogStore;
+use crate::store::Store;
 pub use crate::{
     nodes::Nodes,
     stream::{
@@ -118,7 +118,7 @@ pub struct Subscription {
 pub struct Stream(Arc<Inner>);
 
 struct Inner {
-    store: Arc<dyn LogStore>,
+    store: Arc<dyn Store>,
     common: Arc<Common>,
     nodes: Nodes,
     /// Bounds the number of streams.
@@ -131,7 +131,7 @@ struct Inner {
 impl Stream {
     /// Starts following the log in `lifecycle`. Returns at once; ready when state and log are loaded.
     pub fn start(
-        store: Arc<dyn LogStore>,
+        store: Arc<dyn Store>,
         wake: Wake,
         settings: Settings,
         clock: SharedClock,
@@ -144,7 +144,7 @@ impl Stream {
     }
 
     /// A stream whose workers are stepped by hand.
-    pub fn new(store: Arc<dyn LogStore>, settings: Settings, clock: SharedClock, entropy: Entropy) -> Self {
+    pub fn new(store: Arc<dyn Store>, settings: Settings, clock: SharedClock, entropy: Entropy) -> Self {
         let replica = entropy.uuid_v4().to_string();
         let nodes = Nodes::new(Arc::clone(&store), &replica, &settings);
         let common = Common {
@@ -302,7 +302,7 @@ impl Stream {
         ))
     }
 
-    fn store(&self) -> &dyn LogStore {
+    fn store(&self) -> &dyn Store {
         &*self.0.store
     }
 }

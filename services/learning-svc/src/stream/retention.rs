@@ -8,18 +8,18 @@ use std::sync::Arc;
 use emend_store::StoreError;
 
 use super::settings::Settings;
-use crate::{fail_points, store::log::LogStore};
+use crate::{fail_points, store::Store};
 
 /// The worker that drops old tombstones and nodes.
 #[derive(Clone)]
 pub struct Retention {
-    store: Arc<dyn LogStore>,
+    store: Arc<dyn Store>,
     settings: Settings,
 }
 
 impl Retention {
     /// Keeps what the settings say.
-    pub fn new(store: Arc<dyn LogStore>, settings: Settings) -> Self {
+    pub fn new(store: Arc<dyn Store>, settings: Settings) -> Self {
         Self { store, settings }
     }
 
@@ -33,7 +33,9 @@ impl Retention {
         } = self.settings;
         let horizon = self.store.raise_horizon(tombstone_age, max_tombstones).await?;
         fail_points::HORIZON_RAISED.pass();
-        let forgotten = self.store.forget_nodes(node_forgotten_after).await?;
+        let mut work = self.store.begin().await?;
+        let forgotten = work.nodes().forget(node_forgotten_after).await?;
+        work.commit().await?;
         if forgotten > 0 {
             tracing::info!(nodes = forgotten, "forgot nodes that were not seen for long");
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 
 use super::{metrics::StreamMetrics, transfer::Pace};
-use crate::{nodes::metrics::NodeMetrics, store::log::PageSize};
+use crate::{log::store::PageSize, nodes::metrics::NodeMetrics};
 
 /// How the stream behaves.
 #[derive(Debug, Clone)]

@@ -24,7 +24,7 @@ use imbl::{OrdMap, OrdSet};
 pub use self::entry::Entry;
 use self::entry::{ByKey, ByRevision, ByUser};
 use super::filter::{Filter, GroupId};
-use crate::store::log::{Loaded, LoggedChange, LoggedRevision};
+use crate::log::store::{Loaded, LoggedChange, LoggedRevision};
 
 /// A filter that names more namespaces than this is answered from the index of groups by last change.
 const FEW_NAMESPACES: usize = 16;

@@ -17,9 +17,10 @@ use super::{
     audience::{Audiences, Touched},
     state::ReplicaState,
 };
+use crate::store::Store;
 use crate::{
     fail_points,
-    store::log::{LogPage, LogStore, PageSize},
+    log::store::{LogPage, PageSize},
 };
 
 /// After this many changes, which take some milliseconds, the worker yields to other tasks.
@@ -67,7 +68,7 @@ pub enum TailError {
 /// The worker that follows the log.
 #[derive(Clone)]
 pub struct Tailer {
-    store: Arc<dyn LogStore>,
+    store: Arc<dyn Store>,
     audiences: Arc<Audiences>,
     entropy: Entropy,
     page_size: PageSize,
@@ -76,7 +77,7 @@ pub struct Tailer {
 impl Tailer {
     /// Publishes to `audiences`, reading at most `page_size` at once.
     pub fn new(
-        store: Arc<dyn LogStore>,
+        store: Arc<dyn Store>,
         audiences: Arc<Audiences>,
         entropy: Entropy,
         page_size: PageSize,

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 pub(crate) use self::client::{Client, Held, Key, covered, model};
 use super::{Settings, Stream};
-use crate::store::log::LogStore as _;
+use crate::log::store::LogStore as _;
 /// The log. Clones share it; several streams on one log are replicas on one database.
 pub(crate) use crate::store::memory::MemoryStore as MemoryLog;
 

@@ -180,10 +180,7 @@ mod tests {
     use tokio::sync::watch;
 
     use super::*;
-    use crate::{
-        store::{log::LogStore as _, memory::MemoryStore},
-        stream::Settings,
-    };
+    use crate::{log::store::LogStore as _, store::memory::MemoryStore, stream::Settings};
 
     /// A database that answers no call while it is silent.
     #[derive(Debug)]

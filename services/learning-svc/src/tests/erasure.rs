@@ -8,8 +8,7 @@ use emend_store::audit::{Findings, Unwatched};
 use crate::{
     audit::Audit,
     ingest::apply::{ErasedVoter, FeedbackChange, IngestEvent},
-    log::revert::Revert,
-    store::decisions::RevisionFilter,
+    log::{revert::Revert, store::RevisionFilter},
     tests::{
         on_both_databases,
         votes::state,

@@ -208,7 +208,7 @@ async fn the_log_tells_which_feedback_caused_a_change_and_since_when(world: &Wor
     let mut feedback = world.feedback("ann", Form::Entity, "a", "e");
     feedback.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".to_owned();
     one(&app, &feedback).await;
-    let filter = crate::store::decisions::RevisionFilter {
+    let filter = crate::log::store::RevisionFilter {
         namespace: namespace(),
         kind: None,
         key: None,

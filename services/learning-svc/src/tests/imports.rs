@@ -6,8 +6,8 @@ use emend_base::Error;
 use emend_core::{Correction, OperationId, Status, contest::MAX_CANDIDATES, correction::Form};
 
 use crate::{
+    log::store::RevisionFilter,
     resources::import::{As, Import, Imported, Mode, Row, RowError},
-    store::decisions::RevisionFilter,
     tests::{
         on_both_databases,
         world::{

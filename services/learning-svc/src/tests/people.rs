@@ -5,14 +5,16 @@ use emend_core::{Correction, Learned, Origin, ResourceValue, Revision, Status, c
 use emend_serve::auth::Access;
 
 use crate::{
-    contests::review::Verdict,
+    contests::{
+        review::Verdict,
+        store::{CandidateFilter, CandidatePosition},
+    },
     etag,
-    log::revert::Revert,
+    log::{revert::Revert, store::RevisionFilter},
     resources::{
         import::{As, Import, Mode, Row},
         write::Delete,
     },
-    store::decisions::{CandidateFilter, CandidatePosition, RevisionFilter},
     tests::{
         on_both_databases,
         world::{

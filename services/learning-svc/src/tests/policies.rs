@@ -9,9 +9,12 @@ use crate::{
     app::App,
     audit::Audit,
     etag,
-    policies::update::{PolicyInForce, PolicyUpdate},
+    policies::{
+        store::PolicyKey,
+        update::{PolicyInForce, PolicyUpdate},
+    },
     resources::write::Delete,
-    store::{self, decisions::PolicyKey},
+    store,
     tests::{
         on_both_databases,
         world::{World, assert_sound, candidate, candidates, head, namespace, one, operator, put, verb},

@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 
 use crate::{
     log::revert::Revert,
-    store::decisions::PolicyKey,
+    policies::store::PolicyKey,
     tests::{
         on_both_databases,
         world::{

@@ -19,14 +19,15 @@ use emend_serve::auth::Access;
 use emend_store::{DatabaseUrl, testing::TestPostgres};
 
 use crate::{
+    actor::Actor,
     app::{App, Follower},
-    contests::review::{Review, Reviewed, Verdict},
+    contests::{
+        review::{Review, Reviewed, Verdict},
+        store::{CandidateFilter, CandidateRecord},
+    },
     ingest::apply::{FeedbackChange, IngestEvent, Recorded},
     resources::write::Put,
-    store::{
-        self,
-        decisions::{Actor, CandidateFilter, CandidateRecord},
-    },
+    store,
 };
 
 /// A log follower that does nothing.

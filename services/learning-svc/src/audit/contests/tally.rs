@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use super::{Contest, Policies, decided};
 use crate::{
     audit::{CANDIDATE_OCCURRENCES, CANDIDATE_VOTES, CONTEST_ROW},
-    store::decisions::PolicyKey,
+    policies::store::PolicyKey,
 };
 
 /// No policy counts more ballots of a contest.

@@ -6,10 +6,12 @@ use emend_wire::{page, render};
 use prost::Message as _;
 
 use crate::{
-    contests::candidates::{CandidateDetails, LiveVote},
+    contests::{
+        candidates::{CandidateDetails, LiveVote},
+        store::{CandidateRecord, FeedbackRecord, TransitionWrite},
+    },
     etag,
     grpc::render::{actor, small},
-    store::decisions::{CandidateRecord, FeedbackRecord, TransitionWrite},
 };
 
 fn status(status: Status) -> i32 {
@@ -130,7 +132,7 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
-    use crate::store::decisions::{Actor, KeptCandidate};
+    use crate::{actor::Actor, contests::store::KeptCandidate};
 
     fn record() -> CandidateRecord {
         let key = ResourceKey::parse("fund-admin", Some(Kind::InvocationPhrase), "p", "", "").unwrap();

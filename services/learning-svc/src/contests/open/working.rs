@@ -5,12 +5,10 @@ use std::collections::{HashMap, HashSet};
 use emend_core::{CandidateId, ContestState, Decision, Event, Revision, Status, decide::Cause};
 use jiff::Timestamp;
 
-use crate::{
-    contests::{
-        ballot_cache::Seal,
-        open::{Attribution, Written},
-    },
-    store::decisions::{CandidateWrite, ContestWrite, KeptCandidate, StoredContest, TransitionWrite},
+use crate::contests::{
+    ballot_cache::Seal,
+    open::{Attribution, Written},
+    store::{CandidateWrite, ContestWrite, KeptCandidate, StoredContest, TransitionWrite},
 };
 
 /// A contest being worked on.

@@ -24,10 +24,10 @@ use crate::{
     log::{
         grpc::{Place, page as revision_page},
         revert::Revert,
+        store::RevisionFilter,
     },
     resources::write::{Delete, Put, PutResource},
     roles::open,
-    store::decisions::RevisionFilter,
     stream::Stream,
 };
 

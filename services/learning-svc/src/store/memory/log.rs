@@ -6,19 +6,22 @@ use std::{
 };
 
 use async_trait::async_trait;
-use emend_core::{Epoch, InstallationId, NodeId};
+use emend_core::{Epoch, InstallationId, NodeId, Revision};
 use emend_store::simulation::conflict;
 use jiff::SignedDuration;
 use tokio::time::Instant;
 
-use super::{Defect, MemoryStore, Result, State, locks::Row, micros, tables::Tables};
-use crate::store::log::{
-    Connection, Head, Loaded, LogPage, LogStore, LoggedChange, LoggedRevision, NodeCounts, NodePage, NodeRow,
-    NodeWrite, Opening, PageSize, Sink,
+use super::{Defect, MemoryStore, Result, State, locks::Row, micros, reads, tables::Tables};
+use crate::{
+    log::store::{
+        Head, Loaded, LogPage, LogStore, LoggedChange, LoggedRevision, PageSize, RevisionFilter,
+        RevisionRecord, Sink,
+    },
+    nodes::store::{Connection, NodeCounts, NodePage, NodeRow, NodeStore, NodeWrite, Opening},
 };
 
 /// Search nodes as last seen.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct Nodes {
     /// Each with the replica that holds its stream.
     rows: BTreeMap<(String, String), (NodeRow, String)>,
@@ -196,32 +199,21 @@ impl LogStore for MemoryStore {
         .await
     }
 
-    async fn write_nodes(&self, replica: &str, writes: &[NodeWrite]) -> Result<()> {
-        let clock = Arc::clone(&self.shared.clock);
-        self.call("write_nodes", |state| {
-            let now = clock.now().as_microsecond() + state.clock_offset;
-            for write in writes {
-                state.nodes.write(replica, write, now);
-            }
-            Ok(())
+    async fn list_revisions(
+        &self,
+        filter: &RevisionFilter,
+        before: Option<Revision>,
+        limit: u32,
+    ) -> Result<(Vec<RevisionRecord>, bool)> {
+        self.call("list_revisions", |state| {
+            reads::list_revisions(state, filter, before, limit)
         })
         .await
     }
+}
 
-    async fn touch_nodes(&self, replica: &str) -> Result<()> {
-        let clock = Arc::clone(&self.shared.clock);
-        self.call("touch_nodes", |state| {
-            let now = clock.now().as_microsecond() + state.clock_offset;
-            for (row, by) in state.nodes.rows.values_mut() {
-                if row.connected && by == replica {
-                    row.seen_at = now;
-                }
-            }
-            Ok(())
-        })
-        .await
-    }
-
+#[async_trait]
+impl NodeStore for MemoryStore {
     async fn node_callers(&self, node_id: &NodeId) -> Result<Vec<String>> {
         self.call("node_callers", |state| {
             let callers = state.nodes.rows.keys().filter(|(id, _)| id == node_id.as_str());
@@ -283,20 +275,43 @@ impl LogStore for MemoryStore {
         })
         .await
     }
+}
 
-    async fn forget_nodes(&self, unseen_for: SignedDuration) -> Result<u64> {
-        let clock = Arc::clone(&self.shared.clock);
-        self.call("forget_nodes", |state| {
-            let since = clock.now().as_microsecond() + state.clock_offset - micros(unseen_for);
-            let before = state.nodes.rows.len();
-            state.nodes.rows.retain(|_, (row, _)| row.seen_at >= since);
-            Ok((before - state.nodes.rows.len()) as u64)
-        })
-        .await
-    }
+/// A change of nodes.
+#[derive(Debug, Clone)]
+pub(super) enum NodeChange {
+    /// What a replica learned about one.
+    Write(String, NodeWrite),
+    /// A replica still holds the streams that it opened.
+    Touch(String),
+    /// Those not heard of for that long are forgotten.
+    Forget(SignedDuration),
 }
 
 impl Nodes {
+    /// Applies a change at a time of the database. Returns how many nodes were forgotten.
+    pub(super) fn apply(&mut self, change: &NodeChange, now: i64) -> u64 {
+        let before = self.rows.len();
+        match change {
+            NodeChange::Write(replica, write) => {
+                self.write(replica, write, now);
+                return 0;
+            }
+            NodeChange::Touch(replica) => {
+                for (row, by) in self.rows.values_mut() {
+                    if row.connected && by == replica {
+                        row.seen_at = now;
+                    }
+                }
+            }
+            NodeChange::Forget(unseen_for) => {
+                let since = now - micros(*unseen_for);
+                self.rows.retain(|_, (row, _)| row.seen_at >= since);
+            }
+        }
+        (before - self.rows.len()) as u64
+    }
+
     fn write(&mut self, replica: &str, write: &NodeWrite, now: i64) {
         let key = (
             write.node_id.as_str().to_owned(),
@@ -351,14 +366,13 @@ impl Nodes {
 mod contract {
     use super::*;
     use crate::{
-        store::{
-            log::suite::{TestLog, Written, stamp},
-            memory::open_for_test,
-        },
+        log::store::suite::{TestLog, Written, stamp},
+        store::memory::open_for_test,
         stream::testing::{Held, Key, model},
     };
 
     stamp!(open_for_test());
+    crate::nodes::store::suite::stamp!(open_for_test());
 
     #[async_trait]
     impl TestLog for MemoryStore {

@@ -28,9 +28,9 @@ use emend_store::{
 use jiff::SignedDuration;
 
 use self::{locks::Locks, log::Nodes, tables::Tables};
-use super::{
-    decisions::{CandidateWrite, NewBallot},
-    log::LoggedRevision,
+use crate::{
+    contests::store::{CandidateWrite, NewBallot},
+    log::store::LoggedRevision,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;

@@ -10,25 +10,25 @@ use emend_core::{Ballot, CandidateId, ContestId, FeedbackId, Kind, ResourceKey, 
 use emend_store::Connections;
 
 use super::{
-    MemoryStore, Result,
+    MemoryStore, Result, State,
     tables::{Tables, timestamp, value},
     work::Work,
 };
-use crate::store::{
-    codes,
-    contents::{Contents, ContentsBallot},
-    decisions::{
-        CandidateFilter, CandidatePosition, CandidateRecord, ChangeRecord, ChangeWrite, DecisionStore,
-        FeedbackRecord, PolicyKey, RevisionFilter, RevisionRecord, StoredPolicy, TransitionWrite, Tx,
+use crate::{
+    contests::store::{
+        CandidateFilter, CandidatePosition, CandidateRecord, ContestStore, FeedbackRecord, TransitionWrite,
+    },
+    erasure::store::ErasedLog,
+    log::store::{ChangeRecord, ChangeWrite, RevisionFilter, RevisionRecord},
+    policies::store::{PolicyKey, PolicyStore, StoredPolicy},
+    store::{
+        Store, UnitOfWork, codes,
+        contents::{Contents, ContentsBallot},
     },
 };
 
 #[async_trait]
-impl DecisionStore for MemoryStore {
-    async fn begin(&self) -> Result<Box<dyn Tx>> {
-        Ok(Box::new(Work::begin(self).await?))
-    }
-
+impl ContestStore for MemoryStore {
     async fn candidate(&self, id: CandidateId) -> Result<Option<CandidateRecord>> {
         self.call("candidate", |state| {
             let tables = &state.tables;
@@ -145,58 +145,6 @@ impl DecisionStore for MemoryStore {
         .await
     }
 
-    async fn list_revisions(
-        &self,
-        filter: &RevisionFilter,
-        before: Option<Revision>,
-        limit: u32,
-    ) -> Result<(Vec<RevisionRecord>, bool)> {
-        self.call("list_revisions", |state| {
-            let tables = &state.tables;
-            let mut found = Vec::new();
-            for (revision, (write, committed_at)) in tables.revisions.iter().rev() {
-                let changes = changes_of(tables, *revision);
-                let matches = changes.iter().any(|change| {
-                    change.key.namespace == filter.namespace
-                        && filter.kind.is_none_or(|kind| change.key.kind == kind)
-                        && filter
-                            .key
-                            .as_ref()
-                            .is_none_or(|key| change.key.key.as_str() == key)
-                });
-                if !matches
-                    || before.is_some_and(|before| *revision >= before)
-                    || filter
-                        .operation
-                        .is_some_and(|asked| write.operation != Some(asked))
-                {
-                    continue;
-                }
-                if found.len() >= limit as usize {
-                    return Ok((found, true));
-                }
-                let shown = changes
-                    .into_iter()
-                    .filter(|change| change.key.namespace == filter.namespace);
-                found.push(RevisionRecord {
-                    revision: *revision,
-                    operation: write.operation.map(|id| id.to_string()).unwrap_or_default(),
-                    cause: write.cause,
-                    actor: write.actor.clone(),
-                    reason: write.reason.clone(),
-                    committed_at: timestamp(*committed_at)?,
-                    changes: shown.map(change_record).collect::<Result<_>>()?,
-                });
-            }
-            Ok((found, false))
-        })
-        .await
-    }
-
-    async fn policy(&self, key: &PolicyKey) -> Result<StoredPolicy> {
-        self.call("policy", |state| Ok(state.tables.policy(key))).await
-    }
-
     async fn reevaluation_remaining(&self, key: &PolicyKey, version: i64) -> Result<u64> {
         self.call("reevaluation_remaining", |state| {
             let waiting =
@@ -223,10 +171,6 @@ impl DecisionStore for MemoryStore {
         .await
     }
 
-    async fn contents(&self) -> Result<Contents> {
-        self.call("contents", |state| contents(&state.tables)).await
-    }
-
     async fn count_candidates(&self) -> Result<Vec<(Kind, Status, u64)>> {
         self.call("count_candidates", |state| {
             let mut counts = BTreeMap::<_, (Kind, Status, u64)>::new();
@@ -238,6 +182,36 @@ impl DecisionStore for MemoryStore {
             Ok(counts.into_values().collect())
         })
         .await
+    }
+}
+
+#[async_trait]
+impl PolicyStore for MemoryStore {
+    async fn policy(&self, key: &PolicyKey) -> Result<StoredPolicy> {
+        self.call("policy", |state| Ok(state.tables.policy(key))).await
+    }
+}
+
+/// This store knows no erasure.
+#[async_trait]
+impl ErasedLog for MemoryStore {
+    async fn forget_erased(&self, _limit: u32) -> Result<u64> {
+        Ok(0)
+    }
+
+    async fn clean_files(&self) -> Result<bool> {
+        Ok(true)
+    }
+}
+
+#[async_trait]
+impl Store for MemoryStore {
+    async fn begin(&self) -> Result<Box<dyn UnitOfWork>> {
+        Ok(Box::new(Work::begin(self).await?))
+    }
+
+    async fn contents(&self) -> Result<Contents> {
+        self.call("contents", |state| contents(&state.tables)).await
     }
 
     fn connections(&self) -> Connections {
@@ -251,6 +225,52 @@ impl DecisionStore for MemoryStore {
     async fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
     }
+}
+
+/// Revisions as auditors see them, newest first; whether there are more.
+pub(super) fn list_revisions(
+    state: &State,
+    filter: &RevisionFilter,
+    before: Option<Revision>,
+    limit: u32,
+) -> Result<(Vec<RevisionRecord>, bool)> {
+    let tables = &state.tables;
+    let mut found = Vec::new();
+    for (revision, (write, committed_at)) in tables.revisions.iter().rev() {
+        let changes = changes_of(tables, *revision);
+        let matches = changes.iter().any(|change| {
+            change.key.namespace == filter.namespace
+                && filter.kind.is_none_or(|kind| change.key.kind == kind)
+                && filter
+                    .key
+                    .as_ref()
+                    .is_none_or(|key| change.key.key.as_str() == key)
+        });
+        if !matches
+            || before.is_some_and(|before| *revision >= before)
+            || filter
+                .operation
+                .is_some_and(|asked| write.operation != Some(asked))
+        {
+            continue;
+        }
+        if found.len() >= limit as usize {
+            return Ok((found, true));
+        }
+        let shown = changes
+            .into_iter()
+            .filter(|change| change.key.namespace == filter.namespace);
+        found.push(RevisionRecord {
+            revision: *revision,
+            operation: write.operation.map(|id| id.to_string()).unwrap_or_default(),
+            cause: write.cause,
+            actor: write.actor.clone(),
+            reason: write.reason.clone(),
+            committed_at: timestamp(*committed_at)?,
+            changes: shown.map(change_record).collect::<Result<_>>()?,
+        });
+    }
+    Ok((found, false))
 }
 
 fn changes_of(tables: &Tables, revision: Revision) -> Vec<&ChangeWrite> {

@@ -17,13 +17,15 @@ use imbl::{OrdMap, OrdSet};
 use jiff::Timestamp;
 
 use super::Result;
-use crate::store::{
-    decisions::{
-        BallotDetails, CandidateRecord, CandidateWrite, ChangeWrite, DecisionWrites, InboxWrite,
-        LockedContest, Mark, NewBallot, PolicyKey, PolicyWrite, ResourceWrite, RevisionWrite, StoredContest,
-        StoredPolicy, TransitionWrite, VoteWrites,
+use crate::{
+    contests::store::{
+        BallotDetails, CandidateRecord, CandidateWrite, LockedContest, NewBallot, StoredContest,
+        TransitionWrite, VoteWrites,
     },
-    log::{Head, LoggedChange, LoggedRevision},
+    ingest::store::{InboxWrite, Mark, Marks},
+    log::store::{ChangeWrite, Head, LogWrites, LoggedChange, LoggedRevision, RevisionWrite},
+    policies::store::{PolicyKey, PolicyWrite, StoredPolicy},
+    resources::store::{ResourceWrite, ResourceWrites},
 };
 
 /// Everything committed.
@@ -68,8 +70,12 @@ pub(super) struct ContestRow {
 pub(super) enum Write {
     Contests(Vec<ResourceKey>),
     Votes(Arc<VoteWrites>),
+    Marks(Arc<Marks>),
     Head(i64),
-    Decisions(Arc<DecisionWrites>),
+    Candidates(Arc<[CandidateWrite]>, Arc<[TransitionWrite]>),
+    Log(Arc<LogWrites>),
+    Resources(Arc<ResourceWrites>),
+    Inbox(Arc<[InboxWrite]>),
     Policy(Box<PolicyWrite>),
 }
 
@@ -103,7 +109,28 @@ impl Tables {
                 self.head = Some(head);
                 Ok(())
             }
-            Write::Decisions(writes) => self.write_decisions(writes, forgetful),
+            Write::Marks(marks) => {
+                for mark in &marks.retractions {
+                    self.retraction_marks.entry(mark.feedback).or_insert(mark.clone());
+                }
+                for mark in &marks.redactions {
+                    self.redaction_marks.entry(mark.feedback).or_insert(mark.clone());
+                }
+                Ok(())
+            }
+            Write::Candidates(candidates, transitions) => {
+                self.write_candidates(candidates, transitions);
+                Ok(())
+            }
+            Write::Log(writes) => {
+                self.write_log(writes);
+                Ok(())
+            }
+            Write::Resources(writes) => {
+                self.write_resources(writes);
+                Ok(())
+            }
+            Write::Inbox(applied) => self.write_inbox(applied, forgetful),
             Write::Policy(write) => {
                 let version = (write.key.clone(), write.policy.version);
                 if self.policies.contains_key(&version) {
@@ -143,17 +170,11 @@ impl Tables {
         for erased in &writes.erased {
             self.details.remove(erased);
         }
-        for mark in &writes.retraction_marks {
-            self.retraction_marks.entry(mark.feedback).or_insert(mark.clone());
-        }
-        for mark in &writes.redaction_marks {
-            self.redaction_marks.entry(mark.feedback).or_insert(mark.clone());
-        }
         Ok(())
     }
 
-    fn write_decisions(&mut self, writes: &DecisionWrites, forgetful: bool) -> Result<()> {
-        for write in &writes.candidates {
+    fn write_candidates(&mut self, candidates: &[CandidateWrite], transitions: &[TransitionWrite]) {
+        for write in candidates {
             let contest = write.key.contest_id();
             self.proposed
                 .entry(contest)
@@ -161,10 +182,13 @@ impl Tables {
                 .insert(write.candidate.id);
             self.candidates.insert(write.candidate.id, write.clone());
         }
-        for transition in &writes.transitions {
+        for transition in transitions {
             let place = (transition.candidate, transition.sequence);
             self.transitions.insert(place, transition.clone());
         }
+    }
+
+    fn write_log(&mut self, writes: &LogWrites) {
         for revision in &writes.revisions {
             let committed = (revision.clone(), writes.committed_at);
             self.revisions.insert(revision.revision, committed);
@@ -185,6 +209,9 @@ impl Tables {
             self.changes
                 .insert((change.revision, change.ordinal), change.clone());
         }
+    }
+
+    fn write_resources(&mut self, writes: &ResourceWrites) {
         for resource in &writes.resources {
             let contest = resource.key.contest_id();
             if resource.value.is_some() {
@@ -194,14 +221,17 @@ impl Tables {
                 self.resources.remove(&contest);
             }
         }
-        for entry in &writes.inbox {
+        for (key, by) in &writes.counts {
+            *self.counts.entry(key.clone()).or_default() += by;
+        }
+    }
+
+    fn write_inbox(&mut self, applied: &[InboxWrite], forgetful: bool) -> Result<()> {
+        for entry in applied {
             let before = self.inbox.insert(entry.event, entry.clone());
             if before.is_some() && !forgetful {
                 return Err(unique_violation("inbox"));
             }
-        }
-        for (key, by) in &writes.counts {
-            *self.counts.entry(key.clone()).or_default() += by;
         }
         Ok(())
     }

@@ -5,21 +5,31 @@ use std::{collections::HashMap, sync::Arc};
 use async_trait::async_trait;
 use emend_core::{Ballot, CandidateId, ContestId, EventId, FeedbackId, Policy, ResourceKey, Revision};
 use emend_store::{CorruptRow, simulation::conflict};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::{
     Defect, MemoryStore, Result,
     locks::{Owner, Row},
+    log::NodeChange,
     tables::{Tables, Write, value},
 };
-use crate::store::decisions::{
-    DecisionWrites, KnownBallot, LockedContest, LockedHead, PolicyKey, PolicyWrite, Seen, StoredContest,
-    StoredPolicy, Tx, VoteWrites, WrittenChange,
+
+use crate::{
+    contests::store::{
+        CandidateWrite, ContestRepository, KnownBallot, LockedContest, StoredContest, TransitionWrite,
+        VoteWrites,
+    },
+    erasure::store::Erasures,
+    ingest::store::{InboxRepository, InboxWrite, Marks, Seen},
+    log::store::{LockedHead, LogRepository, LogWrites, WrittenChange},
+    nodes::store::{NodeRepository, NodeWrite},
+    policies::store::{PolicyKey, PolicyRepository, PolicyWrite, StoredPolicy},
+    resources::store::{ResourceRepository, ResourceWrites},
+    store::UnitOfWork,
 };
-use crate::store::erasures::Erasures;
 
 #[cfg(test)]
-#[path = "../contract/decisions.rs"]
+#[path = "../../contests/store/contract.rs"]
 mod contract;
 
 /// One unit of work, rolled back when it is dropped.
@@ -29,6 +39,7 @@ pub(super) struct Work {
     /// The `life` of the tables when it began.
     life: u64,
     writes: Vec<Write>,
+    nodes: Vec<NodeChange>,
     committed: bool,
 }
 
@@ -39,7 +50,7 @@ impl Drop for Work {
             for write in self
                 .writes
                 .iter()
-                .filter(|write| matches!(write, Write::Votes(_)))
+                .filter(|write| matches!(write, Write::Votes(_) | Write::Marks(_)))
             {
                 // Keeps what it can of half a failed unit of work.
                 let _ = state.tables.write(write, true);
@@ -57,6 +68,7 @@ impl Work {
             store: store.clone(),
             life,
             writes: Vec::new(),
+            nodes: Vec::new(),
             committed: false,
         })
     }
@@ -91,7 +103,7 @@ impl Work {
         Ok(answer)
     }
 
-    async fn write(&mut self, call: &'static str, write: Write) -> Result<()> {
+    async fn note(&mut self, call: &'static str, write: Write) -> Result<()> {
         self.before(call).await?;
         self.writes.push(write);
         // A write that fails does so now, not at the commit.
@@ -99,21 +111,72 @@ impl Work {
         self.after(call).await
     }
 
-    async fn lock(&self, row: Row) -> Result<()> {
+    async fn take_lock(&self, row: Row) -> Result<()> {
         let taken = self.store.shared.locks.take(self.owner, row).await;
         taken.map_err(|_| conflict("deadlock"))
     }
 }
 
 #[async_trait]
-impl Tx for Work {
+impl UnitOfWork for Work {
+    fn contests(&mut self) -> &mut dyn ContestRepository {
+        self
+    }
+
+    fn resources(&mut self) -> &mut dyn ResourceRepository {
+        self
+    }
+
+    fn policies(&mut self) -> &mut dyn PolicyRepository {
+        self
+    }
+
+    fn log(&mut self) -> &mut dyn LogRepository {
+        self
+    }
+
+    fn inbox(&mut self) -> &mut dyn InboxRepository {
+        self
+    }
+
+    fn nodes(&mut self) -> &mut dyn NodeRepository {
+        self
+    }
+
+    fn erasures(&mut self) -> Option<&mut dyn Erasures> {
+        None
+    }
+
+    async fn commit(mut self: Box<Self>) -> Result<()> {
+        self.before("commit").await?;
+        {
+            let tables = self.seen_now()?;
+            let mut state = self.store.state();
+            if state.tables.life != self.life {
+                return Err(emend_store::simulation::unavailable());
+            }
+            state.tables = tables;
+            let now = self.store.now(&state);
+            for change in &self.nodes {
+                state.nodes.apply(change, now);
+            }
+        }
+        self.committed = true;
+        // Waiters for its locks need not wait for its answer.
+        self.store.shared.locks.release(self.owner);
+        self.after("commit").await
+    }
+}
+
+#[async_trait]
+impl InboxRepository for Work {
     async fn lock_feedback(&mut self, ids: &[FeedbackId]) -> Result<()> {
         self.before("lock_feedback").await?;
         let mut ids = ids.to_vec();
         ids.sort_unstable();
         for id in ids {
             if !self.store.has(Defect::LocksNoFeedback) {
-                self.lock(Row::Feedback(id)).await?;
+                self.take_lock(Row::Feedback(id)).await?;
             }
         }
         self.after("lock_feedback").await
@@ -154,7 +217,19 @@ impl Tx for Work {
         .await
     }
 
-    async fn policies(&mut self, keys: &[PolicyKey]) -> Result<HashMap<PolicyKey, Policy>> {
+    async fn save_marks(&mut self, marks: &Marks) -> Result<()> {
+        self.note("save_marks", Write::Marks(Arc::new(marks.clone())))
+            .await
+    }
+
+    async fn save(&mut self, applied: &[InboxWrite]) -> Result<()> {
+        self.note("save_inbox", Write::Inbox(applied.into())).await
+    }
+}
+
+#[async_trait]
+impl PolicyRepository for Work {
+    async fn in_force(&mut self, keys: &[PolicyKey]) -> Result<HashMap<PolicyKey, Policy>> {
         self.read("policies", |tables| {
             let policies = keys.iter().map(|key| (key.clone(), tables.policy(key).policy));
             Ok(policies.collect())
@@ -162,7 +237,19 @@ impl Tx for Work {
         .await
     }
 
-    async fn resource_counts(&mut self, keys: &[PolicyKey]) -> Result<HashMap<PolicyKey, u64>> {
+    async fn stored(&mut self, key: &PolicyKey) -> Result<StoredPolicy> {
+        self.read("stored_policy", |tables| Ok(tables.policy(key))).await
+    }
+
+    async fn save(&mut self, policy: &PolicyWrite) -> Result<()> {
+        self.note("save_policy", Write::Policy(Box::new(policy.clone())))
+            .await
+    }
+}
+
+#[async_trait]
+impl ResourceRepository for Work {
+    async fn counts(&mut self, keys: &[PolicyKey]) -> Result<HashMap<PolicyKey, u64>> {
         self.read("resource_counts", |tables| Ok(counts(tables, keys)))
             .await
     }
@@ -174,13 +261,24 @@ impl Tx for Work {
         .await
     }
 
-    async fn create_contests(&mut self, keys: &[&ResourceKey], _now: Timestamp) -> Result<()> {
+    async fn save(&mut self, writes: &ResourceWrites) -> Result<HashMap<PolicyKey, u64>> {
+        self.note("save_resources", Write::Resources(Arc::new(writes.clone())))
+            .await?;
+        let changed = writes.counts.iter().filter(|(_, by)| **by != 0);
+        let changed: Vec<PolicyKey> = changed.map(|(key, _)| key.clone()).collect();
+        Ok(counts(&self.seen_now()?, &changed))
+    }
+}
+
+#[async_trait]
+impl ContestRepository for Work {
+    async fn create(&mut self, keys: &[&ResourceKey], _now: Timestamp) -> Result<()> {
         self.before("create_contests").await?;
         for key in keys {
             let contest = key.contest_id();
             // An insert waits for uncommitted inserts of the same row by others.
             if !self.seen_now()?.contests.contains_key(&contest) && !self.store.has(Defect::LocksNoContests) {
-                self.lock(Row::Contest(contest)).await?;
+                self.take_lock(Row::Contest(contest)).await?;
             }
         }
         self.writes
@@ -188,11 +286,11 @@ impl Tx for Work {
         self.after("create_contests").await
     }
 
-    async fn lock_contests(&mut self, keys: &[&ResourceKey]) -> Result<Vec<LockedContest>> {
+    async fn lock(&mut self, keys: &[&ResourceKey]) -> Result<Vec<LockedContest>> {
         self.before("lock_contests").await?;
         for key in keys {
             if !self.store.has(Defect::LocksNoContests) {
-                self.lock(Row::Contest(key.contest_id())).await?;
+                self.take_lock(Row::Contest(key.contest_id())).await?;
             }
         }
         let tables = self.seen_now()?;
@@ -218,7 +316,7 @@ impl Tx for Work {
         Ok(locked)
     }
 
-    async fn load_contests(&mut self, rows: Vec<LockedContest>) -> Result<Vec<StoredContest>> {
+    async fn load(&mut self, rows: Vec<LockedContest>) -> Result<Vec<StoredContest>> {
         self.read("load_contests", |tables| {
             rows.into_iter().map(|row| tables.contest(row)).collect()
         })
@@ -246,6 +344,23 @@ impl Tx for Work {
         .await
     }
 
+    async fn save_votes(&mut self, writes: &VoteWrites) -> Result<()> {
+        self.note("save_votes", Write::Votes(Arc::new(writes.clone())))
+            .await
+    }
+
+    async fn save_candidates(
+        &mut self,
+        candidates: &[CandidateWrite],
+        transitions: &[TransitionWrite],
+    ) -> Result<()> {
+        let write = Write::Candidates(candidates.into(), transitions.into());
+        self.note("save_candidates", write).await
+    }
+}
+
+#[async_trait]
+impl LogRepository for Work {
     async fn changes_of(&mut self, revision: Revision) -> Result<Vec<WrittenChange>> {
         self.read("changes_of", |tables| {
             let changes = tables.changes.range((revision, i32::MIN)..=(revision, i32::MAX));
@@ -268,15 +383,10 @@ impl Tx for Work {
         .await
     }
 
-    async fn save_votes(&mut self, writes: &VoteWrites) -> Result<()> {
-        self.write("save_votes", Write::Votes(Arc::new(writes.clone())))
-            .await
-    }
-
     async fn advance_head(&mut self, revisions: usize) -> Result<LockedHead> {
         self.before("advance_head").await?;
         if !self.store.has(Defect::LocksNoHead) {
-            self.lock(Row::Head).await?;
+            self.take_lock(Row::Head).await?;
         }
         self.writes
             .push(Write::Head(i64::try_from(revisions).unwrap_or(i64::MAX)));
@@ -294,41 +404,35 @@ impl Tx for Work {
         })
     }
 
-    async fn save_decisions(&mut self, writes: &DecisionWrites) -> Result<HashMap<PolicyKey, u64>> {
-        self.write("save_decisions", Write::Decisions(Arc::new(writes.clone())))
-            .await?;
-        let changed = writes.counts.iter().filter(|(_, by)| **by != 0);
-        let changed: Vec<PolicyKey> = changed.map(|(key, _)| key.clone()).collect();
-        Ok(counts(&self.seen_now()?, &changed))
+    async fn append(&mut self, writes: &LogWrites) -> Result<()> {
+        self.note("append", Write::Log(Arc::new(writes.clone()))).await
+    }
+}
+
+#[async_trait]
+impl NodeRepository for Work {
+    async fn write(&mut self, replica: &str, writes: &[NodeWrite]) -> Result<()> {
+        self.before("write_nodes").await?;
+        let changes = writes.iter();
+        self.nodes
+            .extend(changes.map(|write| NodeChange::Write(replica.to_owned(), write.clone())));
+        self.after("write_nodes").await
     }
 
-    async fn stored_policy(&mut self, key: &PolicyKey) -> Result<StoredPolicy> {
-        self.read("stored_policy", |tables| Ok(tables.policy(key))).await
+    async fn touch(&mut self, replica: &str) -> Result<()> {
+        self.nodes.push(NodeChange::Touch(replica.to_owned()));
+        Ok(())
     }
 
-    async fn save_policy(&mut self, policy: &PolicyWrite) -> Result<()> {
-        self.write("save_policy", Write::Policy(Box::new(policy.clone())))
-            .await
-    }
-
-    fn erasures(&mut self) -> Option<&mut dyn Erasures> {
-        None
-    }
-
-    async fn commit(mut self: Box<Self>) -> Result<()> {
-        self.before("commit").await?;
-        {
-            let tables = self.seen_now()?;
-            let mut state = self.store.state();
-            if state.tables.life != self.life {
-                return Err(emend_store::simulation::unavailable());
-            }
-            state.tables = tables;
-        }
-        self.committed = true;
-        // Waiters for its locks need not wait for its answer.
-        self.store.shared.locks.release(self.owner);
-        self.after("commit").await
+    async fn forget(&mut self, unseen_for: SignedDuration) -> Result<u64> {
+        let change = NodeChange::Forget(unseen_for);
+        let forgotten = {
+            let state = self.store.state();
+            let now = self.store.now(&state);
+            state.nodes.clone().apply(&change, now)
+        };
+        self.nodes.push(change);
+        Ok(forgotten)
     }
 }
 

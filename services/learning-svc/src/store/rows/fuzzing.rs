@@ -3,11 +3,17 @@
 use arbitrary::{Arbitrary, Result, Unstructured};
 use emend_core::{Kind, Learned, ResourceKey, ResourceValue};
 
-use super::{
-    BallotRow, CandidateRecordRow, CandidateRow, ChangeRow, ContestRow, CountRow, FeedbackRow, KeyRow,
-    KnownBallotRow, PolicyRow, ResourceRow, RevisionRow, SeenRow, TransitionRow, WrittenChangeRow,
+use super::{CountRow, KeyRow};
+use crate::{
+    contests::store::rows::{
+        BallotRow, CandidateRecordRow, CandidateRow, ContestRow, FeedbackRow, KnownBallotRow, ResourceRow,
+        TransitionRow,
+    },
+    ingest::store::rows::SeenRow,
+    log::store::rows::{ChangeRow, RevisionRow, WrittenChangeRow},
+    policies::store::rows::PolicyRow,
+    store::codes,
 };
-use crate::store::codes;
 
 const ID: u128 = 0x0192_d3c5_7a0e_7b51_9c55_3d5f_0a4e_8f10;
 const AT: i64 = 1_700_000_000_000_000;

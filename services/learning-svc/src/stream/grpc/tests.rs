@@ -13,7 +13,7 @@ use tokio::{net::TcpListener, time::timeout};
 use tonic::{Code, transport::Channel};
 
 use crate::{
-    store::log::{
+    log::store::{
         LogStore as _,
         suite::{TestLog as _, write},
     },

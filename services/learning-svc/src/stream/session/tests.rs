@@ -23,7 +23,7 @@ use futures::StreamExt as _;
 
 use super::*;
 use crate::{
-    store::log::suite::{TestLog as _, Written, write},
+    log::store::suite::{TestLog as _, Written, write},
     stream::{
         Cursor, Settings, Stream as Replica, Subscription,
         filter::Filter,

@@ -8,7 +8,7 @@ use std::{cmp::Ordering, sync::Arc};
 use bytes::Bytes;
 use emend_core::digest::Item;
 
-use crate::{store::log::LoggedChange, stream::filter::GroupId};
+use crate::{log::store::LoggedChange, stream::filter::GroupId};
 
 /// The newest state of one key.
 #[derive(Debug, PartialEq, Eq)]

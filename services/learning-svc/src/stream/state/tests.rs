@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::{
-    store::log::{
+    log::store::{
         Head,
         suite::{Written, write},
     },

@@ -4,7 +4,7 @@ use jiff::SignedDuration;
 
 use super::*;
 use crate::{
-    store::log::suite::{TestLog as _, write},
+    log::store::suite::{TestLog as _, write},
     stream::{
         Settings, Stream,
         testing::{MemoryLog, catch_up, replica},

@@ -14,8 +14,11 @@ use emend_proto::{
 use prost::Message as _;
 
 use crate::{
-    store::log::LoggedRevision,
-    stream::{encode::Encoded, filter::Filter, filter::GroupId},
+    log::store::LoggedRevision,
+    stream::{
+        encode::Encoded,
+        filter::{Filter, GroupId},
+    },
 };
 
 /// Namespace, kind, key, qualifier, user.

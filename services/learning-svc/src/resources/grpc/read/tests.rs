@@ -4,7 +4,7 @@ use tonic::Code;
 
 use super::*;
 use crate::{
-    store::log::suite::{TestLog as _, Written, write},
+    log::store::suite::{TestLog as _, Written, write},
     stream::{
         Settings,
         testing::{MemoryLog, catch_up, replica},

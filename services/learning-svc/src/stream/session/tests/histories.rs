@@ -2,7 +2,7 @@ use jiff::SignedDuration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::store::log::LogStore as _;
+use crate::log::store::LogStore as _;
 
 /// An event on a log, its two replicas or a subscriber.
 #[derive(Debug, Clone)]

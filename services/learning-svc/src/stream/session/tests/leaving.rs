@@ -2,7 +2,7 @@ use emend_base::{reload::Reload as _, telemetry::Metrics};
 use emend_serve::auth::{Authenticator, TokenHash, testing::access_of};
 
 use super::*;
-use crate::{store::log::LogStore as _, stream::metrics::StreamMetrics};
+use crate::{log::store::LogStore as _, nodes::store::NodeStore as _, stream::metrics::StreamMetrics};
 
 #[tokio::test(start_paused = true)]
 async fn at_shut_down_every_stream_gets_all_there_is_then_a_bookmark_and_a_jittered_drain() {

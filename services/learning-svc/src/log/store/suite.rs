@@ -1,11 +1,13 @@
 //! The contract of [`LogStore`] for every implementation, including the one in memory used by the stream's tests and
 //! the simulation.
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use emend_core::digest::value_checksum;
 use uuid::Uuid;
 
 use super::*;
+use crate::store::Store;
 
 /// A change to write.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,7 +85,7 @@ impl Written {
 
 /// A log that can also be written and damaged.
 #[async_trait]
-pub(crate) trait TestLog: LogStore {
+pub(crate) trait TestLog: Store {
     /// Commits a revision as if `age` ago. Returns its number.
     async fn append_aged(&self, changes: &[Written], age: SignedDuration) -> i64;
 
@@ -95,11 +97,11 @@ pub(crate) trait TestLog: LogStore {
     }
 }
 
-fn installation(number: u128) -> InstallationId {
+pub(crate) fn installation(number: u128) -> InstallationId {
     InstallationId(Uuid::from_u128(number))
 }
 
-fn epoch(number: u128) -> Epoch {
+pub(crate) fn epoch(number: u128) -> Epoch {
     Epoch(Uuid::from_u128(number))
 }
 
@@ -279,138 +281,6 @@ pub(crate) async fn of_several_replicas_the_first_mints_the_epoch(log: impl Test
     assert_eq!((head.epoch, head.installation), (epoch(2), installation(1)));
 }
 
-fn node(id: &str, caller: &str, connection: Option<Connection>, report: Option<&[u8]>) -> NodeWrite {
-    NodeWrite {
-        node_id: NodeId::parse(id).unwrap(),
-        caller: Caller::parse(caller).unwrap(),
-        connection,
-        report: report.map(<[u8]>::to_vec),
-    }
-}
-
-fn opening(seconds_ago: u64) -> Opening {
-    Opening {
-        info: b"info".to_vec(),
-        at: Instant::now() - std::time::Duration::from_secs(seconds_ago),
-    }
-}
-
-async fn listed(log: &impl TestLog) -> Vec<(String, String, bool, Vec<u8>)> {
-    let day = SignedDuration::from_hours(24);
-    let page = log.list_nodes(None, 100, day).await.unwrap();
-    let rows = page.nodes.into_iter();
-    rows.map(|row| (row.node_id, row.caller, row.connected, row.report))
-        .collect()
-}
-
-pub(crate) async fn nodes_are_written_listed_and_forgotten(log: impl TestLog) {
-    log.create_head(epoch(1), installation(1)).await.unwrap();
-    let opened = |seconds_ago| Some(Connection::Opened(opening(seconds_ago)));
-    let flash = Some(Connection::OpenedAndClosed(opening(20)));
-    log.write_nodes(
-        "r1",
-        &[
-            node("b", "me", opened(20), None),
-            node("a", "me", opened(20), Some(b"first")),
-            node("a", "you", flash, None),
-            node("nobody", "me", Some(Connection::Closed), Some(b"lost")),
-        ],
-    )
-    .await
-    .unwrap();
-    let row = |id: &str, caller: &str, connected, report: &[u8]| {
-        (id.to_owned(), caller.to_owned(), connected, report.to_vec())
-    };
-    let all = [
-        row("a", "me", true, b"first"),
-        row("a", "you", false, b""),
-        row("b", "me", true, b""),
-    ];
-    assert_eq!(listed(&log).await, all);
-    assert_eq!(
-        log.node_callers(&NodeId::parse("a").unwrap())
-            .await
-            .unwrap()
-            .len(),
-        2
-    );
-
-    // The node moved to another replica before the first recorded that its stream had ended.
-    log.write_nodes("r2", &[node("a", "me", opened(10), None)])
-        .await
-        .unwrap();
-    log.write_nodes("r1", &[node("a", "me", Some(Connection::Closed), None)])
-        .await
-        .unwrap();
-    log.touch_nodes("r2").await.unwrap();
-    assert_eq!(listed(&log).await[0], row("a", "me", true, b"first"));
-    log.write_nodes(
-        "r2",
-        &[node("a", "me", Some(Connection::Closed), Some(b"second"))],
-    )
-    .await
-    .unwrap();
-    assert_eq!(listed(&log).await[0], row("a", "me", false, b"second"));
-
-    let day = SignedDuration::from_hours(24);
-    let page = log
-        .list_nodes(Some(("a".into(), "me".into())), 1, day)
-        .await
-        .unwrap();
-    assert_eq!((page.nodes.len(), page.nodes[0].caller.as_str()), (1, "you"));
-    assert!(page.nodes[0].seen_at <= page.now && page.nodes[0].info == b"info");
-
-    assert_eq!(log.forget_nodes(day).await.unwrap(), 0);
-    assert_eq!(log.forget_nodes(-day).await.unwrap(), 3);
-    assert!(listed(&log).await.is_empty());
-}
-
-pub(crate) async fn an_opening_that_is_written_late_does_not_hide_a_newer_one_on_another_replica(
-    log: impl TestLog,
-) {
-    log.create_head(epoch(1), installation(1)).await.unwrap();
-    let newer = node("a", "me", Some(Connection::Opened(opening(10))), None);
-    log.write_nodes("r2", &[newer]).await.unwrap();
-    for late in [
-        Connection::Opened(opening(60)),
-        Connection::OpenedAndClosed(opening(60)),
-        Connection::Closed,
-    ] {
-        log.write_nodes("r1", &[node("a", "me", Some(late), None)])
-            .await
-            .unwrap();
-        assert!(listed(&log).await[0].2, "r2 holds its stream");
-    }
-    // What a replica says about its own streams counts in the order it says it.
-    let closed = node("a", "me", Some(Connection::OpenedAndClosed(opening(60))), None);
-    log.write_nodes("r2", &[closed]).await.unwrap();
-    assert!(!listed(&log).await[0].2);
-}
-
-pub(crate) async fn nodes_are_counted_by_whether_they_are_connected(log: impl TestLog) {
-    log.create_head(epoch(1), installation(1)).await.unwrap();
-    let opened = || Some(Connection::Opened(opening(20)));
-    let (minute, day) = (SignedDuration::from_mins(1), SignedDuration::from_hours(24));
-    let count = async |connected_within, seen_within| {
-        let counted = log.count_nodes(connected_within, seen_within).await.unwrap();
-        (counted.connected, counted.disconnected)
-    };
-    assert_eq!(count(minute, day).await, (0, 0));
-    log.write_nodes(
-        "r1",
-        &[
-            node("a", "me", opened(), None),
-            node("b", "me", opened(), None),
-            node("c", "me", Some(Connection::OpenedAndClosed(opening(20))), None),
-        ],
-    )
-    .await
-    .unwrap();
-    assert_eq!(count(minute, day).await, (2, 1));
-    assert_eq!(count(-day, day).await, (0, 3), "their replica was not heard of");
-    assert_eq!(count(minute, -day).await, (0, 0), "long gone");
-}
-
 /// Stamps the suite for one kind of log; `open` returns a log and what it needs, or none to skip the test.
 macro_rules! stamp {
     ($open:expr, $($test:ident),* $(,)?) => {
@@ -418,13 +288,13 @@ macro_rules! stamp {
             #[tokio::test]
             async fn $test() {
                 if let Some((log, _guard)) = $open.await {
-                    $crate::store::log::suite::$test(log).await;
+                    $crate::log::store::suite::$test(log).await;
                 }
             }
         )*
     };
     ($open:expr) => {
-        $crate::store::log::suite::stamp!(
+        $crate::log::store::suite::stamp!(
             $open,
             a_new_log_is_empty_and_keeps_its_first_epoch_and_installation,
             a_load_has_the_newest_state_of_every_key_and_every_deletion_above_the_horizon,
@@ -433,9 +303,6 @@ macro_rules! stamp {
             what_was_lost_shows_in_the_head_and_in_the_anchor,
             the_horizon_rises_by_age_and_by_count_and_never_falls,
             of_several_replicas_the_first_mints_the_epoch,
-            nodes_are_written_listed_and_forgotten,
-            nodes_are_counted_by_whether_they_are_connected,
-            an_opening_that_is_written_late_does_not_hide_a_newer_one_on_another_replica,
         );
     };
 }

@@ -3,7 +3,7 @@
 use emend_core::ContestId;
 use sqlx::{AssertSqlSafe, QueryBuilder};
 
-use super::{Backend, Db, bytes};
+use super::{super::Backend, Db, bytes};
 
 /// Gives every contest another key than the one that gives its id.
 pub(super) async fn rename_all_contests(store: &Backend, key: &str) {

@@ -8,13 +8,17 @@ use super::{
     damage::{corrupt_candidates_of, rename_all_contests, retract_ballots_of, touch_candidates_of},
 };
 use crate::{
+    actor::Actor,
     app::{App, Follower},
-    ingest::apply::{FeedbackChange, IngestEvent, Recorded},
-    resources::write::Put,
-    store::{
-        DecisionStore as _, LogStore as _,
-        decisions::{Actor, CandidateFilter, DecisionWrites, Mark, PolicyKey, PolicyWrite, Tx, VoteWrites},
+    contests::store::{CandidateFilter, ContestStore as _},
+    ingest::{
+        apply::{FeedbackChange, IngestEvent, Recorded},
+        store::{Mark, Marks},
     },
+    log::store::LogStore as _,
+    policies::store::{PolicyKey, PolicyStore as _, PolicyWrite},
+    resources::{store::ResourceWrites, write::Put},
+    store::{Store as _, UnitOfWork},
 };
 use async_trait::async_trait;
 use emend_base::{Entropy, Error, ManualClock};
@@ -58,8 +62,8 @@ fn key(phrase: &str) -> ResourceKey {
     correction(phrase).proposal(&namespace(), None).key
 }
 
-async fn create(tx: &mut dyn Tx, keys: &[&ResourceKey]) {
-    tx.create_contests(keys, NOW).await.unwrap();
+async fn create(tx: &mut dyn UnitOfWork, keys: &[&ResourceKey]) {
+    tx.contests().create(keys, NOW).await.unwrap();
 }
 
 #[tokio::test]
@@ -68,20 +72,23 @@ async fn what_is_not_committed_never_was() {
     let contest = key("a");
     let mut tx = store.begin().await.unwrap();
     create(&mut *tx, &[&contest]).await;
-    assert_eq!(tx.lock_contests(&[&contest]).await.unwrap().len(), 1);
-    assert_eq!(tx.advance_head(3).await.unwrap().revision, Revision(3));
+    assert_eq!(tx.contests().lock(&[&contest]).await.unwrap().len(), 1);
+    assert_eq!(tx.log().advance_head(3).await.unwrap().revision, Revision(3));
     drop(tx);
     let mut tx = store.begin().await.unwrap();
-    assert_eq!(tx.advance_head(0).await.unwrap().revision, Revision(0));
-    assert!(tx.lock_contests(&[&contest]).await.is_err(), "it was not created");
+    assert_eq!(tx.log().advance_head(0).await.unwrap().revision, Revision(0));
+    assert!(
+        tx.contests().lock(&[&contest]).await.is_err(),
+        "it was not created"
+    );
 }
 
 #[tokio::test]
 async fn the_head_moves_by_what_was_written_and_tells_the_databases_time() {
     let (store, _guard) = open!();
     let mut tx = store.begin().await.unwrap();
-    let first = tx.advance_head(2).await.unwrap();
-    let second = tx.advance_head(1).await.unwrap();
+    let first = tx.log().advance_head(2).await.unwrap();
+    let second = tx.log().advance_head(1).await.unwrap();
     tx.commit().await.unwrap();
     assert_eq!((first.revision, second.revision), (Revision(2), Revision(3)));
     let since_2020 = Timestamp::from_microsecond(first.now).unwrap() > Timestamp::constant(1_577_836_800, 0);
@@ -97,10 +104,10 @@ async fn contests_come_back_in_the_order_in_which_they_were_asked_for() {
     let mut tx = store.begin().await.unwrap();
     create(&mut *tx, &keys).await;
     create(&mut *tx, &keys).await;
-    let locked = tx.lock_contests(&keys).await.unwrap();
+    let locked = tx.contests().lock(&keys).await.unwrap();
     let found: Vec<&ResourceKey> = locked.iter().map(|row| &row.key).collect();
     assert_eq!(found, keys);
-    let loaded = tx.load_contests(locked).await.unwrap();
+    let loaded = tx.contests().load(locked).await.unwrap();
     assert!(
         loaded
             .iter()
@@ -118,7 +125,7 @@ async fn a_stored_key_that_is_not_the_one_asked_for_is_a_corrupt_row() {
     tx.commit().await.unwrap();
     rename_all_contests(&store, "b").await;
     let mut tx = store.begin().await.unwrap();
-    let error = tx.lock_contests(&[&contest]).await.unwrap_err();
+    let error = tx.contests().lock(&[&contest]).await.unwrap_err();
     let StoreError::Corrupt(row) = error else {
         panic!("a corrupt row: {error}");
     };
@@ -145,8 +152,8 @@ async fn a_policy_version_is_stored_once() {
         updated_at: NOW,
     };
     let mut tx = store.begin().await.unwrap();
-    tx.save_policy(&write).await.unwrap();
-    assert!(tx.save_policy(&write).await.unwrap_err().is_conflict());
+    tx.policies().save(&write).await.unwrap();
+    assert!(tx.policies().save(&write).await.unwrap_err().is_conflict());
     drop(tx);
     assert_eq!(store.policy(&scope).await.unwrap().policy.version, 0);
 }
@@ -166,16 +173,15 @@ async fn marks_are_seen_and_kept_once() {
     };
     for _ in 0..2 {
         let mut tx = store.begin().await.unwrap();
-        let writes = VoteWrites {
-            retraction_marks: vec![mark(feedback)],
-            redaction_marks: vec![mark(other)],
-            ..VoteWrites::default()
+        let marks = Marks {
+            retractions: vec![mark(feedback)],
+            redactions: vec![mark(other)],
         };
-        tx.save_votes(&writes).await.unwrap();
+        tx.inbox().save_marks(&marks).await.unwrap();
         tx.commit().await.unwrap();
     }
     let mut tx = store.begin().await.unwrap();
-    let seen = tx.seen(&[], &[feedback, other]).await.unwrap();
+    let seen = tx.inbox().seen(&[], &[feedback, other]).await.unwrap();
     assert_eq!((seen.retracted, seen.redacted), (vec![feedback], vec![other]));
 }
 
@@ -330,13 +336,13 @@ async fn only_so_many_kinds_in_namespaces_hold_resources() {
         ..key("phrase")
     };
     let scopes = (1..MAX_SCOPES).map(|n| (PolicyKey::of(&key_of(&format!("other-{n}"))), 1));
-    let full = DecisionWrites {
+    let full = ResourceWrites {
         counts: scopes.collect(),
-        ..DecisionWrites::default()
+        ..ResourceWrites::default()
     };
     let mut tx = store.begin().await.unwrap();
-    tx.save_decisions(&full).await.unwrap();
-    assert_eq!(tx.scopes_in_use().await.unwrap(), MAX_SCOPES - 1);
+    tx.resources().save(&full).await.unwrap();
+    assert_eq!(tx.resources().scopes_in_use().await.unwrap(), MAX_SCOPES - 1);
     tx.commit().await.unwrap();
     let app = app(&store);
     let put_in = |namespace: &str| Put {

@@ -10,12 +10,15 @@ use sqlx::{FromRow, QueryBuilder};
 
 use super::{
     Backend, Db, FOR_UPDATE, Transaction,
-    decisions_sql::{Work, bytes, insert_contests, push_keys, push_list},
+    contests_sql::insert_contests,
+    work_sql::{Work, bytes, push_keys, push_list},
 };
-use crate::store::{
-    batches::batches,
-    erasures::{ErasedLog, Erasures},
-    rows::{KeyRow, StoredId},
+use crate::{
+    erasure::store::{ErasedLog, Erasures},
+    store::{
+        batches::batches,
+        rows::{KeyRow, StoredId},
+    },
 };
 
 type Result<T> = std::result::Result<T, StoreError>;

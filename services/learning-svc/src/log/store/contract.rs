@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use jiff::SignedDuration;
 
 use super::{super::open_for_test, Backend, bytes, micros};
-use crate::store::log::suite::{TestLog, Written, stamp};
+use crate::log::store::suite::{TestLog, Written, stamp};
 
 stamp!(open_for_test());
 

@@ -10,10 +10,16 @@ use emend_store::StoreError;
 use prost::Message as _;
 use sqlx::FromRow;
 
-use super::{At, BallotRow, CandidateRow, KeyRow, StoredId};
 use crate::{
     audit::{AppliedEvent, CastBallot, Entry},
-    store::{codes, decisions::KeptCandidate},
+    contests::store::{
+        KeptCandidate,
+        rows::{BallotRow, CandidateRow},
+    },
+    store::{
+        codes,
+        rows::{At, KeyRow, StoredId},
+    },
 };
 
 /// A contest's row.

@@ -4,6 +4,8 @@
 //! Contests come in ranges of their ids, and every table that refers to contests is read by such ranges. It must know
 //! nothing of which invariants hold.
 
+pub(crate) mod rows;
+
 use std::collections::HashMap;
 
 use async_trait::async_trait;
@@ -11,15 +13,17 @@ use emend_core::Policy;
 use emend_store::{DatabaseUrl, StoreError, audit::OpenError};
 use futures::stream::BoxStream;
 
-use super::{decisions::PolicyKey, log::Head, postgres::PostgresStore, sqlite::SqliteStore};
-
-pub(crate) use super::rows::{
-    KeyRow,
-    audited::{
-        AuditedBallot as BallotRow, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource,
-        AuditedTransition, EntryRow,
-    },
+use crate::{
+    log::store::Head,
+    policies::store::PolicyKey,
+    store::{postgres::PostgresStore, sqlite::SqliteStore},
 };
+
+pub(crate) use self::rows::{
+    AuditedBallot as BallotRow, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource,
+    AuditedTransition, EntryRow,
+};
+pub(crate) use crate::store::rows::KeyRow;
 
 type Result<T> = std::result::Result<T, StoreError>;
 

@@ -1,34 +1,40 @@
-//! The log's side of the store in portable SQL: compiled once per database, against the module that includes it.
+//! The log in SQL. Written once, compiled for each database.
 //!
 //! Consistent reads are one statement, or pages within one read transaction: no statement runs long, and no more than
-//! one page is in memory. It must know nothing of what is done with the rows.
+//! one page is in memory.
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use emend_core::{Epoch, InstallationId, NodeId};
+use emend_core::{Epoch, InstallationId, Revision};
 use emend_store::{CorruptRow, StoreError};
 use futures::TryStreamExt as _;
 use jiff::SignedDuration;
-use sqlx::{Database, Row as _};
+use sqlx::{Database, QueryBuilder, Row as _};
 use uuid::Uuid;
 
-use super::{Backend, Db, Transaction, decisions_sql::bytes};
+use super::{
+    Backend, Db, Transaction, notify, revisions_sql,
+    work_sql::{Work, bytes},
+};
 use crate::{
-    fail_points,
-    store::log::{
-        Connection, Head, Loaded, LogPage, LogStore, LoggedChange, LoggedRevision, NodeCounts, NodePage,
-        NodeRow, NodeWrite, PageSize, Sink,
+    log::store::{
+        Head, Loaded, LockedHead, LogPage, LogRepository, LogStore, LogWrites, LoggedChange, LoggedRevision,
+        PageSize, RevisionFilter, RevisionRecord, Sink, WrittenChange, rows::WrittenChangeRow,
+    },
+    store::{
+        batches::batches,
+        numbers::{checksum, micros},
+        rows::optional_id,
     },
 };
+use std::collections::BTreeSet;
 
 #[cfg(test)]
-#[path = "contract/log.rs"]
+#[path = "contract.rs"]
 mod contract;
 
 type Row = <Db as Database>::Row;
-
-/// Rows of a load in memory at once.
-const LOAD_PAGE: i64 = 10_000;
+type Result<T> = std::result::Result<T, StoreError>;
 
 const HEAD: &str =
     "SELECT installation_id, epoch, revision AS head, tombstone_horizon FROM head WHERE id = 1";
@@ -66,9 +72,107 @@ const REVISIONS_AFTER: &str = "
     WHERE h.id = 1
     ORDER BY r.revision, l.ordinal";
 
+/// Rows of a load in memory at once.
+const LOAD_PAGE: i64 = 10_000;
+
+#[async_trait]
+impl LogRepository for Work {
+    async fn changes_of(&mut self, revision: Revision) -> Result<Vec<WrittenChange>> {
+        let mut query = QueryBuilder::new(
+            "SELECT c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id, h.before_value, \
+             (SELECT max(newer.revision) FROM changes AS newer WHERE newer.contest = h.contest) AS newest, \
+             (SELECT r.cause FROM revisions AS r WHERE r.revision = h.revision) AS cause \
+             FROM changes AS h JOIN contests AS c ON c.contest = h.contest WHERE h.revision = ",
+        );
+        query.push_bind(revision.0).push(" ORDER BY h.ordinal");
+        let rows = self.rows::<WrittenChangeRow>(query).await?;
+        rows.into_iter().map(WrittenChangeRow::parse).collect()
+    }
+
+    async fn advance_head(&mut self, revisions: usize) -> Result<LockedHead> {
+        let by = i64::try_from(revisions).unwrap_or(i64::MAX);
+        let mut query = QueryBuilder::<Db>::new("UPDATE head SET revision = revision + ");
+        query.push_bind(by);
+        query.push(" WHERE id = 1 RETURNING revision, (SELECT now FROM database_clock)");
+        let (revision, now): (i64, i64) = query
+            .build_query_as()
+            .fetch_optional(&mut *self.transaction)
+            .await?
+            .ok_or_else(|| CorruptRow::new("head", "id", 1, "the log has no head"))?;
+        if revisions > 0 {
+            notify(&mut self.transaction).await?;
+        }
+        Ok(LockedHead {
+            revision: Revision(revision),
+            now,
+        })
+    }
+
+    async fn append(&mut self, writes: &LogWrites) -> Result<()> {
+        save_log(self, writes).await
+    }
+}
+
+async fn save_log(work: &mut Work, writes: &LogWrites) -> Result<()> {
+    for revisions in batches(&writes.revisions) {
+        let mut query = QueryBuilder::new(
+            "INSERT INTO revisions (revision, operation_id, cause, caller, on_behalf_of, reason, committed_at) ",
+        );
+        query.push_values(revisions, |mut row, revision| {
+            row.push_bind(revision.revision.0)
+                .push_bind(optional_id(revision.operation.map(|id| id.0)))
+                .push_bind(revision.cause.number())
+                .push_bind(revision.actor.caller.as_str())
+                .push_bind(revision.actor.on_behalf_of.as_str())
+                .push_bind(revision.reason.as_str())
+                .push_bind(writes.committed_at);
+        });
+        work.run(query).await?;
+    }
+    let kinds = writes.changes.iter().map(|change| {
+        let (namespace, kind) = (change.key.namespace.as_str(), change.key.kind.number());
+        (namespace, kind, change.revision.0)
+    });
+    let kinds: Vec<_> = kinds.collect::<BTreeSet<_>>().into_iter().collect();
+    for kinds in batches(&kinds) {
+        let mut query = QueryBuilder::new("INSERT INTO revision_kinds (namespace, kind, revision) ");
+        query.push_values(kinds, |mut row, (namespace, kind, revision)| {
+            row.push_bind(*namespace).push_bind(*kind).push_bind(*revision);
+        });
+        work.run(query).await?;
+    }
+    for changes in batches(&writes.changes) {
+        let mut rows = Vec::with_capacity(changes.len());
+        for change in changes {
+            let candidate = change.candidate.map(|id| work.keys.candidate(id)).transpose()?;
+            rows.push((work.keys.contest(change.key.contest_id())?, candidate, change));
+        }
+        let mut query = QueryBuilder::new(
+            "INSERT INTO changes (revision, ordinal, contest, value, value_checksum, before_value, candidate, \
+             feedback_id, feedback_received_at, traceparent, policy_version) ",
+        );
+        query.push_values(rows, |mut row, (contest, candidate, change)| {
+            let trigger = change.trigger.as_ref();
+            row.push_bind(change.revision.0)
+                .push_bind(change.ordinal)
+                .push_bind(contest)
+                .push_bind(change.value.as_ref().map(|bytes| bytes.to_vec()))
+                .push_bind(change.value.as_ref().map_or(0, |bytes| checksum(bytes)))
+                .push_bind(change.before.as_ref().map(|bytes| bytes.to_vec()))
+                .push_bind(candidate)
+                .push_bind(optional_id(trigger.map(|trigger| trigger.feedback.0)))
+                .push_bind(trigger.map_or(0, |trigger| trigger.received_at.as_microsecond()))
+                .push_bind(trigger.map_or("", |trigger| trigger.traceparent.as_str()))
+                .push_bind(change.policy_version);
+        });
+        work.run(query).await?;
+    }
+    Ok(())
+}
+
 #[async_trait]
 impl LogStore for Backend {
-    async fn create_head(&self, epoch: Epoch, installation: InstallationId) -> Result<Head, StoreError> {
+    async fn create_head(&self, epoch: Epoch, installation: InstallationId) -> Result<Head> {
         let mut transaction = self.begin_write().await?;
         sqlx::query(
             "INSERT INTO head (id, installation_id, epoch, revision, tombstone_horizon, created_at)
@@ -83,7 +187,7 @@ impl LogStore for Backend {
         Ok(head)
     }
 
-    async fn find_head(&self) -> Result<Option<Head>, StoreError> {
+    async fn find_head(&self) -> Result<Option<Head>> {
         let mut reader = self.reader().await?;
         if let Some(row) = sqlx::query(HEAD).fetch_optional(&mut *reader).await? {
             return parse_head(&row).map(Some);
@@ -97,12 +201,12 @@ impl LogStore for Backend {
         }
     }
 
-    async fn head(&self) -> Result<Head, StoreError> {
+    async fn head(&self) -> Result<Head> {
         let row = sqlx::query(HEAD).fetch_one(&mut *self.reader().await?).await?;
         parse_head(&row)
     }
 
-    async fn load(&self, sink: Sink<'_>) -> Result<Loaded, StoreError> {
+    async fn load(&self, sink: Sink<'_>) -> Result<Loaded> {
         let mut transaction = self.begin_read().await?;
         let head = parse_head(&sqlx::query(HEAD).fetch_one(&mut *transaction).await?)?;
         let committed_at = sqlx::query_scalar("SELECT committed_at FROM revisions WHERE revision = $1")
@@ -122,7 +226,7 @@ impl LogStore for Backend {
         }
     }
 
-    async fn revisions_after(&self, revision: i64, size: PageSize) -> Result<LogPage, StoreError> {
+    async fn revisions_after(&self, revision: i64, size: PageSize) -> Result<LogPage> {
         let mut reader = self.reader().await?;
         let mut rows = sqlx::query(REVISIONS_AFTER)
             .bind(revision)
@@ -171,7 +275,7 @@ impl LogStore for Backend {
         page.ok_or_else(|| CorruptRow::new("head", "id", 1, "the row is missing").into())
     }
 
-    async fn raise_horizon(&self, max_age: SignedDuration, max_tombstones: i64) -> Result<i64, StoreError> {
+    async fn raise_horizon(&self, max_age: SignedDuration, max_tombstones: i64) -> Result<i64> {
         let head = self.head().await?;
         let now: i64 = sqlx::query_scalar("SELECT now FROM database_clock")
             .fetch_one(&mut *self.reader().await?)
@@ -202,7 +306,7 @@ impl LogStore for Backend {
         Ok(head.horizon)
     }
 
-    async fn mint_epoch(&self, old: Epoch, new: Epoch) -> Result<Epoch, StoreError> {
+    async fn mint_epoch(&self, old: Epoch, new: Epoch) -> Result<Epoch> {
         let mut transaction = self.begin_write().await?;
         sqlx::query("UPDATE head SET epoch = $2 WHERE id = 1 AND epoch = $1")
             .bind(bytes(old.0))
@@ -214,101 +318,20 @@ impl LogStore for Backend {
         Ok(head.epoch)
     }
 
-    async fn write_nodes(&self, replica: &str, writes: &[NodeWrite]) -> Result<(), StoreError> {
-        // Replicas that write the same nodes concurrently must lock them in the same order.
-        let mut writes: Vec<&NodeWrite> = writes.iter().collect();
-        writes.sort_by(|a, b| (&a.node_id, &a.caller).cmp(&(&b.node_id, &b.caller)));
-        let mut transaction = self.begin_write().await?;
-        for write in writes {
-            write_node(&mut transaction, replica, write).await?;
-        }
-        fail_points::NODES_WRITTEN.pass();
-        Ok(transaction.commit().await?)
-    }
-
-    async fn touch_nodes(&self, replica: &str) -> Result<(), StoreError> {
-        let mut transaction = self.begin_write().await?;
-        sqlx::query("UPDATE nodes SET seen_at = (SELECT now FROM database_clock) WHERE replica = $1 AND connected = 1")
-        .bind(replica)
-        .execute(&mut *transaction)
-        .await?;
-        Ok(transaction.commit().await?)
-    }
-
-    async fn node_callers(&self, node_id: &NodeId) -> Result<Vec<String>, StoreError> {
-        Ok(sqlx::query_scalar("SELECT caller FROM nodes WHERE node_id = $1")
-            .bind(node_id.as_str())
-            .fetch_all(&mut *self.reader().await?)
-            .await?)
-    }
-
-    async fn list_nodes(
+    async fn list_revisions(
         &self,
-        after: Option<(String, String)>,
-        limit: i64,
-        seen_within: SignedDuration,
-    ) -> Result<NodePage, StoreError> {
-        let (after_id, after_caller) = after.unwrap_or_default();
-        let mut transaction = self.begin_read().await?;
-        let head = parse_head(&sqlx::query(HEAD).fetch_one(&mut *transaction).await?)?;
-        let now: i64 = sqlx::query_scalar("SELECT now FROM database_clock")
-            .fetch_one(&mut *transaction)
-            .await?;
-        let mut page = NodePage::begin(head, now);
-        let mut rows = sqlx::query(
-            "SELECT node_id, caller, info, report, connected, connected_at, seen_at FROM nodes
-             WHERE (node_id, caller) > ($1, $2) AND seen_at >= $3 ORDER BY node_id, caller LIMIT $4",
-        )
-        .bind(after_id)
-        .bind(after_caller)
-        .bind(now.saturating_sub(micros(seen_within)))
-        // One extra row tells whether more follow.
-        .bind(limit.saturating_add(1))
-        .fetch(&mut *transaction);
-        while let Some(row) = rows.try_next().await? {
-            if !page.take(parse_node(&row)?, limit) {
-                break;
-            }
-        }
-        drop(rows);
-        transaction.rollback().await?;
-        Ok(page)
-    }
-
-    async fn count_nodes(
-        &self,
-        connected_within: SignedDuration,
-        seen_within: SignedDuration,
-    ) -> Result<NodeCounts, StoreError> {
-        let (all, connected): (i64, i64) = sqlx::query_as("SELECT count(*), count(CASE WHEN connected = 1 AND seen_at >= (SELECT now FROM database_clock) - $1 THEN 1 END)
-             FROM nodes WHERE seen_at >= (SELECT now FROM database_clock) - $2")
-        .bind(micros(connected_within))
-        .bind(micros(seen_within))
-        .fetch_one(&mut *self.reader().await?)
-        .await?;
-        Ok(NodeCounts {
-            connected: connected.unsigned_abs(),
-            disconnected: (all - connected).unsigned_abs(),
-        })
-    }
-
-    async fn forget_nodes(&self, unseen_for: SignedDuration) -> Result<u64, StoreError> {
-        let mut transaction = self.begin_write().await?;
-        let forgotten =
-            sqlx::query("DELETE FROM nodes WHERE seen_at < (SELECT now FROM database_clock) - $1")
-                .bind(micros(unseen_for))
-                .execute(&mut *transaction)
-                .await?
-                .rows_affected();
-        transaction.commit().await?;
-        Ok(forgotten)
+        filter: &RevisionFilter,
+        before: Option<Revision>,
+        limit: u32,
+    ) -> Result<(Vec<RevisionRecord>, bool)> {
+        revisions_sql::list(self, filter, before, limit).await
     }
 }
 
 impl Backend {
     /// The newest revision above the horizon committed at or before `cutoff`, else the horizon: a binary search,
     /// because commit times grow with revisions. If a clock was set back, the result is off by as much.
-    async fn newest_until(&self, head: Head, cutoff: i64) -> Result<i64, StoreError> {
+    async fn newest_until(&self, head: Head, cutoff: i64) -> Result<i64> {
         let (mut known, mut beyond) = (head.horizon, head.revision + 1);
         while beyond - known > 1 {
             let middle = known + (beyond - known) / 2;
@@ -327,7 +350,7 @@ impl Backend {
     }
 }
 
-async fn load_resources(transaction: &mut Transaction, sink: Sink<'_>) -> Result<(), StoreError> {
+async fn load_resources(transaction: &mut Transaction, sink: Sink<'_>) -> Result<()> {
     let mut after = i64::MIN;
     loop {
         let mut rows = sqlx::query(RESOURCES)
@@ -346,11 +369,7 @@ async fn load_resources(transaction: &mut Transaction, sink: Sink<'_>) -> Result
     }
 }
 
-async fn load_tombstones(
-    transaction: &mut Transaction,
-    horizon: i64,
-    sink: Sink<'_>,
-) -> Result<(), StoreError> {
+async fn load_tombstones(transaction: &mut Transaction, horizon: i64, sink: Sink<'_>) -> Result<()> {
     // Ordinals start at 0: this skips the horizon's own revision and takes everything after it.
     let mut after = (horizon, i32::MAX);
     loop {
@@ -371,60 +390,7 @@ async fn load_tombstones(
     }
 }
 
-async fn write_node(
-    transaction: &mut Transaction,
-    replica: &str,
-    write: &NodeWrite,
-) -> Result<(), StoreError> {
-    let (opened, closed) = match &write.connection {
-        Some(Connection::Opened(opening)) => (Some(opening), false),
-        Some(Connection::OpenedAndClosed(opening)) => (Some(opening), true),
-        Some(Connection::Closed) => (None, true),
-        None => (None, false),
-    };
-    if let Some(opening) = opened {
-        // A late write must not replace the stream that the node has opened elsewhere meanwhile.
-        sqlx::query("INSERT INTO nodes (node_id, caller, replica, info, report, connected, connected_at, seen_at)
-             VALUES ($1, $2, $3, $4, $5, 1, (SELECT now FROM database_clock) - $6, (SELECT now FROM database_clock))
-             ON CONFLICT (node_id, caller) DO UPDATE SET info = excluded.info, replica = excluded.replica,
-               connected = 1, connected_at = excluded.connected_at, seen_at = excluded.seen_at
-             WHERE nodes.replica = excluded.replica OR nodes.connected_at <= excluded.connected_at")
-        .bind(write.node_id.as_str())
-        .bind(write.caller.as_str())
-        .bind(replica)
-        .bind(opening.info.as_slice())
-        .bind(&[] as &[u8])
-        .bind(opening.age_micros())
-        .execute(&mut **transaction)
-        .await?;
-    }
-    if closed {
-        sqlx::query(
-            "UPDATE nodes SET connected = 0, seen_at = (SELECT now FROM database_clock)
-             WHERE node_id = $1 AND caller = $2 AND replica = $3",
-        )
-        .bind(write.node_id.as_str())
-        .bind(write.caller.as_str())
-        .bind(replica)
-        .execute(&mut **transaction)
-        .await?;
-    }
-    if let Some(report) = &write.report {
-        sqlx::query("UPDATE nodes SET report = $3, seen_at = (SELECT now FROM database_clock) WHERE node_id = $1 AND caller = $2")
-        .bind(write.node_id.as_str())
-        .bind(write.caller.as_str())
-        .bind(report.as_slice())
-        .execute(&mut **transaction)
-        .await?;
-    }
-    Ok(())
-}
-
-fn micros(duration: SignedDuration) -> i64 {
-    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
-}
-
-fn parse_head(row: &Row) -> Result<Head, StoreError> {
+fn parse_head(row: &Row) -> Result<Head> {
     Ok(Head {
         epoch: epoch(row.try_get("epoch")?)?,
         installation: installation(row.try_get("installation_id")?)?,
@@ -434,20 +400,20 @@ fn parse_head(row: &Row) -> Result<Head, StoreError> {
 }
 
 /// An epoch as it is stored.
-pub(super) fn epoch(bytes: &[u8]) -> Result<Epoch, StoreError> {
+pub(super) fn epoch(bytes: &[u8]) -> Result<Epoch> {
     Uuid::from_slice(bytes)
         .map(Epoch)
         .map_err(|error| CorruptRow::new("head", "epoch", 1, error).into())
 }
 
 /// An installation's id as it is stored.
-pub(super) fn installation(bytes: &[u8]) -> Result<InstallationId, StoreError> {
+pub(super) fn installation(bytes: &[u8]) -> Result<InstallationId> {
     Uuid::from_slice(bytes)
         .map(InstallationId)
         .map_err(|error| CorruptRow::new("head", "installation_id", 1, error).into())
 }
 
-fn parse_change(row: &Row) -> Result<LoggedChange, StoreError> {
+fn parse_change(row: &Row) -> Result<LoggedChange> {
     let revision: i64 = row.try_get("revision")?;
     let missing = || CorruptRow::new("revisions", "revision", revision, "the row is missing");
     if row.try_get::<Option<&str>, _>("namespace")?.is_none() {
@@ -475,15 +441,7 @@ fn parse_change(row: &Row) -> Result<LoggedChange, StoreError> {
             .unwrap_or_default(),
     })
 }
-
-fn parse_node(row: &Row) -> Result<NodeRow, StoreError> {
-    Ok(NodeRow {
-        node_id: row.try_get("node_id")?,
-        caller: row.try_get("caller")?,
-        info: row.try_get("info")?,
-        report: row.try_get("report")?,
-        connected: row.try_get::<i32, _>("connected")? != 0,
-        connected_at: row.try_get("connected_at")?,
-        seen_at: row.try_get("seen_at")?,
-    })
+/// The head, within a transaction.
+pub(super) async fn read_head(transaction: &mut Transaction) -> Result<Head> {
+    parse_head(&sqlx::query(HEAD).fetch_one(&mut **transaction).await?)
 }

@@ -9,15 +9,14 @@ use emend_store::StoreError;
 use futures::{StreamExt as _, TryStreamExt as _, stream::BoxStream};
 use sqlx::{AssertSqlSafe, QueryBuilder, Transaction};
 
-use super::{BEGIN_AUDIT, Db, decisions_sql::bytes, log_sql};
-use crate::store::{
-    audit::{
+use super::{BEGIN_AUDIT, Db, log_sql, work_sql::bytes};
+use crate::{
+    audit::store::{
         AuditRead, AuditedCandidate, AuditedChange, AuditedContest, AuditedResource, AuditedTransition,
         BallotRow, EntryRow, Extent, Range, Span,
     },
-    decisions::PolicyKey,
-    log::Head,
-    rows::PolicyRow,
+    log::store::Head,
+    policies::store::{PolicyKey, rows::PolicyRow},
 };
 
 type Result<T> = std::result::Result<T, StoreError>;

@@ -1,0 +1,126 @@
+//! What is stored of contests: their rows, candidates, ballots and the history of decisions.
+//!
+//! Everything that crosses these ports is parsed: an implementation returns [`StoreError::Corrupt`] rather than a value the
+//! rules do not know.
+
+mod records;
+pub(crate) mod rows;
+mod writes;
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use emend_core::{Ballot, CandidateId, ContestId, FeedbackId, Kind, Namespace, ResourceKey, Status};
+use emend_store::StoreError;
+use jiff::Timestamp;
+
+pub use self::{records::*, writes::*};
+use crate::policies::store::PolicyKey;
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// Contests in a unit of work.
+#[async_trait]
+pub trait ContestRepository: Send {
+    /// Creates rows for contests that have none. `keys` must be in order of contest ids.
+    async fn create(&mut self, keys: &[&ResourceKey], now: Timestamp) -> Result<()>;
+
+    /// Locks the rows of existing contests in order of their ids, and returns them in that order.
+    async fn lock(&mut self, keys: &[&ResourceKey]) -> Result<Vec<LockedContest>>;
+
+    /// Reads everything a decision needs except the ballots.
+    async fn load(&mut self, rows: Vec<LockedContest>) -> Result<Vec<StoredContest>>;
+
+    /// The newest counted ballots of each of these contests, at most `limit` of each; contests without any are left
+    /// out.
+    async fn newest_ballots(
+        &mut self,
+        contests: &[ContestId],
+        limit: u32,
+    ) -> Result<HashMap<ContestId, Vec<Ballot>>>;
+
+    /// The contest of a candidate.
+    async fn contest_of(&mut self, candidate: CandidateId) -> Result<Option<ResourceKey>>;
+
+    /// Writes what names no revision.
+    async fn save_votes(&mut self, writes: &VoteWrites) -> Result<()>;
+
+    /// Writes decided candidates and their transitions, under the head's lock if they name revisions.
+    async fn save_candidates(
+        &mut self,
+        candidates: &[CandidateWrite],
+        transitions: &[TransitionWrite],
+    ) -> Result<()>;
+}
+
+/// Which candidates to list.
+#[derive(Debug, Clone)]
+pub struct CandidateFilter {
+    /// The search application.
+    pub namespace: Namespace,
+    /// Only these; empty: all.
+    pub kinds: Vec<Kind>,
+    /// Only these; empty: all.
+    pub statuses: Vec<Status>,
+    /// Only contests with this normalised key.
+    pub key: Option<String>,
+}
+
+/// A position in the list of candidates, newest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CandidatePosition {
+    /// Creation time, in microseconds since 1970.
+    pub created_at: i64,
+    /// Breaks ties between candidates created at the same instant.
+    pub id: CandidateId,
+}
+
+impl CandidatePosition {
+    /// The position of a candidate.
+    pub fn of(record: &CandidateRecord) -> Self {
+        Self {
+            created_at: record.kept.created_at.as_microsecond(),
+            id: record.candidate.id,
+        }
+    }
+}
+
+/// Contests outside units of work.
+#[async_trait]
+pub trait ContestStore: Send + Sync {
+    /// One candidate.
+    async fn candidate(&self, id: CandidateId) -> Result<Option<CandidateRecord>>;
+
+    /// Candidates after `after`, newest first, at most `limit`.
+    async fn list_candidates(
+        &self,
+        filter: &CandidateFilter,
+        after: Option<CandidatePosition>,
+        limit: u32,
+    ) -> Result<Vec<CandidateRecord>>;
+
+    /// The other candidates of a candidate's contest, strongest first.
+    async fn rivals(&self, of: &CandidateRecord, limit: u32) -> Result<Vec<CandidateRecord>>;
+
+    /// The newest counted ballots of a contest, newest first.
+    async fn ballots(&self, contest: ContestId, limit: u32) -> Result<Vec<Ballot>>;
+
+    /// The reporters of feedbacks, where given and not erased.
+    async fn reporters(&self, feedback: &[FeedbackId]) -> Result<HashMap<FeedbackId, String>>;
+
+    /// The feedbacks that proposed a candidate, newest first.
+    async fn feedback(&self, candidate: CandidateId, limit: u32) -> Result<Vec<FeedbackRecord>>;
+
+    /// A candidate's transitions, oldest first.
+    async fn transitions(&self, candidate: CandidateId, limit: u32) -> Result<Vec<TransitionWrite>>;
+
+    /// How many pending contests were last evaluated by an older version than `version`.
+    async fn reevaluation_remaining(&self, key: &PolicyKey, version: i64) -> Result<u64>;
+
+    /// Pending contests last evaluated by an older version than the one in force: by id, after `after`, at most
+    /// `limit`.
+    async fn contests_to_reevaluate(&self, after: Option<ContestId>, limit: u32) -> Result<Vec<ResourceKey>>;
+
+    /// How many candidates there are of each kind and status that has any.
+    async fn count_candidates(&self) -> Result<Vec<(Kind, Status, u64)>>;
+}

@@ -1,0 +1,399 @@
+//! Contests in SQL: what is locked and read before a decision, and what is written after it. Written once, compiled for
+//! each database.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use emend_core::{AcceptOrder, Ballot, CandidateId, ContestId, ContestState, ResourceKey};
+use emend_store::{CorruptRow, StoreError};
+use jiff::Timestamp;
+use sqlx::QueryBuilder;
+use uuid::Uuid;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{
+    Db, FOR_UPDATE,
+    work_sql::{Work, bytes, push_keys, push_list},
+};
+use crate::{
+    contests::store::{
+        CandidateWrite, ContestRepository, LockedContest, StoredContest, TransitionWrite, VoteWrites,
+        rows::{BallotRow, CandidateRow, ContestRow, ResourceRow},
+    },
+    store::{
+        batches::{batches, batches_up_to},
+        codes, conflict,
+        numbers::{saturated, small},
+        rows::{KeyRow, optional_id},
+    },
+};
+
+#[cfg(test)]
+#[path = "contract.rs"]
+mod contract;
+#[cfg(test)]
+#[path = "damage.rs"]
+mod damage;
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+#[async_trait]
+impl ContestRepository for Work {
+    async fn create(&mut self, keys: &[&ResourceKey], now: Timestamp) -> Result<()> {
+        for keys in batches(keys) {
+            let mut query = insert_contests(keys, now);
+            query.build().execute(&mut *self.transaction).await?;
+        }
+        Ok(())
+    }
+
+    async fn lock(&mut self, keys: &[&ResourceKey]) -> Result<Vec<LockedContest>> {
+        let mut locked = Vec::with_capacity(keys.len());
+        for keys in batches(keys) {
+            let mut query = QueryBuilder::new(
+                "SELECT contest, contest_id, namespace, kind, key, qualifier, user_id, pinned, highest_accept_order, \
+                 policy_version, pending, (SELECT now FROM database_clock) AS locked_at FROM contests \
+                 WHERE contest_id IN ",
+            );
+            push_list(&mut query, keys.iter().map(|key| key.contest_id().0));
+            query.push(" ORDER BY contest_id").push(FOR_UPDATE);
+            for row in self.rows::<ContestRow>(query).await? {
+                let parsed = row.parse()?;
+                self.keys.note_contest(parsed.key.contest_id(), row.contest);
+                locked.push(parsed);
+            }
+        }
+        for (asked, found) in keys.iter().zip(&locked) {
+            if **asked != found.key {
+                return Err(CorruptRow::new(
+                    "contests",
+                    "key",
+                    asked.contest_id(),
+                    "another key than the one that was asked for",
+                )
+                .into());
+            }
+        }
+        if locked.len() == keys.len() {
+            Ok(locked)
+        } else {
+            // Nobody deletes a contest but a worker that finds it empty.
+            Err(conflict("a contest was deleted before it could be locked"))
+        }
+    }
+
+    async fn load(&mut self, rows: Vec<LockedContest>) -> Result<Vec<StoredContest>> {
+        let ids: Vec<ContestId> = rows.iter().map(|row| row.key.contest_id()).collect();
+        let mut contests: HashMap<ContestId, StoredContest> = rows
+            .into_iter()
+            .map(|row| (row.key.contest_id(), empty(row)))
+            .collect();
+        for ids in batches(&ids) {
+            let keys = ids.iter().map(|id| self.keys.contest(*id));
+            let keys: Vec<i64> = keys.collect::<Result<_>>()?;
+            let of: HashMap<i64, ContestId> = keys.iter().copied().zip(ids.iter().copied()).collect();
+            let mut query = QueryBuilder::new(
+                "SELECT contest, candidate, candidate_id, value, status, status_reason, origin, edited_from, hold, \
+                 decision_reason, decided_caller, decided_for, occurrences, reporters, net, risk, threshold, \
+                 policy_version, applied_threshold, applied_revision, created_at, updated_at, transitions, version \
+                 FROM candidates WHERE contest IN ",
+            );
+            push_keys(&mut query, &keys);
+            query.push(" ORDER BY created_at, candidate_id");
+            for row in self.rows::<CandidateRow>(query).await? {
+                let (candidate, kept) = row.parse()?;
+                self.keys.note_candidate(candidate.id, row.candidate);
+                if let Some(contest) = of.get(&row.contest).and_then(|id| contests.get_mut(id)) {
+                    contest.kept.insert(candidate.id, kept);
+                    contest.state.candidates.push(candidate);
+                }
+            }
+            let mut query = QueryBuilder::new(
+                "SELECT contest, revision, value, committed_at FROM resources WHERE contest IN ",
+            );
+            push_keys(&mut query, &keys);
+            for row in self.rows::<ResourceRow>(query).await? {
+                let resource = row.parse()?;
+                if let Some(contest) = of.get(&row.contest).and_then(|id| contests.get_mut(id)) {
+                    contest.state.resource = Some(resource);
+                    contest.committed_at = row.committed_at;
+                }
+            }
+        }
+        Ok(ids.iter().filter_map(|id| contests.remove(id)).collect())
+    }
+
+    async fn newest_ballots(
+        &mut self,
+        contests: &[ContestId],
+        limit: u32,
+    ) -> Result<HashMap<ContestId, Vec<Ballot>>> {
+        let mut ballots: HashMap<ContestId, Vec<Ballot>> = HashMap::new();
+        for contests in batches_up_to(contests, 16) {
+            let keys = contests.iter().map(|id| self.keys.contest(*id));
+            let keys: Vec<i64> = keys.collect::<Result<_>>()?;
+            let of: HashMap<i64, ContestId> = keys.iter().copied().zip(contests.iter().copied()).collect();
+            for row in self.rows::<BallotRow>(newest_ballots(&keys, limit)).await? {
+                if let Some(contest) = of.get(&row.contest) {
+                    ballots.entry(*contest).or_default().push(row.parse()?);
+                }
+            }
+        }
+        Ok(ballots)
+    }
+
+    async fn contest_of(&mut self, candidate: CandidateId) -> Result<Option<ResourceKey>> {
+        let mut query = QueryBuilder::new(
+            "SELECT c.contest_id, c.namespace, c.kind, c.key, c.qualifier, c.user_id FROM candidates AS k \
+             JOIN contests AS c ON c.contest = k.contest WHERE k.candidate_id = ",
+        );
+        query.push_bind(bytes(candidate.0));
+        let rows = self.rows::<KeyRow>(query).await?;
+        rows.first().map(|row| row.parse("contests")).transpose()
+    }
+
+    async fn save_votes(&mut self, writes: &VoteWrites) -> Result<()> {
+        save_contests(self, writes).await?;
+        save_ballots(self, writes).await?;
+        for retracted in batches(&writes.retracted) {
+            let mut query = QueryBuilder::new("UPDATE ballots SET retracted = 1 WHERE feedback_id IN ");
+            push_list(&mut query, retracted.iter().map(|id| id.0));
+            self.run(query).await?;
+        }
+        for erased in batches(&writes.erased) {
+            let mut query = QueryBuilder::new("DELETE FROM ballot_details WHERE feedback_id IN ");
+            push_list(&mut query, erased.iter().map(|id| id.0));
+            self.run(query).await?;
+        }
+        Ok(())
+    }
+
+    async fn save_candidates(
+        &mut self,
+        candidates: &[CandidateWrite],
+        transitions: &[TransitionWrite],
+    ) -> Result<()> {
+        save_candidates(self, candidates).await?;
+        save_transitions(self, transitions).await
+    }
+}
+
+/// The hash by which contests are looked up by key alone.
+pub(super) fn key_hash(key: &str) -> i64 {
+    xxh3_64(key.as_bytes()).cast_signed()
+}
+
+fn empty(row: LockedContest) -> StoredContest {
+    let mut state = ContestState::new(row.key.clone());
+    state.pinned = row.pinned;
+    state.highest_accept_order = AcceptOrder(row.highest_accept_order.0);
+    StoredContest {
+        row,
+        state,
+        kept: HashMap::new(),
+        committed_at: 0,
+    }
+}
+
+/// The statement that creates rows for contests that have none.
+pub(super) fn insert_contests(keys: &[&ResourceKey], now: Timestamp) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new(
+        "INSERT INTO contests (contest_id, namespace, kind, key, key_hash, qualifier, user_id, pinned, \
+         highest_accept_order, policy_version, pending, created_at) ",
+    );
+    query.push_values(keys, |mut row, key| {
+        row.push_bind(bytes(key.contest_id().0))
+            .push_bind(key.namespace.as_str())
+            .push_bind(key.kind.number())
+            .push_bind(key.key.as_str())
+            .push_bind(key_hash(key.key.as_str()))
+            .push_bind(key.qualifier.as_str())
+            .push_bind(key.user_id())
+            .push_bind(0_i32)
+            .push_bind(0_i64)
+            .push_bind(0_i64)
+            .push_bind(0_i32)
+            .push_bind(now.as_microsecond());
+    });
+    query.push(" ON CONFLICT (contest_id) DO NOTHING");
+    query
+}
+
+/// The newest counted ballots of each contest: one bounded read per contest, however many ballots it has.
+pub(super) fn newest_ballots(contests: &[i64], limit: u32) -> QueryBuilder<Db> {
+    let mut query = QueryBuilder::new("");
+    for (index, contest) in contests.iter().enumerate() {
+        if index > 0 {
+            query.push(" UNION ALL ");
+        }
+        query.push(
+            "SELECT * FROM (SELECT feedback_id, contest, candidate_id, accept_order, voter, identified, caller, \
+             received_at FROM ballots WHERE contest = ",
+        );
+        query.push_bind(*contest);
+        query.push(" AND retracted = 0 ORDER BY accept_order DESC, feedback_id LIMIT ");
+        query.push_bind(i64::from(limit));
+        query.push(format_args!(") AS contest_{index}"));
+    }
+    query
+}
+
+async fn save_contests(work: &mut Work, writes: &VoteWrites) -> Result<()> {
+    for contests in batches(&writes.contests) {
+        let mut query = QueryBuilder::new(
+            "UPDATE contests SET pinned = written.column2, highest_accept_order = written.column3, \
+             policy_version = written.column4, pending = written.column5 FROM (",
+        );
+        let mut rows = Vec::with_capacity(contests.len());
+        for contest in contests {
+            rows.push((work.keys.contest(contest.key.contest_id())?, contest));
+        }
+        query.push_values(rows, |mut row, (key, contest)| {
+            row.push_bind(key)
+                .push_bind(i32::from(contest.pinned))
+                .push_bind(contest.highest_accept_order.0)
+                .push_bind(contest.policy_version)
+                .push_bind(i32::from(contest.pending));
+        });
+        query.push(") AS written WHERE contests.contest = written.column1");
+        work.run(query).await?;
+    }
+    Ok(())
+}
+
+async fn save_ballots(work: &mut Work, writes: &VoteWrites) -> Result<()> {
+    for ballots in batches(&writes.ballots) {
+        let mut rows = Vec::with_capacity(ballots.len());
+        for new in ballots {
+            rows.push((work.keys.contest(new.contest)?, new));
+        }
+        let mut query = QueryBuilder::new(
+            "INSERT INTO ballots (feedback_id, contest, candidate_id, accept_order, voter, identified, caller, \
+             received_at, retracted, system_choice, traceparent) ",
+        );
+        query.push_values(rows, |mut row, (contest, new)| {
+            row.push_bind(bytes(new.ballot.feedback_id.0))
+                .push_bind(contest)
+                .push_bind(bytes(new.ballot.candidate.0))
+                .push_bind(new.ballot.accept_order.0)
+                .push_bind(bytes(new.ballot.voter.0))
+                .push_bind(i32::from(new.ballot.identified))
+                .push_bind(new.ballot.caller.as_str())
+                .push_bind(new.ballot.received_at.as_microsecond())
+                .push_bind(i32::from(new.retracted))
+                .push_bind(new.system_choice.as_str())
+                .push_bind(new.traceparent.as_str());
+        });
+        work.run(query).await?;
+    }
+    for details in batches(&writes.details) {
+        let mut query = QueryBuilder::new(
+            "INSERT INTO ballot_details (feedback_id, reporter_id, session_id, client, client_key, query_id, reason, \
+             context) ",
+        );
+        query.push_values(details, |mut row, details| {
+            let reporter = &details.reporter;
+            let context = serde_json::to_string(&details.context)
+                .expect("invariant: a map of strings is always a JSON object");
+            row.push_bind(bytes(details.feedback.0))
+                .push_bind(reporter.id.as_ref().map_or("", |id| id.as_str()))
+                .push_bind(reporter.session.as_deref().unwrap_or_default())
+                .push_bind(reporter.client.as_str())
+                .push_bind(reporter.client_key.as_str())
+                .push_bind(details.query_id.as_str())
+                .push_bind(details.reason.as_str())
+                .push_bind(context);
+        });
+        work.run(query).await?;
+    }
+    Ok(())
+}
+
+async fn save_candidates(work: &mut Work, writes: &[CandidateWrite]) -> Result<()> {
+    for candidates in batches(writes) {
+        let mut rows = Vec::with_capacity(candidates.len());
+        for write in candidates {
+            rows.push((work.keys.contest(write.key.contest_id())?, write));
+        }
+        let mut query = QueryBuilder::<Db>::new(
+            "INSERT INTO candidates (candidate_id, contest, namespace, kind, value, status, status_reason, origin, \
+             edited_from, hold, decision_reason, decided_caller, decided_for, occurrences, reporters, net, risk, \
+             threshold, policy_version, applied_threshold, applied_revision, created_at, updated_at, transitions, \
+             version) ",
+        );
+        query.push_values(rows, |mut row, (contest, write)| {
+            let (candidate, kept) = (&write.candidate, &write.kept);
+            row.push_bind(bytes(candidate.id.0))
+                .push_bind(contest)
+                .push_bind(write.key.namespace.as_str())
+                .push_bind(write.key.kind.number())
+                .push_bind(emend_wire::value::encode(&candidate.value).to_vec())
+                .push_bind(codes::status(candidate.status))
+                .push_bind(codes::reason(candidate.reason))
+                .push_bind(codes::origin(candidate.origin))
+                .push_bind(optional_id(candidate.edited_from.map(|id| id.0)))
+                .push_bind(codes::hold(candidate.hold))
+                .push_bind(candidate.decision_reason.as_deref().unwrap_or_default())
+                .push_bind(kept.decided_by.caller.as_str())
+                .push_bind(kept.decided_by.on_behalf_of.as_str())
+                .push_bind(saturated(candidate.occurrences))
+                .push_bind(saturated(candidate.reporters))
+                .push_bind(candidate.net)
+                .push_bind(codes::risk(candidate.risk))
+                .push_bind(small(candidate.threshold))
+                .push_bind(candidate.policy_version)
+                .push_bind(small(candidate.applied_threshold.unwrap_or(0)))
+                .push_bind(candidate.applied_revision.0)
+                .push_bind(kept.created_at.as_microsecond())
+                .push_bind(kept.updated_at.as_microsecond())
+                .push_bind(kept.transitions)
+                .push_bind(kept.version);
+        });
+        query.push(
+            " ON CONFLICT (candidate_id) DO UPDATE SET value = excluded.value, status = excluded.status, \
+             status_reason = excluded.status_reason, edited_from = excluded.edited_from, hold = excluded.hold, \
+             decision_reason = excluded.decision_reason, decided_caller = excluded.decided_caller, \
+             decided_for = excluded.decided_for, occurrences = excluded.occurrences, reporters = excluded.reporters, \
+             net = excluded.net, risk = excluded.risk, threshold = excluded.threshold, \
+             policy_version = excluded.policy_version, applied_threshold = excluded.applied_threshold, \
+             applied_revision = excluded.applied_revision, updated_at = excluded.updated_at, \
+             transitions = excluded.transitions, version = excluded.version \
+             RETURNING candidate_id, candidate",
+        );
+        let stored: Vec<(Vec<u8>, i64)> = query.build_query_as().fetch_all(&mut *work.transaction).await?;
+        for (id, key) in stored {
+            let parsed = Uuid::from_slice(&id)
+                .map_err(|error| CorruptRow::new("candidates", "candidate_id", key, error))?;
+            work.keys.note_candidate(CandidateId(parsed), key);
+        }
+    }
+    Ok(())
+}
+
+async fn save_transitions(work: &mut Work, writes: &[TransitionWrite]) -> Result<()> {
+    for transitions in batches(writes) {
+        let mut rows = Vec::with_capacity(transitions.len());
+        for transition in transitions {
+            rows.push((work.keys.candidate(transition.candidate)?, transition));
+        }
+        let mut query = QueryBuilder::new(
+            "INSERT INTO transitions (candidate, sequence, from_status, to_status, cause, reason, caller, \
+             on_behalf_of, made_at, revision, policy_version) ",
+        );
+        query.push_values(rows, |mut row, (candidate, transition)| {
+            row.push_bind(candidate)
+                .push_bind(transition.sequence)
+                .push_bind(transition.from.map_or(0, codes::status))
+                .push_bind(codes::status(transition.to))
+                .push_bind(transition.cause.number())
+                .push_bind(transition.reason.as_str())
+                .push_bind(transition.actor.caller.as_str())
+                .push_bind(transition.actor.on_behalf_of.as_str())
+                .push_bind(transition.at.as_microsecond())
+                .push_bind(transition.revision.0)
+                .push_bind(transition.policy_version);
+        });
+        work.run(query).await?;
+    }
+    Ok(())
+}

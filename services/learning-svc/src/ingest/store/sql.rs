@@ -1,0 +1,109 @@
+//! The inbox in SQL. Written once, compiled for each database.
+
+use async_trait::async_trait;
+use emend_core::{EventId, FeedbackId};
+use emend_store::StoreError;
+use sqlx::QueryBuilder;
+
+use super::{
+    lock_feedback,
+    work_sql::{Work, bytes, push_list},
+};
+use crate::{
+    contests::store::rows::KnownBallotRow,
+    ingest::store::{InboxRepository, InboxWrite, Mark, Marks, Seen, rows::SeenRow},
+    store::batches::batches,
+};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+#[async_trait]
+impl InboxRepository for Work {
+    async fn lock_feedback(&mut self, ids: &[FeedbackId]) -> Result<()> {
+        lock_feedback(&mut self.transaction, ids).await
+    }
+
+    async fn seen(&mut self, events: &[EventId], feedback: &[FeedbackId]) -> Result<Seen> {
+        let mut seen = Seen::default();
+        for (events, feedback) in pair_up(events, feedback) {
+            let mut query =
+                QueryBuilder::new("SELECT 1 AS what, event_id AS id, outcome FROM inbox WHERE event_id IN ");
+            push_list(&mut query, events.iter().map(|id| id.0));
+            query.push(" UNION ALL SELECT 2, feedback_id, NULL FROM retraction_marks WHERE feedback_id IN ");
+            push_list(&mut query, feedback.iter().map(|id| id.0));
+            query.push(" UNION ALL SELECT 3, feedback_id, NULL FROM redaction_marks WHERE feedback_id IN ");
+            push_list(&mut query, feedback.iter().map(|id| id.0));
+            for row in self.rows::<SeenRow>(query).await? {
+                match row.what {
+                    1 => {
+                        seen.outcomes.insert(row.event()?, row.outcome());
+                    }
+                    2 => seen.retracted.push(row.feedback()?),
+                    _ => seen.redacted.push(row.feedback()?),
+                }
+            }
+            let mut query = QueryBuilder::new(
+                "SELECT b.feedback_id, b.contest, c.contest_id, b.candidate_id, b.accept_order, b.voter, b.identified, b.caller, \
+                 b.received_at, b.retracted, c.namespace, c.kind, c.key, c.qualifier, c.user_id \
+                 FROM ballots AS b JOIN contests AS c ON c.contest = b.contest WHERE b.feedback_id IN ",
+            );
+            push_list(&mut query, feedback.iter().map(|id| id.0));
+            for row in self.rows::<KnownBallotRow>(query).await? {
+                let known = row.parse()?;
+                seen.ballots.insert(known.ballot.feedback_id, known);
+            }
+        }
+        Ok(seen)
+    }
+
+    async fn save_marks(&mut self, marks: &Marks) -> Result<()> {
+        save_marks(self, "retraction_marks", &marks.retractions).await?;
+        save_marks(self, "redaction_marks", &marks.redactions).await
+    }
+
+    async fn save(&mut self, applied: &[InboxWrite]) -> Result<()> {
+        for inbox in batches(applied) {
+            let mut query =
+                QueryBuilder::new("INSERT INTO inbox (event_id, feedback_id, applied_at, outcome) ");
+            query.push_values(inbox, |mut row, entry| {
+                row.push_bind(bytes(entry.event.0))
+                    .push_bind(bytes(entry.feedback.0))
+                    .push_bind(entry.at.as_microsecond())
+                    .push_bind(entry.outcome.to_vec());
+            });
+            self.run(query).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn save_marks(work: &mut Work, table: &'static str, marks: &[Mark]) -> Result<()> {
+    for marks in batches(marks) {
+        let mut query = QueryBuilder::new("INSERT INTO ");
+        query
+            .push(table)
+            .push(" (feedback_id, event_id, caller, marked_at) ");
+        query.push_values(marks, |mut row, mark| {
+            row.push_bind(bytes(mark.feedback.0))
+                .push_bind(bytes(mark.event.0))
+                .push_bind(mark.caller.as_str())
+                .push_bind(mark.at.as_microsecond());
+        });
+        query.push(" ON CONFLICT (feedback_id) DO NOTHING");
+        work.run(query).await?;
+    }
+    Ok(())
+}
+
+/// Batches of both lists in pairs; when one list runs out, its batches are empty.
+fn pair_up<'a>(
+    events: &'a [EventId],
+    feedback: &'a [FeedbackId],
+) -> impl Iterator<Item = (&'a [EventId], &'a [FeedbackId])> {
+    let mut feedback = batches(feedback);
+    let mut events = batches(events);
+    std::iter::from_fn(move || match (events.next(), feedback.next()) {
+        (None, None) => None,
+        (events, feedback) => Some((events.unwrap_or_default(), feedback.unwrap_or_default())),
+    })
+}

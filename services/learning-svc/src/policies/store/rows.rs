@@ -1,0 +1,58 @@
+//! Rows of policies.
+
+use emend_core::{Kind, Namespace, Policy};
+use emend_store::StoreError;
+use jiff::SignedDuration;
+use sqlx::FromRow;
+
+use super::{PolicyKey, StoredPolicy};
+use crate::store::{codes, rows::At};
+
+#[derive(Debug, FromRow)]
+pub(crate) struct PolicyRow {
+    pub namespace: String,
+    pub kind: i32,
+    pub version: i64,
+    pub risk: i32,
+    pub threshold: i32,
+    pub counting: i32,
+    pub half_life: i64,
+    pub max_derived_voters: i32,
+    pub max_resources: i64,
+    pub max_value_bytes: i32,
+    pub max_counted_feedback: i32,
+    pub updated_at: i64,
+}
+
+impl PolicyRow {
+    pub(crate) fn parse(&self) -> Result<(PolicyKey, StoredPolicy), StoreError> {
+        let id = format!("({}, {}, {})", self.namespace, self.kind, self.version);
+        let at = At {
+            table: "policies",
+            id: &id,
+        };
+        let key = PolicyKey {
+            namespace: at.parse("namespace", Namespace::parse(&self.namespace))?,
+            kind: at.known("kind", self.kind, Kind::from_number(self.kind))?,
+        };
+        let policy = Policy {
+            version: self.version,
+            risk: at.known("risk", self.risk, codes::parse_risk(self.risk))?,
+            threshold: at.number("threshold", self.threshold)?,
+            counting: at.known("counting", self.counting, codes::parse_counting(self.counting))?,
+            half_life: (self.half_life > 0).then(|| SignedDuration::from_secs(self.half_life)),
+            max_derived_voters: at.number("max_derived_voters", self.max_derived_voters)?,
+            max_resources: at.number("max_resources", self.max_resources)?,
+            max_value_bytes: at.number("max_value_bytes", self.max_value_bytes)?,
+            max_counted_feedback: at.number("max_counted_feedback", self.max_counted_feedback)?,
+        };
+        policy
+            .validate()
+            .map_err(|violations| at.corrupt("threshold", violations))?;
+        let stored = StoredPolicy {
+            policy,
+            updated_at: Some(at.time("updated_at", self.updated_at)?),
+        };
+        Ok((key, stored))
+    }
+}

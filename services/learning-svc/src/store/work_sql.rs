@@ -1,0 +1,195 @@
+//! The unit of work in SQL: one transaction, on which the repositories work. Written once, compiled for each database.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use emend_core::{CandidateId, ContestId};
+use emend_store::{Connections, CorruptRow, StoreError};
+use sqlx::{FromRow, QueryBuilder};
+use uuid::Uuid;
+
+use super::{Backend, Db, Transaction};
+use crate::{
+    contests::store::ContestRepository,
+    erasure::store::Erasures,
+    ingest::store::InboxRepository,
+    log::store::LogRepository,
+    nodes::store::NodeRepository,
+    policies::store::PolicyRepository,
+    resources::store::ResourceRepository,
+    store::{Store, UnitOfWork},
+};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// One unit of work: a transaction, rolled back when it is dropped.
+pub(super) struct Work {
+    pub(super) transaction: Transaction,
+    /// The database's keys of the contests that are locked, and of their candidates.
+    pub(super) keys: Keys,
+}
+
+/// By which keys rows refer to what was read under this unit of work's locks.
+#[derive(Debug, Default)]
+pub(super) struct Keys {
+    contests: HashMap<ContestId, i64>,
+    candidates: HashMap<CandidateId, i64>,
+}
+
+impl Keys {
+    /// The key of a contest, which must be locked.
+    pub(super) fn contest(&self, id: ContestId) -> Result<i64> {
+        let key = self.contests.get(&id).copied();
+        key.ok_or_else(|| CorruptRow::new("contests", "contest_id", id, "written without its lock").into())
+    }
+
+    /// The key of a candidate, which must have been read or written.
+    pub(super) fn candidate(&self, id: CandidateId) -> Result<i64> {
+        let key = self.candidates.get(&id).copied();
+        key.ok_or_else(|| CorruptRow::new("candidates", "candidate_id", id, "named and not stored").into())
+    }
+
+    /// Notes the key of a locked contest.
+    pub(super) fn note_contest(&mut self, id: ContestId, key: i64) {
+        self.contests.insert(id, key);
+    }
+
+    /// Notes the key of a candidate.
+    pub(super) fn note_candidate(&mut self, id: CandidateId, key: i64) {
+        self.candidates.insert(id, key);
+    }
+}
+
+impl Work {
+    pub(super) async fn begin(store: &Backend) -> Result<Self> {
+        Ok(Self {
+            transaction: store.begin_work().await?,
+            keys: Keys::default(),
+        })
+    }
+
+    pub(super) async fn rows<R>(&mut self, mut query: QueryBuilder<Db>) -> Result<Vec<R>>
+    where
+        R: for<'r> sqlx::FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
+    {
+        Ok(query.build_query_as().fetch_all(&mut *self.transaction).await?)
+    }
+
+    /// Executes a statement. Returns how many rows it changed.
+    pub(super) async fn run(&mut self, mut query: QueryBuilder<Db>) -> Result<u64> {
+        Ok(query
+            .build()
+            .execute(&mut *self.transaction)
+            .await?
+            .rows_affected())
+    }
+}
+
+impl Backend {
+    /// All rows of a query, on a connection of its own.
+    pub(super) async fn rows<R>(&self, mut query: QueryBuilder<Db>) -> Result<Vec<R>>
+    where
+        R: for<'r> FromRow<'r, <Db as sqlx::Database>::Row> + Send + Unpin,
+    {
+        Ok(query
+            .build_query_as()
+            .fetch_all(&mut *self.reader().await?)
+            .await?)
+    }
+}
+
+#[async_trait]
+impl UnitOfWork for Work {
+    fn contests(&mut self) -> &mut dyn ContestRepository {
+        self
+    }
+
+    fn resources(&mut self) -> &mut dyn ResourceRepository {
+        self
+    }
+
+    fn policies(&mut self) -> &mut dyn PolicyRepository {
+        self
+    }
+
+    fn log(&mut self) -> &mut dyn LogRepository {
+        self
+    }
+
+    fn inbox(&mut self) -> &mut dyn InboxRepository {
+        self
+    }
+
+    fn nodes(&mut self) -> &mut dyn NodeRepository {
+        self
+    }
+
+    fn erasures(&mut self) -> Option<&mut dyn Erasures> {
+        Some(self)
+    }
+
+    async fn commit(self: Box<Self>) -> Result<()> {
+        Ok(self.transaction.commit().await?)
+    }
+}
+
+#[async_trait]
+impl Store for Backend {
+    async fn begin(&self) -> Result<Box<dyn UnitOfWork>> {
+        Ok(Box::new(Work::begin(self).await?))
+    }
+
+    #[cfg(any(test, feature = "simulation"))]
+    async fn contents(&self) -> Result<crate::store::contents::Contents> {
+        super::contents_sql::read(self).await
+    }
+
+    fn connections(&self) -> Connections {
+        self.pool_connections()
+    }
+
+    async fn ping(&self) -> Result<()> {
+        sqlx::query("SELECT 1")
+            .execute(&mut *self.reader().await?)
+            .await?;
+        Ok(())
+    }
+
+    async fn close(&self) {
+        self.close_pools().await;
+    }
+}
+
+/// Appends `($1, $2, …)`; for no items, a list that matches nothing.
+pub(super) fn push_list(query: &mut QueryBuilder<Db>, ids: impl IntoIterator<Item = Uuid>) {
+    let mut ids = ids.into_iter().peekable();
+    if ids.peek().is_none() {
+        query.push("(NULL)");
+        return;
+    }
+    query.push("(");
+    let mut list = query.separated(", ");
+    for id in ids {
+        list.push_bind(bytes(id));
+    }
+    query.push(")");
+}
+
+/// Appends `($1, $2, …)` for keys within the database; for none, a list that matches nothing.
+pub(super) fn push_keys(query: &mut QueryBuilder<Db>, keys: &[i64]) {
+    if keys.is_empty() {
+        query.push("(NULL)");
+        return;
+    }
+    query.push("(");
+    let mut list = query.separated(", ");
+    for key in keys {
+        list.push_bind(*key);
+    }
+    query.push(")");
+}
+
+/// An id as it is stored.
+pub(super) fn bytes(id: Uuid) -> Vec<u8> {
+    id.as_bytes().to_vec()
+}
