@@ -14,6 +14,14 @@ SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::BIGINT AS now_us;
 -- orders that learning-svc gives to operators' votes by the clock. Not cached: replicas must not hand out old numbers late.
 CREATE SEQUENCE accept_order AS BIGINT CACHE 1;
 
+-- The installation of learning-svc to which events are delivered. One row from the first start on.
+CREATE TABLE installation (
+    one          BIGINT PRIMARY KEY CHECK (one = 1),
+    -- NULL until learning-svc has answered for the first time.
+    delivers_to  BYTEA CHECK (length(delivers_to) = 16),
+    begun_at_us  BIGINT NOT NULL
+);
+
 -- The ledger: what was said is never changed.
 CREATE TABLE feedback (
     accept_order   BIGINT PRIMARY KEY,

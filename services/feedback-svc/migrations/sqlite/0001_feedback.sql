@@ -17,6 +17,14 @@ CREATE TABLE accept_order (
 ) STRICT;
 INSERT INTO accept_order (one, last) VALUES (1, 0);
 
+-- The installation of learning-svc to which events are delivered. One row from the first start on.
+CREATE TABLE installation (
+    one          INTEGER PRIMARY KEY CHECK (one = 1),
+    -- NULL until learning-svc has answered for the first time.
+    delivers_to  BLOB CHECK (length(delivers_to) = 16),
+    begun_at_us  INTEGER NOT NULL
+) STRICT;
+
 -- The ledger: what was said is never changed.
 CREATE TABLE feedback (
     accept_order   INTEGER PRIMARY KEY,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use emend_base::{Entropy, Lifecycle, SystemClock};
+use emend_base::{Entropy, Lifecycle, SystemClock, telemetry::metrics::prometheus::Counter};
 use emend_core::{Caller, FeedbackId, Reporter, ReporterId, Scope};
 use emend_proto::learning::v1::{Event, event};
 use emend_serve::fair_semaphore::ClientKey;
@@ -321,7 +321,7 @@ async fn what_a_call_left_is_finished_by_the_worker(database: &TestStore) {
     let use_cases = use_cases(database);
     let erased = erase(&use_cases, "jane", Duration::ZERO).await;
     assert_eq!((erased.redacted, erased.left.remaining), (100, 150));
-    let mut worker = Eraser::new(Arc::clone(&use_cases));
+    let mut worker = Eraser::new(Arc::clone(&use_cases), Counter::default());
     assert_eq!(worker.run_once().await.unwrap(), 150);
     assert_eq!(worker.run_once().await.unwrap(), 0);
     let erasures = database.store.erasures().unwrap();
@@ -341,7 +341,7 @@ async fn what_is_older_than_the_settings_allow_is_redacted(database: &TestStore)
     database.store.raise_accept_order().await.unwrap();
     let new = said_by("jane", "new");
     stored(&*database.store, &new, None).await;
-    let mut worker = Eraser::new(Arc::clone(&use_cases));
+    let mut worker = Eraser::new(Arc::clone(&use_cases), Counter::default());
     assert_eq!(
         worker.run_once().await.unwrap(),
         0,

@@ -18,7 +18,7 @@ use std::{
 
 use async_trait::async_trait;
 use emend_base::SharedClock;
-use emend_core::{EventId, FeedbackId, Namespace};
+use emend_core::{EventId, FeedbackId, InstallationId, Namespace};
 use emend_store::simulation::{Interference, unavailable};
 use jiff::SignedDuration;
 
@@ -29,6 +29,7 @@ use super::{
 };
 use crate::{
     corrections::feedback::{Feedback, FeedbackQuery, NewFeedback, NewRetraction},
+    installation::store::{Begun, InstallationStore},
     outbox::entry::{DeadLetter, DeadLetterQuery, Lease, LeaseToken},
 };
 
@@ -187,6 +188,38 @@ impl OutboxStore for MemoryStore {
 
     async fn backlog(&self) -> Result<Backlog, StoreError> {
         self.call("backlog", |tables| Ok(tables.backlog())).await
+    }
+}
+
+#[async_trait]
+impl InstallationStore for MemoryStore {
+    async fn installation(&self) -> Result<Option<Begun>, StoreError> {
+        self.call("installation", |tables| Ok(tables.installation)).await
+    }
+
+    async fn begin(&self) -> Result<(), StoreError> {
+        self.call("begin", |tables| {
+            tables.installation.get_or_insert(Begun { delivers_to: None });
+            Ok(())
+        })
+        .await
+    }
+
+    async fn deliver_to(&self, installation: InstallationId) -> Result<InstallationId, StoreError> {
+        self.call("deliver_to", |tables| {
+            let begun = tables.installation.get_or_insert(Begun { delivers_to: None });
+            Ok(*begun.delivers_to.get_or_insert(installation))
+        })
+        .await
+    }
+
+    async fn accept(&self, installation: InstallationId) -> Result<(), StoreError> {
+        self.call("accept", |tables| {
+            let delivers_to = Some(installation);
+            tables.installation = Some(Begun { delivers_to });
+            Ok(())
+        })
+        .await
     }
 }
 

@@ -46,6 +46,12 @@ mod feedback_sql;
     reason = "portable SQL is compiled against each database"
 )]
 mod outbox_sql;
+#[path = "../installation/store/sql.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "portable SQL is compiled against each database"
+)]
+mod installation_sql;
 #[path = "../settings/store/sql.rs"]
 #[expect(
     clippy::duplicate_mod,
