@@ -4,7 +4,7 @@ use std::{
     env, fs,
     io::{BufRead as _, BufReader},
     os::unix::process::CommandExt as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
 };
 
@@ -35,7 +35,14 @@ impl TestServer {
         let bin_dir =
             find_bin_dir().context("PostgreSQL was installed, but its programs are nowhere to be found")?;
         eprintln!("starting a throw-away cluster with {}", bin_dir.display());
-        let mut keeper = Command::new(env::current_exe()?);
+        // This program, even if a build has replaced its file meanwhile.
+        let own = Path::new("/proc/self/exe");
+        let own = if own.exists() {
+            own.to_owned()
+        } else {
+            env::current_exe()?
+        };
+        let mut keeper = Command::new(own);
         keeper.args(["supervise-postgres", "--bin-dir"]).arg(bin_dir);
         // Outside the terminal's process group, so that it can clean up after an interrupt.
         let mut keeper = keeper

@@ -53,7 +53,7 @@ const TOOLS: [(&str, &str); 4] = [
 /// The parts of a checkout that the pages name.
 const CHECKOUT: [&str; 2] = ["proto", "examples"];
 /// The command that runs these tests.
-const THIS: &str = "cargo xtask test\n";
+const THIS: &str = "cargo xtask test --all\n";
 
 /// A reader, in a directory of their own.
 pub(super) struct Reader {

@@ -85,6 +85,16 @@ const CASES: &[Case] = &[
         concat!("UPDATE feedback SET kind = 2 WHERE accept_order = ", oldest!()),
     ),
     (
+        "FEEDBACK_REDACTED",
+        Feedback,
+        concat!(
+            "UPDATE feedback_status SET redacted_at_us = 1, redacted_by = 'anonymous' WHERE accept_order = ",
+            oldest!(),
+            "; UPDATE feedback_personal SET voter = {new_id}, identified = 1 WHERE accept_order = ",
+            oldest!()
+        ),
+    ),
+    (
         "FEEDBACK_STATUS",
         Feedback,
         concat!(

@@ -6,12 +6,13 @@ use emend_proto::{
         correction::Correction as Form,
     },
     feedback::v1::{
-        BatchSubmitFeedbackRequest, GetFeedbackRequest, ListDeadLettersRequest, ListFeedbackRequest,
-        RedriveDeadLettersRequest, RetractFeedbackRequest, SubmitFeedbackRequest,
+        BatchSubmitFeedbackRequest, GetFeedbackRequest, GetSettingsRequest, ListDeadLettersRequest,
+        ListFeedbackRequest, RedactFeedbackRequest, RedactReporterRequest, RedriveDeadLettersRequest,
+        RetractFeedbackRequest, Settings, SubmitFeedbackRequest, UpdateSettingsRequest,
     },
 };
 use emend_tests::harness::{NAMESPACE, says, verb};
-use prost_types::Timestamp;
+use prost_types::{Duration, FieldMask, Timestamp};
 
 use super::{BAD_IDS, BAD_NAMESPACES, NOBODY, NUL, Rpc, UNKNOWN, long};
 
@@ -22,6 +23,10 @@ pub(super) fn cases() -> Vec<Rpc> {
         get(),
         list(),
         retract(),
+        redact_feedback(),
+        redact_reporter(),
+        get_settings(),
+        update_settings(),
         dead_letters(),
         redrive(),
     ]
@@ -386,6 +391,100 @@ fn retract() -> Rpc {
             },
             &["namespace", "feedback_id", "reason"],
         )
+}
+
+fn redact_feedback() -> Rpc {
+    Rpc::of("/emend.feedback.v1.FeedbackService/RedactFeedback")
+        .case(
+            "empty",
+            &RedactFeedbackRequest::default(),
+            &["namespace", "feedback_id"],
+        )
+        .case(
+            "everything at once",
+            &RedactFeedbackRequest {
+                namespace: "Not OK".into(),
+                feedback_id: "x".into(),
+                wait: UNKNOWN,
+            },
+            &["namespace", "feedback_id", "wait"],
+        )
+}
+
+fn redact_reporter() -> Rpc {
+    let of = |reporter_id: &str| RedactReporterRequest {
+        namespace: NAMESPACE.into(),
+        reporter_id: reporter_id.into(),
+    };
+    Rpc::of("/emend.feedback.v1.FeedbackService/RedactReporter")
+        .case(
+            "empty",
+            &RedactReporterRequest::default(),
+            &["namespace", "reporter_id"],
+        )
+        .case("too long a reporter id", &of(&long(129)), &["reporter_id"])
+        .case("U+0000", &of(NUL), &["reporter_id"])
+        .case("a pseudonym", &of(&format!("erased:{NOBODY}")), &["reporter_id"])
+}
+
+fn get_settings() -> Rpc {
+    let mut rpc = Rpc::of("/emend.feedback.v1.SettingsService/GetSettings").case(
+        "empty",
+        &GetSettingsRequest::default(),
+        &["namespace"],
+    );
+    for namespace in BAD_NAMESPACES {
+        let request = GetSettingsRequest {
+            namespace: namespace.into(),
+        };
+        rpc = rpc.case(format!("namespace {namespace:?}"), &request, &["namespace"]);
+    }
+    rpc
+}
+
+fn update_settings() -> Rpc {
+    let keeping = |seconds: i64, nanos: i32| UpdateSettingsRequest {
+        settings: Some(Settings {
+            namespace: NAMESPACE.into(),
+            personal_retention: Some(Duration { seconds, nanos }),
+            ..Settings::default()
+        }),
+        ..UpdateSettingsRequest::default()
+    };
+    let retention = &["settings.personal_retention"];
+    Rpc::of("/emend.feedback.v1.SettingsService/UpdateSettings")
+        .case(
+            "empty",
+            &UpdateSettingsRequest::default(),
+            &["settings.namespace"],
+        )
+        .case(
+            "everything at once",
+            &UpdateSettingsRequest {
+                settings: Some(Settings {
+                    namespace: "Not OK".into(),
+                    personal_retention: Some(Duration { seconds: 0, nanos: 0 }),
+                    etag: long(65),
+                    ..Settings::default()
+                }),
+                update_mask: Some(FieldMask {
+                    paths: vec!["version".into()],
+                }),
+                on_behalf_of: long(129),
+                reason: long(2_001),
+            },
+            &[
+                "settings.namespace",
+                "settings.personal_retention",
+                "settings.etag",
+                "update_mask",
+                "on_behalf_of",
+                "reason",
+            ],
+        )
+        .case("less than an hour", &keeping(3_599, 999_999_999), retention)
+        .case("longer than 3,650 days", &keeping(3_650 * 86_400, 1), retention)
+        .case("a negative time", &keeping(-3_600, 0), retention)
 }
 
 fn dead_letters() -> Rpc {
