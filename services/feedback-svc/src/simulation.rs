@@ -5,7 +5,8 @@ use std::{fmt, sync::Arc};
 
 use emend_base::{Entropy, Lifecycle, SharedClock, telemetry::metrics::prometheus::Gauge};
 use emend_core::{
-    AcceptOrder, Caller, Correction, EventId, FeedbackId, InstallationId, Namespace, Reporter, RequestId, Scope,
+    AcceptOrder, Caller, Correction, EventId, FeedbackId, InstallationId, Namespace, Reporter, RequestId,
+    Scope,
 };
 use emend_proto::{
     common::v1::Outcome,

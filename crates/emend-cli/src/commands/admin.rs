@@ -149,7 +149,10 @@ async fn accept_installation(
     let database = database_url.unwrap_or_else(|| DatabaseUrl::sqlite(data_dir.join(FEEDBACK_FILE)));
     let _lock = held(&database)?;
     let accepted = feedback_svc::installation::accept(&database, installation, &context.entropy).await?;
-    let before = accepted.before.map(|before| before.to_string()).unwrap_or_default();
+    let before = accepted
+        .before
+        .map(|before| before.to_string())
+        .unwrap_or_default();
     let json = json!({"installation": installation.to_string(), "oldInstallation": before});
     output.result(&json, || {
         format!("Corrections are delivered to installation {installation} from here on.")

@@ -88,11 +88,7 @@ impl Eraser {
                             .redaction(&outdated.namespace, outdated.id, &caller, "")
                     })
                     .collect();
-                let done = store.redact(&redactions).await?;
-                redacted += done
-                    .iter()
-                    .filter(|done| **done == super::store::Redacted::Now)
-                    .count() as u64;
+                redacted += self.use_cases.redact_all(store, &redactions).await?;
                 if let Some(last) = feedback.last() {
                     until.push((last.namespace.clone(), last.order));
                 }

@@ -94,7 +94,11 @@ impl Target {
         if let Some(known) = self.state().known {
             return Ok(Some(known));
         }
-        let known = self.store.installation().await?.and_then(|begun| begun.delivers_to);
+        let known = self
+            .store
+            .installation()
+            .await?
+            .and_then(|begun| begun.delivers_to);
         self.state().known = known;
         Ok(known)
     }

@@ -91,13 +91,13 @@ impl MemoryStore {
 
     /// Moves the store's clock relative to the one it takes its time from, backwards if `step` is negative.
     pub(crate) fn step_clock(&self, step: SignedDuration) {
-        self.tables().clock_offset_us += i64::try_from(step.as_micros()).unwrap_or(0);
+        self.tables().clock_offset += i64::try_from(step.as_micros()).unwrap_or(0);
     }
 
     /// The contents, bypassing the interference.
     pub(crate) fn tables(&self) -> MutexGuard<'_, Tables> {
         let mut tables = self.shared.tables.lock().unwrap_or_else(PoisonError::into_inner);
-        tables.now_us = self.shared.clock.now().as_microsecond() + tables.clock_offset_us;
+        tables.now = self.shared.clock.now().as_microsecond() + tables.clock_offset;
         tables
     }
 

@@ -36,7 +36,9 @@ use crate::{
 
 /// Everything the service needs of its database.
 #[async_trait]
-pub(crate) trait Store: CorrectionStore + OutboxStore + InstallationStore + Send + Sync + Debug + 'static {
+pub(crate) trait Store:
+    CorrectionStore + OutboxStore + InstallationStore + Send + Sync + Debug + 'static
+{
     /// Erasing personal parts; none in a store that knows no erasure.
     fn erasures(&self) -> Option<&dyn ErasureStore> {
         None

@@ -11,8 +11,8 @@ use crate::installation::store::{Begun, InstallationStore};
 type Result<T> = std::result::Result<T, StoreError>;
 
 fn parsed(bytes: &[u8]) -> Result<InstallationId> {
-    let id = Uuid::from_slice(bytes)
-        .map_err(|error| CorruptRow::new("installation", "delivers_to", 1, error))?;
+    let id =
+        Uuid::from_slice(bytes).map_err(|error| CorruptRow::new("installation", "delivers_to", 1, error))?;
     Ok(InstallationId(id))
 }
 
@@ -33,7 +33,7 @@ impl InstallationStore for Backend {
 
     async fn begin(&self) -> Result<()> {
         sqlx::query(
-            "INSERT INTO installation (one, begun_at_us) VALUES (1, (SELECT now_us FROM database_clock))
+            "INSERT INTO installation (one, begun_at) VALUES (1, (SELECT now FROM database_clock))
              ON CONFLICT (one) DO NOTHING",
         )
         .execute(&mut *self.writer().await?)

@@ -29,16 +29,10 @@ async fn the_first_installation_is_remembered_until_another_is_accepted(database
     // Starting again changes nothing.
     database.store.begin().await.unwrap();
     let known = |delivers_to| Some(Begun { delivers_to });
-    assert_eq!(
-        database.store.installation().await.unwrap(),
-        known(Some(first))
-    );
+    assert_eq!(database.store.installation().await.unwrap(), known(Some(first)));
 
     replica.accept(other).await.unwrap();
-    assert_eq!(
-        database.store.installation().await.unwrap(),
-        known(Some(other))
-    );
+    assert_eq!(database.store.installation().await.unwrap(), known(Some(other)));
     assert_eq!(database.store.deliver_to(first).await.unwrap(), other);
     replica.close().await;
 }
