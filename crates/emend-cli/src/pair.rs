@@ -80,6 +80,7 @@ impl Pair {
             .context("learning-svc can't start")?;
         let peer = LearningAddress::inside(learning.inside());
         let mut config = feedback_svc::Config::new(databases.feedback.clone(), peer);
+        config.init = databases.accept_new_installation;
         config.metrics = metrics.clone();
         config.authenticator = access.authenticator;
         config.learning_token = access.token;

@@ -43,6 +43,10 @@ pub struct Arguments {
     /// connection
     #[arg(long, value_name = "FILE", env = "EMEND_LEARNING_TOKEN_FILE")]
     pub learning_token_file: Option<PathBuf>,
+    /// Begin on a PostgreSQL database that is empty; give it once, at the very first start: a service whose database is empty
+    /// otherwise does not start, because it is the wrong one or has lost the corrections
+    #[arg(long, env = "EMEND_FEEDBACK_INIT")]
+    pub init: bool,
     /// How connections to learning-svc are secured.
     #[command(flatten)]
     pub learning_tls: LearningTlsArgs,
@@ -149,6 +153,7 @@ impl Arguments {
         };
         Ok(Config {
             learning_token: self.learning_token_file.as_ref().map(TokenFile::new),
+            init: self.init,
             postgres_connections: self.storage.database_connections,
             database_patience: self.storage.database_patience,
             commit: CommitConfig {
@@ -285,6 +290,7 @@ mod tests {
             "feedback-svc",
             "--database-connections=9",
             "--database-patience=8s",
+            "--init",
             "--commit-queue-size=2MiB",
             "--commit-queue-time=5s",
             "--request-id-retention=30d",
@@ -309,6 +315,7 @@ mod tests {
             (2 << 20, 5)
         );
         assert_eq!(config.database_patience.as_secs(), 8);
+        assert!(config.init);
         assert_eq!(config.request_id_retention, Duration::from_hours(30 * 24));
         assert_eq!((config.relay.workers, config.relay.queue_events), (3, 512));
         let spans = [config.relay.lease, config.relay.poll, config.relay.retry.max];

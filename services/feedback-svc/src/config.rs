@@ -22,6 +22,9 @@ use emend_store::{DatabaseUrl, available};
 pub struct Config {
     /// Where feedback is stored. For a SQLite file, the caller holds the lock on its directory.
     pub database: DatabaseUrl,
+    /// Whether a PostgreSQL database may be empty, as at the very first start; otherwise, the service does not start on
+    /// one. A SQLite file may always be new.
+    pub init: bool,
     /// How many connections to PostgreSQL this replica may have at once.
     pub postgres_connections: u32,
     /// How long startup waits for an unavailable PostgreSQL.
@@ -53,6 +56,7 @@ impl Config {
     pub fn new(database: DatabaseUrl, learning: LearningAddress) -> Self {
         Self {
             database,
+            init: false,
             postgres_connections: 16,
             database_patience: available::PATIENCE,
             learning,

@@ -14,6 +14,7 @@
 //! * `corrections`: taking, reading and retracting feedback.
 //! * `outbox`: delivering events to learning-svc, and dead letters.
 //! * `erasure`: redacting feedback and erasing reporters.
+//! * `installation`: which installation of learning-svc events are delivered to.
 //! * `settings`: what is done with the feedback of a namespace.
 //!
 //! [`start`] runs one replica; `main` does so from its command line, [`Arguments`]. Any number of replicas share one
@@ -27,6 +28,7 @@ mod erasure;
 pub mod fail_points;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+pub mod installation;
 mod metrics;
 mod outbox;
 pub mod roles;
@@ -48,7 +50,7 @@ use emend_base::{
     Entropy, Environment, Lifecycle, SharedClock,
     lifecycle::Shutdown,
     reload::{self, Reload},
-    telemetry::Metrics,
+    telemetry::{Metrics, metrics::prometheus::Gauge},
 };
 use emend_proto::feedback::v1::{
     feedback_service_server::{FeedbackServiceServer, SERVICE_NAME},
@@ -68,6 +70,7 @@ use crate::{
         grpc::FeedbackEndpoint,
     },
     erasure::worker::Eraser,
+    installation::Target,
     metrics::FeedbackMetrics,
     outbox::{
         Delivery, delivery_queue::DeliveryQueue, ingest::IngestClient, waiters::Waiters, worker::Relay,
@@ -140,9 +143,11 @@ pub async fn start(
     );
     let lifecycle = lifecycle.child();
     let patience = config.database.patience(config.database_patience);
-    let store = once_available(patience, &entropy, || open(&config, &entropy))
+    let open = || open(&config.database, config.postgres_connections, &entropy);
+    let store = once_available(patience, &entropy, open)
         .await
         .with_context(|| format!("can't open the database {}", config.database))?;
+    installation::begun(&*store, &config.database, config.init).await?;
     let readiness = Readiness::new();
     let metrics = FeedbackMetrics::register(&config.metrics);
     FeedbackMetrics::watch(&config, &store, &readiness, &lifecycle);
@@ -165,6 +170,7 @@ pub async fn start(
         &lifecycle,
         clock,
         &entropy,
+        metrics.installation_mismatch.clone(),
     );
     let address = Server::new(emend_proto::DESCRIPTOR_SET, readiness.clone(), entropy.clone())
         .add_service(
@@ -189,12 +195,12 @@ pub async fn start(
     let storing = commits.storing().clone();
     spawn_delivery(commits, &relay, config.relay, &lifecycle);
     let soft = lifecycle.soft();
+    let eraser = Eraser::new(use_cases, metrics.redacted.clone());
     let sampler = Sampler {
         store: Arc::clone(&store),
         metrics,
     };
     lifecycle.spawn("measure the outbox", sampler.run(soft.clone()));
-    let eraser = Eraser::new(use_cases);
     lifecycle.spawn("erase personal parts", eraser.run(entropy.clone(), soft.clone()));
     let pruner = Pruner {
         store: Arc::clone(&store),
@@ -244,11 +250,13 @@ impl Parts {
         lifecycle: &Lifecycle,
         clock: SharedClock,
         entropy: &Entropy,
+        mismatch: Gauge,
     ) -> Self {
         let waiters = Waiters::default();
         let relay = Arc::new(Relay::new(
             Arc::clone(store),
             delivery,
+            Target::new(Arc::clone(store), mismatch),
             DeliveryQueue::new(relay.queue_events),
             waiters.clone(),
             entropy.clone(),
@@ -290,10 +298,14 @@ fn spawn_delivery(commits: CommitWorker, relay: &Arc<Relay>, config: RelayConfig
     );
 }
 
-async fn open(config: &Config, entropy: &Entropy) -> Result<Arc<dyn Store>, StoreError> {
-    match &config.database {
+async fn open(
+    database: &DatabaseUrl,
+    postgres_connections: u32,
+    entropy: &Entropy,
+) -> Result<Arc<dyn Store>, StoreError> {
+    match database {
         DatabaseUrl::Sqlite(path) => open_sqlite(path, entropy).await,
-        DatabaseUrl::Postgres(url) => PostgresStore::open(url, config.postgres_connections, entropy.clone())
+        DatabaseUrl::Postgres(url) => PostgresStore::open(url, postgres_connections, entropy.clone())
             .await
             .map(|store| Arc::new(store) as _),
     }

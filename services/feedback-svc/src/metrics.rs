@@ -51,6 +51,22 @@ const DEAD_LETTERS: Description = Description {
     help: "Events that learning-svc refused for good, until somebody re-drives them; every replica shows the same, so take \
            the maximum and not the sum",
 };
+const INSTALLATION_MISMATCH: Description = Description {
+    name: "emend_installation_mismatch",
+    kind: Kind::Gauge,
+    unit: "",
+    labels: &[],
+    help: "1 while learning-svc answers as another installation than the one to which events are delivered, so that they \
+           wait in the outbox; else 0",
+};
+const REDACTED: Description = Description {
+    name: "emend_feedback_redacted_total",
+    kind: Kind::Counter,
+    unit: "corrections",
+    labels: &[],
+    help: "Corrections whose personal parts this replica has erased by itself: because of their age, or to finish the \
+           erasure of a reporter",
+};
 const STORED: Description = Description {
     name: "emend_feedback_stored_total",
     kind: Kind::Counter,
@@ -88,6 +104,10 @@ pub(crate) struct FeedbackMetrics {
     entries: Gauge,
     oldest_age: SecondsGauge,
     dead_letters: Gauge,
+    /// Whether another installation of learning-svc answers.
+    pub(crate) installation_mismatch: Gauge,
+    /// Corrections that the worker of erasures has redacted.
+    pub(crate) redacted: Counter,
 }
 
 impl FeedbackMetrics {
@@ -102,6 +122,8 @@ impl FeedbackMetrics {
         metrics.register(OUTBOX_ENTRIES, own.entries.clone());
         metrics.register(OLDEST_AGE, own.oldest_age.clone());
         metrics.register(DEAD_LETTERS, own.dead_letters.clone());
+        metrics.register(INSTALLATION_MISMATCH, own.installation_mismatch.clone());
+        metrics.register(REDACTED, own.redacted.clone());
         own
     }
 

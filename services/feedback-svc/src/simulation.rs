@@ -3,9 +3,10 @@
 
 use std::{fmt, sync::Arc};
 
-use emend_base::{Entropy, Lifecycle, SharedClock};
+use emend_base::{Entropy, Lifecycle, SharedClock, telemetry::metrics::prometheus::Gauge};
 use emend_core::{
-    AcceptOrder, Caller, Correction, EventId, FeedbackId, Namespace, Reporter, RequestId, Scope,
+    AcceptOrder, Caller, Correction, EventId, FeedbackId, InstallationId, Namespace, Reporter, RequestId,
+    Scope,
 };
 use emend_proto::{
     common::v1::Outcome,
@@ -27,7 +28,7 @@ use crate::{
     Parts,
     config::{CommitConfig, RelayConfig},
     corrections::{feedback::Feedback, grpc::FeedbackEndpoint},
-    outbox::{Delivery, DeliveryError, entry::DeliveryState},
+    outbox::{Delivered, Delivery, DeliveryError, entry::DeliveryState},
     spawn_delivery,
     store::{Store, memory::MemoryStore},
 };
@@ -127,8 +128,13 @@ struct Way(Arc<dyn Learning>);
 
 #[async_trait::async_trait]
 impl Delivery for Way {
-    async fn deliver(&self, events: Vec<Event>) -> Result<Vec<EventResult>, DeliveryError> {
-        self.0.deliver(events).await.map_err(DeliveryError::Unavailable)
+    async fn deliver(
+        &self,
+        events: Vec<Event>,
+        _: Option<InstallationId>,
+    ) -> Result<Delivered, DeliveryError> {
+        let results = self.0.deliver(events).await.map_err(DeliveryError::Unavailable)?;
+        Ok(Delivered { results, by: None })
     }
 }
 
@@ -162,6 +168,7 @@ impl Replica {
             &lifecycle,
             clock,
             entropy,
+            Gauge::default(),
         );
         spawn_delivery(commits, &worker, relay, &lifecycle);
         Self {

@@ -163,9 +163,9 @@ impl TestStore {
         let store = Self { store, database };
         store
             .execute(
-                "CREATE TABLE test_clock AS SELECT now_us FROM database_clock;
+                "CREATE TABLE test_clock AS SELECT now FROM database_clock;
                  DROP VIEW database_clock;
-                 CREATE VIEW database_clock AS SELECT now_us FROM test_clock LIMIT 1;",
+                 CREATE VIEW database_clock AS SELECT now FROM test_clock LIMIT 1;",
             )
             .await
             .unwrap();
@@ -208,7 +208,7 @@ impl TestStore {
             return store.step_clock(SignedDuration::from_secs(seconds));
         }
         self.execute(&format!(
-            "UPDATE test_clock SET now_us = now_us + {}",
+            "UPDATE test_clock SET now = now + {}",
             seconds * 1_000_000
         ))
         .await

@@ -3,7 +3,6 @@
 
 use std::{sync::Arc, time::Duration};
 
-use emend_base::telemetry::metrics::prometheus::Counter;
 use emend_base::{Entropy, Error, Lifecycle, SharedClock};
 use emend_core::{Caller, EventId, FeedbackId, Namespace};
 use emend_serve::fair_semaphore::{ClientKey, FairSemaphore};
@@ -41,8 +40,6 @@ pub(crate) struct UseCases {
     pub(crate) entropy: Entropy,
     /// Wakes the worker that goes on erasing.
     pub(crate) erased: Notify,
-    /// Counts what that worker redacts; by default nowhere visible.
-    pub(crate) redacted: Counter,
 }
 
 /// Who calls, and how the call is traced.
@@ -76,7 +73,6 @@ impl UseCases {
             clock,
             entropy,
             erased: Notify::new(),
-            redacted: Counter::default(),
         }
     }
 

@@ -8,7 +8,7 @@ use sqlx::{ConnectOptions as _, Connection as _, postgres::PgConnectOptions, sql
 use super::fleet::Fleet;
 use crate::harness::system::Service;
 
-const HELD: &str = "SELECT event_id, lease_token, due_at_us, now_us FROM outbox, database_clock
+const HELD: &str = "SELECT event_id, lease_token, due_at, now FROM outbox, database_clock
                     WHERE state = 1 AND lease_token IS NOT NULL";
 const SCHEMA: &str = "emend_feedback";
 

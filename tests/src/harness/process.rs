@@ -80,10 +80,12 @@ impl Process {
     /// If it can't be started.
     pub fn spawn(name: &str, mut command: Command) -> Self {
         forget_settings(&mut command);
-        if name == "learning-svc" {
-            // Databases of tests are new.
-            command.env("EMEND_LEARNING_INIT", "true");
-        }
+        // Databases of tests are new.
+        match name {
+            "feedback-svc" => command.env("EMEND_FEEDBACK_INIT", "true"),
+            "learning-svc" => command.env("EMEND_LEARNING_INIT", "true"),
+            _ => &mut command,
+        };
         // Error texts are checked; a backtrace would push them out of the lines that are kept.
         command.env("RUST_LIB_BACKTRACE", "0");
         let mut child = command

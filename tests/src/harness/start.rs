@@ -90,6 +90,7 @@ pub async fn feedback(database_url: &str, learning: SocketAddr, settings: &Setti
     let environment = Environment::system(&lifecycle);
     let learning = learning.to_string().parse().expect("an address");
     let mut config = feedback_svc::Config::new(database_url.parse().expect("a database"), learning);
+    config.init = true;
     config.postgres_connections = CONNECTIONS;
     config.relay.lease = LEASE;
     config.relay.answer_timeout = ANSWER_TIMEOUT;

@@ -233,7 +233,7 @@ fn touched(sql: &str, by: impl Fn(&str) -> String) -> String {
 /// # Panics
 /// If the database can't be written.
 pub async fn age_outbox(url: &str, by: Duration) {
-    const AGE: &str = "UPDATE outbox SET occurred_at_us = occurred_at_us - $1";
+    const AGE: &str = "UPDATE outbox SET occurred_at = occurred_at - $1";
     let by = i64::try_from(by.as_micros()).expect("less than an eternity");
     if let Some(path) = url.strip_prefix("sqlite:") {
         let options = SqliteConnectOptions::new().filename(path);

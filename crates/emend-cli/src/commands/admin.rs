@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use emend_core::Epoch;
+use emend_core::{Epoch, InstallationId};
 use emend_serve::auth::{TokenHash, mint};
 use emend_store::{DatabaseUrl, sqlite::DataDir};
 use serde_json::json;
@@ -12,7 +12,7 @@ use crate::{
     context::Context,
     failure::{Failure, Result},
     output::Output,
-    pair::LEARNING_FILE,
+    pair::{FEEDBACK_FILE, LEARNING_FILE},
 };
 
 const NEW_EPOCH_HELP: &str = "\
@@ -34,6 +34,21 @@ Restoring a backup, step by step:
 
 On PostgreSQL it may be run while learning-svc serves: its replicas notice, and connected nodes get
 the snapshot within their stream (reason NEW_EPOCH).
+
+Exit codes: 0 done; 2 there is no database; 4 the data directory is in use.";
+
+const ACCEPT_INSTALLATION_HELP: &str = "\
+feedback-svc remembers to which installation of learning-svc it delivers. When another one answers,
+as from a wrong or empty database, corrections wait in the outbox: see docs/operations.md. Accept the
+other one only if it is meant to replace the old one for good. What waits in the outbox is delivered
+to it; what the old one had learned is not there.
+
+  emend admin accept-installation 0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10 --data-dir /var/lib/emend
+  emend admin accept-installation 0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10 \\
+      --database-url postgres://emend:secret@db.example/emend
+
+The id is in feedback-svc's log (INSTALLATION_MISMATCH), and in emend_installation_info of
+learning-svc. On PostgreSQL it may be run while feedback-svc serves. Nodes are told separately.
 
 Exit codes: 0 done; 2 there is no database; 4 the data directory is in use.";
 
@@ -69,6 +84,29 @@ enum Action {
         #[arg(long, value_name = "URL", env = "EMEND_DATABASE_URL", hide_env_values = true)]
         database_url: Option<DatabaseUrl>,
     },
+    /// Deliver corrections to another installation of learning-svc from here on
+    #[command(after_help = ACCEPT_INSTALLATION_HELP)]
+    AcceptInstallation {
+        /// The id of the installation
+        #[arg(value_name = "INSTALLATION_ID", value_parser = installation)]
+        installation: InstallationId,
+        /// The data directory of `emend up`; it must not be in use
+        #[arg(
+            long,
+            value_name = "DIR",
+            default_value = "emend-data",
+            env = "EMEND_DATA_DIR",
+            conflicts_with = "database_url"
+        )]
+        data_dir: PathBuf,
+        /// feedback-svc's database, instead of a data directory: postgres://… or sqlite:PATH
+        #[arg(long, value_name = "URL", env = "EMEND_DATABASE_URL", hide_env_values = true)]
+        database_url: Option<DatabaseUrl>,
+    },
+}
+
+fn installation(text: &str) -> Result<InstallationId, String> {
+    InstallationId::parse(text).map_err(|invalid| invalid.0)
 }
 
 /// Runs the task.
@@ -79,7 +117,46 @@ pub async fn run(args: Args, context: &Context, output: &mut Output<'_>) -> Resu
             data_dir,
             database_url,
         } => new_epoch(data_dir, database_url, context, output).await,
+        Action::AcceptInstallation {
+            installation,
+            data_dir,
+            database_url,
+        } => accept_installation(installation, data_dir, database_url, context, output).await,
     }
+}
+
+/// A database that is there, with the lock on its directory if it is a file: it must not be created.
+fn held(database: &DatabaseUrl) -> Result<Option<DataDir>> {
+    match database {
+        DatabaseUrl::Postgres(_) => Ok(None),
+        DatabaseUrl::Sqlite(path) if path.is_file() => DataDir::lock_parent(path)
+            .map(Some)
+            .map_err(|error| Failure::Conflict(error.to_string())),
+        DatabaseUrl::Sqlite(path) => Err(Failure::usage(format!(
+            "there is no database at {}",
+            path.display()
+        ))),
+    }
+}
+
+async fn accept_installation(
+    installation: InstallationId,
+    data_dir: PathBuf,
+    database_url: Option<DatabaseUrl>,
+    context: &Context,
+    output: &mut Output<'_>,
+) -> Result {
+    let database = database_url.unwrap_or_else(|| DatabaseUrl::sqlite(data_dir.join(FEEDBACK_FILE)));
+    let _lock = held(&database)?;
+    let accepted = feedback_svc::installation::accept(&database, installation, &context.entropy).await?;
+    let before = accepted
+        .before
+        .map(|before| before.to_string())
+        .unwrap_or_default();
+    let json = json!({"installation": installation.to_string(), "oldInstallation": before});
+    output.result(&json, || {
+        format!("Corrections are delivered to installation {installation} from here on.")
+    })
 }
 
 fn token(context: &Context, output: &mut Output<'_>) -> Result {
@@ -97,19 +174,7 @@ async fn new_epoch(
     output: &mut Output<'_>,
 ) -> Result {
     let database = database_url.unwrap_or_else(|| DatabaseUrl::sqlite(data_dir.join(LEARNING_FILE)));
-    // Held until the end. A restored database exists; a missing one must not be created.
-    let _lock = match &database {
-        DatabaseUrl::Postgres(_) => None,
-        DatabaseUrl::Sqlite(path) if path.is_file() => {
-            Some(DataDir::lock_parent(path).map_err(|error| Failure::Conflict(error.to_string()))?)
-        }
-        DatabaseUrl::Sqlite(path) => {
-            return Err(Failure::usage(format!(
-                "there is no database at {}",
-                path.display()
-            )));
-        }
-    };
+    let _lock = held(&database)?;
     let store = learning_svc::store::open(&database, 2)
         .await
         .map_err(anyhow::Error::from)?;

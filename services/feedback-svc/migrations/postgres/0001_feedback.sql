@@ -1,38 +1,49 @@
 -- The feedback service on PostgreSQL, in the schema that the search path names. The same tables as on SQLite; portable SQL
 -- reads and writes both.
 --
--- Times are microseconds since 1970-01-01T00:00:00Z, by the database's clock. Ids are the 16 bytes of a UUID. A text that
--- is not there is ''. Rows of one feedback share its accept order, which is given when it is stored and grows: inserts
--- go to the end of every table. There are no foreign keys: all rows of a feedback are written in one statement or
--- transaction, and checking them again on every insert would cost more than the insert.
+-- Conventions. A column named *_at is microseconds since 1970-01-01T00:00:00Z, by the database's clock. Ids are the 16
+-- bytes of a UUID; inside, the rows of one feedback share its accept order, which is given when it is stored and grows:
+-- inserts go to the end of every table. A text that is not there is ''. There are no foreign keys: all rows of a feedback
+-- are written in one statement or transaction, and checking them again at every insert would cost more than the insert;
+-- `emend doctor` checks them.
 
 -- The database's clock, in one place.
 CREATE VIEW database_clock AS
-SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::BIGINT AS now_us;
+SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::BIGINT AS now;
 
 -- Gives accept orders; raised to at least now at every start and every few seconds, so that it can be compared with the
 -- orders that learning-svc gives to operators' votes by the clock. Not cached: replicas must not hand out old numbers late.
 CREATE SEQUENCE accept_order AS BIGINT CACHE 1;
 
+-- The installation of learning-svc to which events are delivered. One row from the first start on.
+CREATE TABLE installation (
+    one         BIGINT PRIMARY KEY CHECK (one = 1),
+    -- NULL until learning-svc has answered for the first time.
+    delivers_to BYTEA  CHECK (length(delivers_to) = 16),
+    begun_at    BIGINT NOT NULL
+);
+
 -- The ledger: what was said is never changed.
 CREATE TABLE feedback (
-    accept_order   BIGINT PRIMARY KEY,
-    feedback_id    BYTEA  NOT NULL UNIQUE CHECK (length(feedback_id) = 16),
-    namespace      TEXT   NOT NULL,
-    caller         TEXT   NOT NULL,
-    request_id     TEXT   NOT NULL,
+    accept_order BIGINT PRIMARY KEY,
+    feedback_id  BYTEA  NOT NULL UNIQUE CHECK (length(feedback_id) = 16),
+    namespace    TEXT   NOT NULL,
+    caller       TEXT   NOT NULL,
+    request_id   TEXT   NOT NULL,
     -- emend.common.v1.ResourceKind; 0 where a correction teaches no resource.
-    kind           BIGINT NOT NULL,
+    kind         BIGINT NOT NULL,
     -- emend.common.v1.Scope.
-    scope          BIGINT NOT NULL,
+    scope        BIGINT NOT NULL,
     -- An encoded emend.common.v1.Correction.
-    correction     BYTEA  NOT NULL,
-    traceparent    TEXT   NOT NULL,
-    received_at_us BIGINT NOT NULL
+    correction   BYTEA  NOT NULL,
+    traceparent  TEXT   NOT NULL,
+    received_at  BIGINT NOT NULL
 );
 CREATE INDEX feedback_by_namespace ON feedback (namespace, accept_order);
+-- Lists of one kind, newest first, find what they show and pass over nothing else, however rare the kind is.
+CREATE INDEX feedback_by_kind ON feedback (namespace, kind, accept_order);
 -- Rows lie in the order of time, so that a range of it is found by a very small index.
-CREATE INDEX feedback_by_time ON feedback USING brin (received_at_us);
+CREATE INDEX feedback_by_time ON feedback USING brin (received_at);
 
 CREATE FUNCTION refuse_change() RETURNS TRIGGER LANGUAGE plpgsql AS
 $$ BEGIN RAISE EXCEPTION 'the feedback ledger is append-only'; END $$;
@@ -42,16 +53,16 @@ FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 -- What can be erased: the reporter, free text, context. Free text is masked before it comes here.
 CREATE TABLE feedback_personal (
     accept_order   BIGINT PRIMARY KEY,
-    namespace      TEXT NOT NULL,
-    reporter_id    TEXT NOT NULL,
-    session_id     TEXT NOT NULL,
-    client         TEXT NOT NULL,
-    client_key     TEXT NOT NULL,
-    query_id       TEXT NOT NULL,
-    reason         TEXT NOT NULL,
+    namespace      TEXT   NOT NULL,
+    reporter_id    TEXT   NOT NULL,
+    session_id     TEXT   NOT NULL,
+    client         TEXT   NOT NULL,
+    client_key     TEXT   NOT NULL,
+    query_id       TEXT   NOT NULL,
+    reason         TEXT   NOT NULL,
     -- A JSON object of texts.
-    context        TEXT NOT NULL,
-    retract_reason TEXT NOT NULL,
+    context        TEXT   NOT NULL,
+    retract_reason TEXT   NOT NULL,
     -- Once it is redacted: the pseudonym under which its vote counts, and whether its reporter was known by an id.
     voter          BYTEA,
     identified     BIGINT
@@ -61,63 +72,64 @@ CREATE INDEX feedback_by_voter ON feedback_personal (voter) WHERE voter IS NOT N
 
 -- What becomes of it. Every row is updated once soon after its insert: room for that is left on its page.
 CREATE TABLE feedback_status (
-    accept_order    BIGINT PRIMARY KEY,
-    namespace       TEXT   NOT NULL,
+    accept_order   BIGINT PRIMARY KEY,
+    namespace      TEXT   NOT NULL,
     -- emend.feedback.v1.DeliveryState of the newest event.
-    delivery_state  BIGINT NOT NULL CHECK (delivery_state IN (1, 2, 3)),
+    delivery_state BIGINT NOT NULL CHECK (delivery_state IN (1, 2, 3)),
     -- How many events there were so far; the newest has this number.
-    event_count     BIGINT NOT NULL,
+    event_count    BIGINT NOT NULL,
     -- An encoded emend.common.v1.Outcome, as learning-svc answered; null until it has.
-    outcome         BYTEA,
+    outcome        BYTEA,
     -- The number of the event whose outcome it is; an older event's outcome never replaces it.
-    outcome_of      BIGINT NOT NULL,
-    retracted_at_us BIGINT,
-    retracted_by    TEXT   NOT NULL,
+    outcome_of     BIGINT NOT NULL,
+    retracted_at   BIGINT,
+    retracted_by   TEXT   NOT NULL,
     -- Its personal parts are erased.
-    redacted_at_us  BIGINT,
-    redacted_by     TEXT
+    redacted_at    BIGINT,
+    redacted_by    TEXT
 ) WITH (fillfactor = 60);
 CREATE INDEX feedback_undelivered ON feedback_status (namespace, delivery_state, accept_order) WHERE delivery_state <> 2;
 
--- Events on their way to learning-svc. A row is deleted, its payload with it, once its event is delivered.
+-- Events on their way to learning-svc. A row is deleted, its payload with it, once its event is delivered. Event ids are
+-- UUIDv7: new rows go to the end.
 CREATE TABLE outbox (
-    event_id       BYTEA  PRIMARY KEY CHECK (length(event_id) = 16),
-    accept_order   BIGINT NOT NULL,
-    feedback_id    BYTEA  NOT NULL CHECK (length(feedback_id) = 16),
-    namespace      TEXT   NOT NULL,
+    event_id     BYTEA  PRIMARY KEY CHECK (length(event_id) = 16),
+    accept_order BIGINT NOT NULL,
+    feedback_id  BYTEA  NOT NULL CHECK (length(feedback_id) = 16),
+    namespace    TEXT   NOT NULL,
     -- 1 for the first event of a feedback, and so on.
-    event_number   BIGINT NOT NULL,
-    occurred_at_us BIGINT NOT NULL,
+    event_number BIGINT NOT NULL,
+    occurred_at  BIGINT NOT NULL,
     -- An encoded emend.learning.v1.Event without what the database gives: accept order and time. It holds the reporter,
     -- free text and context until it is delivered, a dead letter's without end: a redaction has to rewrite the payload of
     -- what is still here. The columns above suffice to find it.
-    payload        BYTEA  NOT NULL,
+    payload      BYTEA  NOT NULL,
     -- 1 pending, 3 dead letter.
-    state          BIGINT NOT NULL CHECK (state IN (1, 3)),
-    attempts       BIGINT NOT NULL,
+    state        BIGINT NOT NULL CHECK (state IN (1, 3)),
+    attempts     BIGINT NOT NULL,
     -- Before this time nobody claims it: the end of a lease, or of a back-off.
-    due_at_us      BIGINT NOT NULL,
+    due_at       BIGINT NOT NULL,
     -- Whose lease it is; a failure is noted only under the same token.
-    lease_token    BYTEA,
+    lease_token  BYTEA,
     -- The last refusal: a google.rpc.Code, and in words.
-    code           BIGINT NOT NULL,
-    error          TEXT   NOT NULL,
-    dead_at_us     BIGINT
+    code         BIGINT NOT NULL,
+    error        TEXT   NOT NULL,
+    dead_at      BIGINT
 -- Nearly every row is deleted within moments: the dead ones are to be cleared before the table grows.
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX outbox_pending ON outbox (accept_order, event_number) WHERE state = 1;
-CREATE INDEX outbox_dead ON outbox (dead_at_us, event_id) WHERE state = 3;
+CREATE INDEX outbox_dead ON outbox (dead_at, event_id) WHERE state = 3;
 
 -- What makes submissions safe to repeat; pruned after the retention.
 CREATE TABLE request_ids (
-    accept_order  BIGINT PRIMARY KEY,
-    namespace     TEXT   NOT NULL,
-    caller        TEXT   NOT NULL,
-    request_id    TEXT   NOT NULL,
+    accept_order BIGINT PRIMARY KEY,
+    namespace    TEXT   NOT NULL,
+    caller       TEXT   NOT NULL,
+    request_id   TEXT   NOT NULL,
     -- XXH3-128 of the parsed request.
-    request_hash  BYTEA  NOT NULL CHECK (length(request_hash) = 16),
-    feedback_id   BYTEA  NOT NULL CHECK (length(feedback_id) = 16),
-    created_at_us BIGINT NOT NULL,
+    request_hash BYTEA  NOT NULL CHECK (length(request_hash) = 16),
+    feedback_id  BYTEA  NOT NULL CHECK (length(feedback_id) = 16),
+    created_at   BIGINT NOT NULL,
     UNIQUE (namespace, caller, request_id)
 );
 
@@ -125,32 +137,32 @@ CREATE TABLE request_ids (
 CREATE TABLE reporter_erasures (
     accept_order BIGINT PRIMARY KEY,
     -- The event that tells learning-svc, in the outbox until it is delivered.
-    event_id     BYTEA NOT NULL,
-    namespace    TEXT NOT NULL,
+    event_id     BYTEA  NOT NULL,
+    namespace    TEXT   NOT NULL,
     -- '' once all feedback of the reporter is redacted.
-    reporter_id  TEXT NOT NULL,
-    voter        BYTEA NOT NULL,
-    caller       TEXT NOT NULL,
-    begun_at_us  BIGINT NOT NULL
+    reporter_id  TEXT   NOT NULL,
+    voter        BYTEA  NOT NULL,
+    caller       TEXT   NOT NULL,
+    begun_at     BIGINT NOT NULL
 );
 CREATE INDEX erasures_unfinished ON reporter_erasures (accept_order) WHERE reporter_id <> '';
 CREATE INDEX erasures_by_voter ON reporter_erasures (voter);
 
 -- Settings of namespaces; the newest version is in force, the others are history.
 CREATE TABLE settings (
-    namespace             TEXT NOT NULL,
-    version               BIGINT NOT NULL,
-    -- How long personal parts are kept; null: until they are redacted.
-    personal_retention_us BIGINT,
-    caller                TEXT NOT NULL,
-    on_behalf_of          TEXT NOT NULL,
-    reason                TEXT NOT NULL,
-    updated_at_us         BIGINT NOT NULL,
+    namespace          TEXT   NOT NULL,
+    version            BIGINT NOT NULL,
+    -- How long personal parts are kept, in microseconds; NULL: until they are redacted.
+    personal_retention BIGINT,
+    caller             TEXT   NOT NULL,
+    on_behalf_of       TEXT   NOT NULL,
+    reason             TEXT   NOT NULL,
+    updated_at         BIGINT NOT NULL,
     PRIMARY KEY (namespace, version)
 );
 
 -- Up to where all feedback of a namespace is redacted by age.
 CREATE TABLE retention_progress (
-    namespace    TEXT PRIMARY KEY,
+    namespace    TEXT   PRIMARY KEY,
     accept_order BIGINT NOT NULL
 );

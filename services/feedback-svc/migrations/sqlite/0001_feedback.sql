@@ -1,13 +1,14 @@
 -- The feedback service on SQLite. The same tables as on PostgreSQL; portable SQL reads and writes both.
 --
--- Times are microseconds since 1970-01-01T00:00:00Z, by the database's clock. Ids are the 16 bytes of a UUID. A text that
--- is not there is ''. Rows of one feedback share its accept order, which is given when it is stored and grows: inserts
--- go to the end of every table. There are no foreign keys: all rows of a feedback are written in one statement or
--- transaction, and checking them again on every insert would cost more than the insert.
+-- Conventions. A column named *_at is microseconds since 1970-01-01T00:00:00Z, by the database's clock. Ids are the 16
+-- bytes of a UUID; inside, the rows of one feedback share its accept order, which is given when it is stored and grows:
+-- inserts go to the end of every table. A text that is not there is ''. There are no foreign keys: all rows of a feedback
+-- are written in one statement or transaction, and checking them again at every insert would cost more than the insert;
+-- `emend doctor` checks them.
 
 -- The database's clock, in one place.
 CREATE VIEW database_clock AS
-SELECT CAST(round(unixepoch('now', 'subsec') * 1000000) AS INTEGER) AS now_us;
+SELECT CAST(round(unixepoch('now', 'subsec') * 1000000) AS INTEGER) AS now;
 
 -- The last accept order given; every group of inserts begins at least at now, so that it can be compared with the orders
 -- that learning-svc gives to operators' votes by the clock.
@@ -17,23 +18,33 @@ CREATE TABLE accept_order (
 ) STRICT;
 INSERT INTO accept_order (one, last) VALUES (1, 0);
 
+-- The installation of learning-svc to which events are delivered. One row from the first start on.
+CREATE TABLE installation (
+    one         INTEGER PRIMARY KEY CHECK (one = 1),
+    -- NULL until learning-svc has answered for the first time.
+    delivers_to BLOB    CHECK (length(delivers_to) = 16),
+    begun_at    INTEGER NOT NULL
+) STRICT;
+
 -- The ledger: what was said is never changed.
 CREATE TABLE feedback (
-    accept_order   INTEGER PRIMARY KEY,
-    feedback_id    BLOB    NOT NULL UNIQUE CHECK (length(feedback_id) = 16),
-    namespace      TEXT    NOT NULL,
-    caller         TEXT    NOT NULL,
-    request_id     TEXT    NOT NULL,
+    accept_order INTEGER PRIMARY KEY,
+    feedback_id  BLOB    NOT NULL UNIQUE CHECK (length(feedback_id) = 16),
+    namespace    TEXT    NOT NULL,
+    caller       TEXT    NOT NULL,
+    request_id   TEXT    NOT NULL,
     -- emend.common.v1.ResourceKind; 0 where a correction teaches no resource.
-    kind           INTEGER NOT NULL,
+    kind         INTEGER NOT NULL,
     -- emend.common.v1.Scope.
-    scope          INTEGER NOT NULL,
+    scope        INTEGER NOT NULL,
     -- An encoded emend.common.v1.Correction.
-    correction     BLOB    NOT NULL,
-    traceparent    TEXT    NOT NULL,
-    received_at_us INTEGER NOT NULL
+    correction   BLOB    NOT NULL,
+    traceparent  TEXT    NOT NULL,
+    received_at  INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX feedback_by_namespace ON feedback (namespace, accept_order);
+-- Lists of one kind, newest first, find what they show and pass over nothing else, however rare the kind is.
+CREATE INDEX feedback_by_kind ON feedback (namespace, kind, accept_order);
 
 CREATE TRIGGER feedback_is_not_changed BEFORE UPDATE ON feedback
 BEGIN SELECT RAISE(ABORT, 'the feedback ledger is append-only'); END;
@@ -43,16 +54,16 @@ BEGIN SELECT RAISE(ABORT, 'the feedback ledger is append-only'); END;
 -- What can be erased: the reporter, free text, context. Free text is masked before it comes here.
 CREATE TABLE feedback_personal (
     accept_order   INTEGER PRIMARY KEY,
-    namespace      TEXT NOT NULL,
-    reporter_id    TEXT NOT NULL,
-    session_id     TEXT NOT NULL,
-    client         TEXT NOT NULL,
-    client_key     TEXT NOT NULL,
-    query_id       TEXT NOT NULL,
-    reason         TEXT NOT NULL,
+    namespace      TEXT    NOT NULL,
+    reporter_id    TEXT    NOT NULL,
+    session_id     TEXT    NOT NULL,
+    client         TEXT    NOT NULL,
+    client_key     TEXT    NOT NULL,
+    query_id       TEXT    NOT NULL,
+    reason         TEXT    NOT NULL,
     -- A JSON object of texts.
-    context        TEXT NOT NULL,
-    retract_reason TEXT NOT NULL,
+    context        TEXT    NOT NULL,
+    retract_reason TEXT    NOT NULL,
     -- Once it is redacted: the pseudonym under which its vote counts, and whether its reporter was known by an id.
     voter          BLOB,
     identified     INTEGER
@@ -62,62 +73,63 @@ CREATE INDEX feedback_by_voter ON feedback_personal (voter) WHERE voter IS NOT N
 
 -- What becomes of it.
 CREATE TABLE feedback_status (
-    accept_order    INTEGER PRIMARY KEY,
-    namespace       TEXT    NOT NULL,
+    accept_order   INTEGER PRIMARY KEY,
+    namespace      TEXT    NOT NULL,
     -- emend.feedback.v1.DeliveryState of the newest event.
-    delivery_state  INTEGER NOT NULL CHECK (delivery_state IN (1, 2, 3)),
+    delivery_state INTEGER NOT NULL CHECK (delivery_state IN (1, 2, 3)),
     -- How many events there were so far; the newest has this number.
-    event_count     INTEGER NOT NULL,
+    event_count    INTEGER NOT NULL,
     -- An encoded emend.common.v1.Outcome, as learning-svc answered; null until it has.
-    outcome         BLOB,
+    outcome        BLOB,
     -- The number of the event whose outcome it is; an older event's outcome never replaces it.
-    outcome_of      INTEGER NOT NULL,
-    retracted_at_us INTEGER,
-    retracted_by    TEXT    NOT NULL,
+    outcome_of     INTEGER NOT NULL,
+    retracted_at   INTEGER,
+    retracted_by   TEXT    NOT NULL,
     -- Its personal parts are erased.
-    redacted_at_us  INTEGER,
-    redacted_by     TEXT
+    redacted_at    INTEGER,
+    redacted_by    TEXT
 ) STRICT;
 CREATE INDEX feedback_undelivered ON feedback_status (namespace, delivery_state, accept_order) WHERE delivery_state <> 2;
 
--- Events on their way to learning-svc. A row is deleted, its payload with it, once its event is delivered.
+-- Events on their way to learning-svc. A row is deleted, its payload with it, once its event is delivered. Event ids are
+-- UUIDv7: new rows go to the end.
 CREATE TABLE outbox (
-    event_id       BLOB    PRIMARY KEY CHECK (length(event_id) = 16),
-    accept_order   INTEGER NOT NULL,
-    feedback_id    BLOB    NOT NULL CHECK (length(feedback_id) = 16),
-    namespace      TEXT    NOT NULL,
+    event_id     BLOB    PRIMARY KEY CHECK (length(event_id) = 16),
+    accept_order INTEGER NOT NULL,
+    feedback_id  BLOB    NOT NULL CHECK (length(feedback_id) = 16),
+    namespace    TEXT    NOT NULL,
     -- 1 for the first event of a feedback, and so on.
-    event_number   INTEGER NOT NULL,
-    occurred_at_us INTEGER NOT NULL,
+    event_number INTEGER NOT NULL,
+    occurred_at  INTEGER NOT NULL,
     -- An encoded emend.learning.v1.Event without what the database gives: accept order and time. It holds the reporter,
     -- free text and context until it is delivered, a dead letter's without end: a redaction has to rewrite the payload of
     -- what is still here. The columns above suffice to find it.
-    payload        BLOB    NOT NULL,
+    payload      BLOB    NOT NULL,
     -- 1 pending, 3 dead letter.
-    state          INTEGER NOT NULL CHECK (state IN (1, 3)),
-    attempts       INTEGER NOT NULL,
+    state        INTEGER NOT NULL CHECK (state IN (1, 3)),
+    attempts     INTEGER NOT NULL,
     -- Before this time nobody claims it: the end of a lease, or of a back-off.
-    due_at_us      INTEGER NOT NULL,
+    due_at       INTEGER NOT NULL,
     -- Whose lease it is; a failure is noted only under the same token.
-    lease_token    BLOB,
+    lease_token  BLOB,
     -- The last refusal: a google.rpc.Code, and in words.
-    code           INTEGER NOT NULL,
-    error          TEXT    NOT NULL,
-    dead_at_us     INTEGER
+    code         INTEGER NOT NULL,
+    error        TEXT    NOT NULL,
+    dead_at      INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX outbox_pending ON outbox (accept_order, event_number) WHERE state = 1;
-CREATE INDEX outbox_dead ON outbox (dead_at_us, event_id) WHERE state = 3;
+CREATE INDEX outbox_dead ON outbox (dead_at, event_id) WHERE state = 3;
 
 -- What makes submissions safe to repeat; pruned after the retention.
 CREATE TABLE request_ids (
-    accept_order  INTEGER PRIMARY KEY,
-    namespace     TEXT    NOT NULL,
-    caller        TEXT    NOT NULL,
-    request_id    TEXT    NOT NULL,
+    accept_order INTEGER PRIMARY KEY,
+    namespace    TEXT    NOT NULL,
+    caller       TEXT    NOT NULL,
+    request_id   TEXT    NOT NULL,
     -- XXH3-128 of the parsed request.
-    request_hash  BLOB    NOT NULL CHECK (length(request_hash) = 16),
-    feedback_id   BLOB    NOT NULL CHECK (length(feedback_id) = 16),
-    created_at_us INTEGER NOT NULL,
+    request_hash BLOB    NOT NULL CHECK (length(request_hash) = 16),
+    feedback_id  BLOB    NOT NULL CHECK (length(feedback_id) = 16),
+    created_at   INTEGER NOT NULL,
     UNIQUE (namespace, caller, request_id)
 ) STRICT;
 
@@ -125,32 +137,32 @@ CREATE TABLE request_ids (
 CREATE TABLE reporter_erasures (
     accept_order INTEGER PRIMARY KEY,
     -- The event that tells learning-svc, in the outbox until it is delivered.
-    event_id     BLOB NOT NULL,
-    namespace    TEXT NOT NULL,
+    event_id     BLOB    NOT NULL,
+    namespace    TEXT    NOT NULL,
     -- '' once all feedback of the reporter is redacted.
-    reporter_id  TEXT NOT NULL,
-    voter        BLOB NOT NULL,
-    caller       TEXT NOT NULL,
-    begun_at_us  INTEGER NOT NULL
+    reporter_id  TEXT    NOT NULL,
+    voter        BLOB    NOT NULL,
+    caller       TEXT    NOT NULL,
+    begun_at     INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX erasures_unfinished ON reporter_erasures (accept_order) WHERE reporter_id <> '';
 CREATE INDEX erasures_by_voter ON reporter_erasures (voter);
 
 -- Settings of namespaces; the newest version is in force, the others are history.
 CREATE TABLE settings (
-    namespace             TEXT NOT NULL,
-    version               INTEGER NOT NULL,
-    -- How long personal parts are kept; null: until they are redacted.
-    personal_retention_us INTEGER,
-    caller                TEXT NOT NULL,
-    on_behalf_of          TEXT NOT NULL,
-    reason                TEXT NOT NULL,
-    updated_at_us         INTEGER NOT NULL,
+    namespace          TEXT    NOT NULL,
+    version            INTEGER NOT NULL,
+    -- How long personal parts are kept, in microseconds; NULL: until they are redacted.
+    personal_retention INTEGER,
+    caller             TEXT    NOT NULL,
+    on_behalf_of       TEXT    NOT NULL,
+    reason             TEXT    NOT NULL,
+    updated_at         INTEGER NOT NULL,
     PRIMARY KEY (namespace, version)
 ) STRICT;
 
 -- Up to where all feedback of a namespace is redacted by age.
 CREATE TABLE retention_progress (
-    namespace    TEXT PRIMARY KEY,
+    namespace    TEXT    PRIMARY KEY,
     accept_order INTEGER NOT NULL
 ) STRICT;

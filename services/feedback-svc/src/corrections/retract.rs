@@ -77,7 +77,7 @@ impl UseCases {
             .await
             .map_err(|_| Error::unavailable("STOPPING", "the service is stopping"))??;
         match retracted {
-            Retracted::Now(_) => {
+            Retracted::Now { .. } => {
                 let feedback = self.looked_for(&namespace, id, None).await?;
                 Ok(Self::awaited(feedback, waiter, until).await)
             }
@@ -95,8 +95,13 @@ impl UseCases {
         let lease = reserved.as_ref().map(Reserved::lease);
         let retracted = self.store.retract(&retraction, lease).await?;
         fail_points::RETRACTION_COMMITTED.pass();
-        if let Retracted::Now(accepted) = retracted {
-            self.dispatch.stored(reserved, vec![(retraction.event, accepted)]);
+        if let Retracted::Now { accepted, has_reason } = retracted {
+            let event = if has_reason {
+                retraction.event
+            } else {
+                event::without_reason(&retraction.event)
+            };
+            self.dispatch.stored(reserved, vec![(event, accepted)]);
         }
         Ok(retracted)
     }

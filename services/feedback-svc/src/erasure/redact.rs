@@ -49,6 +49,7 @@ impl UseCases {
         let waiter = until.map(|_| self.waiters.register(redaction.event.id));
         match self.erasures()?.redact(std::slice::from_ref(&redaction)).await?[..] {
             [Redacted::Now] => {
+                self.dispatch.forget(id);
                 self.dispatch.due();
                 self.erased.notify_one();
                 if let (Some(waiter), Some(until)) = (waiter, until) {
@@ -121,8 +122,23 @@ impl UseCases {
             .into_iter()
             .map(|id| self.redaction(namespace, id, caller, ""))
             .collect();
-        let redacted = store.redact(&redactions).await?;
-        Ok(redacted.iter().filter(|done| **done == Redacted::Now).count() as u64)
+        self.redact_all(store, &redactions).await
+    }
+
+    /// Redacts feedback, also in what this replica holds in memory; returns how many were not redacted before.
+    pub(super) async fn redact_all(
+        &self,
+        store: &dyn ErasureStore,
+        redactions: &[NewRedaction],
+    ) -> Result<u64, Error> {
+        let mut redacted = 0;
+        for (redaction, done) in redactions.iter().zip(store.redact(redactions).await?) {
+            if done == Redacted::Now {
+                self.dispatch.forget(redaction.id);
+                redacted += 1;
+            }
+        }
+        Ok(redacted)
     }
 
     pub(super) fn redaction(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use emend_base::{Entropy, Lifecycle, SystemClock};
+use emend_base::{Entropy, Lifecycle, SystemClock, telemetry::metrics::prometheus::Counter};
 use emend_core::{Caller, FeedbackId, Reporter, ReporterId, Scope};
 use emend_proto::learning::v1::{Event, event};
 use emend_serve::fair_semaphore::ClientKey;
@@ -17,11 +17,14 @@ use crate::{
         group_commit::Committer,
     },
     outbox::{
-        delivery_queue::DeliveryQueue, dispatch::Dispatch, entry::EncodedOutcome, event as events,
+        delivery_queue::DeliveryQueue,
+        dispatch::{Dispatch, Reserved},
+        entry::{DeadLetterQuery, EncodedOutcome, Refusal},
+        event as events,
         waiters::Waiters,
     },
     settings::{Change, SettingsUpdate},
-    store::{Claimed, Inserted, Settlement},
+    store::{Claimed, Inserted, Retracted, Settlement},
     testing::{
         Backend, TestStore, feedback, lease, namespace, of, outcome, retraction, stored, submission,
         with_request_id,
@@ -51,6 +54,9 @@ macro_rules! on_both {
 on_both! {
     a_redaction_erases_the_personal_parts_and_keeps_the_rest
     events_that_wait_lose_their_personal_parts_and_keep_the_voter
+    what_a_replica_holds_in_memory_is_not_sent_after_a_redaction
+    a_refusal_that_may_quote_what_was_said_is_erased
+    a_retraction_after_a_redaction_keeps_no_reason
     a_redaction_changes_nothing_of_the_evaluation
     only_the_first_redaction_counts
     a_request_that_was_redacted_can_not_be_repeated
@@ -97,7 +103,11 @@ async fn settle_all(database: &TestStore, text: &'static str) {
 }
 
 fn use_cases(database: &TestStore) -> Arc<UseCases> {
-    let dispatch = Dispatch::new(DeliveryQueue::new(10), Entropy::system(), RelayConfig::default());
+    use_cases_with(database, &DeliveryQueue::new(10))
+}
+
+fn use_cases_with(database: &TestStore, delivery_queue: &DeliveryQueue) -> Arc<UseCases> {
+    let dispatch = Dispatch::new(delivery_queue.clone(), Entropy::system(), RelayConfig::default());
     let (committer, _commits) = Committer::new(
         Arc::clone(&database.store),
         dispatch.clone(),
@@ -214,6 +224,89 @@ async fn events_that_wait_lose_their_personal_parts_and_keep_the_voter(database:
     }
 }
 
+async fn what_a_replica_holds_in_memory_is_not_sent_after_a_redaction(database: &TestStore) {
+    let new = feedback("a");
+    let lease = lease();
+    stored(&*database.store, &new, Some(lease)).await;
+    let held = [(new.event.id, lease.token)];
+    assert_eq!(database.store.still_leased(&held).await.unwrap(), [new.event.id]);
+    redacted(database, new.id).await;
+    assert_eq!(database.store.still_leased(&held).await.unwrap(), []);
+    let events = claimed(database).await;
+    assert_eq!(events.len(), 2, "it is claimed at once, and made anew");
+
+    // On the replica that redacts, it is no longer in memory.
+    let delivery_queue = DeliveryQueue::new(10);
+    let use_cases = use_cases_with(database, &delivery_queue);
+    let other = feedback("b");
+    let reserved = use_cases.dispatch.reserve(1);
+    let lease = reserved.as_ref().map(Reserved::lease);
+    let inserted = database.store.insert(std::slice::from_ref(&other), lease).await;
+    let Ok(Inserted::Stored(accepted)) = inserted.unwrap().remove(0) else {
+        panic!("it is stored")
+    };
+    use_cases
+        .dispatch
+        .stored(reserved, vec![(other.event.clone(), accepted)]);
+    assert_eq!(delivery_queue.len(), 1);
+    use_cases
+        .redact(&origin(), namespace(), other.id, None)
+        .await
+        .unwrap();
+    assert_eq!(delivery_queue.len(), 0);
+}
+
+async fn a_refusal_that_may_quote_what_was_said_is_erased(database: &TestStore) {
+    let new = feedback("a");
+    let lease = lease();
+    stored(&*database.store, &new, Some(lease)).await;
+    let refused = Settlement::Dead {
+        event_id: new.event.id,
+        token: lease.token,
+        refusal: Refusal {
+            code: 3,
+            error: "context: must not be \"custody\"".to_owned(),
+        },
+    };
+    database.store.settle(&[refused]).await.unwrap();
+    redacted(database, new.id).await;
+    let all = DeadLetterQuery {
+        namespace: None,
+        after: None,
+        limit: 10,
+    };
+    let letters = database.store.dead_letters(&all).await.unwrap();
+    let refusals: Vec<_> = letters
+        .iter()
+        .map(|letter| (letter.event_id, letter.refusal.code, &*letter.refusal.error))
+        .collect();
+    assert_eq!(refusals, [(new.event.id, 3, "")]);
+}
+
+async fn a_retraction_after_a_redaction_keeps_no_reason(database: &TestStore) {
+    let new = feedback("a");
+    stored(&*database.store, &new, None).await;
+    redacted(database, new.id).await;
+    let retracted = database
+        .store
+        .retract(&retraction(new.id, "jane was wrong"), None)
+        .await
+        .unwrap();
+    assert!(matches!(
+        retracted,
+        Retracted::Now {
+            has_reason: false,
+            ..
+        }
+    ));
+    let after = database.store.feedback(&namespace(), new.id).await.unwrap();
+    assert_eq!(after.unwrap().retraction.unwrap().reason, "");
+    for (claimed, _) in claimed(database).await {
+        let payload = String::from_utf8_lossy(&claimed.payload).into_owned();
+        assert!(!payload.contains("jane"), "{payload}");
+    }
+}
+
 async fn a_redaction_changes_nothing_of_the_evaluation(database: &TestStore) {
     let new = feedback("a");
     stored(&*database.store, &new, None).await;
@@ -321,7 +414,7 @@ async fn what_a_call_left_is_finished_by_the_worker(database: &TestStore) {
     let use_cases = use_cases(database);
     let erased = erase(&use_cases, "jane", Duration::ZERO).await;
     assert_eq!((erased.redacted, erased.left.remaining), (100, 150));
-    let mut worker = Eraser::new(Arc::clone(&use_cases));
+    let mut worker = Eraser::new(Arc::clone(&use_cases), Counter::default());
     assert_eq!(worker.run_once().await.unwrap(), 150);
     assert_eq!(worker.run_once().await.unwrap(), 0);
     let erasures = database.store.erasures().unwrap();
@@ -341,7 +434,7 @@ async fn what_is_older_than_the_settings_allow_is_redacted(database: &TestStore)
     database.store.raise_accept_order().await.unwrap();
     let new = said_by("jane", "new");
     stored(&*database.store, &new, None).await;
-    let mut worker = Eraser::new(Arc::clone(&use_cases));
+    let mut worker = Eraser::new(Arc::clone(&use_cases), Counter::default());
     assert_eq!(
         worker.run_once().await.unwrap(),
         0,

@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use emend_base::{Entropy, Error};
+use emend_base::{Entropy, Error, telemetry::metrics::prometheus::Counter};
 use emend_core::{AcceptOrder, Caller, Namespace};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -22,14 +22,17 @@ const INTERVAL: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct Eraser {
     use_cases: Arc<UseCases>,
+    /// Counts what it redacts.
+    redacted: Counter,
     /// Whether something may be left in the files: so at first, because an earlier process may have left it.
     files_hold_traces: bool,
 }
 
 impl Eraser {
-    pub(crate) fn new(use_cases: Arc<UseCases>) -> Self {
+    pub(crate) fn new(use_cases: Arc<UseCases>, redacted: Counter) -> Self {
         Self {
             use_cases,
+            redacted,
             files_hold_traces: true,
         }
     }
@@ -43,7 +46,7 @@ impl Eraser {
         if redacted > 0 {
             self.files_hold_traces = true;
             self.use_cases.dispatch.due();
-            self.use_cases.redacted.inc_by(redacted);
+            self.redacted.inc_by(redacted);
         }
         if self.files_hold_traces {
             // Looked at first: what is deleted after that is not cleaned up here.
@@ -85,11 +88,7 @@ impl Eraser {
                             .redaction(&outdated.namespace, outdated.id, &caller, "")
                     })
                     .collect();
-                let done = store.redact(&redactions).await?;
-                redacted += done
-                    .iter()
-                    .filter(|done| **done == super::store::Redacted::Now)
-                    .count() as u64;
+                redacted += self.use_cases.redact_all(store, &redactions).await?;
                 if let Some(last) = feedback.last() {
                     until.push((last.namespace.clone(), last.order));
                 }

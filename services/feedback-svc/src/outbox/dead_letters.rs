@@ -54,7 +54,7 @@ impl UseCases {
                 break;
             };
             after = Some(DeadLetterPosition {
-                dead_at_us: last.dead_at_us,
+                dead_at: last.dead_at,
                 event_id: last.event_id,
             });
             seen += part.len() as u64;

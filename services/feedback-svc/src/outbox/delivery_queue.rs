@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use emend_core::EventId;
+use emend_core::{EventId, FeedbackId};
 use emend_proto::learning::v1::Event;
 use tokio::{sync::Notify, time::Instant};
 
@@ -135,6 +135,14 @@ impl DeliveryQueue {
     /// Takes everything that is queued.
     pub(crate) fn take_all(&self) -> Vec<Leased> {
         std::mem::take(&mut self.state().queue).into()
+    }
+
+    /// Drops the events of this feedback, because they no longer say what is stored; a claim finds them.
+    pub(crate) fn forget(&self, id: FeedbackId) {
+        let id = id.to_string();
+        let mut state = self.state();
+        state.queue.retain(|leased| leased.event.feedback_id != id);
+        state.claim_due = true;
     }
 
     /// Appends claimed events.

@@ -3,6 +3,7 @@
 //! It must know nothing of what the events say.
 
 use emend_base::Entropy;
+use emend_core::FeedbackId;
 use tokio::time::Instant;
 
 use crate::{
@@ -81,6 +82,11 @@ impl Dispatch {
             }
             None => self.delivery_queue.ask_for_claim(),
         }
+    }
+
+    /// Drops the events of this feedback from the queue, because they no longer say what is stored.
+    pub(crate) fn forget(&self, id: FeedbackId) {
+        self.delivery_queue.forget(id);
     }
 
     /// Requests a claim: something in the outbox is due that nobody holds.

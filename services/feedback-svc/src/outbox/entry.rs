@@ -83,7 +83,7 @@ pub(crate) struct DeadLetterQuery {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DeadLetterPosition {
     /// When it became one, in microseconds since 1970.
-    pub(crate) dead_at_us: i64,
+    pub(crate) dead_at: i64,
     /// Breaks ties between dead letters of the same instant.
     pub(crate) event_id: EventId,
 }
@@ -102,7 +102,7 @@ pub(crate) struct DeadLetter {
     /// The refusal.
     pub(crate) refusal: Refusal,
     /// When it became a dead letter, in microseconds since 1970 by the database's clock.
-    pub(crate) dead_at_us: i64,
+    pub(crate) dead_at: i64,
 }
 
 /// Why an event was refused.

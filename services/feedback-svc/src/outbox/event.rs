@@ -126,6 +126,19 @@ pub(crate) fn without_personal_parts(mut message: Event, voter: VoterKey, identi
     message
 }
 
+/// The event of a retraction without its reason.
+pub(crate) fn without_reason(event: &NewEvent) -> NewEvent {
+    let mut message = event.message.clone();
+    if let Some(event::Event::Retracted(retracted)) = &mut message.event {
+        retracted.reason.clear();
+    }
+    NewEvent {
+        id: event.id,
+        payload: Bytes::from(message.encode_to_vec()),
+        message,
+    }
+}
+
 fn erased_voter(voter: VoterKey, identified: bool) -> ErasedVoter {
     ErasedVoter {
         key: voter.0.to_string(),

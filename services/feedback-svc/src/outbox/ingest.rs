@@ -14,10 +14,12 @@ use async_trait::async_trait;
 use emend_base::{
     Lifecycle,
     bearer::TokenFile,
+    status::Explained,
     tls::{Remote, why},
 };
+use emend_core::InstallationId;
 use emend_proto::learning::v1::{
-    Event, EventResult, IngestRequest, IngestResponse, ingest_service_client::IngestServiceClient,
+    Event, IngestRequest, IngestResponse, ingest_service_client::IngestServiceClient,
 };
 use emend_serve::server::bounds::KeepAlive;
 use tokio::{
@@ -30,11 +32,13 @@ use tonic::{Code, Request, Status, transport::Channel};
 
 use crate::{
     fail_points,
-    outbox::{Delivery, DeliveryError},
+    outbox::{Delivered, Delivery, DeliveryError},
 };
 
 /// How long connecting may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The reason of a refusal by another installation than the one that a batch is meant for.
+const OTHER_INSTALLATION: &str = "INSTALLATION_MISMATCH";
 /// How many batches may wait to be written to the connection.
 const WRITE_QUEUE: usize = 16;
 
@@ -60,7 +64,7 @@ struct Stream {
 /// The batches of one stream, in the order in which they are sent.
 type Call = Request<ReceiverStream<IngestRequest>>;
 
-type Answer = Result<Vec<EventResult>, DeliveryError>;
+type Answer = Result<Delivered, DeliveryError>;
 
 /// The senders of the next answers, in order; none once the stream has ended.
 #[derive(Debug, Clone)]
@@ -93,7 +97,11 @@ impl IngestClient {
     }
 
     /// Sends a batch on the stream, opening it if needed.
-    async fn send(&self, events: Vec<Event>) -> Result<oneshot::Receiver<Answer>, DeliveryError> {
+    async fn send(
+        &self,
+        events: Vec<Event>,
+        to: Option<InstallationId>,
+    ) -> Result<oneshot::Receiver<Answer>, DeliveryError> {
         let mut stream = self.stream.lock().await;
         let (answer, answered) = oneshot::channel();
         let open = match stream.take() {
@@ -107,7 +115,7 @@ impl IngestClient {
             .requests
             .send(IngestRequest {
                 events,
-                ..Default::default()
+                installation_id: to.map(|id| id.to_string()).unwrap_or_default(),
             })
             .await;
         *stream = Some(open);
@@ -148,8 +156,13 @@ async fn answers(channel: Channel, call: Call, under_way: &UnderWay) -> Result<(
     // Awaiting the response headers here lets batches be sent before they arrive.
     let mut client = IngestServiceClient::new(channel);
     let mut answers = client.ingest(call).await?.into_inner();
-    while let Some(IngestResponse { results, .. }) = answers.message().await? {
-        under_way.answer(results);
+    while let Some(IngestResponse {
+        results,
+        installation_id,
+    }) = answers.message().await?
+    {
+        let by = InstallationId::parse(&installation_id).ok();
+        under_way.answer(Delivered { results, by });
     }
     Ok(())
 }
@@ -158,6 +171,11 @@ async fn answers(channel: Channel, call: Call, under_way: &UnderWay) -> Result<(
 fn explain(status: &Status) -> DeliveryError {
     let (code, message) = (status.code(), status.message());
     match code {
+        Code::FailedPrecondition if Explained::from(status).reason.as_deref() == Some(OTHER_INSTALLATION) => {
+            let preconditions = Explained::from(status).preconditions;
+            let answering = preconditions.first().map(|answering| &*answering.subject);
+            DeliveryError::OtherInstallation(answering.and_then(|id| InstallationId::parse(id).ok()))
+        }
         // The batch is at fault; `OUT_OF_RANGE` means a message that is too large.
         Code::InvalidArgument | Code::OutOfRange => DeliveryError::Refused {
             code: code.into(),
@@ -180,10 +198,10 @@ impl UnderWay {
         self.with(|waiting| waiting.as_mut().map(|waiting| waiting.push_back(answer)));
     }
 
-    fn answer(&self, results: Vec<EventResult>) {
+    fn answer(&self, delivered: Delivered) {
         if let Some(first) = self.with(|waiting| waiting.as_mut().and_then(VecDeque::pop_front)) {
             // The caller may have given up.
-            let _ = first.send(Ok(results));
+            let _ = first.send(Ok(delivered));
         }
     }
 
@@ -196,8 +214,8 @@ impl UnderWay {
 
 #[async_trait]
 impl Delivery for IngestClient {
-    async fn deliver(&self, events: Vec<Event>) -> Answer {
-        let answered = self.send(events).await?;
+    async fn deliver(&self, events: Vec<Event>, to: Option<InstallationId>) -> Answer {
+        let answered = self.send(events, to).await?;
         fail_points::BATCH_SENT.pass();
         match timeout(self.answer_timeout, answered).await {
             Ok(Ok(answer)) => answer,
@@ -261,7 +279,7 @@ mod tests {
             ..
         } = RelayConfig::default();
         let client = IngestClient::new(remote, None, lifecycle.clone(), answer_timeout, keep_alive);
-        let refused = client.deliver(Vec::new()).await.unwrap_err();
+        let refused = client.deliver(Vec::new(), None).await.unwrap_err();
         let told = "the server's certificate is not for 127.0.0.1, but for learning.example";
         assert_eq!(refused, DeliveryError::Unavailable(told.to_owned()));
         lifecycle.shutdown(Duration::from_secs(1)).await;

@@ -22,14 +22,28 @@ mod tests;
 use std::fmt::Debug;
 
 use async_trait::async_trait;
+use emend_core::InstallationId;
 use emend_proto::learning::v1::{Event, EventResult};
 
 /// The transport to learning-svc.
 #[async_trait]
 pub(crate) trait Delivery: Send + Sync + Debug + 'static {
-    /// Sends a batch of 1 to 256 events and waits for its results: one per event, in order. Several batches may be in
-    /// flight at once.
-    async fn deliver(&self, events: Vec<Event>) -> Result<Vec<EventResult>, DeliveryError>;
+    /// Sends a batch of 1 to 256 events, meant for the installation `to` if one is known, and waits for its results.
+    /// Several batches may be in flight at once.
+    async fn deliver(
+        &self,
+        events: Vec<Event>,
+        to: Option<InstallationId>,
+    ) -> Result<Delivered, DeliveryError>;
+}
+
+/// The answer to a batch.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Delivered {
+    /// One per event, in order.
+    pub(crate) results: Vec<EventResult>,
+    /// The installation that answered, if it says.
+    pub(crate) by: Option<InstallationId>,
 }
 
 /// Why there are no results for a batch. It is unknown whether learning-svc has applied it.
@@ -38,6 +52,12 @@ pub(crate) enum DeliveryError {
     /// learning-svc can't be reached, or does not answer now. Says nothing about the events.
     #[error("learning-svc is unavailable: {0}")]
     Unavailable(String),
+    /// The database does not say which installation the batch is meant for. Says nothing about the events.
+    #[error("it is not known to which installation to deliver: {0}")]
+    Database(String),
+    /// Another installation answers than the one that the batch is meant for. Says nothing about the events.
+    #[error("another installation of learning-svc answers")]
+    OtherInstallation(Option<InstallationId>),
     /// learning-svc refuses the batch, but does not say which event is at fault.
     #[error("learning-svc refused a batch: code {code}: {message}")]
     Refused {

@@ -6,8 +6,8 @@ use std::{
 };
 
 use async_trait::async_trait;
-use emend_base::{Entropy, Error, error::to_item_status};
-use emend_core::EventId;
+use emend_base::{Entropy, Error, error::to_item_status, telemetry::metrics::prometheus::Gauge};
+use emend_core::{EventId, InstallationId};
 use emend_proto::{
     common::v1::{ItemStatus, Outcome},
     learning::v1::{Event, EventResult, event, event_result},
@@ -22,8 +22,9 @@ use self::log::Log;
 use crate::{
     config::RelayConfig,
     corrections::feedback::NewFeedback,
+    installation::Target,
     outbox::{
-        Delivery, DeliveryError,
+        Delivered, Delivery, DeliveryError,
         delivery_queue::DeliveryQueue,
         entry::{DeadLetter, DeadLetterQuery, DeliveryState},
         waiters::{Answer, Waiters},
@@ -72,7 +73,11 @@ impl Learning {
 
 #[async_trait]
 impl Delivery for Learning {
-    async fn deliver(&self, events: Vec<Event>) -> Result<Vec<EventResult>, DeliveryError> {
+    async fn deliver(
+        &self,
+        events: Vec<Event>,
+        _: Option<InstallationId>,
+    ) -> Result<Delivered, DeliveryError> {
         let mood = *self.mood.lock().unwrap();
         let answer = |event: &Event, result| EventResult {
             event_id: event.event_id.clone(),
@@ -110,7 +115,7 @@ impl Delivery for Learning {
             Mood::Confused => vec![EventResult::default(); events.len()],
         };
         self.batches.lock().unwrap().push(events);
-        Ok(results)
+        Ok(Delivered { results, by: None })
     }
 }
 
@@ -137,6 +142,7 @@ impl Bench {
         let relay = Relay::new(
             Arc::clone(&database.store),
             Arc::clone(&learning) as _,
+            Target::new(Arc::clone(&database.store), Gauge::default()),
             delivery_queue.clone(),
             waiters.clone(),
             Entropy::seeded(1),
@@ -202,7 +208,7 @@ impl Bench {
 }
 
 fn away() -> Step {
-    Step::Away("nobody listens".into())
+    Step::Away("learning-svc is unavailable: nobody listens".into())
 }
 
 #[tokio::test]

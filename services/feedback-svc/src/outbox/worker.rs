@@ -33,8 +33,9 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     config::RelayConfig,
     fail_points,
+    installation::Target,
     outbox::{
-        Delivery, DeliveryError,
+        Delivered, Delivery, DeliveryError,
         delivery_queue::{BatchLimit, DeliveryQueue, Leased},
         dispatch::Dispatch,
         entry::Refusal,
@@ -85,6 +86,7 @@ fn is_told(failed: u32) -> bool {
 pub(crate) struct Relay {
     store: Arc<dyn Store>,
     delivery: Arc<dyn Delivery>,
+    target: Target,
     delivery_queue: DeliveryQueue,
     dispatch: Dispatch,
     waiters: Waiters,
@@ -102,6 +104,7 @@ impl Relay {
     pub(crate) fn new(
         store: Arc<dyn Store>,
         delivery: Arc<dyn Delivery>,
+        target: Target,
         delivery_queue: DeliveryQueue,
         waiters: Waiters,
         entropy: Entropy,
@@ -111,6 +114,7 @@ impl Relay {
             dispatch: Dispatch::new(delivery_queue.clone(), entropy.clone(), config),
             store,
             delivery,
+            target,
             delivery_queue,
             waiters,
             entropy,
@@ -339,10 +343,6 @@ impl Relay {
                     .collect();
                 self.settle(answered).await
             }
-            Err(DeliveryError::Unavailable(reason)) => {
-                self.delivery_queue.put_back(batch);
-                Ok(Step::Away(reason))
-            }
             Err(DeliveryError::Refused { code, .. }) => {
                 // The message is not logged, here or for any other refusal: it may quote what a caller sent.
                 tracing::warn!(
@@ -351,6 +351,10 @@ impl Relay {
                     "a batch was refused: sending its events one by one"
                 );
                 self.send_alone(batch).await
+            }
+            Err(away) => {
+                self.delivery_queue.put_back(batch);
+                Ok(Step::Away(away.to_string()))
             }
         }
     }
@@ -374,10 +378,10 @@ impl Relay {
                 Err(DeliveryError::Refused { code, message }) => {
                     answered.push((leased, Verdict::Never(Refusal { code, error: message }, None)));
                 }
-                Err(DeliveryError::Unavailable(reason)) => {
+                Err(error) => {
                     self.delivery_queue
                         .put_back(std::iter::once(leased).chain(rest).collect());
-                    away = Some(reason);
+                    away = Some(error.to_string());
                     break;
                 }
             }
@@ -388,11 +392,22 @@ impl Relay {
 
     /// Sends a batch: one result per event, or none at all.
     async fn deliver(&self, batch: &[Leased]) -> Result<Vec<EventResult>, DeliveryError> {
+        let failed = |error: StoreError| DeliveryError::Database(error.to_string());
         let began = span::now();
-        let results = self
-            .delivery
-            .deliver(batch.iter().map(|leased| leased.event.clone()).collect())
-            .await?;
+        let meant = self.target.known().await.map_err(failed)?;
+        let events = batch.iter().map(|leased| leased.event.clone()).collect();
+        let Delivered { results, by } = match self.delivery.deliver(events, meant).await {
+            Ok(delivered) => delivered,
+            Err(error) => {
+                if let DeliveryError::OtherInstallation(by) = error {
+                    self.target.refused(meant, by).await.map_err(failed)?;
+                }
+                return Err(error);
+            }
+        };
+        if !self.target.answered(meant, by).await.map_err(failed)? {
+            return Err(DeliveryError::OtherInstallation(by));
+        }
         let match_up = results.len() == batch.len()
             && results
                 .iter()

@@ -75,11 +75,11 @@ const PARTS: &str = "
 /// Request ids that were taken twice within the time for which they are kept.
 const REPEATED: &str = "
     SELECT accept_order, earlier FROM (
-        SELECT accept_order, received_at_us,
-               lag(accept_order) OVER w AS earlier, lag(received_at_us) OVER w AS earlier_at
+        SELECT accept_order, received_at,
+               lag(accept_order) OVER w AS earlier, lag(received_at) OVER w AS earlier_at
         FROM feedback WHERE request_id <> ''
         WINDOW w AS (PARTITION BY namespace, caller, request_id ORDER BY accept_order)) AS taken
-    WHERE earlier IS NOT NULL AND received_at_us - earlier_at < $1";
+    WHERE earlier IS NOT NULL AND received_at - earlier_at < $1";
 
 #[async_trait]
 impl AuditRead for Reading {

@@ -18,7 +18,7 @@ use std::{
 
 use async_trait::async_trait;
 use emend_base::SharedClock;
-use emend_core::{EventId, FeedbackId, Namespace};
+use emend_core::{EventId, FeedbackId, InstallationId, Namespace};
 use emend_store::simulation::{Interference, unavailable};
 use jiff::SignedDuration;
 
@@ -29,6 +29,7 @@ use super::{
 };
 use crate::{
     corrections::feedback::{Feedback, FeedbackQuery, NewFeedback, NewRetraction},
+    installation::store::{Begun, InstallationStore},
     outbox::entry::{DeadLetter, DeadLetterQuery, Lease, LeaseToken},
 };
 
@@ -90,13 +91,13 @@ impl MemoryStore {
 
     /// Moves the store's clock relative to the one it takes its time from, backwards if `step` is negative.
     pub(crate) fn step_clock(&self, step: SignedDuration) {
-        self.tables().clock_offset_us += i64::try_from(step.as_micros()).unwrap_or(0);
+        self.tables().clock_offset += i64::try_from(step.as_micros()).unwrap_or(0);
     }
 
     /// The contents, bypassing the interference.
     pub(crate) fn tables(&self) -> MutexGuard<'_, Tables> {
         let mut tables = self.shared.tables.lock().unwrap_or_else(PoisonError::into_inner);
-        tables.now_us = self.shared.clock.now().as_microsecond() + tables.clock_offset_us;
+        tables.now = self.shared.clock.now().as_microsecond() + tables.clock_offset;
         tables
     }
 
@@ -187,6 +188,38 @@ impl OutboxStore for MemoryStore {
 
     async fn backlog(&self) -> Result<Backlog, StoreError> {
         self.call("backlog", |tables| Ok(tables.backlog())).await
+    }
+}
+
+#[async_trait]
+impl InstallationStore for MemoryStore {
+    async fn installation(&self) -> Result<Option<Begun>, StoreError> {
+        self.call("installation", |tables| Ok(tables.installation)).await
+    }
+
+    async fn begin(&self) -> Result<(), StoreError> {
+        self.call("begin", |tables| {
+            tables.installation.get_or_insert(Begun { delivers_to: None });
+            Ok(())
+        })
+        .await
+    }
+
+    async fn deliver_to(&self, installation: InstallationId) -> Result<InstallationId, StoreError> {
+        self.call("deliver_to", |tables| {
+            let begun = tables.installation.get_or_insert(Begun { delivers_to: None });
+            Ok(*begun.delivers_to.get_or_insert(installation))
+        })
+        .await
+    }
+
+    async fn accept(&self, installation: InstallationId) -> Result<(), StoreError> {
+        self.call("accept", |tables| {
+            let delivers_to = Some(installation);
+            tables.installation = Some(Begun { delivers_to });
+            Ok(())
+        })
+        .await
     }
 }
 

@@ -1,5 +1,5 @@
 //! Storage: opening databases, and one store that offers what each capability needs of it
-//! ([`CorrectionStore`], [`OutboxStore`], [`ErasureStore`], [`SettingsStore`]; the ports and their SQL stand with the
+//! ([`CorrectionStore`], [`OutboxStore`], [`InstallationStore`], [`ErasureStore`], [`SettingsStore`]; the ports and their SQL stand with the
 //! capabilities). Two implementations, a third in memory for tests, and the contract suite that holds them to the same
 //! behaviour.
 //!
@@ -30,11 +30,15 @@ pub(crate) use crate::{
     corrections::store::{CorrectionStore, Inserted, Retracted},
     outbox::store::{Backlog, Claimed, LONGEST_WAIT, OutboxStore, Settlement},
 };
-use crate::{erasure::store::ErasureStore, settings::store::SettingsStore};
+use crate::{
+    erasure::store::ErasureStore, installation::store::InstallationStore, settings::store::SettingsStore,
+};
 
 /// Everything the service needs of its database.
 #[async_trait]
-pub(crate) trait Store: CorrectionStore + OutboxStore + Send + Sync + Debug + 'static {
+pub(crate) trait Store:
+    CorrectionStore + OutboxStore + InstallationStore + Send + Sync + Debug + 'static
+{
     /// Erasing personal parts; none in a store that knows no erasure.
     fn erasures(&self) -> Option<&dyn ErasureStore> {
         None

@@ -40,6 +40,12 @@ mod erasure_sql;
     reason = "portable SQL is compiled against each database"
 )]
 mod feedback_sql;
+#[path = "../installation/store/sql.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "portable SQL is compiled against each database"
+)]
+mod installation_sql;
 #[path = "../outbox/store/sql.rs"]
 #[expect(
     clippy::duplicate_mod,
@@ -75,14 +81,14 @@ const BEGIN: &str = "BEGIN";
 const LAST_ACCEPT_ORDER: &str = "SELECT last_value FROM accept_order";
 
 /// Gives the next accept order, with the time.
-const NEXT_ACCEPT_ORDER: &str = "SELECT nextval('accept_order'), (SELECT now_us FROM database_clock)";
+const NEXT_ACCEPT_ORDER: &str = "SELECT nextval('accept_order'), (SELECT now FROM database_clock)";
 
 /// Inserts a whole group. Items get accept orders in the order of the group; those whose request ids are already taken
 /// leave gaps. Request ids are taken in key order, so that two replicas never deadlock.
 const INSERT: &str = "
 WITH item AS MATERIALIZED (
-    SELECT nextval('accept_order') AS accept_order, clock.now_us, u.*
-    FROM (SELECT now_us FROM database_clock) AS clock,
+    SELECT nextval('accept_order') AS accept_order, clock.now, u.*
+    FROM (SELECT now FROM database_clock) AS clock,
          unnest($1::BYTEA[], $2::TEXT[], $3::TEXT[], $4::TEXT[], $5::BYTEA[], $6::BIGINT[], $7::BIGINT[], $8::BYTEA[],
                 $9::TEXT[], $10::TEXT[], $11::TEXT[], $12::TEXT[], $13::TEXT[], $14::TEXT[], $15::TEXT[], $16::TEXT[],
                 $17::BYTEA[], $18::BYTEA[]) WITH ORDINALITY
@@ -90,8 +96,8 @@ WITH item AS MATERIALIZED (
                traceparent, reporter_id, session_id, client, client_key, query_id, reason, context,
                event_id, payload, place)
 ), fresh AS (
-    INSERT INTO request_ids (accept_order, namespace, caller, request_id, request_hash, feedback_id, created_at_us)
-    SELECT accept_order, namespace, caller, request_id, request_hash, feedback_id, now_us
+    INSERT INTO request_ids (accept_order, namespace, caller, request_id, request_hash, feedback_id, created_at)
+    SELECT accept_order, namespace, caller, request_id, request_hash, feedback_id, now
     FROM item WHERE request_id <> '' ORDER BY namespace, caller, request_id, place
     ON CONFLICT (namespace, caller, request_id) DO NOTHING
     RETURNING accept_order
@@ -99,8 +105,8 @@ WITH item AS MATERIALIZED (
     SELECT * FROM item WHERE request_id = '' OR accept_order IN (SELECT accept_order FROM fresh)
 ), ledger AS (
     INSERT INTO feedback (accept_order, feedback_id, namespace, caller, request_id, kind, scope, correction,
-                          traceparent, received_at_us)
-    SELECT accept_order, feedback_id, namespace, caller, request_id, kind, scope, correction, traceparent, now_us
+                          traceparent, received_at)
+    SELECT accept_order, feedback_id, namespace, caller, request_id, kind, scope, correction, traceparent, now
     FROM stored
 ), personal AS (
     INSERT INTO feedback_personal (accept_order, namespace, reporter_id, session_id, client, client_key, query_id,
@@ -111,23 +117,23 @@ WITH item AS MATERIALIZED (
     INSERT INTO feedback_status (accept_order, namespace, delivery_state, event_count, outcome_of, retracted_by)
     SELECT accept_order, namespace, $19, 1, 0, '' FROM stored
 ), events AS (
-    INSERT INTO outbox (event_id, accept_order, feedback_id, namespace, event_number, occurred_at_us, payload, state,
-                        attempts, due_at_us, lease_token, code, error)
-    SELECT event_id, accept_order, feedback_id, namespace, 1, now_us, payload, $19, 0, now_us + $20, $21, 0, ''
+    INSERT INTO outbox (event_id, accept_order, feedback_id, namespace, event_number, occurred_at, payload, state,
+                        attempts, due_at, lease_token, code, error)
+    SELECT event_id, accept_order, feedback_id, namespace, 1, now, payload, $19, 0, now + $20, $21, 0, ''
     FROM stored
 )
-SELECT place, accept_order, now_us FROM stored";
+SELECT place, accept_order, now FROM stored";
 
 const CLAIM: &str = "
 WITH due AS MATERIALIZED (
     SELECT event_id FROM outbox
-    WHERE state = 1 AND (due_at_us <= (SELECT now_us FROM database_clock)
-                         OR due_at_us > $4 + (SELECT now_us FROM database_clock))
+    WHERE state = 1 AND (due_at <= (SELECT now FROM database_clock)
+                         OR due_at > $4 + (SELECT now FROM database_clock))
     ORDER BY accept_order, event_number LIMIT $1 FOR UPDATE SKIP LOCKED
 )
-UPDATE outbox AS o SET lease_token = $3, due_at_us = $2 + (SELECT now_us FROM database_clock)
+UPDATE outbox AS o SET lease_token = $3, due_at = $2 + (SELECT now FROM database_clock)
 FROM due WHERE o.event_id = due.event_id
-RETURNING o.event_id, o.accept_order, o.event_number, o.occurred_at_us, o.attempts, o.payload";
+RETURNING o.event_id, o.accept_order, o.event_number, o.occurred_at, o.attempts, o.payload";
 
 /// Feedback in one schema of a PostgreSQL database.
 #[derive(Debug)]
@@ -172,7 +178,7 @@ impl PostgresStore {
     /// raise it.
     async fn raise_accept_order_once(&self) -> Result<(), StoreError> {
         let behind: bool =
-            sqlx::query_scalar("SELECT last_value < (SELECT now_us FROM database_clock) FROM accept_order")
+            sqlx::query_scalar("SELECT last_value < (SELECT now FROM database_clock) FROM accept_order")
                 .fetch_one(&mut *self.pool.acquire().await?)
                 .await?;
         if !behind {
@@ -183,7 +189,7 @@ impl PostgresStore {
             .execute(&mut *transaction)
             .await?;
         sqlx::query(
-            "SELECT setval('accept_order', greatest(last_value, (SELECT now_us FROM database_clock))) FROM accept_order",
+            "SELECT setval('accept_order', greatest(last_value, (SELECT now FROM database_clock))) FROM accept_order",
         )
         .execute(&mut *transaction)
         .await?;
@@ -234,8 +240,8 @@ impl PostgresStore {
                 return Ok(replayed);
             }
             // The id was deleted in between, so it is free again.
-            if let [(_, order, at_us)] = *self.insert_once(std::slice::from_ref(item), lease).await? {
-                return Ok(Inserted::Stored(rows::accepted("feedback", order, at_us)?));
+            if let [(_, order, at)] = *self.insert_once(std::slice::from_ref(item), lease).await? {
+                return Ok(Inserted::Stored(rows::accepted("feedback", order, at)?));
             }
         }
     }
@@ -248,12 +254,12 @@ impl PostgresStore {
         let stored = retry_conflicts(&self.entropy, || self.insert_once(columns, lease)).await?;
         let stored: HashMap<i64, (i64, i64)> = stored
             .into_iter()
-            .map(|(place, order, at_us)| (place, (order, at_us)))
+            .map(|(place, order, at)| (place, (order, at)))
             .collect();
         let mut results = Vec::with_capacity(columns.len());
         for (place, item) in (1..).zip(columns) {
             results.push(match stored.get(&place) {
-                Some(&(order, at_us)) => rows::accepted("feedback", order, at_us)
+                Some(&(order, at)) => rows::accepted("feedback", order, at)
                     .map(Inserted::Stored)
                     .map_err(StoreError::from),
                 // The other items are already stored, whatever comes of this.

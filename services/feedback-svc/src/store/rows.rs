@@ -64,8 +64,8 @@ impl<I: ToString> Row<I> {
 }
 
 /// Parses what the database assigned to an event.
-pub(super) fn accepted(table: &'static str, order: i64, at_us: i64) -> Result<Accepted, CorruptRow> {
-    let at = Row { table, id: order }.time("time", at_us)?;
+pub(super) fn accepted(table: &'static str, order: i64, at: i64) -> Result<Accepted, CorruptRow> {
+    let at = Row { table, id: order }.time("time", at)?;
     Ok(Accepted {
         order: AcceptOrder(order),
         at,
@@ -89,7 +89,7 @@ pub(crate) struct FeedbackRow {
     request_id: String,
     scope: i64,
     correction: Vec<u8>,
-    received_at_us: i64,
+    received_at: i64,
     reporter_id: String,
     session_id: String,
     client: String,
@@ -100,17 +100,17 @@ pub(crate) struct FeedbackRow {
     retract_reason: String,
     delivery_state: i64,
     outcome: Option<Vec<u8>>,
-    retracted_at_us: Option<i64>,
-    redacted_at_us: Option<i64>,
+    retracted_at: Option<i64>,
+    redacted_at: Option<i64>,
     voter: Option<Vec<u8>>,
     identified: Option<i64>,
 }
 
 impl FeedbackRow {
     /// The columns that it needs, of `feedback AS f`, `feedback_personal AS p` and `feedback_status AS s`.
-    pub(super) const COLUMNS: &str = "f.accept_order, f.feedback_id, f.namespace, f.caller, f.request_id, f.scope, f.correction, f.received_at_us, \
+    pub(super) const COLUMNS: &str = "f.accept_order, f.feedback_id, f.namespace, f.caller, f.request_id, f.scope, f.correction, f.received_at, \
          p.reporter_id, p.session_id, p.client, p.client_key, p.query_id, p.reason, p.context, p.retract_reason, \
-         s.delivery_state, s.outcome, s.retracted_at_us, s.redacted_at_us, p.voter, p.identified";
+         s.delivery_state, s.outcome, s.retracted_at, s.redacted_at, p.voter, p.identified";
 }
 
 impl TryFrom<FeedbackRow> for Feedback {
@@ -146,17 +146,17 @@ impl TryFrom<FeedbackRow> for Feedback {
             scope: parse_scope(&ledger, raw.scope)?,
             correction: parse_correction(&ledger, &raw.correction)?,
         };
-        let retraction = match raw.retracted_at_us {
+        let retraction = match raw.retracted_at {
             None => None,
             Some(at) => Some(Retraction {
-                at: status.time("retracted_at_us", at)?,
+                at: status.time("retracted_at", at)?,
                 reason: raw.retract_reason,
             }),
         };
-        let redaction = match (raw.redacted_at_us, &raw.voter, raw.identified) {
+        let redaction = match (raw.redacted_at, &raw.voter, raw.identified) {
             (None, None, None) => None,
             (Some(at), Some(voter), Some(identified)) => Some(Redaction {
-                at: status.time("redacted_at_us", at)?,
+                at: status.time("redacted_at", at)?,
                 voter: VoterKey(personal.uuid("voter", voter)?),
                 identified: identified != 0,
             }),
@@ -173,7 +173,7 @@ impl TryFrom<FeedbackRow> for Feedback {
             caller: ledger.parse("caller", Caller::parse(&raw.caller))?,
             accepted: Accepted {
                 order: AcceptOrder(raw.accept_order),
-                at: ledger.time("received_at_us", raw.received_at_us)?,
+                at: ledger.time("received_at", raw.received_at)?,
             },
             retraction,
             outcome: raw.outcome.map(|outcome| EncodedOutcome(outcome.into())),
@@ -285,7 +285,7 @@ pub(super) struct ClaimedRow {
     pub(super) event_id: Vec<u8>,
     pub(super) accept_order: i64,
     pub(super) event_number: i64,
-    occurred_at_us: i64,
+    occurred_at: i64,
     attempts: i64,
     payload: Vec<u8>,
 }
@@ -302,7 +302,7 @@ impl TryFrom<ClaimedRow> for Claimed {
             event_id: EventId(row.uuid("event_id", &raw.event_id)?),
             accepted: Accepted {
                 order: AcceptOrder(raw.accept_order),
-                at: row.time("occurred_at_us", raw.occurred_at_us)?,
+                at: row.time("occurred_at", raw.occurred_at)?,
             },
             attempts: u32::try_from(raw.attempts).unwrap_or(u32::MAX),
             payload: Bytes::from(raw.payload),
@@ -319,7 +319,7 @@ pub(super) struct DeadLetterRow {
     attempts: i64,
     code: i64,
     error: String,
-    dead_at_us: i64,
+    dead_at: i64,
 }
 
 impl TryFrom<DeadLetterRow> for DeadLetter {
@@ -339,7 +339,7 @@ impl TryFrom<DeadLetterRow> for DeadLetter {
                 code: row.parse("code", i32::try_from(raw.code))?,
                 error: raw.error,
             },
-            dead_at_us: row.time("dead_at_us", raw.dead_at_us)?.as_microsecond(),
+            dead_at: row.time("dead_at", raw.dead_at)?.as_microsecond(),
         })
     }
 }

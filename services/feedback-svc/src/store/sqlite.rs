@@ -38,6 +38,12 @@ mod erasure_sql;
     reason = "portable SQL is compiled against each database"
 )]
 mod feedback_sql;
+#[path = "../installation/store/sql.rs"]
+#[expect(
+    clippy::duplicate_mod,
+    reason = "portable SQL is compiled against each database"
+)]
+mod installation_sql;
 #[path = "../outbox/store/sql.rs"]
 #[expect(
     clippy::duplicate_mod,
@@ -70,18 +76,18 @@ const LAST_ACCEPT_ORDER: &str = "SELECT last FROM accept_order WHERE one = 1";
 
 /// Gives the next accept order, with the time.
 const NEXT_ACCEPT_ORDER: &str =
-    "UPDATE accept_order SET last = max(last, (SELECT now_us FROM database_clock) - 1) + 1
-     RETURNING last, (SELECT now_us FROM database_clock)";
+    "UPDATE accept_order SET last = max(last, (SELECT now FROM database_clock) - 1) + 1
+     RETURNING last, (SELECT now FROM database_clock)";
 
 /// The number of readers. They do not wait for the writer, nor for each other up to this many.
 const READERS: u32 = 4;
 
-const CLAIM: &str = "UPDATE outbox SET lease_token = $3, due_at_us = $2 + (SELECT now_us FROM database_clock)
+const CLAIM: &str = "UPDATE outbox SET lease_token = $3, due_at = $2 + (SELECT now FROM database_clock)
      WHERE event_id IN (SELECT event_id FROM outbox
-                        WHERE state = 1 AND (due_at_us <= (SELECT now_us FROM database_clock)
-                                             OR due_at_us > $4 + (SELECT now_us FROM database_clock))
+                        WHERE state = 1 AND (due_at <= (SELECT now FROM database_clock)
+                                             OR due_at > $4 + (SELECT now FROM database_clock))
                         ORDER BY accept_order, event_number LIMIT $1)
-     RETURNING event_id, accept_order, event_number, occurred_at_us, attempts, payload";
+     RETURNING event_id, accept_order, event_number, occurred_at, attempts, payload";
 
 /// Feedback in one SQLite file.
 #[derive(Debug)]
@@ -107,7 +113,7 @@ impl SqliteStore {
     /// to itself; so a start after a kill need not wait for them to expire.
     pub(crate) async fn release_leases(&self) -> Result<u64, StoreError> {
         let released = sqlx::query(
-            "UPDATE outbox SET lease_token = NULL, due_at_us = (SELECT now_us FROM database_clock)
+            "UPDATE outbox SET lease_token = NULL, due_at = (SELECT now FROM database_clock)
              WHERE state = 1 AND lease_token IS NOT NULL",
         )
         .execute(&mut *self.writer().await?)
@@ -129,9 +135,9 @@ impl SqliteStore {
         let mut transaction = self.pools.begin_write().await?;
         let count = i64::try_from(columns.len()).unwrap_or(i64::MAX);
         // The first is at least now, and after all orders given before, even if the clock went back.
-        let (last, now_us): (i64, i64) = sqlx::query_as(
-            "UPDATE accept_order SET last = max(last, (SELECT now_us FROM database_clock) - 1) + $1
-             RETURNING last, (SELECT now_us FROM database_clock)",
+        let (last, now): (i64, i64) = sqlx::query_as(
+            "UPDATE accept_order SET last = max(last, (SELECT now FROM database_clock) - 1) + $1
+             RETURNING last, (SELECT now FROM database_clock)",
         )
         .bind(count)
         .fetch_one(&mut *transaction)
@@ -140,7 +146,7 @@ impl SqliteStore {
             .zip(columns)
             .map(|(order, columns)| Numbered { order, columns })
             .collect();
-        let taken = insert_request_ids(&mut transaction, &numbered, now_us).await?;
+        let taken = insert_request_ids(&mut transaction, &numbered, now).await?;
         let mut results = Vec::with_capacity(columns.len());
         let mut stored = Vec::with_capacity(columns.len());
         for item in numbered {
@@ -158,7 +164,7 @@ impl SqliteStore {
                     },
                 );
             } else {
-                let accepted = rows::accepted("feedback", item.order, now_us)?;
+                let accepted = rows::accepted("feedback", item.order, now)?;
                 results.push(Ok(Inserted::Stored(accepted)));
                 stored.push(item);
             }
@@ -168,7 +174,7 @@ impl SqliteStore {
             return Ok(results);
         }
         for chunk in chunks(&stored) {
-            insert_chunk(&mut transaction, chunk, now_us, lease).await?;
+            insert_chunk(&mut transaction, chunk, now, lease).await?;
         }
         fail_points::GROUP_WRITTEN.pass();
         transaction.commit().await?;
@@ -245,7 +251,7 @@ impl SqliteStore {
 async fn insert_request_ids(
     connection: &mut Connection,
     numbered: &[Numbered<'_>],
-    now_us: i64,
+    now: i64,
 ) -> Result<HashSet<i64>, StoreError> {
     let asked: Vec<_> = numbered
         .iter()
@@ -254,7 +260,7 @@ async fn insert_request_ids(
     let mut taken = HashSet::new();
     for chunk in chunks(&asked) {
         let mut query = QueryBuilder::<Db>::new(
-            "INSERT INTO request_ids (accept_order, namespace, caller, request_id, request_hash, feedback_id, created_at_us) ",
+            "INSERT INTO request_ids (accept_order, namespace, caller, request_id, request_hash, feedback_id, created_at) ",
         );
         query.push_values(chunk, |mut row, Numbered { order, columns }| {
             row.push_bind(*order)
@@ -263,7 +269,7 @@ async fn insert_request_ids(
                 .push_bind(columns.request_id)
                 .push_bind(columns.new.hash.0.as_slice())
                 .push_bind(columns.new.id.0.as_bytes().as_slice())
-                .push_bind(now_us);
+                .push_bind(now);
         });
         query.push(" ON CONFLICT (namespace, caller, request_id) DO NOTHING");
         let inserted = query.build().execute(&mut *connection).await?.rows_affected();
@@ -290,14 +296,14 @@ async fn insert_request_ids(
 async fn insert_chunk(
     connection: &mut Connection,
     chunk: &[Numbered<'_>],
-    now_us: i64,
+    now: i64,
     lease: Option<Lease>,
 ) -> Result<(), StoreError> {
     let pending = DeliveryState::Pending.number();
-    let due_at_us = now_us.saturating_add(lease.map_or(0, |lease| rows::micros(lease.duration)));
+    let due_at = now.saturating_add(lease.map_or(0, |lease| rows::micros(lease.duration)));
     let mut query = QueryBuilder::<Db>::new(
         "INSERT INTO feedback (accept_order, feedback_id, namespace, caller, request_id, kind, scope, correction,
-                               traceparent, received_at_us) ",
+                               traceparent, received_at) ",
     );
     query.push_values(chunk, |mut row, Numbered { order, columns }| {
         row.push_bind(*order)
@@ -309,7 +315,7 @@ async fn insert_chunk(
             .push_bind(columns.scope)
             .push_bind(columns.correction.as_slice())
             .push_bind(columns.new.traceparent.as_str())
-            .push_bind(now_us);
+            .push_bind(now);
     });
     query.push(
         "; INSERT INTO feedback_personal (accept_order, namespace, reporter_id, session_id, client, client_key, query_id,
@@ -329,7 +335,7 @@ async fn insert_chunk(
         row.push("''");
     });
     query.push(
-        "; INSERT INTO outbox (event_id, accept_order, feedback_id, namespace, occurred_at_us, payload, state, due_at_us,
+        "; INSERT INTO outbox (event_id, accept_order, feedback_id, namespace, occurred_at, payload, state, due_at,
                                lease_token, event_number, attempts, code, error) ",
     );
     query.push_values(chunk, |mut row, Numbered { order, columns }| {
@@ -338,10 +344,10 @@ async fn insert_chunk(
             .push_bind(*order)
             .push_bind(new.id.0.as_bytes().as_slice())
             .push_bind(new.submission.namespace.as_str())
-            .push_bind(now_us)
+            .push_bind(now)
             .push_bind(&*new.event.payload)
             .push_bind(pending)
-            .push_bind(due_at_us)
+            .push_bind(due_at)
             .push_bind(lease.map(|lease| lease.token.0.as_bytes().to_vec()));
         row.push("1, 0, 0, ''");
     });

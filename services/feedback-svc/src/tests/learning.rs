@@ -9,7 +9,8 @@ use std::{
     },
 };
 
-use emend_base::{Entropy, Lifecycle};
+use emend_base::{Entropy, Error, Lifecycle, error::PreconditionViolation};
+use emend_core::InstallationId;
 use emend_proto::{
     common::v1::{ItemStatus, Outcome, OutcomeState},
     learning::v1::{
@@ -44,6 +45,8 @@ struct State {
     received: Mutex<Vec<Event>>,
     /// How many batches it did not answer.
     unanswered: AtomicUsize,
+    /// The installation that it says it is.
+    installation: Mutex<Option<InstallationId>>,
 }
 
 impl Learning {
@@ -52,7 +55,13 @@ impl Learning {
             mood: Mutex::new(Mood::Evaluates),
             received: Mutex::default(),
             unanswered: AtomicUsize::new(0),
+            installation: Mutex::default(),
         }))
+    }
+
+    /// From now on it says that it is this installation, and refuses batches for others.
+    pub(super) fn is(&self, installation: InstallationId) {
+        *self.0.installation.lock().unwrap() = Some(installation);
     }
 
     pub(super) fn becomes(&self, mood: Mood) {
@@ -108,6 +117,7 @@ impl Learning {
             self.0.unanswered.fetch_add(1, Ordering::SeqCst);
             return Ok(None);
         }
+        let installation_id = self.installation_for(batch)?;
         self.0.received.lock().unwrap().extend_from_slice(&batch.events);
         let results = batch.events.iter().map(|event| EventResult {
             event_id: event.event_id.clone(),
@@ -122,8 +132,29 @@ impl Learning {
         });
         Ok(Some(IngestResponse {
             results: results.collect(),
-            ..Default::default()
+            installation_id,
         }))
+    }
+
+    /// Its installation, if the batch may be meant for it.
+    fn installation_for(&self, batch: &IngestRequest) -> Result<String, Status> {
+        let Some(own) = *self.0.installation.lock().unwrap() else {
+            return Ok(String::new());
+        };
+        let own = own.to_string();
+        if batch.installation_id.is_empty() || batch.installation_id == own {
+            return Ok(own);
+        }
+        Err(Error::FailedPrecondition {
+            reason: "INSTALLATION_MISMATCH",
+            message: format!("meant for {}", batch.installation_id),
+            violations: vec![PreconditionViolation {
+                kind: "INSTALLATION".into(),
+                subject: own,
+                description: "the installation that answers".to_owned(),
+            }],
+        }
+        .into())
     }
 }
 

@@ -20,12 +20,13 @@ macro_rules! on_both {
 }
 
 mod dead_letters;
+mod installation;
 mod learning;
 mod service;
 
 use std::{collections::HashMap, future::Future, time::Duration};
 
-use emend_base::{Environment, Lifecycle, lifecycle::Shutdown};
+use emend_base::{Environment, Lifecycle, lifecycle::Shutdown, telemetry::Metrics};
 use emend_proto::{
     common::v1::{self as common, correction},
     feedback::v1::{self as pb, feedback_service_client::FeedbackServiceClient},
@@ -68,7 +69,7 @@ impl Database {
         }
     }
 
-    fn url(&self) -> DatabaseUrl {
+    pub(super) fn url(&self) -> DatabaseUrl {
         match self {
             Self::Sqlite(directory) => DatabaseUrl::sqlite(directory.path().join("feedback.db")),
             Self::Postgres(database) => database.database_url(),
@@ -84,7 +85,14 @@ pub(super) struct Service {
 
 impl Service {
     pub(super) async fn start(database: &Database, learning: &str) -> Self {
+        Self::start_with(database, learning, Metrics::new()).await
+    }
+
+    /// Starts one that registers its metrics there.
+    pub(super) async fn start_with(database: &Database, learning: &str, metrics: Metrics) -> Self {
         let config = Config {
+            metrics,
+            init: true,
             postgres_connections: 4,
             relay: RelayConfig {
                 poll: Duration::from_millis(20),

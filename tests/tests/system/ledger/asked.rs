@@ -20,7 +20,7 @@ use emend_tests::{
     },
 };
 
-const NOT_TAKEN_BACK: &str = "UPDATE feedback_status SET retracted_at_us = NULL, retracted_by = ''";
+const NOT_TAKEN_BACK: &str = "UPDATE feedback_status SET retracted_at = NULL, retracted_by = ''";
 const EXCHANGED: &str = "UPDATE feedback SET correction = (
          SELECT other.correction FROM feedback AS other
          WHERE other.accept_order <> feedback.accept_order

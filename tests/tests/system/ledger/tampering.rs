@@ -88,7 +88,7 @@ const CASES: &[Case] = &[
         "FEEDBACK_REDACTED",
         Feedback,
         concat!(
-            "UPDATE feedback_status SET redacted_at_us = 1, redacted_by = 'anonymous' WHERE accept_order = ",
+            "UPDATE feedback_status SET redacted_at = 1, redacted_by = 'anonymous' WHERE accept_order = ",
             oldest!(),
             "; UPDATE feedback_personal SET voter = {new_id}, identified = 1 WHERE accept_order = ",
             oldest!()

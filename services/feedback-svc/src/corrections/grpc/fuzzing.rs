@@ -196,7 +196,7 @@ fn dead_letters(request: &pb::ListDeadLettersRequest) {
 }
 
 fn position(hash: QueryHash, after: &DeadLetterPosition) -> String {
-    let mut bytes = after.dead_at_us.to_le_bytes().to_vec();
+    let mut bytes = after.dead_at.to_le_bytes().to_vec();
     bytes.extend_from_slice(after.event_id.0.as_bytes());
     page::token(hash, &bytes)
 }

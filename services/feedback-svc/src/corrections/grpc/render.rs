@@ -153,7 +153,7 @@ fn dead_letter(letter: DeadLetter) -> pb::DeadLetter {
         attempts: i32::try_from(letter.attempts).unwrap_or(i32::MAX),
         code: letter.refusal.code,
         error: letter.refusal.error,
-        dead_at: Some(render::timestamp_from_micros(letter.dead_at_us)),
+        dead_at: Some(render::timestamp_from_micros(letter.dead_at)),
     }
 }
 
@@ -161,12 +161,12 @@ pub(super) fn dead_letter_page(page: Page<DeadLetter>, hash: QueryHash) -> pb::L
     let ends: Vec<_> = page
         .items
         .iter()
-        .map(|letter| (letter.dead_at_us, letter.event_id))
+        .map(|letter| (letter.dead_at, letter.event_id))
         .collect();
     let (dead_letters, was_cut) = page::cut(page.items.into_iter().map(dead_letter).collect());
     let last = ends[..dead_letters.len()].last().filter(|_| page.more || was_cut);
-    let next_page_token = last.map(|(dead_at_us, event_id)| {
-        let mut position = dead_at_us.to_le_bytes().to_vec();
+    let next_page_token = last.map(|(dead_at, event_id)| {
+        let mut position = dead_at.to_le_bytes().to_vec();
         position.extend_from_slice(event_id.0.as_bytes());
         page::token(hash, &position)
     });
@@ -271,7 +271,7 @@ mod tests {
                 code: 3,
                 error: "x".repeat(16_000),
             },
-            dead_at_us: 7,
+            dead_at: 7,
         };
         let page = Page {
             items: (0..500).map(large).collect(),

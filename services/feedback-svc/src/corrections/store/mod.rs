@@ -60,7 +60,12 @@ pub(crate) enum Inserted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Retracted {
     /// Stored, with its event.
-    Now(Accepted),
+    Now {
+        /// What the database assigned to the event.
+        accepted: Accepted,
+        /// Whether it is stored with its reason. It is without if the feedback is redacted: that gets no personal part again.
+        has_reason: bool,
+    },
     /// It was retracted before.
     Before,
     /// There is no such feedback in that namespace.

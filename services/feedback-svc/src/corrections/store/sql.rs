@@ -18,7 +18,10 @@ use super::{
 };
 use crate::{
     corrections::feedback::{FeedbackQuery, NewFeedback, NewRetraction},
-    outbox::entry::{DeliveryState, Lease},
+    outbox::{
+        entry::{DeliveryState, Lease},
+        event,
+    },
 };
 
 /// The columns of one feedback as they are stored; made before the transaction begins.
@@ -154,13 +157,13 @@ pub(super) async fn list(
     if let Some(from) = filter.from {
         // Stored times have microsecond precision: a bound between two microseconds is rounded up.
         query
-            .push(" AND f.received_at_us >= ")
-            .push_bind(ceiling_us(from));
+            .push(" AND f.received_at >= ")
+            .push_bind(ceiling_micros(from));
     }
     if let Some(before) = filter.before {
         query
-            .push(" AND f.received_at_us < ")
-            .push_bind(ceiling_us(before));
+            .push(" AND f.received_at < ")
+            .push_bind(ceiling_micros(before));
     }
     if let Some(after) = filter.after {
         query
@@ -177,7 +180,7 @@ pub(super) async fn list(
     Ok(query.build_query_as().fetch_all(connection).await?)
 }
 
-fn ceiling_us(at: jiff::Timestamp) -> i64 {
+fn ceiling_micros(at: jiff::Timestamp) -> i64 {
     let micros = at.as_microsecond();
     micros + i64::from(at.as_nanosecond() > i128::from(micros) * 1000)
 }
@@ -196,11 +199,11 @@ pub(super) async fn retract(
         event,
     } = retraction;
     let noted: Option<(i64, i64, i64)> = sqlx::query_as(
-        "UPDATE feedback_status SET retracted_at_us = (SELECT now_us FROM database_clock), retracted_by = $3,
+        "UPDATE feedback_status SET retracted_at = (SELECT now FROM database_clock), retracted_by = $3,
                 event_count = event_count + 1, delivery_state = $4
          WHERE accept_order = (SELECT accept_order FROM feedback WHERE feedback_id = $1 AND namespace = $2)
-           AND retracted_at_us IS NULL
-         RETURNING accept_order, event_count, retracted_at_us",
+           AND retracted_at IS NULL
+         RETURNING accept_order, event_count, retracted_at",
     )
     .bind(id.0.as_bytes().as_slice())
     .bind(namespace.as_str())
@@ -208,7 +211,7 @@ pub(super) async fn retract(
     .bind(DeliveryState::Pending.number())
     .fetch_optional(&mut *connection)
     .await?;
-    let Some((accept_order, event_number, at_us)) = noted else {
+    let Some((accept_order, event_number, at)) = noted else {
         let there: Option<i64> =
             sqlx::query_scalar("SELECT accept_order FROM feedback WHERE feedback_id = $1 AND namespace = $2")
                 .bind(id.0.as_bytes().as_slice())
@@ -221,16 +224,24 @@ pub(super) async fn retract(
             Retracted::NotFound
         });
     };
-    if !reason.is_empty() {
-        sqlx::query("UPDATE feedback_personal SET retract_reason = $2 WHERE accept_order = $1")
-            .bind(accept_order)
-            .bind(reason)
-            .execute(&mut *connection)
-            .await?;
-    }
+    let has_reason = reason.is_empty()
+        || sqlx::query(
+            "UPDATE feedback_personal SET retract_reason = $2 WHERE accept_order = $1 AND voter IS NULL",
+        )
+        .bind(accept_order)
+        .bind(reason)
+        .execute(&mut *connection)
+        .await?
+        .rows_affected()
+            == 1;
+    let payload = if has_reason {
+        event.payload.clone()
+    } else {
+        event::without_reason(event).payload
+    };
     sqlx::query(
-        "INSERT INTO outbox (event_id, accept_order, feedback_id, namespace, event_number, occurred_at_us, payload,
-                             state, attempts, due_at_us, lease_token, code, error)
+        "INSERT INTO outbox (event_id, accept_order, feedback_id, namespace, event_number, occurred_at, payload,
+                             state, attempts, due_at, lease_token, code, error)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $6 + $9, $10, 0, '')",
     )
     .bind(event.id.0.as_bytes().as_slice())
@@ -238,14 +249,17 @@ pub(super) async fn retract(
     .bind(id.0.as_bytes().as_slice())
     .bind(namespace.as_str())
     .bind(event_number)
-    .bind(at_us)
-    .bind(&*event.payload)
+    .bind(at)
+    .bind(&*payload)
     .bind(DeliveryState::Pending.number())
     .bind(lease.map_or(0, |lease| micros(lease.duration)))
     .bind(lease.map(|lease| lease.token.0.as_bytes().to_vec()))
     .execute(connection)
     .await?;
-    Ok(Retracted::Now(rows::accepted("outbox", accept_order, at_us)?))
+    Ok(Retracted::Now {
+        accepted: rows::accepted("outbox", accept_order, at)?,
+        has_reason,
+    })
 }
 
 pub(super) async fn prune_request_ids(
@@ -257,8 +271,8 @@ pub(super) async fn prune_request_ids(
     let pruned = sqlx::query(
         "DELETE FROM request_ids WHERE accept_order IN (
              SELECT accept_order FROM (
-                 SELECT accept_order, created_at_us FROM request_ids ORDER BY accept_order LIMIT $2) AS oldest
-             WHERE created_at_us < (SELECT now_us FROM database_clock) - $1)",
+                 SELECT accept_order, created_at FROM request_ids ORDER BY accept_order LIMIT $2) AS oldest
+             WHERE created_at < (SELECT now FROM database_clock) - $1)",
     )
     .bind(micros(retention))
     .bind(i64::from(limit))

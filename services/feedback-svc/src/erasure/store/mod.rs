@@ -11,7 +11,7 @@ use super::{Erasure, NewErasure, NewRedaction, Progress};
 /// Erases personal parts.
 #[async_trait]
 pub(crate) trait ErasureStore: Send + Sync + Debug {
-    /// Redacts feedback, with an event for each that is due at once. Returns for each whether it was redacted now, was
+    /// Redacts feedback, with an event for each that is due at once, and takes back the leases of its other events. Returns for each whether it was redacted now, was
     /// before, or is not there. Only the first redaction counts.
     async fn redact(&self, redactions: &[NewRedaction]) -> Result<Vec<Redacted>, StoreError>;
 

@@ -22,8 +22,8 @@ type Result<T> = std::result::Result<T, StoreError>;
 
 /// An event that is due at once: event id, accept order, feedback id, namespace, event number, time, payload, state.
 const INSERT_EVENT: &str = "
-    INSERT INTO outbox (event_id, accept_order, feedback_id, namespace, event_number, occurred_at_us, payload,
-                        state, attempts, due_at_us, lease_token, code, error)
+    INSERT INTO outbox (event_id, accept_order, feedback_id, namespace, event_number, occurred_at, payload,
+                        state, attempts, due_at, lease_token, code, error)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $6, NULL, 0, '')";
 
 /// Redactions have this number, which no other event of a feedback has: they change nothing that the feedback shows of
@@ -43,15 +43,15 @@ async fn redact(connection: &mut Connection, redaction: &NewRedaction) -> Result
     };
     let feedback = Feedback::try_from(row)?;
     let noted: Option<(i64, i64)> = sqlx::query_as(
-        "UPDATE feedback_status SET redacted_at_us = (SELECT now_us FROM database_clock), redacted_by = $2
-         WHERE accept_order = $1 AND redacted_at_us IS NULL
-         RETURNING accept_order, redacted_at_us",
+        "UPDATE feedback_status SET redacted_at = (SELECT now FROM database_clock), redacted_by = $2
+         WHERE accept_order = $1 AND redacted_at IS NULL
+         RETURNING accept_order, redacted_at",
     )
     .bind(feedback.accepted.order.0)
     .bind(caller.as_str())
     .fetch_optional(&mut *connection)
     .await?;
-    let Some((order, at_us)) = noted else {
+    let Some((order, at)) = noted else {
         return Ok(Redacted::Before);
     };
     let voter = feedback.submission.reporter.voter(&feedback.caller);
@@ -79,7 +79,7 @@ async fn redact(connection: &mut Connection, redaction: &NewRedaction) -> Result
         .bind(id.0.as_bytes().as_slice())
         .bind(namespace.as_str())
         .bind(REDACTION)
-        .bind(at_us)
+        .bind(at)
         .bind(&*event.payload)
         .bind(DeliveryState::Pending.number())
         .execute(connection)
@@ -87,7 +87,7 @@ async fn redact(connection: &mut Connection, redaction: &NewRedaction) -> Result
     Ok(Redacted::Now)
 }
 
-/// Takes the personal parts out of the events of a feedback that are not delivered.
+/// Takes the personal parts out of the events of a feedback that are not delivered, and their leases back.
 async fn strip_events(
     connection: &mut Connection,
     order: i64,
@@ -106,11 +106,16 @@ async fn strip_events(
         let message = emend_proto::learning::v1::Event::decode(payload.as_slice())
             .map_err(|error| CorruptRow::new("outbox", "payload", order, error))?;
         let stripped = event::without_personal_parts(message, voter, identified);
-        sqlx::query("UPDATE outbox SET payload = $2 WHERE event_id = $1")
-            .bind(event_id)
-            .bind(stripped.encode_to_vec())
-            .execute(&mut *connection)
-            .await?;
+        // Replicas hold what they lease in memory, as it was: without its lease it is not sent, but claimed anew. A refusal
+        // may quote what was said.
+        sqlx::query(
+            "UPDATE outbox SET payload = $2, lease_token = NULL, due_at = (SELECT now FROM database_clock), error = ''
+             WHERE event_id = $1",
+        )
+        .bind(event_id)
+        .bind(stripped.encode_to_vec())
+        .execute(&mut *connection)
+        .await?;
     }
     Ok(())
 }
@@ -139,12 +144,12 @@ impl Backend {
         if waits.is_some() {
             return Ok(());
         }
-        let (order, now_us): (i64, i64) = sqlx::query_as(NEXT_ACCEPT_ORDER)
+        let (order, now): (i64, i64) = sqlx::query_as(NEXT_ACCEPT_ORDER)
             .fetch_one(&mut *transaction)
             .await?;
         let event = &erasure.event;
         sqlx::query(
-            "INSERT INTO reporter_erasures (accept_order, event_id, namespace, reporter_id, voter, caller, begun_at_us)
+            "INSERT INTO reporter_erasures (accept_order, event_id, namespace, reporter_id, voter, caller, begun_at)
              VALUES ($1, $2, $3, $4, $5, $6, $7)",
         )
         .bind(order)
@@ -153,7 +158,7 @@ impl Backend {
         .bind(erasure.reporter.as_str())
         .bind(voter)
         .bind(erasure.caller.as_str())
-        .bind(now_us)
+        .bind(now)
         .execute(&mut *transaction)
         .await?;
         sqlx::query(INSERT_EVENT)
@@ -162,7 +167,7 @@ impl Backend {
             .bind(FeedbackId::none().0.as_bytes().as_slice())
             .bind(erasure.namespace.as_str())
             .bind(1_i64)
-            .bind(now_us)
+            .bind(now)
             .bind(&*event.payload)
             .bind(DeliveryState::Pending.number())
             .execute(&mut *transaction)
@@ -268,9 +273,9 @@ impl ErasureStore for Backend {
     async fn outdated(&self, limit: u32) -> Result<Vec<Outdated>> {
         // Accept orders are microseconds by the database's clock or later.
         let bounds: Vec<(String, i64, i64)> = sqlx::query_as(
-            "SELECT s.namespace, COALESCE(p.accept_order, 0), (SELECT now_us FROM database_clock) - s.personal_retention_us
+            "SELECT s.namespace, COALESCE(p.accept_order, 0), (SELECT now FROM database_clock) - s.personal_retention
              FROM settings AS s LEFT JOIN retention_progress AS p ON p.namespace = s.namespace
-             WHERE s.personal_retention_us IS NOT NULL
+             WHERE s.personal_retention IS NOT NULL
                AND s.version = (SELECT max(n.version) FROM settings AS n WHERE n.namespace = s.namespace)",
         )
         .fetch_all(&mut *self.reader().await?)

@@ -144,7 +144,7 @@ async fn mark_failed(
 ) -> Result<(), StoreError> {
     sqlx::query(
         "UPDATE outbox SET attempts = attempts + 1, lease_token = NULL, code = $4, error = $5,
-                due_at_us = $3 + (SELECT now_us FROM database_clock)
+                due_at = $3 + (SELECT now FROM database_clock)
          WHERE event_id = $1 AND lease_token = $2 AND state = 1",
     )
     .bind(event_id.0.as_bytes().as_slice())
@@ -163,7 +163,7 @@ async fn release(
     LeaseToken(token): LeaseToken,
 ) -> Result<(), StoreError> {
     sqlx::query(
-        "UPDATE outbox SET lease_token = NULL, due_at_us = (SELECT now_us FROM database_clock)
+        "UPDATE outbox SET lease_token = NULL, due_at = (SELECT now FROM database_clock)
          WHERE event_id = $1 AND lease_token = $2 AND state = 1",
     )
     .bind(event_id.0.as_bytes().as_slice())
@@ -181,7 +181,7 @@ async fn mark_dead(
 ) -> Result<(), StoreError> {
     let dead: Option<(i64, i64)> = sqlx::query_as(
         "UPDATE outbox SET state = 3, attempts = attempts + 1, lease_token = NULL, code = $3, error = $4,
-                dead_at_us = (SELECT now_us FROM database_clock)
+                dead_at = (SELECT now FROM database_clock)
          WHERE event_id = $1 AND lease_token = $2 AND state = 1
          RETURNING accept_order, event_number",
     )
@@ -210,20 +210,20 @@ const OLDEST_AMONG: i64 = 10_000;
 
 /// The backlog, counted on the indexes of pending and dead events.
 pub(super) async fn backlog(connection: &mut Connection) -> Result<Backlog, StoreError> {
-    let (pending, oldest_age_us, dead_letters): (i64, Option<i64>, i64) = sqlx::query_as(
+    let (pending, oldest_age, dead_letters): (i64, Option<i64>, i64) = sqlx::query_as(
         "SELECT (SELECT count(*) FROM outbox WHERE state = 1),
-                (SELECT now_us FROM database_clock) - (SELECT min(first.occurred_at_us) FROM (
-                     SELECT occurred_at_us FROM outbox WHERE state = 1 ORDER BY accept_order, event_number LIMIT $1
+                (SELECT now FROM database_clock) - (SELECT min(first.occurred_at) FROM (
+                     SELECT occurred_at FROM outbox WHERE state = 1 ORDER BY accept_order, event_number LIMIT $1
                  ) AS first),
                 (SELECT count(*) FROM outbox WHERE state = 3)",
     )
     .bind(OLDEST_AMONG)
     .fetch_one(connection)
     .await?;
-    let age_us = u64::try_from(oldest_age_us.unwrap_or(0)).unwrap_or(0);
+    let age = u64::try_from(oldest_age.unwrap_or(0)).unwrap_or(0);
     Ok(Backlog {
         pending: pending.unsigned_abs(),
-        oldest_age: Duration::from_micros(age_us),
+        oldest_age: Duration::from_micros(age),
         dead_letters: dead_letters.unsigned_abs(),
     })
 }
@@ -233,22 +233,22 @@ pub(super) async fn dead_letters(
     filter: &DeadLetterQuery,
 ) -> Result<Vec<DeadLetterRow>, StoreError> {
     let mut query = QueryBuilder::<Db>::new(
-        "SELECT event_id, feedback_id, namespace, attempts, code, error, dead_at_us FROM outbox WHERE state = 3",
+        "SELECT event_id, feedback_id, namespace, attempts, code, error, dead_at FROM outbox WHERE state = 3",
     );
     if let Some(namespace) = &filter.namespace {
         query.push(" AND namespace = ").push_bind(namespace.as_str());
     }
     if let Some(after) = filter.after {
         query
-            .push(" AND (dead_at_us, event_id) > (")
-            .push_bind(after.dead_at_us);
+            .push(" AND (dead_at, event_id) > (")
+            .push_bind(after.dead_at);
         query
             .push(", ")
             .push_bind(after.event_id.0.as_bytes().as_slice())
             .push(")");
     }
     query
-        .push(" ORDER BY dead_at_us, event_id LIMIT ")
+        .push(" ORDER BY dead_at, event_id LIMIT ")
         .push_bind(i64::from(filter.limit));
     Ok(query.build_query_as().fetch_all(connection).await?)
 }
@@ -262,8 +262,8 @@ pub(super) async fn redrive(
     let mut redriven: Vec<(i64, i64)> = Vec::new();
     for chunk in chunks(events) {
         let mut query = QueryBuilder::<Db>::new(
-            "UPDATE outbox SET state = 1, attempts = 0, lease_token = NULL, dead_at_us = NULL,
-                    due_at_us = (SELECT now_us FROM database_clock) WHERE state = 3 AND event_id IN (",
+            "UPDATE outbox SET state = 1, attempts = 0, lease_token = NULL, dead_at = NULL,
+                    due_at = (SELECT now FROM database_clock) WHERE state = 3 AND event_id IN (",
         );
         let mut ids = query.separated(", ");
         for event_id in chunk {

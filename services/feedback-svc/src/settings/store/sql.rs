@@ -19,7 +19,7 @@ type Result<T> = std::result::Result<T, StoreError>;
 impl SettingsStore for Backend {
     async fn settings(&self, namespace: &Namespace) -> Result<Option<Settings>> {
         let found: Option<(i64, Option<i64>, i64)> = sqlx::query_as(
-            "SELECT version, personal_retention_us, updated_at_us FROM settings
+            "SELECT version, personal_retention, updated_at FROM settings
              WHERE namespace = $1 ORDER BY version DESC LIMIT 1",
         )
         .bind(namespace.as_str())
@@ -29,7 +29,7 @@ impl SettingsStore for Backend {
             return Ok(None);
         };
         let updated_at = Timestamp::from_microsecond(updated_at)
-            .map_err(|error| CorruptRow::new("settings", "updated_at_us", namespace, error))?;
+            .map_err(|error| CorruptRow::new("settings", "updated_at", namespace, error))?;
         Ok(Some(Settings {
             namespace: namespace.clone(),
             personal_retention: retention.map(|micros| Duration::from_micros(micros.unsigned_abs())),
@@ -40,8 +40,8 @@ impl SettingsStore for Backend {
 
     async fn save(&self, settings: &Settings, update: &SettingsUpdate) -> Result<()> {
         let saved = sqlx::query(
-            "INSERT INTO settings (namespace, version, personal_retention_us, caller, on_behalf_of, reason, updated_at_us)
-             VALUES ($1, $2, $3, $4, $5, $6, (SELECT now_us FROM database_clock))
+            "INSERT INTO settings (namespace, version, personal_retention, caller, on_behalf_of, reason, updated_at)
+             VALUES ($1, $2, $3, $4, $5, $6, (SELECT now FROM database_clock))
              ON CONFLICT (namespace, version) DO NOTHING",
         )
         .bind(settings.namespace.as_str())

@@ -398,7 +398,11 @@ async fn only_the_first_retraction_counts(database: &TestStore) {
     stored(&*database.store, &new, Some(lease())).await;
     database.advance(5).await;
     let first = retraction(new.id, "a mistake");
-    let Retracted::Now(accepted) = database.store.retract(&first, None).await.unwrap() else {
+    let Retracted::Now {
+        accepted,
+        has_reason: true,
+    } = database.store.retract(&first, None).await.unwrap()
+    else {
         panic!("not retracted")
     };
     let before = get(database, new.id).await;

@@ -31,6 +31,7 @@ macro_rules! contract {
 }
 
 mod feedback;
+mod installation;
 mod outbox;
 
 async fn claim_all(database: &TestStore) -> Vec<Claimed> {

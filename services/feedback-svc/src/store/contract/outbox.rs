@@ -218,7 +218,7 @@ async fn dead_letters_are_listed_oldest_first_and_made_due_again(database: &Test
         .await
         .unwrap();
     let after = DeadLetterPosition {
-        dead_at_us: first[1].dead_at_us,
+        dead_at: first[1].dead_at,
         event_id: first[1].event_id,
     };
     assert_eq!(dead_letters(database, Some(after)).await, [twins[1], id(1)]);

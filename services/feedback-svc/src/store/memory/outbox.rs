@@ -14,27 +14,26 @@ use crate::outbox::entry::{DeadLetter, DeadLetterQuery, DeliveryState, Lease, Le
 impl Tables {
     pub(super) fn claim(&mut self, limit: u32, lease: Lease) -> Vec<Claimed> {
         let ignores_leases = self.has(Defect::IgnoresLeases);
-        let now_us = self.now_us;
-        let waits =
-            |due_at_us: i64| due_at_us > now_us && due_at_us <= now_us.saturating_add(micros(LONGEST_WAIT));
+        let now = self.now;
+        let waits = |due_at: i64| due_at > now && due_at <= now.saturating_add(micros(LONGEST_WAIT));
         let mut due: Vec<_> = self
             .outbox
             .iter_mut()
             .filter(|(_, entry)| {
-                let leased = waits(entry.due_at_us) && !(ignores_leases && entry.token.is_some());
-                entry.dead_at_us.is_none() && !leased
+                let leased = waits(entry.due_at) && !(ignores_leases && entry.token.is_some());
+                entry.dead_at.is_none() && !leased
             })
             .collect();
         due.sort_by_key(|(_, entry)| (entry.accepted.order, entry.number));
         due.truncate(limit as usize);
         let mut claimed = Vec::with_capacity(due.len());
         for (event_id, entry) in due {
-            if entry.token.is_some() && waits(entry.due_at_us) {
+            if entry.token.is_some() && waits(entry.due_at) {
                 let stolen = format!("event {event_id} was claimed while it was leased to somebody else");
                 self.violations.push(stolen);
             }
             entry.token = Some(lease.token);
-            entry.due_at_us = now_us.saturating_add(micros(lease.duration));
+            entry.due_at = now.saturating_add(micros(lease.duration));
             claimed.push(Claimed {
                 event_id: *event_id,
                 accepted: entry.accepted,
@@ -48,7 +47,7 @@ impl Tables {
     pub(super) fn still_leased(&self, leases: &[(EventId, LeaseToken)]) -> Vec<EventId> {
         let held = leases.iter().filter(|(event_id, token)| {
             let entry = self.outbox.get(event_id);
-            entry.is_some_and(|entry| entry.dead_at_us.is_none() && entry.token == Some(*token))
+            entry.is_some_and(|entry| entry.dead_at.is_none() && entry.token == Some(*token))
         });
         held.map(|(event_id, _)| *event_id).collect()
     }
@@ -90,13 +89,13 @@ impl Tables {
     }
 
     fn not_delivered(&mut self, event_id: EventId, token: LeaseToken, settlement: &Settlement) {
-        let now_us = self.now_us;
+        let now = self.now;
         let (ignores_tokens, never_retries) =
             (self.has(Defect::IgnoresTokens), self.has(Defect::NeverRetries));
         let Some(entry) = self
             .outbox
             .get_mut(&event_id)
-            .filter(|entry| entry.dead_at_us.is_none() && (entry.token == Some(token) || ignores_tokens))
+            .filter(|entry| entry.dead_at.is_none() && (entry.token == Some(token) || ignores_tokens))
         else {
             return;
         };
@@ -110,13 +109,13 @@ impl Tables {
                 entry.refusal = Some(refusal.clone());
                 // The latest an event may be due; any later would look as if the clock had gone back.
                 let wait = if never_retries { LONGEST_WAIT } else { *retry_in };
-                entry.due_at_us = now_us.saturating_add(micros(wait));
+                entry.due_at = now.saturating_add(micros(wait));
             }
-            Settlement::Released { .. } => entry.due_at_us = now_us,
+            Settlement::Released { .. } => entry.due_at = now,
             Settlement::Dead { refusal, .. } => {
                 entry.attempts += 1;
                 entry.refusal = Some(refusal.clone());
-                entry.dead_at_us = Some(now_us);
+                entry.dead_at = Some(now);
                 let (order, number) = (entry.accepted.order.0, entry.number);
                 if let Some(row) = self.feedback.get_mut(&order)
                     && row.events == number
@@ -129,15 +128,15 @@ impl Tables {
 
     pub(super) fn backlog(&self) -> Backlog {
         let (dead, pending): (Vec<_>, Vec<_>) =
-            self.outbox.values().partition(|entry| entry.dead_at_us.is_some());
+            self.outbox.values().partition(|entry| entry.dead_at.is_some());
         let oldest = pending
             .iter()
             .map(|entry| entry.accepted.at.as_microsecond())
             .min();
-        let age_us = oldest.map_or(0, |oldest| self.now_us.saturating_sub(oldest));
+        let age = oldest.map_or(0, |oldest| self.now.saturating_sub(oldest));
         Backlog {
             pending: pending.len() as u64,
-            oldest_age: Duration::from_micros(u64::try_from(age_us).unwrap_or(0)),
+            oldest_age: Duration::from_micros(u64::try_from(age).unwrap_or(0)),
             dead_letters: dead.len() as u64,
         }
     }
@@ -150,19 +149,19 @@ impl Tables {
                 namespace: entry.namespace.clone(),
                 attempts: entry.attempts,
                 refusal: entry.refusal.clone()?,
-                dead_at_us: entry.dead_at_us?,
+                dead_at: entry.dead_at?,
             };
             let asked = query
                 .namespace
                 .as_ref()
                 .is_none_or(|asked| letter.namespace == *asked);
-            let behind = query.after.is_none_or(|after| {
-                (letter.dead_at_us, letter.event_id) > (after.dead_at_us, after.event_id)
-            });
+            let behind = query
+                .after
+                .is_none_or(|after| (letter.dead_at, letter.event_id) > (after.dead_at, after.event_id));
             (asked && behind).then_some(letter)
         });
         let mut dead: Vec<_> = dead.collect();
-        dead.sort_by_key(|letter| (letter.dead_at_us, letter.event_id));
+        dead.sort_by_key(|letter| (letter.dead_at, letter.event_id));
         dead.truncate(query.limit as usize);
         dead
     }
@@ -170,7 +169,7 @@ impl Tables {
     pub(super) fn redrive(&mut self, events: &[EventId], of: Option<&Namespace>) -> u64 {
         let mut redriven = 0;
         for (event_id, entry) in &mut self.outbox {
-            if entry.dead_at_us.is_none()
+            if entry.dead_at.is_none()
                 || !events.contains(event_id)
                 || of.is_some_and(|asked| entry.namespace != *asked)
             {
@@ -178,8 +177,8 @@ impl Tables {
             }
             entry.attempts = 0;
             entry.token = None;
-            entry.dead_at_us = None;
-            entry.due_at_us = self.now_us;
+            entry.dead_at = None;
+            entry.due_at = self.now;
             redriven += 1;
             if let Some(row) = self.feedback.get_mut(&entry.accepted.order.0)
                 && row.events == entry.number

@@ -18,6 +18,7 @@ use crate::{
     corrections::feedback::{
         Accepted, Feedback, FeedbackQuery, NewFeedback, NewRetraction, RequestHash, Retraction,
     },
+    installation::store::Begun,
     outbox::entry::{DeliveryState, Lease, LeaseToken, NewEvent, Refusal},
 };
 
@@ -29,9 +30,9 @@ pub(super) fn micros(duration: Duration) -> i64 {
 /// The contents.
 #[derive(Debug, Default)]
 pub(crate) struct Tables {
-    pub(super) clock_offset_us: i64,
+    pub(super) clock_offset: i64,
     /// The store's time, in microseconds since 1970, during one step.
-    pub(super) now_us: i64,
+    pub(super) now: i64,
     /// The last accept order given.
     last_order: i64,
     /// By accept order.
@@ -39,6 +40,7 @@ pub(crate) struct Tables {
     orders: BTreeMap<FeedbackId, i64>,
     request_ids: BTreeMap<(Namespace, Caller, RequestId), UsedId>,
     pub(super) outbox: BTreeMap<EventId, Entry>,
+    pub(super) installation: Option<Begun>,
     /// Look-ups of request ids that are in use fail as corrupt.
     pub(crate) request_ids_corrupt: bool,
     pub(crate) defect: Option<Defect>,
@@ -60,7 +62,7 @@ struct UsedId {
     order: i64,
     hash: RequestHash,
     feedback: FeedbackId,
-    created_at_us: i64,
+    created_at: i64,
 }
 
 /// An outbox entry.
@@ -73,17 +75,17 @@ pub(super) struct Entry {
     pub(super) number: u32,
     pub(super) payload: Bytes,
     pub(super) attempts: u32,
-    pub(super) due_at_us: i64,
+    pub(super) due_at: i64,
     pub(super) token: Option<LeaseToken>,
     pub(super) refusal: Option<Refusal>,
     /// When it became a dead letter.
-    pub(super) dead_at_us: Option<i64>,
+    pub(super) dead_at: Option<i64>,
 }
 
 impl Tables {
     fn now(&self) -> Result<Timestamp, StoreError> {
-        Timestamp::from_microsecond(self.now_us)
-            .map_err(|error| CorruptRow::new("clock", "now_us", self.now_us, error).into())
+        Timestamp::from_microsecond(self.now)
+            .map_err(|error| CorruptRow::new("clock", "now", self.now, error).into())
     }
 
     pub(super) fn has(&self, defect: Defect) -> bool {
@@ -103,7 +105,7 @@ impl Tables {
         }
         let at = self.now()?;
         // The first is at least now, and after all orders given before, even if the clock went back.
-        self.last_order = self.last_order.max(self.now_us - 1);
+        self.last_order = self.last_order.max(self.now - 1);
         let mut results = Vec::with_capacity(group.len());
         for item in group {
             self.last_order += 1;
@@ -146,7 +148,7 @@ impl Tables {
                     order: accepted.order.0,
                     hash: item.hash,
                     feedback: item.id,
-                    created_at_us: self.now_us,
+                    created_at: self.now,
                 };
                 self.request_ids.insert(key, used);
                 None
@@ -198,12 +200,12 @@ impl Tables {
             number,
             payload: event.payload.clone(),
             attempts: 0,
-            due_at_us: self
-                .now_us
+            due_at: self
+                .now
                 .saturating_add(lease.map_or(0, |lease| micros(lease.duration))),
             token: lease.map(|lease| lease.token),
             refusal: None,
-            dead_at_us: None,
+            dead_at: None,
         };
         self.outbox.insert(event.id, entry);
     }
@@ -222,7 +224,7 @@ impl Tables {
     pub(crate) fn undelivered(&self) -> Vec<(EventId, bool)> {
         let entries = self.outbox.iter();
         entries
-            .map(|(id, entry)| (*id, entry.dead_at_us.is_some()))
+            .map(|(id, entry)| (*id, entry.dead_at.is_some()))
             .collect()
     }
 
@@ -280,21 +282,24 @@ impl Tables {
             id, namespace, event, ..
         } = retraction;
         self.send(event, *id, namespace, number, accepted, lease);
-        Ok(Retracted::Now(accepted))
+        Ok(Retracted::Now {
+            accepted,
+            has_reason: true,
+        })
     }
 
-    pub(super) fn prune_request_ids(&mut self, retention_us: i64, limit: u32) -> u64 {
-        let oldest_kept = self.now_us - retention_us;
+    pub(super) fn prune_request_ids(&mut self, retention: i64, limit: u32) -> u64 {
+        let oldest_kept = self.now - retention;
         let mut oldest: Vec<_> = self
             .request_ids
             .iter()
-            .map(|(key, used)| (used.order, used.created_at_us, key.clone()))
+            .map(|(key, used)| (used.order, used.created_at, key.clone()))
             .collect();
         oldest.sort_unstable();
         oldest.truncate(limit as usize);
         let before = self.request_ids.len();
-        for (_, created_at_us, key) in oldest {
-            if created_at_us < oldest_kept {
+        for (_, created_at, key) in oldest {
+            if created_at < oldest_kept {
                 self.request_ids.remove(&key);
             }
         }

@@ -57,7 +57,7 @@ fn feedback(of: &mut Unstructured<'_>) -> arbitrary::Result<FeedbackRow> {
         request_id: or(of, "a-1".to_owned())?,
         scope: or(of, 1)?,
         correction: or(of, correction.encode_to_vec())?,
-        received_at_us: or(of, 1_700_000_000_000_000)?,
+        received_at: or(of, 1_700_000_000_000_000)?,
         reporter_id: or(of, "jane".to_owned())?,
         session_id: or(of, String::new())?,
         client: or(of, "search/1".to_owned())?,
@@ -68,8 +68,8 @@ fn feedback(of: &mut Unstructured<'_>) -> arbitrary::Result<FeedbackRow> {
         retract_reason: or(of, String::new())?,
         delivery_state: or(of, 1)?,
         outcome: or(of, None)?,
-        retracted_at_us: or(of, None)?,
-        redacted_at_us: or(of, None)?,
+        retracted_at: or(of, None)?,
+        redacted_at: or(of, None)?,
         voter: or(of, None)?,
         identified: or(of, None)?,
     })
@@ -80,7 +80,7 @@ fn claimed(of: &mut Unstructured<'_>) -> arbitrary::Result<ClaimedRow> {
         event_id: or(of, vec![2; 16])?,
         accept_order: or(of, 7)?,
         event_number: or(of, 8)?,
-        occurred_at_us: or(of, 1_700_000_000_000_000)?,
+        occurred_at: or(of, 1_700_000_000_000_000)?,
         attempts: or(of, 1)?,
         payload: or(of, vec![3; 3])?,
     })
@@ -94,6 +94,6 @@ fn dead(of: &mut Unstructured<'_>) -> arbitrary::Result<DeadLetterRow> {
         attempts: or(of, 12)?,
         code: or(of, 3)?,
         error: or(of, "refused".to_owned())?,
-        dead_at_us: or(of, 1_700_000_000_000_000)?,
+        dead_at: or(of, 1_700_000_000_000_000)?,
     })
 }
