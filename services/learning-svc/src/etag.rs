@@ -4,7 +4,7 @@ use emend_base::Error;
 use emend_core::{Invalid, violation::bounded_text};
 
 /// Maximum length of an etag sent, in characters; longer than any ever handed out.
-const LONGEST: usize = 64;
+const MAX_LENGTH: usize = 64;
 
 /// The etag of a resource: the revision that gave it its value.
 pub(crate) fn of_revision(revision: i64) -> String {
@@ -18,7 +18,7 @@ pub(crate) fn of_version(version: i64) -> String {
 
 /// Parses an etag as sent; empty means none.
 pub(crate) fn parse(raw: &str) -> Result<Option<String>, Invalid> {
-    bounded_text(raw, 0, LONGEST).map(|etag| (!etag.is_empty()).then_some(etag))
+    bounded_text(raw, 0, MAX_LENGTH).map(|etag| (!etag.is_empty()).then_some(etag))
 }
 
 /// Refuses to change something that is no longer as the caller saw it.

@@ -24,7 +24,7 @@ use prost::Message as _;
 
 use self::working::Working;
 use crate::{
-    contests::ballot_cache::{BallotCache, Seal, WORTH_KEEPING},
+    contests::ballot_cache::{BallotCache, Fingerprint, MIN_BALLOTS},
     fail_points,
     store::{
         conflict,
@@ -207,7 +207,7 @@ impl OpenContests {
             .iter_mut()
             .filter(|(_, working)| !working.state.candidates.is_empty())
         {
-            match self.hot.take(*contest, || working.found_seal()) {
+            match self.hot.take(*contest, || working.found_fingerprint()) {
                 Some(ballots) if ballots.cover(enough as usize) => working.state.ballots = ballots,
                 _ => missing.push(*contest),
             }
@@ -485,9 +485,9 @@ impl OpenContests {
                 .map_or(0, |policy| policy.max_counted_feedback);
             let mut ballots = std::mem::take(&mut working.state.ballots);
             ballots.forget_beyond(counted.saturating_add(SPARE) as usize);
-            if ballots.len() >= WORTH_KEEPING {
-                let seal = Seal::of(&working.state, &working.kept);
-                self.hot.keep(*contest, seal, ballots);
+            if ballots.len() >= MIN_BALLOTS {
+                let fingerprint = Fingerprint::of(&working.state, &working.kept);
+                self.hot.keep(*contest, fingerprint, ballots);
             }
         }
     }
@@ -509,8 +509,8 @@ impl Drop for OpenContests {
         for (contest, working) in &mut self.contests {
             let ballots = std::mem::take(&mut working.state.ballots);
             // Decided but not committed, these ballots differ from the stored ones.
-            if !working.decided && ballots.len() >= WORTH_KEEPING {
-                self.hot.keep(*contest, working.found_seal(), ballots);
+            if !working.decided && ballots.len() >= MIN_BALLOTS {
+                self.hot.keep(*contest, working.found_fingerprint(), ballots);
             }
         }
     }

@@ -27,7 +27,7 @@ use crate::{
 /// Events in one batch at most.
 const BATCH: usize = 256;
 /// Batches of one stream in flight at once; beyond that, back-pressure holds the sender.
-const UNDER_WAY: usize = 8;
+const IN_FLIGHT: usize = 8;
 /// Streams at once: one for each replica of feedback-svc and, for a while, those of replaced replicas.
 const SENDERS: usize = 256;
 
@@ -117,7 +117,7 @@ impl IngestService for Ingest {
             .take_until(self.soft.clone().cancelled_owned());
         let answers = batches
             .map(move |batch| ingest.clone().batch(access.clone(), batch))
-            .buffered(UNDER_WAY)
+            .buffered(IN_FLIGHT)
             .map(move |answer| {
                 // Released when the stream is dropped.
                 let _held: &OwnedSemaphorePermit = &place;

@@ -64,7 +64,7 @@ struct Report {
 
 /// A node with a stream open here.
 #[derive(Debug, Default)]
-struct Open {
+struct OpenNode {
     /// The number of its streams open here.
     streams: usize,
     /// The epoch and revision it has applied, as last reported here.
@@ -73,7 +73,7 @@ struct Open {
 
 #[derive(Debug, Default)]
 struct Registry {
-    open: HashMap<NodeKey, Open>,
+    open: HashMap<NodeKey, OpenNode>,
     pending: BTreeMap<NodeKey, Pending>,
 }
 
@@ -425,8 +425,8 @@ fn render(row: NodeRow, head: Head, alive_since: i64) -> Result<pb::Node, Corrup
         pb::ReportStatusRequest::decode(row.report.as_slice()).map_err(|error| corrupt("report", error))?;
     let lag_revisions = report.applied.as_ref().map_or(0, |applied| {
         // A revision of another epoch counts for nothing.
-        let same_life = applied.epoch == head.epoch.to_string();
-        let applied = if same_life { applied.revision } else { 0 };
+        let same_epoch = applied.epoch == head.epoch.to_string();
+        let applied = if same_epoch { applied.revision } else { 0 };
         (head.revision - applied).max(0)
     });
     Ok(pb::Node {

@@ -47,7 +47,7 @@ impl Audience {
 
 /// What a new state changed.
 #[derive(Debug)]
-pub enum Touched {
+pub enum Changed {
     /// Only these groups.
     Groups(BTreeSet<Arc<GroupId>>),
     /// Everything may differ: the state was loaded anew.
@@ -117,15 +117,15 @@ impl Audiences {
     }
 
     /// Publishes a state and wakes the audiences it concerns.
-    pub fn publish(&self, state: Arc<ReplicaState>, touched: &Touched) {
+    pub fn publish(&self, state: Arc<ReplicaState>, changed: &Changed) {
         let mut concerned = Vec::new();
         {
             let mut all = self.lock();
             all.retain(|_, audience| audience.strong_count() > 0);
             for audience in all.values().filter_map(Weak::upgrade) {
-                let matches = match touched {
-                    Touched::Everything => true,
-                    Touched::Groups(groups) => groups.iter().any(|group| audience.filter.covers(group)),
+                let matches = match changed {
+                    Changed::Everything => true,
+                    Changed::Groups(groups) => groups.iter().any(|group| audience.filter.covers(group)),
                 };
                 if matches {
                     // Raised before the state is published, so that no stream sees the new state and takes itself for

@@ -23,24 +23,24 @@ pub struct Listener(Arc<AtomicWaker>);
 impl Listeners {
     /// Takes a slot.
     pub fn join(&self) -> Listener {
-        let place = Arc::<AtomicWaker>::default();
-        let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if places.len() == places.capacity() {
-            places.retain(|place| place.strong_count() > 0);
+        let slot = Arc::<AtomicWaker>::default();
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if slots.len() == slots.capacity() {
+            slots.retain(|slot| slot.strong_count() > 0);
         }
-        places.push(Arc::downgrade(&place));
-        Listener(place)
+        slots.push(Arc::downgrade(&slot));
+        Listener(slot)
     }
 
     /// Wakes every stream that is listening.
     pub fn wake_all(&self) {
-        let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        places.retain(|place| {
-            let place = place.upgrade();
-            if let Some(place) = &place {
-                place.wake();
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.retain(|slot| {
+            let slot = slot.upgrade();
+            if let Some(slot) = &slot {
+                slot.wake();
             }
-            place.is_some()
+            slot.is_some()
         });
     }
 }

@@ -53,7 +53,7 @@ use self::{
     budget::Budget,
     filter::Filter,
     session::{Client, Common},
-    transfer::Places,
+    transfer::TransferPermits,
 };
 use crate::store::log::LogStore;
 pub use crate::{
@@ -150,7 +150,7 @@ impl Stream {
         let common = Common {
             metrics: settings.metrics.clone(),
             audiences: Arc::new(Audiences::new(Budget::of(settings.encoded_bytes))),
-            places: Places::new(settings.transfers, settings.transfer_pace),
+            permits: TransferPermits::new(settings.transfers, settings.transfer_pace),
             clock,
             entropy,
             max_stream_age: settings.max_stream_age,

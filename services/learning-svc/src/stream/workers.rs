@@ -7,7 +7,7 @@ use std::time::Duration;
 use emend_base::{Backoff, BackoffConfig, Lifecycle};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::{Stream, Wake, tailer::Tailed};
+use super::{Stream, Wake, tailer::TailOutcome};
 
 /// How many times in a row following the log may fail before the replica counts as not ready.
 const TOLERATED_FAILURES: u32 = 3;
@@ -15,7 +15,7 @@ const TOLERATED_FAILURES: u32 = 3;
 /// answer.
 const STEP: Duration = Duration::from_secs(10);
 /// How long a stopping replica waits for its streams to end, so that it can record their end.
-const FAREWELL: Duration = Duration::from_secs(5);
+const STREAM_END_TIMEOUT: Duration = Duration::from_secs(5);
 /// The delay from the start to the first retention run.
 const FIRST_RETENTION: Duration = Duration::from_secs(2);
 /// By what fraction intervals vary, so that those of many replicas do not coincide.
@@ -49,7 +49,7 @@ async fn follow(stream: Stream, mut wake: Wake, lifecycle: Lifecycle) {
     );
     while !lifecycle.is_stopping() {
         let pause = match noticed(&stream, tailer.run_once()).await {
-            Ok(Tailed::More) => {
+            Ok(TailOutcome::More) => {
                 backoff.reset();
                 tokio::task::yield_now().await;
                 continue;
@@ -140,7 +140,7 @@ async fn write_nodes(stream: Stream, lifecycle: Lifecycle) {
         }
     }
     // Streams are ending now; their ends are written once they are gone.
-    let until = Instant::now() + FAREWELL;
+    let until = Instant::now() + STREAM_END_TIMEOUT;
     while nodes.connected() > 0 {
         tokio::select! {
             () = nodes.dirty() => {}

@@ -1,11 +1,11 @@
-//! Contests with many votes: what is cached between units of work never makes a count wrong.
+//! Contests with many votes: ballots cached between units of work never make a count wrong.
 
 use emend_base::{Clock as _, Entropy};
 use emend_core::{Counting, Kind, Policy, ballots::Tally, correction::Form};
 
 use crate::{
     app::App,
-    contests::ballot_cache::WORTH_KEEPING,
+    contests::ballot_cache::MIN_BALLOTS,
     ingest::apply::IngestEvent,
     tests::{
         on_both_databases, policies,
@@ -63,7 +63,7 @@ async fn whatever_several_instances_write_in_turn_the_counts_are_those_of_the_ba
     let entropy = Entropy::seeded(seed);
     let instances = [world.instance().await, world.instance().await];
     let vote = |number: usize| world.phrase(&format!("r{}", number % 300), PHRASE, VERBS[number % 3]);
-    let mut cast: Vec<IngestEvent> = (0..WORTH_KEEPING + 50).map(vote).collect();
+    let mut cast: Vec<IngestEvent> = (0..MIN_BALLOTS + 50).map(vote).collect();
     apply(&instances[0], &cast).await;
     for step in 0..steps {
         let app = &instances[draw(&entropy, 2)];
@@ -131,7 +131,7 @@ async fn where_more_vote_than_count_older_votes_step_in_for_what_is_taken_back(w
 
 async fn a_vote_that_takes_the_place_of_another_is_seen_by_the_other_instance(world: &World) {
     let (one_instance, other) = (world.instance().await, world.instance().await);
-    let votes: Vec<IngestEvent> = (0..WORTH_KEEPING + 50)
+    let votes: Vec<IngestEvent> = (0..MIN_BALLOTS + 50)
         .map(|n| world.phrase(&format!("r{n}"), PHRASE, VERBS[0]))
         .collect();
     apply(&one_instance, &votes).await;
@@ -148,12 +148,12 @@ async fn a_vote_that_takes_the_place_of_another_is_seen_by_the_other_instance(wo
 
 async fn what_is_refused_leaves_ballots_where_they_were(world: &World) {
     let app = world.instance().await;
-    let votes: Vec<IngestEvent> = (0..WORTH_KEEPING + 50)
+    let votes: Vec<IngestEvent> = (0..MIN_BALLOTS + 50)
         .map(|n| world.phrase(&format!("r{n}"), PHRASE, VERBS[0]))
         .collect();
     apply(&app, &votes).await;
     let kept = app.hot.ballots();
-    assert!(kept > WORTH_KEEPING, "{kept}");
+    assert!(kept > MIN_BALLOTS, "{kept}");
     let candidate = candidate_id(PHRASE, VERBS[0]);
     let stale = review(&app, candidate, Some("stale".to_owned()), approval()).await;
     assert!(stale.is_err(), "{stale:?}");

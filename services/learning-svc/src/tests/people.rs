@@ -9,7 +9,7 @@ use crate::{
     etag,
     log::revert::Revert,
     resources::{
-        import::{As, Import, Mode, Row},
+        import::{Import, ImportAs, Mode, Row},
         write::Delete,
     },
     store::decisions::{CandidateFilter, CandidatePosition, RevisionFilter},
@@ -218,7 +218,7 @@ fn import() -> Import {
     Import {
         namespace: namespace(),
         mode: Mode::AllOrNothing,
-        import_as: As::Decision,
+        import_as: ImportAs::Decision,
         reason: None,
         actor: operator(),
         operation: emend_core::OperationId(uuid::Uuid::from_u128(1)),

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// No policy counts more ballots of a contest.
-const MOST_COUNTED: usize = 100_000;
+const MAX_COUNTED: usize = 100_000;
 
 /// A contest whose ballots are being counted.
 pub(super) struct Recount<'a> {
@@ -39,7 +39,7 @@ impl<'a> Recount<'a> {
     /// Takes the next ballot; they come newest first.
     pub(super) fn take(&mut self, ballot: Ballot) {
         *self.occurrences.entry(ballot.candidate).or_default() += 1;
-        if self.ballots.len() < MOST_COUNTED {
+        if self.ballots.len() < MAX_COUNTED {
             self.ballots.push(ballot);
         }
     }

@@ -1,5 +1,5 @@
 //! The RPCs, over a served connection.
 
 mod calls;
-mod leaving;
+mod revoked_rights;
 mod served;

@@ -26,7 +26,7 @@ use crate::{
     app::App,
     resources::{
         grpc::parse,
-        import::{As, Import, Imported, Mode, Row, RowError},
+        import::{Import, ImportAs, Imported, Mode, Row, RowError},
     },
     roles,
 };
@@ -45,7 +45,7 @@ const ERRORS_IN_STATUS: usize = 20;
 /// Imports at once in one process.
 const IMPORTS: usize = 2;
 /// When a refused import may be worth repeating.
-const BUSY_FOR: Duration = Duration::from_secs(10);
+const RETRY_AFTER: Duration = Duration::from_secs(10);
 /// How long the sender of an import may be silent.
 const IDLE: Duration = Duration::from_mins(1);
 
@@ -75,13 +75,13 @@ impl Slots {
                 message: format!(
                     "{IMPORTS} imports are already in progress on this replica, which is the maximum"
                 ),
-                retry_after: Some(BUSY_FOR),
+                retry_after: Some(RETRY_AFTER),
             })
     }
 }
 
 /// What has been read so far.
-struct Spool {
+struct Upload {
     namespace: Namespace,
     rows: Vec<Row>,
     received: usize,
@@ -118,7 +118,7 @@ pub(crate) async fn run(
     };
     admit(access, &header, false)?;
     let import = self::header(caller, &header, operation)?;
-    let mut spool = Spool {
+    let mut upload = Upload {
         namespace: import.namespace.clone(),
         rows: Vec::new(),
         received: 0,
@@ -131,9 +131,9 @@ pub(crate) async fn run(
     while let Some(message) = next(&mut messages).await? {
         match message.message {
             Some(Message::Rows(rows)) => {
-                spool.for_users |= rows.rows.iter().any(|row| !row.user_id.is_empty());
-                admit(access, &header, spool.for_users)?;
-                spool.take(&rows.rows)?;
+                upload.for_users |= rows.rows.iter().any(|row| !row.user_id.is_empty());
+                admit(access, &header, upload.for_users)?;
+                upload.take(&rows.rows)?;
             }
             Some(Message::Header(_)) => {
                 return Err(Error::invalid("header", "must be in the first message only"));
@@ -141,14 +141,14 @@ pub(crate) async fn run(
             None => return Err(Error::invalid("message", "is required: rows")),
         }
     }
-    if import.mode == Mode::AllOrNothing && spool.rejected > 0 {
-        return Err(spool.refusal());
+    if import.mode == Mode::AllOrNothing && upload.rejected > 0 {
+        return Err(upload.refusal());
     }
-    let for_users = spool.for_users;
+    let for_users = upload.for_users;
     let may = || admit(access, &header, for_users);
-    let rows = std::mem::take(&mut spool.rows);
+    let rows = std::mem::take(&mut upload.rows);
     let imported = app.import(&import, rows, &may).await?;
-    Ok(spool.response(&import, imported))
+    Ok(upload.response(&import, imported))
 }
 
 /// The next message; none at the end.
@@ -178,7 +178,7 @@ fn broken(status: &Status) -> Error {
         tonic::Code::ResourceExhausted => Error::ResourceExhausted {
             reason: "TOO_MANY_BYTES",
             message: status.message().to_owned(),
-            retry_after: Some(BUSY_FOR),
+            retry_after: Some(RETRY_AFTER),
         },
         _ => Error::invalid("message", format!("can't be read: {}", status.message())),
     }
@@ -196,8 +196,8 @@ fn header(caller: &Caller, header: &pb::ImportHeader, operation: OperationId) ->
         }
     };
     let import_as = match pb::ImportAs::try_from(header.import_as) {
-        Ok(pb::ImportAs::Unspecified | pb::ImportAs::Decision) => Some(As::Decision),
-        Ok(pb::ImportAs::Votes) => Some(As::Votes),
+        Ok(pb::ImportAs::Unspecified | pb::ImportAs::Decision) => Some(ImportAs::Decision),
+        Ok(pb::ImportAs::Votes) => Some(ImportAs::Votes),
         Err(_) => {
             within.add("import_as", format!("is not known: {}", header.import_as));
             None
@@ -220,7 +220,7 @@ fn header(caller: &Caller, header: &pb::ImportHeader, operation: OperationId) ->
     violations.finish(parsed)
 }
 
-impl Spool {
+impl Upload {
     fn take(&mut self, rows: &[pb::ImportRow]) -> Result<(), Error> {
         if rows.is_empty() || rows.len() > ROWS_PER_MESSAGE {
             let found = rows.len();
@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn an_import_of_more_bytes_than_are_set_is_refused() {
-        let mut spool = Spool {
+        let mut upload = Upload {
             namespace: Namespace::parse("default").unwrap(),
             rows: Vec::new(),
             received: 0,
@@ -379,9 +379,9 @@ mod tests {
             ..Default::default()
         };
         for line in 1..=3 {
-            spool.take(&[row(line)]).unwrap();
+            upload.take(&[row(line)]).unwrap();
         }
-        let refused = spool.take(&[row(4)]).unwrap_err();
+        let refused = upload.take(&[row(4)]).unwrap_err();
         assert_eq!(
             (refused.code(), refused.reason()),
             (Code::ResourceExhausted, "IMPORT_TOO_LARGE")

@@ -30,11 +30,11 @@ async fn it_loads_first_and_then_follows_page_by_page() {
         log.append(&[write("k", Some("x"))]).await;
     }
     let tailer = stream.tailer();
-    assert_eq!(tailer.run_once().await.unwrap(), Tailed::More);
+    assert_eq!(tailer.run_once().await.unwrap(), TailOutcome::More);
     assert_eq!(revision(&stream), 2);
-    assert_eq!(tailer.run_once().await.unwrap(), Tailed::More);
-    assert_eq!(tailer.run_once().await.unwrap(), Tailed::Current);
-    assert_eq!(tailer.run_once().await.unwrap(), Tailed::Current);
+    assert_eq!(tailer.run_once().await.unwrap(), TailOutcome::More);
+    assert_eq!(tailer.run_once().await.unwrap(), TailOutcome::Current);
+    assert_eq!(tailer.run_once().await.unwrap(), TailOutcome::Current);
     assert_eq!(revision(&stream), 5);
 }
 
@@ -53,10 +53,10 @@ async fn large_revisions_come_one_by_one_and_a_gap_among_them_is_noticed() {
         log.append(&[write("k", Some("x"))]).await;
     }
     let tailer = stream.tailer();
-    assert_eq!(tailer.run_once().await.unwrap(), Tailed::More);
+    assert_eq!(tailer.run_once().await.unwrap(), TailOutcome::More);
     assert_eq!(revision(&stream), 1);
     log.tear(3);
-    assert_eq!(tailer.run_once().await.unwrap(), Tailed::More);
+    assert_eq!(tailer.run_once().await.unwrap(), TailOutcome::More);
     let error = tailer.run_once().await.unwrap_err();
     assert!(matches!(error, TailError::Gap { missing: 3, head: 4 }), "{error}");
 }
@@ -102,8 +102,8 @@ async fn of_several_replicas_that_see_the_log_go_backwards_one_mints_the_epoch()
     let before = one.state().unwrap().epoch();
 
     log.lose_above(1).await;
-    assert_eq!(one.tailer().run_once().await.unwrap(), Tailed::NewEpoch);
-    assert_eq!(other.tailer().run_once().await.unwrap(), Tailed::NewEpoch);
+    assert_eq!(one.tailer().run_once().await.unwrap(), TailOutcome::NewEpoch);
+    assert_eq!(other.tailer().run_once().await.unwrap(), TailOutcome::NewEpoch);
     let (state, others) = (one.state().unwrap(), other.state().unwrap());
     assert_eq!(
         (state.epoch(), state.revision()),
@@ -127,7 +127,7 @@ async fn a_log_that_lost_its_tail_and_grew_again_beyond_is_noticed() {
     for key in ["d", "e", "f"] {
         log.append(&[write(key, Some("x"))]).await;
     }
-    assert_eq!(stream.tailer().run_once().await.unwrap(), Tailed::NewEpoch);
+    assert_eq!(stream.tailer().run_once().await.unwrap(), TailOutcome::NewEpoch);
     let state = stream.state().unwrap();
     assert_eq!(state.revision(), 4);
     assert!(state.get("a", 1, "c", "", "").is_none() && state.get("a", 1, "f", "", "").is_some());

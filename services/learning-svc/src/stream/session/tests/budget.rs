@@ -11,12 +11,12 @@ const UPDATE: usize = KEYS * (VALUE + 1_000);
 const SMALL: usize = SMALL_PART + 1_000;
 
 /// A subscriber whose connection fetches one message ahead, which the client does not read.
-struct Stalling {
+struct StalledSubscriber {
     subscriber: Subscriber,
     unread: Option<Encoded>,
 }
 
-impl Stalling {
+impl StalledSubscriber {
     /// Its filter covers something no other does, so that nothing is shared.
     async fn open(replica: &Replica, number: usize) -> Self {
         let names = ["a".to_owned(), format!("only-{number}")].map(|name| Namespace::parse(&name).unwrap());
@@ -67,7 +67,7 @@ async fn what_is_held_of_encoded_messages_stays_within_the_budget_however_many_d
     let budget = replica.0.common.audiences.budget().clone();
     let mut all = Vec::new();
     for number in 0..40 {
-        all.push(Stalling::open(&replica, number).await);
+        all.push(StalledSubscriber::open(&replica, number).await);
     }
     let mut healthy = Subscriber::open(&replica, only("elsewhere")).await;
     let mut most = 0;
@@ -111,7 +111,7 @@ async fn what_is_held_of_encoded_messages_stays_within_the_budget_however_many_d
 #[tokio::test(start_paused = true)]
 async fn who_has_been_handed_the_last_part_of_a_batch_holds_nothing_of_it() {
     let (log, replica) = with_resources(1).await;
-    let mut stalling = Stalling::open(&replica, 1).await;
+    let mut stalling = StalledSubscriber::open(&replica, 1).await;
     let budget = replica.0.common.audiences.budget().clone();
     commit(&log, &replica, &[write("k0", Some("again"))]).await;
     stalling.is_asked_for_more();
