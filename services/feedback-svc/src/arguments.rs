@@ -26,7 +26,7 @@ use crate::{CommitConfig, Config, Handle, LearningAddress, RelayConfig};
 #[command(
     name = "feedback-svc",
     version,
-    after_help = "SIGTERM or ctrl-c ends it in good order, within two seconds more than --shutdown-grace and with exit code \
+    after_help = "SIGTERM or ctrl-c shuts it down gracefully, within two seconds more than --shutdown-grace and with exit code \
                   0; a second one ends it at once, with exit code 130.",
     mut_args(service_settings!("FEEDBACK", "127.0.0.1:7401", "emend-data/feedback"))
 )]

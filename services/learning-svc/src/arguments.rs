@@ -27,7 +27,7 @@ use crate::{Config, Handle, stream::Settings};
 #[command(
     name = "learning-svc",
     version,
-    after_help = "SIGTERM or ctrl-c ends it in good order, within two seconds more than --shutdown-grace and with exit code \
+    after_help = "SIGTERM or ctrl-c shuts it down gracefully, within two seconds more than --shutdown-grace and with exit code \
                   0; a second one ends it at once, with exit code 130.",
     mut_args(service_settings!("LEARNING", "127.0.0.1:7402", "emend-data/learning"))
 )]

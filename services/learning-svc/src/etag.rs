@@ -26,7 +26,7 @@ pub(crate) fn check(asked: Option<&str>, current: &str) -> Result<(), Error> {
     match asked {
         Some(asked) if asked != current => Err(Error::Aborted {
             reason: "ETAG_MISMATCH",
-            message: "it was changed since you read it: read it again".into(),
+            message: "it has changed since you read it: read it again".into(),
         }),
         _ => Ok(()),
     }

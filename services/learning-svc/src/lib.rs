@@ -245,7 +245,7 @@ pub async fn start(
     );
 
     lifecycle.spawn(
-        "measure what is learned",
+        "sample metrics",
         measure(
             metrics,
             Arc::<dyn Store>::clone(&store),

@@ -106,7 +106,10 @@ mod tests {
             );
         }
         assert!(!rendered.contains("unspecified"));
-        assert!(!rendered.contains("\nemend_head_revision "), "no log is loaded");
+        assert!(
+            !rendered.contains("\nemend_head_revision "),
+            "the log is not loaded"
+        );
         own.stream.show_head(0);
         assert!(metrics.render().contains("\nemend_head_revision 0\n"));
     }

@@ -43,7 +43,7 @@ pub(crate) async fn measure(
         if let Err(error) = metrics.sample(&*store, &settings).await {
             // Readiness already reports an unavailable database. The other samples stay visible.
             metrics.nodes.forget_nodes();
-            tracing::debug!(%error, "can't measure what is learned");
+            tracing::debug!(%error, "can't sample metrics from the database");
         }
     })
     .await;

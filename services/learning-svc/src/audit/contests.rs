@@ -1,7 +1,7 @@
 //! Checks contests, range by range: rows against each other, ballots recounted, the log replayed from the start.
 //!
 //! The log and the ballots are read newest first, so that no more than the newest change and the newest ballots of a
-//! contest are in memory. It must know nothing of SQL.
+//! contest are in memory.
 
 mod decided;
 mod tally;
@@ -103,7 +103,7 @@ pub(super) async fn check(
                 findings.add(
                     LOG_DIGEST,
                     format_args!("namespace {namespace}, kind {kind}, user-scoped: {user_scoped}"),
-                    "the log replayed gives another digest than the resources",
+                    "replaying the log gives a different digest than the resources",
                 );
             }
         }
@@ -112,7 +112,7 @@ pub(super) async fn check(
         findings.add(
             CANDIDATE_HISTORY,
             format_args!("candidate {stray}"),
-            "it has transitions, but is not there",
+            "it does not exist, but has transitions",
         );
     }
     check_counts(reading, findings).await
@@ -125,7 +125,7 @@ async fn check_counts(reading: &mut dyn AuditRead, findings: &mut Findings) -> R
             findings.add(
                 RESOURCE_COUNT,
                 format_args!("namespace {namespace}, kind {kind}"),
-                format_args!("{counted} are counted, {present} are there"),
+                format_args!("the stored count is {counted}, but there are {present}"),
             );
         }
     };
@@ -195,7 +195,7 @@ fn contest_of<'a>(
         findings.add(
             CONTEST_MISSING,
             format_args!("{what} {id}"),
-            format_args!("its contest {contest} is not there"),
+            format_args!("its contest {contest} does not exist"),
         );
     }
     contests.entry(contest.to_owned()).or_default()
@@ -213,7 +213,7 @@ fn check_candidate(
         findings.add(
             CANDIDATE_ID,
             format_args!("candidate {}", candidate.id),
-            "its value, namespace or kind is not that of its id and contest",
+            "its value, namespace or kind does not match its id and contest",
         );
     }
 }
@@ -221,17 +221,13 @@ fn check_candidate(
 fn check_resource(resource: &AuditedResource, findings: &mut Findings) {
     let id = format!("resource of contest {}", resource.key.contest_id);
     if value_checksum(&resource.value).cast_signed() != resource.value_checksum {
-        findings.add(
-            RESOURCE_CHECKSUM,
-            &id,
-            "the checksum is of other bytes than its value",
-        );
+        findings.add(RESOURCE_CHECKSUM, &id, "its checksum does not match its value");
     }
     if resource.logged_at.is_some_and(|at| at != resource.committed_at) {
         findings.add(
             RESOURCE_COMMITTED,
             &id,
-            format_args!("revision {} was committed at another time", resource.revision),
+            format_args!("its commit time is not that of revision {}", resource.revision),
         );
     }
 }
@@ -303,12 +299,12 @@ fn wrong_with_history(
         }
         if from != stands {
             return Ok(Some(format!(
-                "transition {sequence} does not begin where it stood"
+                "transition {sequence} does not start from the status before it"
             )));
         }
         if !(0..=head.0).contains(&transition.revision) {
             return Ok(Some(format!(
-                "transition {sequence} names revision {}, the head is {head}",
+                "transition {sequence} names revision {}, but the head is {head}",
                 transition.revision
             )));
         }
@@ -317,12 +313,12 @@ fn wrong_with_history(
     let count = i64::try_from(history.len()).unwrap_or(i64::MAX);
     Ok(if known.transitions != count {
         Some(format!(
-            "it counts {} transitions, there are {count}",
+            "its transition count is {}, but there are {count}",
             known.transitions
         ))
     } else if stands != Some(known.candidate.status) {
         Some(format!(
-            "it stands at {:?}, its last transition led elsewhere",
+            "its status is {:?}, but its last transition led to another",
             known.candidate.status
         ))
     } else {
@@ -355,7 +351,7 @@ async fn recount(
                 findings.add(
                     CONTEST_MISSING,
                     format_args!("ballot of feedback {}", ballot.feedback_id),
-                    format_args!("its contest {} is not there", row.contest()),
+                    format_args!("its contest {} does not exist", row.contest()),
                 );
                 continue;
             };
@@ -394,7 +390,7 @@ fn check_row(id: &str, contest: &Contest, findings: &mut Findings) {
             CONTEST_ROW,
             format_args!("contest {id}"),
             format_args!(
-                "it says that something waits: {}, but: {pending}",
+                "whether a candidate is pending or awaits review: stored is {}, but it should be {pending}",
                 row.pending != 0
             ),
         );
@@ -421,11 +417,7 @@ async fn replay(
             .as_deref()
             .map_or(0, |value| value_checksum(value).cast_signed());
         if checksum != change.value_checksum && !change.is_erased() {
-            findings.add(
-                CHANGE_CHECKSUM,
-                &at,
-                "the checksum is of other bytes than its value",
-            );
+            findings.add(CHANGE_CHECKSUM, &at, "its checksum does not match its value");
         }
         match newer.take() {
             Some(newer) if newer.key.contest_id == id => {
@@ -441,13 +433,13 @@ async fn replay(
                 if let Some(value) = &change.value {
                     digest_of(&change.key, replayed, change.revision, value);
                 }
-                // With an erased user goes the whole contest.
+                // The contest of an erased user is deleted with it.
                 if (change.erases() || change.is_erased()) && !contests.contains_key(id) {
                     if change.value.is_some() {
                         findings.add(
                             RESOURCE_REPLAY,
                             &at,
-                            "its user was erased, and its value not deleted",
+                            "its user was erased, but its value was not deleted",
                         );
                     }
                     newer = Some(change);
@@ -472,7 +464,7 @@ async fn replay(
             findings.add(
                 RESOURCE_REPLAY,
                 format_args!("resource of contest {id}"),
-                "the log never put it there",
+                "no change in the log created it",
             );
         }
     }
@@ -483,7 +475,7 @@ fn changed_before(change: &AuditedChange, findings: &mut Findings) {
     findings.add(
         CHANGE_BEFORE,
         format_args!("revision {}, contest {}", change.revision, change.key.contest_id),
-        "the change before it left something else",
+        "its previous value is not what the preceding change left",
     );
 }
 
@@ -500,14 +492,14 @@ fn check_replayed(
     findings: &mut Findings,
 ) {
     let wrong = match (resource, &newest.value) {
-        (None, Some(_)) => "the log put it there, and it is not".to_owned(),
-        (Some(_), None) => format!("revision {} took it away, and it is there", newest.revision),
+        (None, Some(_)) => "it should exist by the log, but does not".to_owned(),
+        (Some(_), None) => format!("revision {} deleted it, but it still exists", newest.revision),
         (Some(resource), Some(_)) if resource.revision != newest.revision => format!(
-            "it is of revision {}, by the log of revision {}",
+            "its revision is {}, but by the log it is {}",
             resource.revision, newest.revision
         ),
         (Some(resource), Some(value)) if resource.value != *value => {
-            format!("its value is not the one of revision {}", newest.revision)
+            format!("its value is not that of revision {}", newest.revision)
         }
         (None, None) | (Some(_), Some(_)) => return,
     };
@@ -519,7 +511,7 @@ fn check_applied(id: &str, contest: &Contest, findings: &mut Findings) {
     let applied: Vec<&Known> = contest.candidates.values().filter(is_applied).collect();
     let wrong = match (applied.as_slice(), &contest.resource) {
         ([], None) => return,
-        ([], Some(_)) => "it has a resource and no applied candidate".to_owned(),
+        ([], Some(_)) => "it has a resource, but no applied candidate".to_owned(),
         ([known], None) => format!(
             "candidate {} is applied, but there is no resource",
             known.candidate.id
@@ -527,10 +519,13 @@ fn check_applied(id: &str, contest: &Contest, findings: &mut Findings) {
         ([known], Some(resource)) => {
             let candidate = &known.candidate;
             if known.value != resource.value {
-                format!("the resource is not the value of candidate {}", candidate.id)
+                format!(
+                    "the resource does not have the value of the applied candidate {}",
+                    candidate.id
+                )
             } else if candidate.applied_revision.0 != resource.revision {
                 format!(
-                    "candidate {} was applied by revision {}, the resource is of {}",
+                    "candidate {} was applied by revision {}, but the resource is of revision {}",
                     candidate.id, candidate.applied_revision, resource.revision
                 )
             } else if contest
@@ -539,7 +534,7 @@ fn check_applied(id: &str, contest: &Contest, findings: &mut Findings) {
                 .is_some_and(|logged| logged.candidate != candidate.id.to_string())
             {
                 format!(
-                    "revision {} applied another candidate than {}",
+                    "revision {} applied a candidate other than {}",
                     resource.revision, candidate.id
                 )
             } else {
@@ -567,7 +562,7 @@ fn check_pinned(id: &str, contest: &Contest, findings: &mut Findings) {
             CONTEST_ROW,
             format_args!("contest {id}"),
             format_args!(
-                "it says that a person set what applies: {}, but: {by_a_person}",
+                "whether a person set the value: stored is {}, but it should be {by_a_person}",
                 row.pinned != 0
             ),
         );

@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(
             cache.take(contest(1), || Fingerprint(8)),
             None,
-            "somebody wrote since"
+            "the contest has changed since"
         );
         assert_eq!(cache.entries().ballots, 0);
     }

@@ -81,7 +81,7 @@ pub struct Written {
     count: i64,
     /// The outcome of each answered event, in the order of [`OpenContests::answer`].
     pub outcomes: Vec<pb::Outcome>,
-    /// What came to apply, by kind and cause.
+    /// What was applied, by kind and cause.
     pub promoted: Vec<(Kind, Cause)>,
     /// When it was committed, in microseconds since 1970 by the database's clock; 0 where no revision was written.
     pub committed_at: i64,
@@ -425,7 +425,7 @@ impl OpenContests {
                 .get(&scope)
                 .map_or(u64::MAX, |policy| policy.max_resources);
             if grew && count > limit {
-                return Err(conflict("others took the last room for resources"));
+                return Err(conflict("concurrent writes reached the limit of resources"));
             }
         }
         Ok(written)

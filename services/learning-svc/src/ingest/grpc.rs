@@ -62,7 +62,9 @@ impl Ingest {
         let access = access.as_of_now()?;
         if events.is_empty() || events.len() > BATCH {
             let found = events.len();
-            return Err(Error::invalid("events", format!("must be 1 to {BATCH}, are {found}")).into());
+            return Err(
+                Error::invalid("events", format!("must have 1 to {BATCH} entries, has {found}")).into(),
+            );
         }
         let ids: Vec<String> = events.iter().map(|event| event.event_id.clone()).collect();
         let (mut results, mut valid, mut places) = (Vec::with_capacity(ids.len()), Vec::new(), Vec::new());
@@ -109,7 +111,10 @@ impl IngestService for Ingest {
         request: Request<Streaming<pb::IngestRequest>>,
     ) -> Result<Response<Self::IngestStream>, Status> {
         let place = Arc::clone(&self.room).try_acquire_owned().map_err(|_| {
-            Error::unavailable("TOO_MANY_SENDERS", "this replica has as many senders as it may")
+            Error::unavailable(
+                "TOO_MANY_SENDERS",
+                "this replica has its maximum number of senders; try another",
+            )
         })?;
         let (ingest, access) = (self.clone(), Access::of(&request));
         let batches = request

@@ -135,7 +135,7 @@ mod tests {
         lifecycle.shutdown(Duration::from_secs(30)).await;
         let results = submitted.await.unwrap();
         let applied = results.iter().filter(|result| result.is_ok()).count();
-        assert!(applied > 0, "what was taken on is applied");
+        assert!(applied > 0, "queued events are applied");
         let refused = results.iter().filter_map(|result| result.as_ref().err());
         assert!(refused.map(Error::reason).all(|reason| reason == "STOPPING"));
         assert_eq!(

@@ -1,8 +1,7 @@
 //! The fleet: which nodes have a stream open, and what they report.
 //!
 //! Connections and reports are noted in memory without waiting and written in batches, so that any replica can list the
-//! whole fleet. A node belongs to the callers that opened a stream as it: only they may report for it. It must know
-//! nothing of what is streamed.
+//! whole fleet. A node belongs to the callers that opened a stream as it: only they may report for it.
 
 pub mod metrics;
 #[cfg(test)]
@@ -402,7 +401,7 @@ fn kept(report: &pb::ReportStatusRequest) -> Vec<u8> {
 fn too_many_reports() -> Error {
     Error::ResourceExhausted {
         reason: "TOO_MANY_REPORTS",
-        message: "more reports wait to be stored than this replica keeps".to_owned(),
+        message: "too many reports are waiting to be stored on this replica".to_owned(),
         retry_after: Some(RETRY_AFTER),
     }
 }
@@ -412,7 +411,7 @@ fn not_subscribed(node_id: &NodeId) -> Error {
     Error::PermissionDenied {
         reason: "NODE_NOT_SUBSCRIBED",
         message: format!(
-            "the caller has opened no stream as that node: {:?}",
+            "the caller has not opened a stream as node {:?}",
             node_id.as_str()
         ),
     }

@@ -108,7 +108,7 @@ async fn every_replica_lists_the_whole_fleet() {
     assert_eq!(
         (one.state().unwrap().revision(), behind(&one)),
         (0, 0),
-        "it has not seen them"
+        "this replica has no streams of those nodes"
     );
     crate::stream::testing::catch_up(&one).await;
     assert_eq!((behind(&one), behind(&other)), (1, 0), "b has not reported");
@@ -214,7 +214,7 @@ async fn reports_that_can_not_be_written_take_bounded_memory() {
             refused = refused.or(Some((number, error)));
         }
     }
-    let (number, error) = refused.expect("more than there is room for");
+    let (number, error) = refused.expect("the permits run out");
     assert!((384..400).contains(&number), "three quarters, not {number}");
     let status = tonic::Status::from(error);
     assert_eq!(status.code(), tonic::Code::ResourceExhausted);
@@ -271,7 +271,7 @@ async fn a_node_belongs_to_the_caller_that_opened_its_stream() {
         assert_eq!(
             format!("{denied:?}"),
             format!("{nobodys:?}"),
-            "that somebody has subscribed is not told"
+            "the answer does not tell that somebody has subscribed"
         );
     }
     assert!(

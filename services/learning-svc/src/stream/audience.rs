@@ -1,7 +1,7 @@
 //! Audiences: streams with the same filter and batch size are woken together and served the same bytes.
 //!
 //! Publishing a state wakes exactly the audiences whose filters cover something that changed, and waits for no stream.
-//! A wake-up carries no data; the stream reads from its own cursor. It must know nothing of single streams.
+//! A wake-up carries no data; the stream reads from its own cursor.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,7 +28,7 @@ pub struct Audience {
     pub filter: Filter,
     /// The filter's hash, as in cursors.
     pub filter_hash: u64,
-    /// At most this many bytes of encoded resources in one message; a larger resource travels alone.
+    /// At most this many bytes of encoded resources in one message; a larger resource is sent alone.
     pub max_batch_bytes: usize,
     /// What was encoded for them.
     pub batches: Batches,

@@ -4,7 +4,7 @@
 //! because only batches of about [`SHARED_BYTES`] are shared. Longer updates and snapshots are cut part by part
 //! ([`transfer`](super::transfer)); a snapshot's part is shared while some stream still sends it. All of it counts
 //! towards one [`budget`](super::budget): while that is spent, kept batches are dropped, and an update that takes more
-//! than one small message is sent part by part. It must know nothing of subscribers.
+//! than one small message is sent part by part.
 
 use std::{
     collections::{BTreeSet, VecDeque},

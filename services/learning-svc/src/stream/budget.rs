@@ -4,7 +4,7 @@
 //! A message counts once, from when it is encoded until its last holder drops it. While the budget is spent, batches
 //! are no longer kept beyond an eighth of it, and messages that have to be sent all the same are cut small
 //! ([`SMALL_PART`]). So what is held can exceed the budget by that eighth, the update that spent it, and one small
-//! message for each stream that does not read. It must know nothing of streams.
+//! message for each stream that does not read.
 
 use std::sync::{
     Arc,
@@ -13,7 +13,7 @@ use std::sync::{
 
 use bytes::Bytes;
 
-/// At most this many bytes of encoded resources in one message while the budget is spent; a larger resource travels
+/// At most this many bytes of encoded resources in one message while the budget is spent; a larger resource is sent
 /// alone.
 pub const SMALL_PART: usize = 64 * 1024;
 /// Kept batches are dropped only if they take more than this fraction of the budget (1/8): freeing less would not help.

@@ -2,8 +2,7 @@
 //! it waits.
 //!
 //! Waking takes the waker out, so a stream that has not listened again is not woken again. With a list that streams
-//! enter and leave for each wake-up, all of them would contend for its lock on every message. It must know nothing of
-//! why streams are woken.
+//! enter and leave for each wake-up, all of them would contend for its lock on every message.
 
 use std::{
     fmt,

@@ -62,7 +62,7 @@ pub struct Common {
     pub max_stream_age: Duration,
     /// The longest delay before reconnecting that Drain asks for.
     pub max_reconnect_delay: Duration,
-    /// Where streams count what they do.
+    /// The stream's metrics.
     pub metrics: StreamMetrics,
 }
 
@@ -153,7 +153,7 @@ pub struct Session {
     /// Nothing the filter covers changed between the cursor and this revision.
     checked: i64,
     phase: Phase,
-    /// Set once the stream is to leave: why, and the state up to which it is still served.
+    /// Set once the stream is to end: why, and the state up to which it is still served.
     last: Option<(EndReason, Arc<ReplicaState>)>,
     /// The count of published states as of the last look: while it stays the same, there is nothing new.
     seen: u64,
@@ -415,7 +415,7 @@ impl Stream for Session {
                 Phase::Sending(transfer) => match (transfer.state(), transfer.next(&this.audience)) {
                     (Ok(_), Ok(Some(message))) => return Poll::Ready(Some(Ok(message))),
                     (Ok(state), Ok(None)) => {
-                        // The transfer may have gone beyond the state up to which a leaving stream was to be served.
+                        // The transfer may have gone beyond the state up to which an ending stream was to be served.
                         this.last = None;
                         this.arrived(state.epoch(), state.revision());
                     }
@@ -424,7 +424,7 @@ impl Stream for Session {
                         this.ending.why = Some(StreamEnd::Stalled);
                         return Poll::Ready(Some(Err(Error::unavailable(
                             "STREAM_STALLED",
-                            "the snapshot was not read, or too slowly, while others waited for theirs; connect again",
+                            "the snapshot was read too slowly while other streams waited for theirs; connect again",
                         ))));
                     }
                 },

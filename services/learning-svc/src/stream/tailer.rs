@@ -2,7 +2,7 @@
 //!
 //! It reads whenever it is woken, and after some time even if not, and never waits for a subscriber. It also guards the
 //! log itself: a missing revision is an error, and a log that went backwards (a failover or restore lost its tail)
-//! begins a new epoch. If several replicas mint one, the first holds for all. It must know nothing of messages.
+//! begins a new epoch. If several replicas mint one, the first holds for all.
 
 #[cfg(test)]
 mod tests;
@@ -91,7 +91,7 @@ impl Tailer {
             .revisions_after(state.revision(), self.page_size)
             .await?;
         if page.head.epoch != state.epoch() {
-            tracing::warn!(epoch = %page.head.epoch, "another life of the log began; loading it");
+            tracing::warn!(epoch = %page.head.epoch, "a new epoch of the log began; loading it");
             self.load().await?;
             return Ok(TailOutcome::NewEpoch);
         }

@@ -1,4 +1,4 @@
-//! Replicas for the stream's tests, on an in-memory log, and a subscriber by the book.
+//! Replicas for the stream's tests, on an in-memory log, and a subscriber that follows the protocol strictly.
 
 mod client;
 

@@ -3,9 +3,8 @@
 //!
 //! A transfer holds a whole state. If its subscriber stalls or reads more slowly than [`Pace`] allows, it may be taken
 //! away for one that waits for a permit; its stream ends when next polled, and the client resumes from its cursor. So
-//! subscribers that stall or dawdle cost the others a bounded time, and the number of states held is bounded. Waiting
-//! clients get permits round robin, and no client can take them all ([`FairSemaphore`]). It must know nothing of
-//! subscribers beyond that.
+//! subscribers that stall or read slowly cost the others a bounded time, and the number of states held is bounded.
+//! Waiting clients get permits round robin, and no client can take them all ([`FairSemaphore`]).
 
 use std::{
     pin::pin,

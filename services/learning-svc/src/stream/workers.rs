@@ -1,6 +1,4 @@
 //! The loops around the stream's workers: when each runs, and how it ends.
-//!
-//! It must know nothing of what the workers do.
 
 use std::time::Duration;
 
@@ -24,13 +22,10 @@ const JITTER: f64 = 0.2;
 /// Spawns them all in `lifecycle`.
 pub(super) fn spawn(stream: &Stream, wake: Wake, lifecycle: &Lifecycle) {
     lifecycle.spawn("follow the log", follow(stream.clone(), wake, lifecycle.clone()));
-    lifecycle.spawn(
-        "say farewell to streams",
-        drain(stream.clone(), lifecycle.clone()),
-    );
+    lifecycle.spawn("drain streams", drain(stream.clone(), lifecycle.clone()));
     lifecycle.spawn("forget", forget(stream.clone(), lifecycle.clone()));
     lifecycle.spawn(
-        "write what nodes do",
+        "write node activity",
         write_nodes(stream.clone(), lifecycle.clone()),
     );
     lifecycle.spawn("node heartbeat", beat(stream.clone(), lifecycle.clone()));
@@ -118,7 +113,7 @@ async fn forget(stream: Stream, lifecycle: Lifecycle) {
         }
         match retention.run_once().await {
             Ok(_) => stream.wake(),
-            Err(error) => tracing::warn!(%error, "can't forget what is old"),
+            Err(error) => tracing::warn!(%error, "can't drop old tombstones and nodes"),
         }
         pause = interval;
     }
@@ -132,7 +127,7 @@ async fn write_nodes(stream: Stream, lifecycle: Lifecycle) {
             () = nodes.dirty() => {}
         }
         if let Err(error) = nodes.run_once().await {
-            tracing::warn!(%error, "can't write what nodes do");
+            tracing::warn!(%error, "can't write node activity");
         }
         tokio::select! {
             () = lifecycle.soft().cancelled() => break,
@@ -148,7 +143,7 @@ async fn write_nodes(stream: Stream, lifecycle: Lifecycle) {
         }
     }
     if let Err(error) = nodes.run_once().await {
-        tracing::warn!(%error, "can't write that streams have ended");
+        tracing::warn!(%error, "can't record that streams have ended");
     }
 }
 
@@ -161,7 +156,7 @@ async fn beat(stream: Stream, lifecycle: Lifecycle) {
         if stream.nodes().connected() > 0
             && let Err(error) = stream.nodes().heartbeat().await
         {
-            tracing::warn!(%error, "can't say that streams are still open");
+            tracing::warn!(%error, "can't record that streams are still open");
         }
     }
 }

@@ -66,11 +66,11 @@ async fn a_candidate_that_one_group_leaves_as_it_was_can_be_voted_for_again(worl
     // Its one supporter leaves, so it is withdrawn; another arrives, so it is pending again: all in one group.
     apply(&app, &[world.retraction(&first), world.phrase("bob", "p", "v")]).await;
     let after = candidate(&app, "p", "v").await;
-    assert_eq!(after.candidate, before.candidate, "it is as it was");
+    assert_eq!(after.candidate, before.candidate, "it is unchanged");
     assert_eq!(
         after.kept.transitions,
         before.kept.transitions + 2,
-        "it has more of a history"
+        "its history is longer"
     );
 
     let last = ["cid", "dee"].map(|reporter| world.phrase(reporter, "p", "v"));

@@ -223,15 +223,11 @@ async fn corrupt_contests_stop_neither_the_worker_nor_the_others(world: &World) 
                 break;
             }
         }
-        assert_eq!(
-            (evaluated, failed),
-            (expected, 3),
-            "in each pass they are tried again"
-        );
+        assert_eq!((evaluated, failed), (expected, 3), "each pass tries them again");
     }
     assert_eq!(head(&app).await, 197);
     let remaining = app.policy(&key(Kind::InvocationPhrase)).await.unwrap().remaining;
-    assert_eq!(remaining, 3, "what is left over is to be seen");
+    assert_eq!(remaining, 3, "the number that remains is shown");
     let mut findings = Findings::default();
     let mut audit = Audit::open(&world.url).await.unwrap();
     audit.check(&mut findings, &mut Unwatched).await.unwrap();
@@ -316,7 +312,7 @@ async fn what_a_person_does_leaves_what_waits_for_a_policy_to_be_evaluated(world
     };
     app.delete(&gone).await.unwrap();
     let remaining = app.policy(&key(Kind::InvocationPhrase)).await.unwrap().remaining;
-    assert_eq!(remaining, 1, "nobody has evaluated it by the new policy yet");
+    assert_eq!(remaining, 1, "it is not yet evaluated by the new policy");
     assert_eq!(found(world).await, [""; 0]);
     app.reevaluate_once(None).await.unwrap();
     assert_eq!(verb(&app, "p").await.as_deref(), Some("v"));

@@ -1,6 +1,4 @@
 //! Recounts the ballots of one contest.
-//!
-//! It must know nothing of how they were read.
 
 use std::collections::HashMap;
 
@@ -54,7 +52,7 @@ impl<'a> Recount<'a> {
                 CONTEST_ROW,
                 format_args!("contest {}", self.id),
                 format_args!(
-                    "it has seen accept order {}, but has a ballot of {newest}",
+                    "its highest accept order is {}, but it has a ballot with {newest}",
                     row.highest_accept_order
                 ),
             );
@@ -73,7 +71,10 @@ impl<'a> Recount<'a> {
                 findings.add(
                     CANDIDATE_OCCURRENCES,
                     &id,
-                    format_args!("it says {}, there are {counted} ballots", candidate.occurrences),
+                    format_args!(
+                        "its occurrence count is {}, but there are {counted} ballots",
+                        candidate.occurrences
+                    ),
                 );
             }
             let tally = tallies
@@ -83,7 +84,10 @@ impl<'a> Recount<'a> {
                 findings.add(
                     CANDIDATE_VOTES,
                     &id,
-                    format_args!("version {} of its policy is not there", candidate.policy_version),
+                    format_args!(
+                        "version {} of its policy does not exist",
+                        candidate.policy_version
+                    ),
                 );
                 continue;
             };
@@ -93,7 +97,7 @@ impl<'a> Recount<'a> {
                     CANDIDATE_VOTES,
                     &id,
                     format_args!(
-                        "it says {} voters, its ballots give {voters}",
+                        "its voter count is {}, but its ballots give {voters}",
                         candidate.reporters
                     ),
                 );
@@ -105,7 +109,7 @@ impl<'a> Recount<'a> {
                     CANDIDATE_VOTES,
                     &id,
                     format_args!(
-                        "it says {} net confirmations, its ballots give {net}",
+                        "its net confirmations are {}, but its ballots give {net}",
                         candidate.net
                     ),
                 );

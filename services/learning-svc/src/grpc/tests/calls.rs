@@ -442,7 +442,7 @@ async fn a_changed_policy_is_worked_on_in_the_background(database: &Database) {
     assert_eq!(
         policy.risk_level(),
         common::RiskLevel::Medium,
-        "what is not set stays"
+        "fields that are not set stay"
     );
     // The read model waits for the revision the re-evaluation writes.
     let promoted = timeout(SOON, resource(&served, "p", 1)).await.unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Callers that lose their rights in the middle of a call.
+//! Callers that lose their rights during a call.
 
 use std::{fs, path::Path, sync::Arc, task::Poll};
 
@@ -82,7 +82,7 @@ async fn events_of_a_sender_that_is_no_ingester_any_more_are_refused_as_a_whole(
         ..pb::IngestRequest::default()
     };
     let answered = ingest.clone().batch(access.clone(), Ok(batch())).await.unwrap();
-    assert_eq!(answered.results.len(), 1, "each for itself");
+    assert_eq!(answered.results.len(), 1, "one result for each event");
     sender.revoke();
     // Refusing only the event would make it a dead letter.
     let refused = ingest.batch(access, Ok(batch())).await.unwrap_err();
@@ -181,7 +181,7 @@ async fn rows_that_come_after_the_rights_are_gone_end_an_import_and_so_does_the_
         let mut asked = 0;
         let rows = stream::poll_fn(|_| {
             asked += 1;
-            assert!(asked <= last, "it does not read on");
+            assert!(asked <= last, "it stops reading once the right is lost");
             if asked == last {
                 operator.revoke();
             }

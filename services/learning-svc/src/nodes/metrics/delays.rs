@@ -1,6 +1,4 @@
 //! Re-bins a node's delay histogram into ours.
-//!
-//! It must know nothing of what is delayed.
 
 use emend_proto::learning::v1::{DelayHistogram, EffectTrace};
 

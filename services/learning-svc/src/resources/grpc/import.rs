@@ -160,7 +160,7 @@ async fn next(
         Err(_) => Err(Error::Aborted {
             reason: "IMPORT_STALLED",
             message: format!(
-                "nothing came for {} s, so nothing was imported: send it again",
+                "no message arrived for {} s, so nothing was imported: send the import again",
                 IDLE.as_secs()
             ),
         }),
@@ -173,7 +173,7 @@ fn broken(status: &Status) -> Error {
         tonic::Code::Cancelled => Error::unavailable("CANCELLED", "the import was cancelled by its sender"),
         tonic::Code::Unavailable => Error::unavailable(
             "STOPPING",
-            "the service is stopping and the import is not whole, so nothing was imported: send it again",
+            "the service is stopping and the import is incomplete, so nothing was imported: send the import again",
         ),
         tonic::Code::ResourceExhausted => Error::ResourceExhausted {
             reason: "TOO_MANY_BYTES",
@@ -199,7 +199,10 @@ fn header(caller: &Caller, header: &pb::ImportHeader, operation: OperationId) ->
         Ok(pb::ImportAs::Unspecified | pb::ImportAs::Decision) => Some(ImportAs::Decision),
         Ok(pb::ImportAs::Votes) => Some(ImportAs::Votes),
         Err(_) => {
-            within.add("import_as", format!("is not known: {}", header.import_as));
+            within.add(
+                "import_as",
+                format!("is not a known import_as: {}", header.import_as),
+            );
             None
         }
     };
@@ -226,14 +229,14 @@ impl Upload {
             let found = rows.len();
             return Err(Error::invalid(
                 "rows.rows",
-                format!("must be 1 to {ROWS_PER_MESSAGE} in one message, are {found}"),
+                format!("must have 1 to {ROWS_PER_MESSAGE} entries in one message, has {found}"),
             ));
         }
         self.received += rows.len();
         if self.received > ROWS {
             return Err(Error::invalid(
                 "rows.rows",
-                format!("must be at most {ROWS} in one import"),
+                format!("must be at most {ROWS} rows in one import"),
             ));
         }
         for row in rows {
@@ -266,7 +269,7 @@ impl Upload {
             return Err(Error::ResourceExhausted {
                 reason: "IMPORT_TOO_LARGE",
                 message: format!(
-                    "an import may take {} MiB of memory: import in parts",
+                    "the rows of one import may take at most {} MiB of memory: split the import",
                     self.max_bytes / 1024 / 1024
                 ),
                 retry_after: None,
@@ -307,7 +310,7 @@ impl Upload {
             violations.push(FieldViolation {
                 field: "rows".to_owned(),
                 description: format!(
-                    "{} rows are bad; SKIP_INVALID imports the others and reports up to {ERRORS}",
+                    "{} rows are invalid; SKIP_INVALID imports the others and reports up to {ERRORS}",
                     self.rejected
                 ),
             });

@@ -78,7 +78,11 @@ async fn what_is_held_of_encoded_messages_stays_within_the_budget_however_many_d
             most = most.max(budget.held());
         }
         healthy.read();
-        assert_eq!(healthy.client.revision(), round, "who reads is not kept waiting");
+        assert_eq!(
+            healthy.client.revision(),
+            round,
+            "a client that reads is not delayed"
+        );
         most = most.max(budget.held());
     }
     // Beyond the budget: kept batches up to an eighth of it, the update that spent it, and a small message for each
@@ -105,7 +109,7 @@ async fn what_is_held_of_encoded_messages_stays_within_the_budget_however_many_d
         assert_eq!(stalling.subscriber.client.revision(), 9);
     }
     drop((all, healthy));
-    assert_eq!(budget.held(), 0, "nothing is held for nobody");
+    assert_eq!(budget.held(), 0, "nothing is held once nobody needs it");
 }
 
 #[tokio::test(start_paused = true)]
@@ -119,7 +123,7 @@ async fn who_has_been_handed_the_last_part_of_a_batch_holds_nothing_of_it() {
     assert!(budget.held() > 0);
     stalling.subscriber.session.audience.batches.forget();
     let bytes = message.wire_len();
-    assert_eq!(budget.held(), bytes, "nobody holds it but its connection");
+    assert_eq!(budget.held(), bytes, "only its connection holds it");
     drop(message);
     assert_eq!(budget.held(), 0);
 }

@@ -228,7 +228,7 @@ async fn guarantee_9_stalled_snapshots_give_their_places_to_those_that_wait() {
     let mut waiting = Subscriber::open(&replica, everything()).await;
     assert!(!waiting.read_one());
     tokio::time::advance(Duration::from_secs(6)).await;
-    assert!(stalled[0].read_one(), "a slow one keeps its place");
+    assert!(stalled[0].read_one(), "a slow transfer keeps its permit");
     let first = tokio::time::timeout(Duration::from_mins(1), waiting.session.next()).await;
     waiting.client.apply(&first.unwrap().unwrap().unwrap());
     waiting.read();
@@ -263,7 +263,7 @@ async fn guarantee_9_snapshots_that_are_read_too_slowly_give_their_places_to_tho
         client: Client::new(),
         session: replica.subscribe(in_small_messages).await.unwrap(),
     };
-    assert!(slow.read_one(), "it has the place");
+    assert!(slow.read_one(), "it has the permit");
     let mut waiting = Subscriber::open(&replica, everything()).await;
     for _ in 0..12 {
         assert!(!waiting.read_one());
@@ -279,7 +279,7 @@ async fn guarantee_9_snapshots_that_are_read_too_slowly_give_their_places_to_tho
         match slow.session.next().await {
             Some(Ok(_)) => read += 1,
             Some(Err(refusal)) => break refusal,
-            None => panic!("it was sent to its end in {read} messages"),
+            None => panic!("it was sent whole in {read} messages"),
         }
     };
     assert_eq!(refusal.reason(), "STREAM_STALLED");
@@ -315,7 +315,7 @@ async fn guarantee_9_one_caller_leaves_places_for_snapshots_to_others() {
         begun.push(subscriber);
     }
     let mut waiting = open(&greedy).await;
-    assert!(!waiting.read_one(), "the last place is for others");
+    assert!(!waiting.read_one(), "the last permit is for others");
     let mut other = open(&Caller::parse("other").unwrap()).await;
     other.read();
     assert_eq!(other.client.held, log.model(1));
