@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn without_arguments_all_is_as_the_library_has_it() {
+    fn without_arguments_the_library_defaults_apply() {
         let arguments = Arguments::parse_from(["feedback-svc"]);
         let database = DatabaseUrl::sqlite("x.db");
         let learning = "127.0.0.1:7402".parse().unwrap();
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn each_bound_reaches_the_service() {
+    fn each_option_reaches_the_configuration() {
         let arguments = Arguments::parse_from([
             "feedback-svc",
             "--database-connections=9",

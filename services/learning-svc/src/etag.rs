@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_another_etag_is_a_mismatch() {
+    fn only_a_different_etag_is_a_mismatch() {
         assert!(check(None, "7").is_ok());
         assert!(check(Some("7"), "7").is_ok());
         assert!(matches!(check(Some("6"), "7"), Err(Error::Aborted { .. })));

@@ -83,7 +83,7 @@ mod tests {
     use crate::stream::metrics::StreamEnd;
 
     #[test]
-    fn every_way_in_which_something_ends_or_begins_is_shown_before_it_has_happened() {
+    fn every_reason_is_exported_before_it_first_occurs() {
         let metrics = Metrics::new();
         let own = LearningMetrics::register(&metrics);
         own.contests

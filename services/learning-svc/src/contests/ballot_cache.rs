@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_taken_once_and_only_under_its_seal() {
+    fn cached_ballots_are_taken_once_and_only_under_their_fingerprint() {
         let cache = BallotCache::default();
         cache.keep(contest(1), Fingerprint(7), ballots(300));
         assert_eq!(cache.take(contest(2), || Fingerprint(7)), None);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_used_longest_ago_makes_room() {
+    fn the_least_recently_used_contest_makes_room() {
         let cache = BallotCache::with_capacity(1_000);
         for n in 1..=3 {
             cache.keep(contest(n), Fingerprint(n), ballots(300));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn few_and_too_many_ballots_are_not_kept() {
+    fn too_few_and_too_many_ballots_are_not_cached() {
         let cache = BallotCache::with_capacity(1_000);
         for (n, count) in [(1, 199), (2, 1_001)] {
             cache.keep(contest(n), Fingerprint(n), ballots(count));

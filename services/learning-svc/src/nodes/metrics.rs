@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nodes_report_is_shown_in_seconds_and_with_the_traces_that_they_name() {
+    fn reported_delays_are_exported_in_seconds_with_their_traces() {
         use emend_proto::learning::v1::{DelayHistogram, EffectTrace};
 
         let metrics = Metrics::new();

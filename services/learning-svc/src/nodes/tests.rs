@@ -127,7 +127,7 @@ async fn every_replica_lists_the_whole_fleet() {
 }
 
 #[tokio::test]
-async fn nodes_that_report_much_are_listed_in_pages_that_a_client_can_read() {
+async fn nodes_with_large_reports_are_listed_in_pages_that_a_client_can_decode() {
     const CLIENT_LIMIT: usize = 4 * 1024 * 1024;
     let stream = replica(&MemoryLog::new(), Settings::default()).await;
     let (nodes, owner) = (stream.nodes(), caller("owner"));
@@ -163,7 +163,7 @@ async fn nodes_that_report_much_are_listed_in_pages_that_a_client_can_read() {
 }
 
 #[tokio::test]
-async fn of_a_long_report_the_newest_that_a_node_could_not_use_are_shown() {
+async fn a_long_report_is_cut_to_the_newest_rejected_resources() {
     let stream = replica(&MemoryLog::new(), Settings::default()).await;
     let (nodes, owner) = (stream.nodes(), caller("owner"));
     let _open = nodes.open(owner.clone(), id("a"), &info("a"));
@@ -190,7 +190,7 @@ async fn of_a_long_report_the_newest_that_a_node_could_not_use_are_shown() {
 }
 
 #[tokio::test]
-async fn reports_that_can_not_be_written_take_bounded_memory() {
+async fn unwritten_reports_take_bounded_memory() {
     let log = MemoryLog::new();
     let stream = replica(&log, Settings::default()).await;
     let (nodes, owner) = (stream.nodes(), caller("owner"));
@@ -323,7 +323,7 @@ async fn the_nodes_of_a_dead_replica_do_not_stay_connected() {
 }
 
 #[tokio::test]
-async fn what_could_not_be_written_is_written_later() {
+async fn a_failed_write_is_retried() {
     let log = MemoryLog::new();
     let stream = replica(&log, Settings::default()).await;
     let nodes = stream.nodes();
@@ -349,7 +349,7 @@ async fn what_could_not_be_written_is_written_later() {
 }
 
 #[tokio::test]
-async fn pages_follow_each_other_to_the_end() {
+async fn all_pages_together_list_every_node_once() {
     let log = MemoryLog::new();
     let stream = replica(&log, Settings::default()).await;
     let nodes = stream.nodes();
@@ -371,7 +371,7 @@ async fn pages_follow_each_other_to_the_end() {
 }
 
 #[tokio::test]
-async fn a_cursor_of_another_life_of_the_log_counts_for_nothing() {
+async fn a_cursor_of_another_epoch_counts_as_nothing_applied() {
     let log = MemoryLog::new();
     let stream = replica(&log, Settings::default()).await;
     log.append(&[write("k", Some("v"))]).await;
@@ -384,7 +384,7 @@ async fn a_cursor_of_another_life_of_the_log_counts_for_nothing() {
 }
 
 #[tokio::test]
-async fn nodes_that_come_and_go_while_nothing_can_be_written_take_bounded_memory() {
+async fn nodes_that_come_and_go_while_writes_fail_take_bounded_memory() {
     let log = MemoryLog::new();
     let stream = replica(&log, Settings::default()).await;
     let nodes = stream.nodes();

@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_count_until_the_last_holder_of_any_part_of_them_is_gone() {
+    fn bytes_count_until_their_last_holder_drops_them() {
         let budget = Budget::of(10);
         let whole = budget.count(Bytes::from_static(b"0123456789"));
         assert!(budget.is_spent());
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_cut_small_only_while_it_is_spent() {
+    fn messages_are_cut_small_only_while_the_budget_is_spent() {
         let budget = Budget::of(10);
         assert_eq!(budget.part_bytes(1_000_000), 1_000_000);
         let held = budget.count(Bytes::from_static(b"0123456789"));
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_thrown_away_only_where_that_helps() {
+    fn kept_batches_are_dropped_only_where_that_helps() {
         let budget = Budget::of(16);
         let held = budget.count(Bytes::from_static(b"0123456789abcdef"));
         let few = budget.keep(2);

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_tell_filters_apart_and_stay_the_same_for_ever() {
+    fn hashes_of_filters_differ_and_never_change() {
         let filters = [
             Filter::new(&[], &[], false),
             Filter::new(&[], &[], true),

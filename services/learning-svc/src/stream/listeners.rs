@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn who_listens_is_woken_once_until_he_listens_again() {
+    fn a_listener_is_woken_once_until_it_listens_again() {
         let (listeners, count) = (Listeners::default(), Arc::new(Count::default()));
         let waker = Waker::from(Arc::clone(&count));
         let listener = listeners.join();
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn places_that_were_given_up_are_used_again() {
+    fn freed_slots_are_reused() {
         let listeners = Listeners::default();
         let staying = listeners.join();
         for _ in 0..10_000 {

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_replica_whose_database_falls_silent_is_not_ready_until_it_answers() {
+    async fn a_replica_is_not_ready_while_its_database_does_not_answer() {
         let (silence, silent) = watch::channel(false);
         let clock = ManualClock::default().shared();
         let store = MemoryStore::on(clock.clone(), Arc::new(Silent(silent)));

@@ -14,10 +14,10 @@ use crate::{
 };
 
 on_both_databases!(
-    whatever_several_instances_write_in_turn_the_counts_are_those_of_the_ballots,
-    where_more_vote_than_count_older_votes_step_in_for_what_is_taken_back,
-    a_vote_that_takes_the_place_of_another_is_seen_by_the_other_instance,
-    what_is_refused_leaves_ballots_where_they_were,
+    counts_equal_the_ballots_whatever_several_instances_write_in_turn,
+    older_votes_replace_retracted_ones_where_not_all_count,
+    a_vote_that_replaces_another_is_seen_by_the_other_instance,
+    a_refused_action_leaves_the_cached_ballots,
 );
 
 const PHRASE: &str = "set up a csa";
@@ -53,7 +53,7 @@ fn draw(entropy: &Entropy, below: usize) -> usize {
     usize::try_from(u64::from_le_bytes(bytes) % below as u64).unwrap()
 }
 
-async fn whatever_several_instances_write_in_turn_the_counts_are_those_of_the_ballots(world: &World) {
+async fn counts_equal_the_ballots_whatever_several_instances_write_in_turn(world: &World) {
     let seed = std::env::var("EMEND_TEST_SEED").map_or(7, |seed| seed.parse().unwrap());
     let steps = if std::env::var_os("EMEND_TEST_LONG").is_some_and(|long| long == "1") {
         1_000
@@ -107,7 +107,7 @@ async fn whatever_several_instances_write_in_turn_the_counts_are_those_of_the_ba
     }
 }
 
-async fn where_more_vote_than_count_older_votes_step_in_for_what_is_taken_back(world: &World) {
+async fn older_votes_replace_retracted_ones_where_not_all_count(world: &World) {
     let app = world.instance().await;
     policies::set(&app, Kind::InvocationPhrase, |policy| {
         policy.max_counted_feedback = 250;
@@ -129,7 +129,7 @@ async fn where_more_vote_than_count_older_votes_step_in_for_what_is_taken_back(w
     assert_sound(&app).await;
 }
 
-async fn a_vote_that_takes_the_place_of_another_is_seen_by_the_other_instance(world: &World) {
+async fn a_vote_that_replaces_another_is_seen_by_the_other_instance(world: &World) {
     let (one_instance, other) = (world.instance().await, world.instance().await);
     let votes: Vec<IngestEvent> = (0..MIN_BALLOTS + 50)
         .map(|n| world.phrase(&format!("r{n}"), PHRASE, VERBS[0]))
@@ -146,7 +146,7 @@ async fn a_vote_that_takes_the_place_of_another_is_seen_by_the_other_instance(wo
     assert_counted(world, &one_instance, "reporter 7 has no vote left").await;
 }
 
-async fn what_is_refused_leaves_ballots_where_they_were(world: &World) {
+async fn a_refused_action_leaves_the_cached_ballots(world: &World) {
     let app = world.instance().await;
     let votes: Vec<IngestEvent> = (0..MIN_BALLOTS + 50)
         .map(|n| world.phrase(&format!("r{n}"), PHRASE, VERBS[0]))

@@ -24,10 +24,10 @@ on_both_databases!(
     the_last_row_of_a_key_counts,
     a_large_import_is_one_operation_of_revisions_of_a_thousand,
     all_or_nothing_writes_nothing_where_a_limit_is_reached,
-    skipping_reports_what_a_limit_kept_out,
-    a_vote_by_import_proposes_no_value_for_which_there_is_no_room,
-    crossed_imports_and_votes_meet_no_deadlock,
-    who_loses_the_right_to_import_on_the_way_gets_no_further,
+    skip_invalid_reports_the_rows_that_a_limit_refused,
+    an_imported_vote_proposes_no_new_value_in_a_full_contest,
+    imports_and_votes_in_opposite_order_do_not_deadlock,
+    an_import_stops_when_its_caller_loses_the_right,
 );
 
 fn import(mode: Mode, import_as: ImportAs) -> Import {
@@ -173,7 +173,7 @@ async fn all_or_nothing_writes_nothing_where_a_limit_is_reached(world: &World) {
     assert_sound(&app).await;
 }
 
-async fn skipping_reports_what_a_limit_kept_out(world: &World) {
+async fn skip_invalid_reports_the_rows_that_a_limit_refused(world: &World) {
     let app = world.instance().await;
     super::policies::set(&app, emend_core::Kind::InvocationPhrase, |policy| {
         policy.max_resources = 3;
@@ -187,7 +187,7 @@ async fn skipping_reports_what_a_limit_kept_out(world: &World) {
     assert_sound(&app).await;
 }
 
-async fn a_vote_by_import_proposes_no_value_for_which_there_is_no_room(world: &World) {
+async fn an_imported_vote_proposes_no_new_value_in_a_full_contest(world: &World) {
     let app = world.instance().await;
     let votes: Vec<_> = (0..MAX_CANDIDATES)
         .map(|n| world.phrase(&format!("r{n}"), "p", &format!("v{n}")))
@@ -213,7 +213,7 @@ async fn a_vote_by_import_proposes_no_value_for_which_there_is_no_room(world: &W
     assert_sound(&app).await;
 }
 
-async fn crossed_imports_and_votes_meet_no_deadlock(world: &World) {
+async fn imports_and_votes_in_opposite_order_do_not_deadlock(world: &World) {
     let (one_app, two) = (world.instance().await, world.instance().await);
     let mut backwards = many(1_200);
     backwards.reverse();
@@ -247,7 +247,7 @@ async fn crossed_imports_and_votes_meet_no_deadlock(world: &World) {
     assert_sound(&one_app).await;
 }
 
-async fn who_loses_the_right_to_import_on_the_way_gets_no_further(world: &World) {
+async fn an_import_stops_when_its_caller_loses_the_right(world: &World) {
     let app = world.instance().await;
     let gone = || Error::PermissionDenied {
         reason: "ROLE_MISSING",

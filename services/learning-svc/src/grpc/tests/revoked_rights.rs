@@ -64,7 +64,7 @@ fn write(directory: &Path, role: &str) {
 }
 
 #[tokio::test]
-async fn events_of_a_sender_that_is_no_ingester_any_more_are_refused_as_a_whole() {
+async fn a_batch_from_a_sender_that_lost_the_ingester_role_is_refused() {
     let database = Database::sqlite();
     let served = Served::on(&database).await;
     let sender = RevocableCaller::new("ingester");
@@ -92,7 +92,7 @@ async fn events_of_a_sender_that_is_no_ingester_any_more_are_refused_as_a_whole(
 }
 
 #[tokio::test]
-async fn items_of_a_batch_are_refused_from_when_its_caller_reviews_no_more() {
+async fn batch_items_are_refused_after_the_caller_lost_the_reviewer_role() {
     let database = Database::sqlite();
     let served = Served::on(&database).await;
     let reviewer = RevocableCaller::new("reviewer");
@@ -156,7 +156,7 @@ fn row(line: i64) -> pb::ImportRow {
 }
 
 #[tokio::test]
-async fn rows_that_come_after_the_rights_are_gone_end_an_import_and_so_does_the_end_of_rows() {
+async fn an_import_fails_when_its_caller_loses_the_right_to_import() {
     let database = Database::sqlite();
     let served = Served::on(&database).await;
     let header = Message::Header(pb::ImportHeader {

@@ -350,7 +350,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn an_import_whose_sender_falls_silent_is_given_up() {
+    async fn an_import_whose_sender_is_silent_is_ended() {
         let mut silent = std::pin::pin!(futures::stream::pending());
         let stalled = timeout(2 * IDLE, next(&mut silent)).await.unwrap().unwrap_err();
         assert_eq!(
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn an_import_of_more_bytes_than_are_set_is_refused() {
+    fn an_import_above_the_byte_limit_is_refused() {
         let mut upload = Upload {
             namespace: Namespace::parse("default").unwrap(),
             rows: Vec::new(),
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn two_imports_are_taken_in_at_once() {
+    fn two_imports_may_run_at_once() {
         let slots = Slots::new(1 << 20);
         let (first, _second) = (slots.take().unwrap(), slots.clone().take().unwrap());
         let busy = slots.take().unwrap_err();

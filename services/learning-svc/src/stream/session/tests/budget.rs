@@ -57,7 +57,7 @@ async fn change_all(log: &MemoryLog, replica: &Replica, round: i64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_held_of_encoded_messages_stays_within_the_budget_however_many_do_not_read() {
+async fn encoded_bytes_stay_within_the_budget_however_many_clients_do_not_read() {
     let log = MemoryLog::new();
     let settings = Settings {
         encoded_bytes: LIMIT,
@@ -113,7 +113,7 @@ async fn what_is_held_of_encoded_messages_stays_within_the_budget_however_many_d
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_has_been_handed_the_last_part_of_a_batch_holds_nothing_of_it() {
+async fn a_stream_releases_a_batch_with_its_last_part() {
     let (log, replica) = with_resources(1).await;
     let mut stalling = StalledSubscriber::open(&replica, 1).await;
     let budget = replica.0.common.audiences.budget().clone();

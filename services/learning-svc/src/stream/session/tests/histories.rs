@@ -114,7 +114,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn whatever_happens_every_subscriber_ends_equal_to_the_database(
+    fn after_any_history_every_subscriber_equals_the_database(
         events in prop::collection::vec(event(), 1..60),
     ) {
         tokio::runtime::Builder::new_current_thread()
