@@ -32,7 +32,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<Outcome> {
         "--edges=normal,build,dev",
         "--prefix=none",
         "--no-dedupe",
-        "--format={p}\t{l}",
+        "--format={p}\t{l}\t",
     ]))?;
 
     let mut findings = licence_findings(&tree, &deny)?;
@@ -54,14 +54,16 @@ pub(crate) fn read_toml(workspace: &Workspace, path: &str) -> Result<Table> {
     text.parse().with_context(|| path.to_owned())
 }
 
-/// Packages whose licence deny.toml does not allow. `tree`: lines of package, tab, SPDX expression.
+/// Packages whose licence deny.toml does not allow. `tree`: lines of package, tab, SPDX expression, tab; what may follow is
+/// Cargo's mark "(*)" of a package that depends on itself for its tests.
 fn licence_findings(tree: &str, deny: &Table) -> Result<Vec<String>> {
     let allowed = strings(at(deny, &["licenses", "allow"])?)
         .map(|id| Licensee::parse(id).with_context(|| format!("deny.toml allows {id}")))
         .collect::<Result<Vec<_>>>()?;
     let packages: BTreeSet<&str> = tree.lines().filter(|line| line.contains('\t')).collect();
     let mut findings = Vec::new();
-    for (package, licence) in packages.iter().filter_map(|line| line.split_once('\t')) {
+    for (package, rest) in packages.iter().filter_map(|line| line.split_once('\t')) {
+        let licence = rest.split_once('\t').map_or(rest, |(licence, _)| licence);
         let satisfied = Expression::parse_mode(licence, ParseMode::LAX).is_ok_and(|expression| {
             expression.evaluate(|required| allowed.iter().any(|own| own.satisfies(required)))
         });

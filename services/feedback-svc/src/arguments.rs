@@ -26,7 +26,7 @@ use crate::{CommitConfig, Config, Handle, LearningAddress, RelayConfig};
 #[command(
     name = "feedback-svc",
     version,
-    after_help = "SIGTERM or ctrl-c ends it in good order, within two seconds more than --shutdown-grace and with exit code \
+    after_help = "SIGTERM or ctrl-c shuts it down gracefully, within two seconds more than --shutdown-grace and with exit code \
                   0; a second one ends it at once, with exit code 130.",
     mut_args(service_settings!("FEEDBACK", "127.0.0.1:7401", "emend-data/feedback"))
 )]
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn without_arguments_all_is_as_the_library_has_it() {
+    fn without_arguments_the_library_defaults_apply() {
         let arguments = Arguments::parse_from(["feedback-svc"]);
         let database = DatabaseUrl::sqlite("x.db");
         let learning = "127.0.0.1:7402".parse().unwrap();
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn each_bound_reaches_the_service() {
+    fn each_option_reaches_the_configuration() {
         let arguments = Arguments::parse_from([
             "feedback-svc",
             "--database-connections=9",

@@ -1,8 +1,8 @@
 //! Use cases. Each is one transaction, from its first read to its commit, retried as a whole on a conflict; nothing
 //! leaves the process within it.
 //!
-//! What they share stands here: the store, the clock, and the follower that shows them what they wrote. The use cases
-//! themselves stand in the folders of their capabilities.
+//! What they share is here: the store, the clock, and the follower that shows them what they wrote. The use cases
+//! themselves are in the folders of their capabilities.
 
 use std::{sync::Arc, time::Duration};
 
@@ -52,7 +52,7 @@ pub struct App {
     pub policy_changed: Arc<Notify>,
     /// The cached ballots of contests with many votes.
     pub hot: Arc<BallotCache>,
-    /// Counts what comes to apply; by default a counter nobody reads.
+    /// Counts values applied; by default a counter that nobody reads.
     pub promotions: Promotions,
 }
 

@@ -27,7 +27,7 @@ use crate::{Config, Handle, stream::Settings};
 #[command(
     name = "learning-svc",
     version,
-    after_help = "SIGTERM or ctrl-c ends it in good order, within two seconds more than --shutdown-grace and with exit code \
+    after_help = "SIGTERM or ctrl-c shuts it down gracefully, within two seconds more than --shutdown-grace and with exit code \
                   0; a second one ends it at once, with exit code 130.",
     mut_args(service_settings!("LEARNING", "127.0.0.1:7402", "emend-data/learning"))
 )]
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn streams_need_connections() {
+    fn max_streams_above_max_connections_is_refused() {
         let check = |streams: &str| {
             let arguments = ["learning-svc", "--data-dir=x", "--max-connections=13", streams];
             Arguments::parse_from(arguments).check()
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn without_arguments_all_is_as_the_library_has_it() {
+    fn without_arguments_the_library_defaults_apply() {
         let arguments = Arguments::parse_from(["learning-svc"]);
         for database in [
             DatabaseUrl::sqlite("x.db"),
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn each_bound_reaches_the_service() {
+    fn each_option_reaches_the_configuration() {
         let arguments = Arguments::parse_from([
             "learning-svc",
             "--database-url=postgres://emend@pooler.example/emend",
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_direct_connection_is_beside_a_database() {
+    fn a_listen_database_url_requires_a_database_url() {
         let alone = [
             "learning-svc",
             "--listen-database-url=postgres://emend@db.example/emend",

@@ -4,7 +4,7 @@ use emend_base::Error;
 use emend_core::{Invalid, violation::bounded_text};
 
 /// Maximum length of an etag sent, in characters; longer than any ever handed out.
-const LONGEST: usize = 64;
+const MAX_LENGTH: usize = 64;
 
 /// The etag of a resource: the revision that gave it its value.
 pub(crate) fn of_revision(revision: i64) -> String {
@@ -18,7 +18,7 @@ pub(crate) fn of_version(version: i64) -> String {
 
 /// Parses an etag as sent; empty means none.
 pub(crate) fn parse(raw: &str) -> Result<Option<String>, Invalid> {
-    bounded_text(raw, 0, LONGEST).map(|etag| (!etag.is_empty()).then_some(etag))
+    bounded_text(raw, 0, MAX_LENGTH).map(|etag| (!etag.is_empty()).then_some(etag))
 }
 
 /// Refuses to change something that is no longer as the caller saw it.
@@ -26,7 +26,7 @@ pub(crate) fn check(asked: Option<&str>, current: &str) -> Result<(), Error> {
     match asked {
         Some(asked) if asked != current => Err(Error::Aborted {
             reason: "ETAG_MISMATCH",
-            message: "it was changed since you read it: read it again".into(),
+            message: "it has changed since you read it: read it again".into(),
         }),
         _ => Ok(()),
     }
@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_another_etag_is_a_mismatch() {
+    fn only_a_different_etag_is_a_mismatch() {
         assert!(check(None, "7").is_ok());
         assert!(check(Some("7"), "7").is_ok());
         assert!(matches!(check(Some("6"), "7"), Err(Error::Aborted { .. })));

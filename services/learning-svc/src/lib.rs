@@ -86,7 +86,7 @@ use crate::{
 /// The readiness check that state and log are loaded and being followed.
 const LOG: &str = "log";
 /// The checks every service of this process needs to be ready.
-const NEEDS: &[&str] = &[DATABASE, LOG, REEVALUATION];
+const READINESS_CHECKS: &[&str] = &[DATABASE, LOG, REEVALUATION];
 
 /// A running service. Dropping it does not end the service.
 pub struct Handle {
@@ -279,7 +279,7 @@ pub async fn start(
     );
 
     lifecycle.spawn(
-        "measure what is learned",
+        "sample metrics",
         measure(
             metrics,
             Arc::<dyn Store>::clone(&store),
@@ -291,15 +291,21 @@ pub async fn start(
     let (address, inside) = Server::new(emend_proto::DESCRIPTOR_SET, readiness.clone(), entropy)
         .add_service(
             IngestServiceServer::new(Ingest::new(queue, installation, lifecycle.soft().clone())),
-            NEEDS,
+            READINESS_CHECKS,
         )
-        .add_service(SubscriptionServer::new(stream.clone()), NEEDS)
-        .add_service(CandidateServiceServer::new(Candidates::new(app.clone())), NEEDS)
+        .add_service(SubscriptionServer::new(stream.clone()), READINESS_CHECKS)
+        .add_service(
+            CandidateServiceServer::new(Candidates::new(app.clone())),
+            READINESS_CHECKS,
+        )
         .add_service(
             ResourceServiceServer::new(Resources::new(app.clone(), stream.clone(), config.import_bytes)),
-            NEEDS,
+            READINESS_CHECKS,
         )
-        .add_service(PolicyServiceServer::new(Policies::new(app.clone())), NEEDS)
+        .add_service(
+            PolicyServiceServer::new(Policies::new(app.clone())),
+            READINESS_CHECKS,
+        )
         .bounds(config.bounds)
         .metrics(ServerMetrics::of(&config.metrics).rpc())
         .authenticator(config.authenticator, &roles::RULES)

@@ -83,7 +83,7 @@ mod tests {
     use crate::stream::metrics::StreamEnd;
 
     #[test]
-    fn every_way_in_which_something_ends_or_begins_is_shown_before_it_has_happened() {
+    fn every_reason_is_exported_before_it_first_occurs() {
         let metrics = Metrics::new();
         let own = LearningMetrics::register(&metrics);
         own.contests
@@ -106,7 +106,10 @@ mod tests {
             );
         }
         assert!(!rendered.contains("unspecified"));
-        assert!(!rendered.contains("\nemend_head_revision "), "no log is loaded");
+        assert!(
+            !rendered.contains("\nemend_head_revision "),
+            "the log is not loaded"
+        );
         own.stream.show_head(0);
         assert!(metrics.render().contains("\nemend_head_revision 0\n"));
     }

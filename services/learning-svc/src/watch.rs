@@ -18,12 +18,12 @@ pub(crate) const REEVALUATION: &str = "reevaluation";
 /// How often the database is pinged.
 const PERIOD: Duration = Duration::from_secs(2);
 /// How long a ping may take.
-const PATIENCE: Duration = Duration::from_secs(3);
+const PING_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Pings the database until `soft` is cancelled.
 pub(crate) async fn watch_database(store: Arc<dyn Store>, readiness: Readiness, soft: CancellationToken) {
     loop {
-        let answers = matches!(timeout(PATIENCE, store.ping()).await, Ok(Ok(())));
+        let answers = matches!(timeout(PING_TIMEOUT, store.ping()).await, Ok(Ok(())));
         readiness.set(DATABASE, answers);
         tokio::select! {
             () = soft.cancelled() => return,
@@ -43,7 +43,7 @@ pub(crate) async fn measure(
         if let Err(error) = metrics.sample(&*store, &settings).await {
             // Readiness already reports an unavailable database. The other samples stay visible.
             metrics.nodes.forget_nodes();
-            tracing::debug!(%error, "can't measure what is learned");
+            tracing::debug!(%error, "can't sample metrics from the database");
         }
     })
     .await;

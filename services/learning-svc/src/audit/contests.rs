@@ -1,7 +1,7 @@
 //! Checks contests, range by range: rows against each other, ballots recounted, the log replayed from the start.
 //!
 //! The log and the ballots are read newest first, so that no more than the newest change and the newest ballots of a
-//! contest are in memory. It must know nothing of SQL.
+//! contest are in memory.
 
 mod decided;
 mod tally;
@@ -118,7 +118,7 @@ pub(super) async fn check(
                 findings.add(
                     LOG_DIGEST,
                     format_args!("namespace {namespace}, kind {kind}, user-scoped: {user_scoped}"),
-                    "the log replayed gives another digest than the resources",
+                    "replaying the log gives a different digest than the resources",
                 );
             }
         }
@@ -127,7 +127,7 @@ pub(super) async fn check(
         findings.add(
             CANDIDATE_HISTORY,
             format_args!("candidate number {stray}"),
-            "it has transitions, but is not there",
+            "it does not exist, but has transitions",
         );
     }
     check_counts(reading, findings).await
@@ -140,7 +140,7 @@ async fn check_counts(reading: &mut dyn AuditRead, findings: &mut Findings) -> R
             findings.add(
                 RESOURCE_COUNT,
                 format_args!("namespace {namespace}, kind {kind}"),
-                format_args!("{counted} are counted, {present} are there"),
+                format_args!("the stored count is {counted}, but there are {present}"),
             );
         }
     };
@@ -210,7 +210,7 @@ fn contest_of<'a>(
         findings.add(
             CONTEST_MISSING,
             format_args!("{what} {id}"),
-            format_args!("its contest, number {contest}, is not there"),
+            format_args!("its contest, number {contest}, does not exist"),
         );
         Contest {
             name: format!("number {contest}"),
@@ -231,7 +231,7 @@ fn check_candidate(
         findings.add(
             CANDIDATE_ID,
             format_args!("candidate {}", candidate.id),
-            "its value, namespace or kind is not that of its id and contest",
+            "its value, namespace or kind does not match its id and contest",
         );
     }
 }
@@ -239,17 +239,13 @@ fn check_candidate(
 fn check_resource(resource: &AuditedResource, contest: &Contest, findings: &mut Findings) {
     let id = format!("resource of contest {}", contest.name);
     if value_checksum(&resource.value).cast_signed() != resource.value_checksum {
-        findings.add(
-            RESOURCE_CHECKSUM,
-            &id,
-            "the checksum is of other bytes than its value",
-        );
+        findings.add(RESOURCE_CHECKSUM, &id, "its checksum does not match its value");
     }
     if resource.logged_at.is_some_and(|at| at != resource.committed_at) {
         findings.add(
             RESOURCE_COMMITTED,
             &id,
-            format_args!("revision {} was committed at another time", resource.revision),
+            format_args!("its commit time is not that of revision {}", resource.revision),
         );
     }
 }
@@ -321,12 +317,12 @@ fn wrong_with_history(
         }
         if from != stands {
             return Ok(Some(format!(
-                "transition {sequence} does not begin where it stood"
+                "transition {sequence} does not start from the status before it"
             )));
         }
         if !(0..=head.0).contains(&transition.revision) {
             return Ok(Some(format!(
-                "transition {sequence} names revision {}, the head is {head}",
+                "transition {sequence} names revision {}, but the head is {head}",
                 transition.revision
             )));
         }
@@ -335,12 +331,12 @@ fn wrong_with_history(
     let count = i64::try_from(history.len()).unwrap_or(i64::MAX);
     Ok(if known.transitions != count {
         Some(format!(
-            "it counts {} transitions, there are {count}",
+            "its transition count is {}, but there are {count}",
             known.transitions
         ))
     } else if stands != Some(known.candidate.status) {
         Some(format!(
-            "it stands at {:?}, its last transition led elsewhere",
+            "its status is {:?}, but its last transition led to another",
             known.candidate.status
         ))
     } else {
@@ -373,7 +369,7 @@ async fn recount(
                 findings.add(
                     CONTEST_MISSING,
                     format_args!("ballot of feedback {}", ballot.feedback_id),
-                    format_args!("its contest, number {}, is not there", row.contest()),
+                    format_args!("its contest, number {}, does not exist", row.contest()),
                 );
                 continue;
             };
@@ -416,7 +412,7 @@ fn check_row(contest: &Contest, findings: &mut Findings) {
             CONTEST_ROW,
             format_args!("contest {id}"),
             format_args!(
-                "it says that something waits: {}, but: {pending}",
+                "whether a candidate is pending or awaits review: stored is {}, but it should be {pending}",
                 row.pending != 0
             ),
         );
@@ -437,7 +433,7 @@ async fn replay(
     while let Some(change) = changes.try_next().await? {
         let id = change.contest;
         let contest = contest_of(contests, id, "change of contest", &id, findings);
-        // Of what an erased user had, only that it was there is left.
+        // Of an erased user's value, only the fact that it existed is left.
         if !contest.is_erased() {
             findings.readable(change.parse())?;
             let value = change.value.as_deref();
@@ -446,7 +442,7 @@ async fn replay(
                 findings.add(
                     CHANGE_CHECKSUM,
                     format_args!("revision {}, contest {}", change.revision, contest.name),
-                    "the checksum is of other bytes than its value",
+                    "its checksum does not match its value",
                 );
             }
         }
@@ -482,7 +478,7 @@ async fn replay(
             findings.add(
                 RESOURCE_REPLAY,
                 format_args!("resource of contest {}", contest.name),
-                "the log never put it there",
+                "no change in the log created it",
             );
         }
     }
@@ -493,7 +489,7 @@ fn changed_before(change: &AuditedChange, findings: &mut Findings) {
     findings.add(
         CHANGE_BEFORE,
         format_args!("revision {}, contest number {}", change.revision, change.contest),
-        "the change before it left something else",
+        "its previous value is not what the preceding change left",
     );
 }
 
@@ -505,14 +501,14 @@ fn check_oldest(change: &AuditedChange, findings: &mut Findings) {
 
 fn check_replayed(contest: &Contest, newest: &AuditedChange, findings: &mut Findings) {
     let wrong = match (&contest.resource, &newest.value) {
-        (None, Some(_)) => "the log put it there, and it is not".to_owned(),
-        (Some(_), None) => format!("revision {} took it away, and it is there", newest.revision),
+        (None, Some(_)) => "it should exist by the log, but does not".to_owned(),
+        (Some(_), None) => format!("revision {} deleted it, but it still exists", newest.revision),
         (Some(resource), Some(_)) if resource.revision != newest.revision => format!(
-            "it is of revision {}, by the log of revision {}",
+            "its revision is {}, but by the log it is {}",
             resource.revision, newest.revision
         ),
         (Some(resource), Some(value)) if resource.value != *value => {
-            format!("its value is not the one of revision {}", newest.revision)
+            format!("its value is not that of revision {}", newest.revision)
         }
         (None, None) | (Some(_), Some(_)) => return,
     };
@@ -525,7 +521,7 @@ fn check_applied(contest: &Contest, findings: &mut Findings) {
     let applied: Vec<&Known> = contest.candidates.values().filter(is_applied).collect();
     let wrong = match (applied.as_slice(), &contest.resource) {
         ([], None) => return,
-        ([], Some(_)) => "it has a resource and no applied candidate".to_owned(),
+        ([], Some(_)) => "it has a resource, but no applied candidate".to_owned(),
         ([known], None) => format!(
             "candidate {} is applied, but there is no resource",
             known.candidate.id
@@ -533,10 +529,13 @@ fn check_applied(contest: &Contest, findings: &mut Findings) {
         ([known], Some(resource)) => {
             let candidate = &known.candidate;
             if known.value != resource.value {
-                format!("the resource is not the value of candidate {}", candidate.id)
+                format!(
+                    "the resource does not have the value of the applied candidate {}",
+                    candidate.id
+                )
             } else if candidate.applied_revision.0 != resource.revision {
                 format!(
-                    "candidate {} was applied by revision {}, the resource is of {}",
+                    "candidate {} was applied by revision {}, but the resource is of revision {}",
                     candidate.id, candidate.applied_revision, resource.revision
                 )
             } else if contest
@@ -545,7 +544,7 @@ fn check_applied(contest: &Contest, findings: &mut Findings) {
                 .is_some_and(|logged| logged.candidate != Some(known.number))
             {
                 format!(
-                    "revision {} applied another candidate than {}",
+                    "revision {} applied a candidate other than {}",
                     resource.revision, candidate.id
                 )
             } else {
@@ -574,7 +573,7 @@ fn check_pinned(contest: &Contest, findings: &mut Findings) {
             CONTEST_ROW,
             format_args!("contest {id}"),
             format_args!(
-                "it says that a person set what applies: {}, but: {by_a_person}",
+                "whether a person set the value: stored is {}, but it should be {by_a_person}",
                 row.pinned != 0
             ),
         );

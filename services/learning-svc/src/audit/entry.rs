@@ -1,6 +1,4 @@
 //! Everything stored about one feedback, and whether its parts agree.
-//!
-//! It must know nothing of where it was read from.
 
 use emend_core::{Ballot, ContestId, EventId, FeedbackId};
 use emend_proto::common::v1::{Outcome, OutcomeState};
@@ -73,7 +71,7 @@ impl Entry {
         if let Some(ballot) = &self.ballot {
             if ballot.retracted != self.retraction.is_some() {
                 let message = if ballot.retracted {
-                    "its ballot does not count, but no retraction is marked"
+                    "its ballot does not count, but it is not marked as retracted"
                 } else {
                     "it is marked as retracted, but its ballot counts"
                 };
@@ -81,25 +79,33 @@ impl Entry {
             }
             if self.details == self.redaction.is_some() {
                 let message = if self.details {
-                    "its personal parts were to be erased, but are there"
+                    "its personal parts were to be erased, but still exist"
                 } else {
-                    "its personal parts are not there, and nobody had them erased"
+                    "its personal parts are missing, but were never erased"
                 };
                 findings.add(BALLOT_DETAILS, &id, message);
             }
         } else if self.details {
-            findings.add(BALLOT_DETAILS, &id, "personal parts are there without a ballot");
+            findings.add(BALLOT_DETAILS, &id, "it has personal parts, but no ballot");
         }
         let applied =
             |mark: Option<EventId>| mark.is_none_or(|mark| self.events.iter().any(|event| event.id == mark));
         let marks = usize::from(self.retraction.is_some()) + usize::from(self.redaction.is_some());
         if !applied(self.retraction) || !applied(self.redaction) {
-            findings.add(EFFECT_INBOX, &id, "the event of a mark is not in the inbox");
+            findings.add(
+                EFFECT_INBOX,
+                &id,
+                "the event of its retraction or redaction is not in the inbox",
+            );
         } else if self.ballot.is_some() && self.events.len() <= marks && !self.is_imported() {
             findings.add(EFFECT_INBOX, &id, "the event of its ballot is not in the inbox");
         }
         if !self.events.is_empty() && self.ballot.is_none() && marks == 0 && !self.was_refused() {
-            findings.add(INBOX_EFFECT, &id, "an event of it was applied and left nothing");
+            findings.add(
+                INBOX_EFFECT,
+                &id,
+                "one of its events was applied, but had no effect",
+            );
         }
     }
 }

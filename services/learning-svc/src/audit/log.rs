@@ -1,6 +1,4 @@
 //! Checks the log as such: its head, that it has no gaps, and the shape of each revision.
-//!
-//! It must know nothing of what revisions say about contests.
 
 use std::collections::HashMap;
 
@@ -38,10 +36,7 @@ pub(super) async fn check(
             findings.add(
                 TOMBSTONE_HORIZON,
                 format_args!("revision {}", head.horizon),
-                format_args!(
-                    "the horizon is there, but the log goes from 1 to {}",
-                    head.revision
-                ),
+                format_args!("the horizon is there, but the head is {}", head.revision),
             );
         }
     }
@@ -92,7 +87,7 @@ async fn beyond(
         findings.add(
             LOG_GAP,
             format_args!("revision {revision}"),
-            format_args!("it is in the log, which goes from 1 to {head}"),
+            format_args!("it is in the log, but revisions go from 1 to {head}"),
         );
     }
     check_changes(&revisions, &spans, findings);
@@ -103,15 +98,16 @@ fn check_changes(revisions: &[i64], spans: &[Span], findings: &mut Findings) {
     let mut spans: HashMap<i64, &Span> = spans.iter().map(|span| (span.revision, span)).collect();
     for revision in revisions {
         let wrong = match spans.remove(revision) {
-            None => Some("it changes nothing".to_owned()),
+            None => Some("it has no changes".to_owned()),
             Some(span) if span.changes > MAX_CHANGES => Some(format!("it has {} changes", span.changes)),
             Some(span) if span.first != 0 || span.last != span.changes - 1 => Some(format!(
                 "its {} changes are numbered from {} to {}",
                 span.changes, span.first, span.last
             )),
-            Some(span) if span.keys != span.changes => {
-                Some(format!("its {} changes are of {} keys", span.changes, span.keys))
-            }
+            Some(span) if span.keys != span.changes => Some(format!(
+                "its {} changes have only {} different keys",
+                span.changes, span.keys
+            )),
             Some(_) => None,
         };
         if let Some(wrong) = wrong {
@@ -122,7 +118,7 @@ fn check_changes(revisions: &[i64], spans: &[Span], findings: &mut Findings) {
         findings.add(
             REVISION_CHANGES,
             format_args!("revision {revision}"),
-            "it has changes, but is not in the log",
+            "it is not in the log, but has changes",
         );
     }
 }

@@ -26,30 +26,30 @@ use crate::{
 };
 
 emend_store::checks! {
-    HEAD: "The log has one head.";
-    LOG_GAP: "The log has every revision from 1 to the head and none beyond.";
-    REVISION_CHANGES: "A revision that is in the log has 1 to 1,000 changes, numbered from 0, each of another key.";
-    TOMBSTONE_HORIZON: "Deletions may be forgotten up to a revision that the log has reached.";
-    CHANGE_CHECKSUM: "A change carries the checksum of its value.";
-    CHANGE_BEFORE: "What a change says was there before is what the change before it of that key put there.";
-    RESOURCE_REPLAY: "The log replayed from nothing gives the resources: each value, byte by byte, and its revision.";
-    LOG_DIGEST: "The log replayed from nothing gives the digests of the resources.";
-    RESOURCE_CHECKSUM: "A resource carries the checksum of its value.";
-    RESOURCE_COMMITTED: "A resource was committed when its revision was.";
-    RESOURCE_COUNT: "Of each kind in each namespace there are as many resources as are counted.";
-    RESOURCE_APPLIED: "A contest's resource is the value of its one applied candidate, by the revision that applied it; without an applied candidate there is none.";
-    CONTEST_MISSING: "Candidates, ballots, resources and changes are of a contest that is there.";
-    CONTEST_ROW: "A contest knows whether anything in it waits, the newest ballot that it has seen, and whether a person set what applies.";
-    CONTEST_DECIDED: "What votes decide is decided: evaluated once more by the policy that evaluated it last, nothing in a contest moves.";
-    CANDIDATE_ID: "A candidate's id is that of its value in its contest.";
-    CANDIDATE_OCCURRENCES: "A candidate was proposed as often as ballots for it count.";
-    CANDIDATE_VOTES: "A candidate's voters and net confirmations are what its contest's ballots give, counted anew by the policy that counted them.";
-    CANDIDATE_HISTORY: "A candidate's transitions lead, without a gap, from its making to where it stands, and name revisions that are in the log.";
+    HEAD: "The log has exactly one head.";
+    LOG_GAP: "The log has every revision from 1 to the head, and none after it.";
+    REVISION_CHANGES: "Each revision in the log has 1 to 1,000 changes, numbered from 0, each of a different key.";
+    TOMBSTONE_HORIZON: "The horizon, up to which deletions may be forgotten, is a revision from 0 to the head.";
+    CHANGE_CHECKSUM: "The checksum of a change is that of its value.";
+    CHANGE_BEFORE: "The previous value that a change names is the value of the preceding change of its key.";
+    RESOURCE_REPLAY: "Replaying the log from the start gives the resources: each value, byte for byte, and its revision.";
+    LOG_DIGEST: "Replaying the log from the start gives the digests of the resources.";
+    RESOURCE_CHECKSUM: "The checksum of a resource is that of its value.";
+    RESOURCE_COMMITTED: "The commit time of a resource is that of its revision.";
+    RESOURCE_COUNT: "The stored count of resources of each kind in each namespace is their number.";
+    RESOURCE_APPLIED: "A contest has a resource if and only if one of its candidates is applied: with that candidate's value, at the revision that applied it.";
+    CONTEST_MISSING: "Candidates, ballots, resources and changes belong to a contest that exists.";
+    CONTEST_ROW: "A contest's row says correctly whether a candidate is pending or awaits review and whether a person set the value, and its highest accept order covers its newest ballot.";
+    CONTEST_DECIDED: "Evaluating a contest again by the policy that evaluated it last changes nothing that votes decide.";
+    CANDIDATE_ID: "A candidate's id is derived from its contest and its value.";
+    CANDIDATE_OCCURRENCES: "A candidate's occurrence count is the number of ballots for it that count.";
+    CANDIDATE_VOTES: "A candidate's voters and net confirmations are those that its contest's ballots give, recounted by the policy that counted them.";
+    CANDIDATE_HISTORY: "A candidate's transitions lead without a gap from its creation to its status, and name revisions that are in the log.";
     BALLOT_CANDIDATE: "A ballot that counts is for a candidate of its contest.";
-    BALLOT_RETRACTED: "A ballot does not count exactly if its feedback is marked as retracted.";
-    BALLOT_DETAILS: "A ballot has its personal parts unless they were erased; what was erased is gone.";
-    INBOX_EFFECT: "An event that was applied left a ballot or a mark, or was told why not.";
-    EFFECT_INBOX: "A ballot or a mark comes from an event that was applied, or is a vote that an import cast.";
+    BALLOT_RETRACTED: "A ballot counts unless its feedback is marked as retracted, and then it does not.";
+    BALLOT_DETAILS: "A ballot has its personal parts unless they were erased, and then it has none.";
+    INBOX_EFFECT: "An event that was applied left a ballot or a mark, or was refused with a reason.";
+    EFFECT_INBOX: "A ballot or a mark comes from an event that was applied, or is a vote cast by an import.";
 }
 
 /// What one digest covers: namespace, kind's number, whether user-scoped.

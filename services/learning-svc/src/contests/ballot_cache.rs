@@ -4,9 +4,9 @@
 //! contest slower the more people vote in it. After a commit, a contest's ballots are left here, and the next decision
 //! takes them if nobody, on this replica or another, has written to the contest since.
 //!
-//! A [`Seal`] tells whether anybody did. It is made from the contest's candidates, which are read under the contest's
-//! lock anyway: every transaction that writes or retracts a ballot gives its candidate a new version. So a cached entry
-//! may be useless but is never wrong, and losing one costs one more read.
+//! A [`Fingerprint`] tells whether anybody did. It is made from the contest's candidates, which are read under the
+//! contest's lock anyway: every transaction that writes or retracts a ballot gives its candidate a new version. So a
+//! cached entry may be useless but is never wrong, and losing one costs one more read.
 
 use std::{
     collections::HashMap,
@@ -19,16 +19,16 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::contests::store::KeptCandidate;
 
 /// Minimum number of ballots worth caching; fewer are as well read again.
-pub const WORTH_KEEPING: usize = 200;
+pub const MIN_BALLOTS: usize = 200;
 /// Maximum ballots cached, of all contests together; about 60 MB.
-const MOST: usize = 200_000;
+const MAX_BALLOTS: usize = 200_000;
 
-/// Fingerprint of a contest when its ballots were cached: equal seals mean equal ballots.
+/// Identifies the ballots of a contest: equal fingerprints mean equal ballots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Seal(u128);
+pub struct Fingerprint(u128);
 
-impl Seal {
-    /// The seal of a contest as stored. Versions alone would do, were it not for databases that are restored, or fail
+impl Fingerprint {
+    /// The fingerprint of a contest as stored. Versions alone would suffice but for databases that are restored, or fail
     /// over and lose their newest writes: times and counts distinguish a version written a second time from the first.
     pub fn of(state: &ContestState, kept: &HashMap<CandidateId, KeptCandidate>) -> Self {
         let mut candidates: Vec<_> = state
@@ -56,18 +56,18 @@ impl Seal {
 /// The cached ballots, of the most recently decided contests.
 #[derive(Debug)]
 pub struct BallotCache {
-    most: usize,
-    shelf: Mutex<Shelf>,
+    max: usize,
+    entries: Mutex<Entries>,
 }
 
 impl Default for BallotCache {
     fn default() -> Self {
-        Self::with_room_for(MOST)
+        Self::with_capacity(MAX_BALLOTS)
     }
 }
 
 #[derive(Debug, Default)]
-struct Shelf {
+struct Entries {
     contests: HashMap<ContestId, Entry>,
     /// Ballots of all entries together.
     ballots: usize,
@@ -77,59 +77,67 @@ struct Shelf {
 
 #[derive(Debug)]
 struct Entry {
-    seal: Seal,
+    fingerprint: Fingerprint,
     ballots: Ballots,
     used: u64,
 }
 
 impl BallotCache {
-    /// A cache of at most `most` ballots.
-    pub fn with_room_for(most: usize) -> Self {
+    /// A cache of at most `max` ballots.
+    pub fn with_capacity(max: usize) -> Self {
         Self {
-            most,
-            shelf: Mutex::default(),
+            max,
+            entries: Mutex::default(),
         }
     }
 
-    /// Moves the cached ballots of a contest with this seal to the caller. Ballots cached under another seal are
+    /// Moves the cached ballots of a contest with this fingerprint to the caller. Ballots cached under another one are
     /// discarded. The caller must hold the contest's lock.
-    pub fn take(&self, contest: ContestId, seal: impl FnOnce() -> Seal) -> Option<Ballots> {
-        let entry = self.shelf().remove(contest)?;
-        (entry.seal == seal()).then_some(entry.ballots)
+    pub fn take(&self, contest: ContestId, fingerprint: impl FnOnce() -> Fingerprint) -> Option<Ballots> {
+        let entry = self.entries().remove(contest)?;
+        (entry.fingerprint == fingerprint()).then_some(entry.ballots)
     }
 
-    /// Caches the ballots of a contest committed with this seal, evicting the least recently used entries to make room.
-    pub fn keep(&self, contest: ContestId, seal: Seal, ballots: Ballots) {
-        let mut here = self.shelf();
-        here.remove(contest);
-        if !(WORTH_KEEPING..=self.most).contains(&ballots.len()) {
+    /// Caches the ballots of a contest committed with this fingerprint, evicting the least recently used entries to
+    /// make room.
+    pub fn keep(&self, contest: ContestId, fingerprint: Fingerprint, ballots: Ballots) {
+        let mut entries = self.entries();
+        entries.remove(contest);
+        if !(MIN_BALLOTS..=self.max).contains(&ballots.len()) {
             return;
         }
-        while here.ballots + ballots.len() > self.most {
-            let oldest = here.contests.iter().min_by_key(|(_, entry)| entry.used);
+        while entries.ballots + ballots.len() > self.max {
+            let oldest = entries.contests.iter().min_by_key(|(_, entry)| entry.used);
             let Some(oldest) = oldest.map(|(contest, _)| *contest) else {
                 break;
             };
-            here.remove(oldest);
+            entries.remove(oldest);
         }
-        here.uses += 1;
-        here.ballots += ballots.len();
-        let used = here.uses;
-        here.contests.insert(contest, Entry { seal, ballots, used });
+        entries.uses += 1;
+        entries.ballots += ballots.len();
+        let used = entries.uses;
+        entries.contests.insert(
+            contest,
+            Entry {
+                fingerprint,
+                ballots,
+                used,
+            },
+        );
     }
 
     /// How many ballots are cached.
     #[cfg(test)]
     pub(crate) fn ballots(&self) -> usize {
-        self.shelf().ballots
+        self.entries().ballots
     }
 
-    fn shelf(&self) -> MutexGuard<'_, Shelf> {
-        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Shelf {
+impl Entries {
     fn remove(&mut self, contest: ContestId) -> Option<Entry> {
         let entry = self.contests.remove(&contest)?;
         self.ballots -= entry.ballots.len();
@@ -163,39 +171,43 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_taken_once_and_only_under_its_seal() {
-        let hot = BallotCache::default();
-        hot.keep(contest(1), Seal(7), ballots(300));
-        assert_eq!(hot.take(contest(2), || Seal(7)), None);
-        assert_eq!(hot.take(contest(1), || Seal(7)), Some(ballots(300)));
-        assert_eq!(hot.take(contest(1), || Seal(7)), None);
-        hot.keep(contest(1), Seal(7), ballots(300));
-        assert_eq!(hot.take(contest(1), || Seal(8)), None, "somebody wrote since");
-        assert_eq!(hot.shelf().ballots, 0);
+    fn cached_ballots_are_taken_once_and_only_under_their_fingerprint() {
+        let cache = BallotCache::default();
+        cache.keep(contest(1), Fingerprint(7), ballots(300));
+        assert_eq!(cache.take(contest(2), || Fingerprint(7)), None);
+        assert_eq!(cache.take(contest(1), || Fingerprint(7)), Some(ballots(300)));
+        assert_eq!(cache.take(contest(1), || Fingerprint(7)), None);
+        cache.keep(contest(1), Fingerprint(7), ballots(300));
+        assert_eq!(
+            cache.take(contest(1), || Fingerprint(8)),
+            None,
+            "the contest has changed since"
+        );
+        assert_eq!(cache.entries().ballots, 0);
     }
 
     #[test]
-    fn who_was_used_longest_ago_makes_room() {
-        let hot = BallotCache::with_room_for(1_000);
+    fn the_least_recently_used_contest_makes_room() {
+        let cache = BallotCache::with_capacity(1_000);
         for n in 1..=3 {
-            hot.keep(contest(n), Seal(n), ballots(300));
+            cache.keep(contest(n), Fingerprint(n), ballots(300));
         }
-        let first = hot.take(contest(1), || Seal(1)).unwrap();
-        hot.keep(contest(1), Seal(1), first);
-        hot.keep(contest(4), Seal(4), ballots(400));
+        let first = cache.take(contest(1), || Fingerprint(1)).unwrap();
+        cache.keep(contest(1), Fingerprint(1), first);
+        cache.keep(contest(4), Fingerprint(4), ballots(400));
         let here: Vec<bool> = (1..=4)
-            .map(|n| hot.shelf().contests.contains_key(&contest(n)))
+            .map(|n| cache.entries().contests.contains_key(&contest(n)))
             .collect();
         assert_eq!(here, [true, false, true, true]);
-        assert_eq!(hot.shelf().ballots, 1_000);
+        assert_eq!(cache.entries().ballots, 1_000);
     }
 
     #[test]
-    fn few_and_too_many_ballots_are_not_kept() {
-        let hot = BallotCache::with_room_for(1_000);
+    fn too_few_and_too_many_ballots_are_not_cached() {
+        let cache = BallotCache::with_capacity(1_000);
         for (n, count) in [(1, 199), (2, 1_001)] {
-            hot.keep(contest(n), Seal(n), ballots(count));
-            assert_eq!(hot.take(contest(n), || Seal(n)), None);
+            cache.keep(contest(n), Fingerprint(n), ballots(count));
+            assert_eq!(cache.take(contest(n), || Fingerprint(n)), None);
         }
     }
 }

@@ -124,7 +124,7 @@ impl Candidates {
         } else {
             Err(Error::invalid(
                 "requests",
-                format!("must be 1 to {BATCH}, are {items}"),
+                format!("must have 1 to {BATCH} entries, has {items}"),
             ))
         }
     }
@@ -277,7 +277,7 @@ pub(crate) fn list(
         ("statuses", request.statuses.len()),
     ] {
         if length > FILTER {
-            violations.add(field, format!("must be at most {FILTER}, are {length}"));
+            violations.add(field, format!("must have at most {FILTER} entries, has {length}"));
         }
     }
     let kinds = &request.kinds[..request.kinds.len().min(FILTER)];

@@ -1,4 +1,4 @@
-//! How much is proposed, and what came to apply.
+//! Counts of candidates, and of values applied.
 
 use emend_base::telemetry::{
     Metrics,
@@ -17,7 +17,7 @@ const CANDIDATES: Description = Description {
         "kind=entity_alias|invocation_phrase|prohibition",
         "status=pending|awaiting_review|applied|rejected|superseded|withdrawn",
     ],
-    help: "Candidates by the kind of what they propose and by their status; every replica shows the same, so take the \
+    help: "Candidates by kind and status; every replica shows the same, so take the \
            maximum and not the sum",
 };
 const PROMOTIONS: Description = Description {
@@ -28,10 +28,10 @@ const PROMOTIONS: Description = Description {
         "kind=entity_alias|invocation_phrase|prohibition",
         "reason=votes|review|operator|import|revert|retraction|policy|erasure",
     ],
-    help: "Values that became what nodes answer with, as this replica committed them, by why",
+    help: "Values applied by this replica, by reason: from then on nodes answer with them",
 };
 
-/// Counts values that came to apply. Clones share the counts.
+/// Counts values applied. Clones share the counts.
 #[derive(Debug, Clone, Default)]
 pub struct Promotions(Family<Labels<2>, Counter>);
 
@@ -82,7 +82,7 @@ const STATUSES: [Status; 6] = [
 /// The metrics of contests. Clones share the counts.
 #[derive(Debug, Clone, Default)]
 pub struct ContestMetrics {
-    /// Counts values that came to apply.
+    /// Counts values applied.
     pub promotions: Promotions,
     candidates: Family<Labels<2>, Gauge>,
 }

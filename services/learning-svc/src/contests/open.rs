@@ -26,7 +26,7 @@ use self::working::Working;
 use crate::{
     actor::Actor,
     contests::{
-        ballot_cache::{BallotCache, Seal, WORTH_KEEPING},
+        ballot_cache::{BallotCache, Fingerprint, MIN_BALLOTS},
         store::{CandidateRecord, CandidateWrite, StoredContest, TransitionWrite, VoteWrites},
     },
     fail_points,
@@ -83,7 +83,7 @@ pub struct Written {
     count: i64,
     /// The outcome of each answered event, in the order of [`OpenContests::answer`].
     pub outcomes: Vec<pb::Outcome>,
-    /// What came to apply, by kind and cause.
+    /// What was applied, by kind and cause.
     pub promoted: Vec<(Kind, Cause)>,
     /// When it was committed, in microseconds since 1970 by the database's clock; 0 where no revision was written.
     pub committed_at: i64,
@@ -226,7 +226,7 @@ impl OpenContests {
             .iter_mut()
             .filter(|(_, working)| !working.state.candidates.is_empty())
         {
-            match self.hot.take(*contest, || working.found_seal()) {
+            match self.hot.take(*contest, || working.found_fingerprint()) {
                 Some(ballots) if ballots.cover(enough as usize) => working.state.ballots = ballots,
                 _ => missing.push(*contest),
             }
@@ -454,7 +454,7 @@ impl OpenContests {
                 .get(&scope)
                 .map_or(u64::MAX, |policy| policy.max_resources);
             if grew && count > limit {
-                return Err(conflict("others took the last room for resources"));
+                return Err(conflict("concurrent writes reached the limit of resources"));
             }
         }
         Ok(written)
@@ -518,9 +518,9 @@ impl OpenContests {
                 .map_or(0, |policy| policy.max_counted_feedback);
             let mut ballots = std::mem::take(&mut working.state.ballots);
             ballots.forget_beyond(counted.saturating_add(SPARE) as usize);
-            if ballots.len() >= WORTH_KEEPING {
-                let seal = Seal::of(&working.state, &working.kept);
-                self.hot.keep(*contest, seal, ballots);
+            if ballots.len() >= MIN_BALLOTS {
+                let fingerprint = Fingerprint::of(&working.state, &working.kept);
+                self.hot.keep(*contest, fingerprint, ballots);
             }
         }
     }
@@ -542,8 +542,8 @@ impl Drop for OpenContests {
         for (contest, working) in &mut self.contests {
             let ballots = std::mem::take(&mut working.state.ballots);
             // Decided but not committed, these ballots differ from the stored ones.
-            if !working.decided && ballots.len() >= WORTH_KEEPING {
-                self.hot.keep(*contest, working.found_seal(), ballots);
+            if !working.decided && ballots.len() >= MIN_BALLOTS {
+                self.hot.keep(*contest, working.found_fingerprint(), ballots);
             }
         }
     }

@@ -43,7 +43,7 @@ fn unreadable(row: CorruptRow) -> Result<Step, StoreError> {
     let Ok(contest) = row.id.parse().map(ContestId) else {
         return Err(row.into());
     };
-    tracing::error!(%contest, error = %row, "a contest can't be evaluated anew");
+    tracing::error!(%contest, error = %row, "can't re-evaluate a contest");
     Ok(Step {
         last: Some(contest),
         evaluated: 0,
@@ -83,7 +83,7 @@ impl App {
                         Err(Failure::Store(error @ StoreError::Unavailable(_))) => return Err(error),
                         Err(error) => {
                             let contest = key.contest_id();
-                            tracing::error!(%contest, %error, "a contest can't be evaluated anew");
+                            tracing::error!(%contest, %error, "can't re-evaluate a contest");
                             step.failed += 1;
                         }
                     }
@@ -144,7 +144,7 @@ impl App {
                         continue;
                     }
                 }
-                Err(error) => tracing::warn!(%error, "can't evaluate anew; trying again"),
+                Err(error) => tracing::warn!(%error, "can't re-evaluate contests; trying again"),
             }
             tokio::select! {
                 () = lifecycle.soft().cancelled() => return,

@@ -128,7 +128,9 @@ impl App {
         };
         let written = self.commit(tx, &mut unit).await?;
         let candidate = unit.record(contest, decided_upon).ok_or_else(|| {
-            Error::internal(format!("candidate {decided_upon} was decided upon and is gone"))
+            Error::internal(format!(
+                "candidate {decided_upon} was decided, but no longer exists"
+            ))
         })?;
         Ok(Reviewed {
             candidate,

@@ -24,7 +24,7 @@ pub(crate) fn candidate_id(violations: &mut Violations, raw: &str) -> Option<Can
 /// An optional etag.
 #[expect(
     clippy::option_option,
-    reason = "none where invalid, none within where none was sent"
+    reason = "the outer option is none if invalid, the inner if none was sent"
 )]
 pub(crate) fn etag(violations: &mut Violations, field: &str, raw: &str) -> Option<Option<String>> {
     violations.check(field, etag::parse(raw))
@@ -33,7 +33,7 @@ pub(crate) fn etag(violations: &mut Violations, field: &str, raw: &str) -> Optio
 /// An optional reason.
 #[expect(
     clippy::option_option,
-    reason = "none where invalid, none within where none was sent"
+    reason = "the outer option is none if invalid, the inner if none was sent"
 )]
 pub(crate) fn reason(violations: &mut Violations, raw: &str) -> Option<Option<String>> {
     violations.check("reason", free_text(raw, REASON))

@@ -31,7 +31,7 @@ use crate::{
 /// Events in one batch at most.
 const BATCH: usize = 256;
 /// Batches of one stream in flight at once; beyond that, back-pressure holds the sender.
-const UNDER_WAY: usize = 8;
+const IN_FLIGHT: usize = 8;
 /// Streams at once: one for each replica of feedback-svc and, for a while, those of replaced replicas.
 const SENDERS: usize = 256;
 
@@ -72,7 +72,9 @@ impl Ingest {
         self.check_installation(&installation_id)?;
         if events.is_empty() || events.len() > BATCH {
             let found = events.len();
-            return Err(Error::invalid("events", format!("must be 1 to {BATCH}, are {found}")).into());
+            return Err(
+                Error::invalid("events", format!("must have 1 to {BATCH} entries, has {found}")).into(),
+            );
         }
         let ids: Vec<String> = events.iter().map(|event| event.event_id.clone()).collect();
         let (mut results, mut valid, mut places) = (Vec::with_capacity(ids.len()), Vec::new(), Vec::new());
@@ -143,7 +145,10 @@ impl IngestService for Ingest {
         request: Request<Streaming<pb::IngestRequest>>,
     ) -> Result<Response<Self::IngestStream>, Status> {
         let place = Arc::clone(&self.room).try_acquire_owned().map_err(|_| {
-            Error::unavailable("TOO_MANY_SENDERS", "this replica has as many senders as it may")
+            Error::unavailable(
+                "TOO_MANY_SENDERS",
+                "this replica has its maximum number of senders; try another",
+            )
         })?;
         let (ingest, access) = (self.clone(), Access::of(&request));
         let batches = request
@@ -151,7 +156,7 @@ impl IngestService for Ingest {
             .take_until(self.soft.clone().cancelled_owned());
         let answers = batches
             .map(move |batch| ingest.clone().batch(access.clone(), batch))
-            .buffered(UNDER_WAY)
+            .buffered(IN_FLIGHT)
             .map(move |answer| {
                 // Released when the stream is dropped.
                 let _held: &OwnedSemaphorePermit = &place;

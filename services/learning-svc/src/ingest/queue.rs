@@ -116,7 +116,7 @@ mod tests {
     use crate::tests::world::World;
 
     #[tokio::test]
-    async fn what_waits_is_applied_before_the_queue_stops() {
+    async fn queued_events_are_applied_before_the_queue_stops() {
         let world = World::sqlite();
         let app = world.instance().await;
         let lifecycle = Lifecycle::new();
@@ -135,7 +135,7 @@ mod tests {
         lifecycle.shutdown(Duration::from_secs(30)).await;
         let results = submitted.await.unwrap();
         let applied = results.iter().filter(|result| result.is_ok()).count();
-        assert!(applied > 0, "what was taken on is applied");
+        assert!(applied > 0, "queued events are applied");
         let refused = results.iter().filter_map(|result| result.as_ref().err());
         assert!(refused.map(Error::reason).all(|reason| reason == "STOPPING"));
         assert_eq!(
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_sender_that_goes_away_takes_nothing_back() {
+    async fn events_of_a_disconnected_sender_are_still_applied() {
         let world = World::sqlite();
         let app = world.instance().await;
         let lifecycle = Lifecycle::new();

@@ -1,6 +1,4 @@
 //! Spans of applied events, each in the trace of the submission it came from.
-//!
-//! It must know nothing of deciding.
 
 use emend_base::{
     span::{Item, Kind, Span},

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_revision_of_a_thousand_large_changes_comes_in_pages_that_a_client_can_read() {
+    fn a_revision_of_a_thousand_large_changes_is_listed_in_pages_that_a_client_can_decode() {
         let query = QueryHash::of("ListRevisions", &());
         let log = [record(9, 3), record(8, 1_000), record(7, 2)];
         let expected: Vec<(i64, usize)> = log.iter().map(|r| (r.revision.0, r.changes.len())).collect();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_of_before_are_still_good() {
+    fn page_tokens_of_the_older_form_are_accepted() {
         let query = QueryHash::of("ListRevisions", &());
         let place = Place::parse(query, &page::number_token(query, 7)).unwrap();
         assert_eq!((place.before, place.skipped), (Some(Revision(7)), 0));

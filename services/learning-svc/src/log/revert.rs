@@ -58,7 +58,7 @@ impl App {
             return Err(Error::FailedPrecondition {
                 reason: "ERASED",
                 message: format!(
-                    "revision {} can't be reverted: it erased what one user had alone",
+                    "revision {} can't be reverted: it erased a user's own values",
                     revert.revision
                 ),
                 violations: Vec::new(),
@@ -119,7 +119,7 @@ fn newer_revisions(newer: &[&WrittenChange], revision: Revision) -> Error {
     Error::FailedPrecondition {
         reason: "NEWER_REVISION",
         message: format!(
-            "revision {revision} can't be taken back: {} {keys} a newer revision",
+            "revision {revision} can't be reverted: {} {keys} a newer revision",
             newer.len()
         ),
         violations,

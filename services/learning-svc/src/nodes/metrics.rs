@@ -1,4 +1,4 @@
-//! How many nodes there are, and how long changes take to get to them.
+//! How many nodes there are, and how long changes take to reach them.
 
 mod delays;
 
@@ -23,7 +23,7 @@ const NODES: Description = Description {
     kind: Type::Gauge,
     unit: "nodes",
     labels: &["state=connected|disconnected"],
-    help: "Search nodes of which something was heard within 24 hours, by whether they have a stream open somewhere; every \
+    help: "Search nodes heard from within 24 hours, by whether they have a stream open on some replica; every \
            replica shows the same, so take the maximum and not the sum",
 };
 const BEHIND: Description = Description {
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nodes_report_is_shown_in_seconds_and_with_the_traces_that_they_name() {
+    fn reported_delays_are_exported_in_seconds_with_their_traces() {
         use emend_proto::learning::v1::{DelayHistogram, EffectTrace};
 
         let metrics = Metrics::new();

@@ -1,8 +1,7 @@
 //! The fleet: which nodes have a stream open, and what they report.
 //!
 //! Connections and reports are noted in memory without waiting and written in batches, so that any replica can list the
-//! whole fleet. A node belongs to the callers that opened a stream as it: only they may report for it. It must know
-//! nothing of what is streamed.
+//! whole fleet. A node belongs to the callers that opened a stream as it: only they may report for it.
 
 pub mod metrics;
 pub mod store;
@@ -67,7 +66,7 @@ struct Report {
 
 /// A node with a stream open here.
 #[derive(Debug, Default)]
-struct Open {
+struct OpenNode {
     /// The number of its streams open here.
     streams: usize,
     /// The epoch and revision it has applied, as last reported here.
@@ -76,7 +75,7 @@ struct Open {
 
 #[derive(Debug, Default)]
 struct Registry {
-    open: HashMap<NodeKey, Open>,
+    open: HashMap<NodeKey, OpenNode>,
     pending: BTreeMap<NodeKey, Pending>,
 }
 
@@ -414,7 +413,7 @@ fn kept(report: &pb::ReportStatusRequest) -> Vec<u8> {
 fn too_many_reports() -> Error {
     Error::ResourceExhausted {
         reason: "TOO_MANY_REPORTS",
-        message: "more reports wait to be stored than this replica keeps".to_owned(),
+        message: "too many reports are waiting to be stored on this replica".to_owned(),
         retry_after: Some(RETRY_AFTER),
     }
 }
@@ -424,7 +423,7 @@ fn not_subscribed(node_id: &NodeId) -> Error {
     Error::PermissionDenied {
         reason: "NODE_NOT_SUBSCRIBED",
         message: format!(
-            "the caller has opened no stream as that node: {:?}",
+            "the caller has not opened a stream as node {:?}",
             node_id.as_str()
         ),
     }
@@ -437,8 +436,8 @@ fn render(row: NodeRow, head: Head, alive_since: i64) -> Result<pb::Node, Corrup
         pb::ReportStatusRequest::decode(row.report.as_slice()).map_err(|error| corrupt("report", error))?;
     let lag_revisions = report.applied.as_ref().map_or(0, |applied| {
         // A revision of another epoch counts for nothing.
-        let same_life = applied.epoch == head.epoch.to_string();
-        let applied = if same_life { applied.revision } else { 0 };
+        let same_epoch = applied.epoch == head.epoch.to_string();
+        let applied = if same_epoch { applied.revision } else { 0 };
         (head.revision - applied).max(0)
     });
     Ok(pb::Node {

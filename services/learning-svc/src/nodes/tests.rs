@@ -108,7 +108,7 @@ async fn every_replica_lists_the_whole_fleet() {
     assert_eq!(
         (one.state().unwrap().revision(), behind(&one)),
         (0, 0),
-        "it has not seen them"
+        "this replica has no streams of those nodes"
     );
     crate::stream::testing::catch_up(&one).await;
     assert_eq!((behind(&one), behind(&other)), (1, 0), "b has not reported");
@@ -127,7 +127,7 @@ async fn every_replica_lists_the_whole_fleet() {
 }
 
 #[tokio::test]
-async fn nodes_that_report_much_are_listed_in_pages_that_a_client_can_read() {
+async fn nodes_with_large_reports_are_listed_in_pages_that_a_client_can_decode() {
     const CLIENT_LIMIT: usize = 4 * 1024 * 1024;
     let stream = replica(&MemoryLog::new(), Settings::default()).await;
     let (nodes, owner) = (stream.nodes(), caller("owner"));
@@ -163,7 +163,7 @@ async fn nodes_that_report_much_are_listed_in_pages_that_a_client_can_read() {
 }
 
 #[tokio::test]
-async fn of_a_long_report_the_newest_that_a_node_could_not_use_are_shown() {
+async fn a_long_report_is_cut_to_the_newest_rejected_resources() {
     let stream = replica(&MemoryLog::new(), Settings::default()).await;
     let (nodes, owner) = (stream.nodes(), caller("owner"));
     let _open = nodes.open(owner.clone(), id("a"), &info("a"));
@@ -190,7 +190,7 @@ async fn of_a_long_report_the_newest_that_a_node_could_not_use_are_shown() {
 }
 
 #[tokio::test]
-async fn reports_that_can_not_be_written_take_bounded_memory() {
+async fn unwritten_reports_take_bounded_memory() {
     let log = MemoryLog::new();
     let stream = replica(&log, Settings::default()).await;
     let (nodes, owner) = (stream.nodes(), caller("owner"));
@@ -214,7 +214,7 @@ async fn reports_that_can_not_be_written_take_bounded_memory() {
             refused = refused.or(Some((number, error)));
         }
     }
-    let (number, error) = refused.expect("more than there is room for");
+    let (number, error) = refused.expect("the permits run out");
     assert!((384..400).contains(&number), "three quarters, not {number}");
     let status = tonic::Status::from(error);
     assert_eq!(status.code(), tonic::Code::ResourceExhausted);
@@ -271,7 +271,7 @@ async fn a_node_belongs_to_the_caller_that_opened_its_stream() {
         assert_eq!(
             format!("{denied:?}"),
             format!("{nobodys:?}"),
-            "that somebody has subscribed is not told"
+            "the answer does not tell that somebody has subscribed"
         );
     }
     assert!(
@@ -323,7 +323,7 @@ async fn the_nodes_of_a_dead_replica_do_not_stay_connected() {
 }
 
 #[tokio::test]
-async fn what_could_not_be_written_is_written_later() {
+async fn a_failed_write_is_retried() {
     let log = MemoryLog::new();
     let stream = replica(&log, Settings::default()).await;
     let nodes = stream.nodes();
@@ -349,7 +349,7 @@ async fn what_could_not_be_written_is_written_later() {
 }
 
 #[tokio::test]
-async fn pages_follow_each_other_to_the_end() {
+async fn all_pages_together_list_every_node_once() {
     let log = MemoryLog::new();
     let stream = replica(&log, Settings::default()).await;
     let nodes = stream.nodes();
@@ -371,7 +371,7 @@ async fn pages_follow_each_other_to_the_end() {
 }
 
 #[tokio::test]
-async fn a_cursor_of_another_life_of_the_log_counts_for_nothing() {
+async fn a_cursor_of_another_epoch_counts_as_nothing_applied() {
     let log = MemoryLog::new();
     let stream = replica(&log, Settings::default()).await;
     log.append(&[write("k", Some("v"))]).await;
@@ -384,7 +384,7 @@ async fn a_cursor_of_another_life_of_the_log_counts_for_nothing() {
 }
 
 #[tokio::test]
-async fn nodes_that_come_and_go_while_nothing_can_be_written_take_bounded_memory() {
+async fn nodes_that_come_and_go_while_writes_fail_take_bounded_memory() {
     let log = MemoryLog::new();
     let stream = replica(&log, Settings::default()).await;
     let nodes = stream.nodes();

@@ -97,7 +97,7 @@ pub(crate) fn update(
         Some(mask) => masked(&mask.paths, &mut violations),
     };
     if paths.is_empty() && violations.is_empty() {
-        violations.add("update_mask", "names no field, and the policy sets none");
+        violations.add("update_mask", "must name a field, or the policy must set one");
     }
     let changes = changes(&message, &paths, &mut within);
     violations.nest("policy", within);
@@ -229,7 +229,7 @@ fn counting(number: i32) -> Result<Counting, Invalid> {
 
 #[expect(
     clippy::option_option,
-    reason = "none where invalid, none within where votes are not to decay"
+    reason = "the outer option is none if invalid, the inner if votes do not decay"
 )]
 fn half_life(
     message: Option<&prost_types::Duration>,

@@ -52,7 +52,7 @@ pub enum Mode {
 
 /// What rows count as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum As {
+pub enum ImportAs {
     /// A person's decision: applied and pinned.
     Decision,
     /// One vote each, cast by the caller.
@@ -67,7 +67,7 @@ pub struct Import {
     /// What to do with bad rows.
     pub mode: Mode,
     /// What rows count as.
-    pub import_as: As,
+    pub import_as: ImportAs,
     /// The reason given.
     pub reason: Option<String>,
     /// Who imports.
@@ -77,7 +77,7 @@ pub struct Import {
 }
 
 /// Called before each commit; an error prevents the commit. Must not block.
-pub type May<'a> = &'a (dyn Fn() -> Result<(), Error> + Send + Sync);
+pub type CommitCheck<'a> = &'a (dyn Fn() -> Result<(), Error> + Send + Sync);
 
 /// A valid row.
 #[derive(Debug, Clone)]
@@ -128,7 +128,12 @@ impl Imported {
 
 impl App {
     /// Imports valid rows, as long as `may` allows each commit.
-    pub async fn import(&self, import: &Import, rows: Vec<Row>, may: May<'_>) -> Result<Imported, Error> {
+    pub async fn import(
+        &self,
+        import: &Import,
+        rows: Vec<Row>,
+        may: CommitCheck<'_>,
+    ) -> Result<Imported, Error> {
         let sent = rows.len() as u64;
         let rows = last_of_each_key(rows);
         let mut imported = Imported {
@@ -160,7 +165,12 @@ impl App {
     }
 
     /// Imports rows in one transaction.
-    async fn try_all(&self, import: &Import, rows: &[Row], may: May<'_>) -> Result<Imported, Failure> {
+    async fn try_all(
+        &self,
+        import: &Import,
+        rows: &[Row],
+        may: CommitCheck<'_>,
+    ) -> Result<Imported, Failure> {
         let now = self.clock.now();
         let mut tx = self.store.begin().await?;
         if rows.len() > CHUNK {
@@ -210,8 +220,8 @@ impl App {
         };
         let mut imported = Imported::default();
         let cast = match import.import_as {
-            As::Decision => std::collections::HashMap::new(),
-            As::Votes => {
+            ImportAs::Decision => std::collections::HashMap::new(),
+            ImportAs::Votes => {
                 let ids: Vec<FeedbackId> = rows
                     .iter()
                     .map(|row| vote_id(&import.actor.caller, &row.proposal))
@@ -222,7 +232,7 @@ impl App {
         for row in rows {
             let done = if let Err(limit) = unit.check_size(&row.proposal.key, &row.proposal.value) {
                 Err(format!("has more than the {limit} bytes that the policy allows"))
-            } else if import.import_as == As::Votes
+            } else if import.import_as == ImportAs::Votes
                 && !unit.check_candidates(row.proposal.key.contest_id(), &row.proposal.value)
             {
                 Err(format!(
@@ -230,11 +240,11 @@ impl App {
                 ))
             } else {
                 let done = match import.import_as {
-                    As::Decision => decide_row(&mut unit, &attribution, row),
-                    As::Votes if cast.contains_key(&vote_id(&import.actor.caller, &row.proposal)) => {
+                    ImportAs::Decision => decide_row(&mut unit, &attribution, row),
+                    ImportAs::Votes if cast.contains_key(&vote_id(&import.actor.caller, &row.proposal)) => {
                         Ok(false)
                     }
-                    As::Votes => self.vote_row(&mut unit, import, &attribution, row),
+                    ImportAs::Votes => self.vote_row(&mut unit, import, &attribution, row),
                 };
                 done.map_err(|refusal| format!("is refused: {refusal}"))
             };

@@ -1,7 +1,7 @@
 //! Audiences: streams with the same filter and batch size are woken together and served the same bytes.
 //!
 //! Publishing a state wakes exactly the audiences whose filters cover something that changed, and waits for no stream.
-//! A wake-up carries no data; the stream reads from its own cursor. It must know nothing of single streams.
+//! A wake-up carries no data; the stream reads from its own cursor.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -28,7 +28,7 @@ pub struct Audience {
     pub filter: Filter,
     /// The filter's hash, as in cursors.
     pub filter_hash: u64,
-    /// At most this many bytes of encoded resources in one message; a larger resource travels alone.
+    /// At most this many bytes of encoded resources in one message; a larger resource is sent alone.
     pub max_batch_bytes: usize,
     /// What was encoded for them.
     pub batches: Batches,
@@ -47,7 +47,7 @@ impl Audience {
 
 /// What a new state changed.
 #[derive(Debug)]
-pub enum Touched {
+pub enum Changed {
     /// Only these groups.
     Groups(BTreeSet<Arc<GroupId>>),
     /// Everything may differ: the state was loaded anew.
@@ -117,15 +117,15 @@ impl Audiences {
     }
 
     /// Publishes a state and wakes the audiences it concerns.
-    pub fn publish(&self, state: Arc<ReplicaState>, touched: &Touched) {
+    pub fn publish(&self, state: Arc<ReplicaState>, changed: &Changed) {
         let mut concerned = Vec::new();
         {
             let mut all = self.lock();
             all.retain(|_, audience| audience.strong_count() > 0);
             for audience in all.values().filter_map(Weak::upgrade) {
-                let matches = match touched {
-                    Touched::Everything => true,
-                    Touched::Groups(groups) => groups.iter().any(|group| audience.filter.covers(group)),
+                let matches = match changed {
+                    Changed::Everything => true,
+                    Changed::Groups(groups) => groups.iter().any(|group| audience.filter.covers(group)),
                 };
                 if matches {
                     // Raised before the state is published, so that no stream sees the new state and takes itself for

@@ -4,7 +4,7 @@
 //! because only batches of about [`SHARED_BYTES`] are shared. Longer updates and snapshots are cut part by part
 //! ([`transfer`](super::transfer)); a snapshot's part is shared while some stream still sends it. All of it counts
 //! towards one [`budget`](super::budget): while that is spent, kept batches are dropped, and an update that takes more
-//! than one small message is sent part by part. It must know nothing of subscribers.
+//! than one small message is sent part by part.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -29,7 +29,7 @@ use super::{
 /// are dropped until together they take no more than this.
 pub const SHARED_BYTES: usize = 4 * 1024 * 1024;
 /// How many batches an audience keeps. Few are needed: each batch brings the streams it serves to the same cursor.
-const KEPT: usize = 16;
+const MAX_KEPT: usize = 16;
 
 /// What brings a stream from one revision to another.
 #[derive(Debug)]
@@ -191,18 +191,18 @@ impl Batches {
 }
 
 /// The most spans per update, so that encoding costs little more where everything is traced.
-const TRACED: usize = 32;
+const MAX_SPANS: usize = 32;
 /// How many changes are examined for their traces.
-const LOOKED_AT: usize = 256;
+const MAX_EXAMINED: usize = 256;
 
 /// A span for each trace that changed something in the batch, open while the batch is encoded.
 fn spans(state: &ReplicaState, filter: &Filter, from: i64) -> Vec<Span> {
-    let (mut spans, mut seen, mut looked_at) = (Vec::new(), BTreeSet::new(), 0);
+    let (mut spans, mut seen, mut examined) = (Vec::new(), BTreeSet::new(), 0);
     if !span::is_exported() {
         return spans;
     }
     state.changes_since(filter, from, None, |entry| {
-        looked_at += 1;
+        examined += 1;
         if seen.insert(entry.traceparent.clone())
             && let Some(mut span) = Span::under("publish update", Kind::Producer, &entry.traceparent)
         {
@@ -210,7 +210,7 @@ fn spans(state: &ReplicaState, filter: &Filter, from: i64) -> Vec<Span> {
             span.set("emend.revision", state.revision());
             spans.push(span);
         }
-        if spans.len() >= TRACED || looked_at >= LOOKED_AT {
+        if spans.len() >= MAX_SPANS || examined >= MAX_EXAMINED {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
@@ -259,7 +259,7 @@ fn encode_batch(
 fn trim(recent: &mut VecDeque<Recent>) {
     let size = |recent: &Recent| recent.bytes.as_ref().map_or(0, KeptBytes::bytes);
     let mut bytes: usize = recent.iter().map(size).sum();
-    while recent.len() > KEPT || (bytes > SHARED_BYTES && recent.len() > 1) {
+    while recent.len() > MAX_KEPT || (bytes > SHARED_BYTES && recent.len() > 1) {
         let Some(oldest) = recent.pop_front() else {
             return;
         };

@@ -4,7 +4,7 @@
 //! A message counts once, from when it is encoded until its last holder drops it. While the budget is spent, batches
 //! are no longer kept beyond an eighth of it, and messages that have to be sent all the same are cut small
 //! ([`SMALL_PART`]). So what is held can exceed the budget by that eighth, the update that spent it, and one small
-//! message for each stream that does not read. It must know nothing of streams.
+//! message for each stream that does not read.
 
 use std::sync::{
     Arc,
@@ -13,7 +13,7 @@ use std::sync::{
 
 use bytes::Bytes;
 
-/// At most this many bytes of encoded resources in one message while the budget is spent; a larger resource travels
+/// At most this many bytes of encoded resources in one message while the budget is spent; a larger resource is sent
 /// alone.
 pub const SMALL_PART: usize = 64 * 1024;
 /// Kept batches are dropped only if they take more than this fraction of the budget (1/8): freeing less would not help.
@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_count_until_the_last_holder_of_any_part_of_them_is_gone() {
+    fn bytes_count_until_their_last_holder_drops_them() {
         let budget = Budget::of(10);
         let whole = budget.count(Bytes::from_static(b"0123456789"));
         assert!(budget.is_spent());
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_cut_small_only_while_it_is_spent() {
+    fn messages_are_cut_small_only_while_the_budget_is_spent() {
         let budget = Budget::of(10);
         assert_eq!(budget.part_bytes(1_000_000), 1_000_000);
         let held = budget.count(Bytes::from_static(b"0123456789"));
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_thrown_away_only_where_that_helps() {
+    fn kept_batches_are_dropped_only_where_that_helps() {
         let budget = Budget::of(16);
         let held = budget.count(Bytes::from_static(b"0123456789abcdef"));
         let few = budget.keep(2);

@@ -1,6 +1,4 @@
 //! Encodes states and changes as the stream's messages, with values spliced in as they were stored.
-//!
-//! It must know nothing of who gets them or when.
 
 use std::{ops::ControlFlow, sync::Arc};
 

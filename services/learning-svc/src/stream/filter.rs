@@ -1,8 +1,7 @@
 //! What a subscriber sees: which namespaces, which kinds, and whether users' own resources.
 //!
 //! A filter is the effective one, after authorization. Every resource belongs to one [`GroupId`], and a filter covers a
-//! group wholly or not at all, so that digests of groups are digests of what a subscriber holds. It must know nothing
-//! of resources beyond their groups.
+//! group wholly or not at all, so that digests of groups are digests of what a subscriber holds.
 
 use std::{cmp::Ordering, sync::Arc};
 
@@ -139,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_tell_filters_apart_and_stay_the_same_for_ever() {
+    fn hashes_of_filters_differ_and_never_change() {
         let filters = [
             Filter::new(&[], &[], false),
             Filter::new(&[], &[], true),

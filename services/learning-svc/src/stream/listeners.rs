@@ -2,8 +2,7 @@
 //! it waits.
 //!
 //! Waking takes the waker out, so a stream that has not listened again is not woken again. With a list that streams
-//! enter and leave for each wake-up, all of them would contend for its lock on every message. It must know nothing of
-//! why streams are woken.
+//! enter and leave for each wake-up, all of them would contend for its lock on every message.
 
 use std::{
     fmt,
@@ -23,24 +22,24 @@ pub struct Listener(Arc<AtomicWaker>);
 impl Listeners {
     /// Takes a slot.
     pub fn join(&self) -> Listener {
-        let place = Arc::<AtomicWaker>::default();
-        let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if places.len() == places.capacity() {
-            places.retain(|place| place.strong_count() > 0);
+        let slot = Arc::<AtomicWaker>::default();
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if slots.len() == slots.capacity() {
+            slots.retain(|slot| slot.strong_count() > 0);
         }
-        places.push(Arc::downgrade(&place));
-        Listener(place)
+        slots.push(Arc::downgrade(&slot));
+        Listener(slot)
     }
 
     /// Wakes every stream that is listening.
     pub fn wake_all(&self) {
-        let mut places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        places.retain(|place| {
-            let place = place.upgrade();
-            if let Some(place) = &place {
-                place.wake();
+        let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.retain(|slot| {
+            let slot = slot.upgrade();
+            if let Some(slot) = &slot {
+                slot.wake();
             }
-            place.is_some()
+            slot.is_some()
         });
     }
 }
@@ -78,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn who_listens_is_woken_once_until_he_listens_again() {
+    fn a_listener_is_woken_once_until_it_listens_again() {
         let (listeners, count) = (Listeners::default(), Arc::new(Count::default()));
         let waker = Waker::from(Arc::clone(&count));
         let listener = listeners.join();
@@ -93,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn places_that_were_given_up_are_used_again() {
+    fn freed_slots_are_reused() {
         let listeners = Listeners::default();
         let staying = listeners.join();
         for _ in 0..10_000 {

@@ -15,7 +15,7 @@ const HEAD_REVISION: Description = Description {
     unit: "revision",
     labels: &[],
     help: "The newest revision that this replica serves; the greatest of all replicas is the head of the log, and one that \
-           stays below it lags. Not there before the replica has loaded the log",
+           stays below it lags. Absent until the replica has loaded the log",
 };
 const SUBSCRIBERS: Description = Description {
     name: "emend_subscribers",
@@ -29,14 +29,14 @@ const STREAMS_ENDED: Description = Description {
     kind: Type::Counter,
     unit: "streams",
     labels: &["reason=client_gone|shutdown|max_stream_age|stalled|access_lost"],
-    help: "Streams of updates that ended on this replica, by why",
+    help: "Streams of updates that ended on this replica, by reason",
 };
 const SNAPSHOTS: Description = Description {
     name: "emend_snapshots_total",
     kind: Type::Counter,
     unit: "snapshots",
     labels: &["reason=no_cursor|foreign_epoch|cursor_ahead|cursor_expired|filter_changed|new_epoch"],
-    help: "Snapshots that this replica began to send, by why changes alone would not do",
+    help: "Snapshots that this replica began to send, by the reason why changes alone did not suffice",
 };
 
 /// Why a stream ended.

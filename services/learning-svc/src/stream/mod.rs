@@ -53,7 +53,7 @@ use self::{
     budget::Budget,
     filter::Filter,
     session::{Client, Common},
-    transfer::Places,
+    transfer::TransferPermits,
 };
 use crate::store::Store;
 pub use crate::{
@@ -109,7 +109,7 @@ pub struct Subscription {
     pub cursor: Option<Cursor>,
     /// The time between bookmarks while nothing changes.
     pub bookmark_interval: Duration,
-    /// At most this many bytes of encoded resources in one message; a larger resource travels alone.
+    /// At most this many bytes of encoded resources in one message; a larger resource is sent alone.
     pub max_batch_bytes: usize,
 }
 
@@ -150,7 +150,7 @@ impl Stream {
         let common = Common {
             metrics: settings.metrics.clone(),
             audiences: Arc::new(Audiences::new(Budget::of(settings.encoded_bytes))),
-            places: Places::new(settings.transfers, settings.transfer_pace),
+            permits: TransferPermits::new(settings.transfers, settings.transfer_pace),
             clock,
             entropy,
             max_stream_age: settings.max_stream_age,
@@ -280,7 +280,10 @@ impl Stream {
             common, nodes, room, ..
         } = &*self.0;
         let place = Arc::clone(room).try_acquire_owned().map_err(|_| {
-            Error::unavailable("TOO_MANY_STREAMS", "this replica has as many streams as it may")
+            Error::unavailable(
+                "TOO_MANY_STREAMS",
+                "this replica has its maximum number of streams; try another",
+            )
         })?;
         let filter_hash = subscription.filter.hash();
         let start = opening::start(self, subscription.cursor, filter_hash).await?;
@@ -308,8 +311,5 @@ impl Stream {
 }
 
 fn not_loaded() -> Error {
-    Error::unavailable(
-        "NOT_LOADED",
-        "this replica is still loading what was learned; try again",
-    )
+    Error::unavailable("NOT_LOADED", "this replica is still loading its state; try again")
 }

@@ -1,8 +1,7 @@
 //! Where a stream begins: at the subscriber's cursor, or with a snapshot and the reason for it.
 //!
 //! A replica that lags behind the one that issued the cursor does not send a snapshot for that. Before it calls a
-//! cursor ahead, it asks the database; if the database covers the cursor, it waits for its own tailer. It must know
-//! nothing of messages.
+//! cursor ahead, it asks the database; if the database covers the cursor, it waits for its own tailer.
 
 use emend_base::Error;
 use emend_core::{Epoch, InstallationId};

@@ -1,7 +1,7 @@
-//! Drops what need not be remembered for ever: deletions behind the horizon, and nodes long gone.
+//! Drops what need not be remembered for ever: deletions behind the horizon, and nodes last seen long ago.
 //!
-//! Any number of replicas may do so at once. It must know nothing of who is subscribed: a cursor older than the horizon
-//! gets a snapshot.
+//! Any number of replicas may do so at once. Subscribers are not asked: a cursor older than the horizon gets a
+//! snapshot.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl Retention {
         let forgotten = work.nodes().forget(node_forgotten_after).await?;
         work.commit().await?;
         if forgotten > 0 {
-            tracing::info!(nodes = forgotten, "forgot nodes that were not seen for long");
+            tracing::info!(nodes = forgotten, "dropped nodes that were last seen long ago");
         }
         Ok(horizon)
     }

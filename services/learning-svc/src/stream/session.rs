@@ -38,7 +38,7 @@ use crate::{
         listeners::Listener,
         opening::Start,
         state::ReplicaState,
-        transfer::{Placed, Places, Transfer},
+        transfer::{PermittedTransfer, Transfer, TransferPermits},
     },
 };
 
@@ -53,7 +53,7 @@ pub struct Common {
     /// The published state and its audiences.
     pub audiences: Arc<Audiences>,
     /// The transfer permits.
-    pub places: Places,
+    pub permits: TransferPermits,
     /// Server time, for bookmarks.
     pub clock: SharedClock,
     /// For jitter.
@@ -62,19 +62,19 @@ pub struct Common {
     pub max_stream_age: Duration,
     /// The longest delay before reconnecting that Drain asks for.
     pub max_reconnect_delay: Duration,
-    /// Where streams count what they do.
+    /// The stream's metrics.
     pub metrics: StreamMetrics,
 }
 
 /// Why the server ends a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Farewell {
+enum EndReason {
     Shutdown,
     MaxStreamAge,
 }
 
-impl Farewell {
-    fn reason(self) -> &'static str {
+impl EndReason {
+    fn name(self) -> &'static str {
         match self {
             Self::Shutdown => "SHUTDOWN",
             Self::MaxStreamAge => "MAX_STREAM_AGE",
@@ -99,14 +99,14 @@ pub struct Client {
 }
 
 /// Counts a stream's end when it is dropped.
-struct Ending {
+struct EndCounter {
     metrics: StreamMetrics,
     access: Access,
     /// Why this side ended it; none if it was dropped from outside.
     why: Option<StreamEnd>,
 }
 
-impl Drop for Ending {
+impl Drop for EndCounter {
     fn drop(&mut self) {
         let dropped = || {
             if self.access.has_changed() {
@@ -132,13 +132,13 @@ enum Phase {
     /// Waits for a transfer permit.
     Waiting(Wanted, BoxFuture<'static, Permit>),
     /// Sends a snapshot or a long update.
-    Sending(Placed),
+    Sending(PermittedTransfer),
     /// Sends a batch: the batch, its next part, the revision it leads to.
     Batch(Arc<Batch>, usize, i64),
     /// Is current, or about to look for changes.
     Following,
     /// Sends Drain.
-    Leaving(Farewell),
+    Leaving(EndReason),
     /// Has ended.
     Ended,
 }
@@ -153,8 +153,8 @@ pub struct Session {
     /// Nothing the filter covers changed between the cursor and this revision.
     checked: i64,
     phase: Phase,
-    /// Set once the stream is to leave: why, and the state up to which it is still served.
-    last: Option<(Farewell, Arc<ReplicaState>)>,
+    /// Set once the stream is to end: why, and the state up to which it is still served.
+    last: Option<(EndReason, Arc<ReplicaState>)>,
     /// The count of published states as of the last look: while it stays the same, there is nothing new.
     seen: u64,
     listener: Listener,
@@ -162,13 +162,13 @@ pub struct Session {
     bookmark_interval: Duration,
     bookmark_at: Instant,
     ends_at: Instant,
-    ending: Ending,
+    ending: EndCounter,
     /// The client its transfer permits count towards.
     client: ClientKey,
     /// Records on drop that the stream is gone.
     _open: OpenStream,
     /// Released on drop.
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl std::fmt::Debug for Session {
@@ -189,11 +189,11 @@ impl Session {
         bookmark_interval: Duration,
         open: OpenStream,
         Client { client, access }: Client,
-        place: OwnedSemaphorePermit,
+        permit: OwnedSemaphorePermit,
     ) -> Self {
         let now = Instant::now();
         let ends_at = now + common.max_stream_age.mul_f64(common.entropy.jitter(AGE_JITTER));
-        let ending = Ending {
+        let ending = EndCounter {
             metrics: common.metrics.clone(),
             access,
             why: None,
@@ -215,7 +215,7 @@ impl Session {
             ending,
             client,
             _open: open,
-            _place: place,
+            _permit: permit,
         };
         session.schedule_bookmark(now);
         let due = session.due();
@@ -237,16 +237,16 @@ impl Session {
 
     /// Asks for a transfer permit, and begins the transfer at once if one is free.
     fn want(&mut self, wanted: Wanted) {
-        let places = &self.common.places;
-        if let Some(place) = places.try_take(self.client.clone()) {
-            self.begin_transfer(wanted, place);
+        let permits = &self.common.permits;
+        if let Some(permit) = permits.try_take(self.client.clone()) {
+            self.begin_transfer(wanted, permit);
         } else {
-            let place = places.clone().take(self.client.clone());
-            self.phase = Phase::Waiting(wanted, Box::pin(place));
+            let permit = permits.clone().take(self.client.clone());
+            self.phase = Phase::Waiting(wanted, Box::pin(permit));
         }
     }
 
-    fn begin_transfer(&mut self, wanted: Wanted, place: Permit) {
+    fn begin_transfer(&mut self, wanted: Wanted, permit: Permit) {
         // A session is made only once there is a state, and from then on there always is one.
         let Some(state) = self.common.audiences.state() else {
             self.phase = Phase::Ended;
@@ -269,7 +269,7 @@ impl Session {
             }
             None => Transfer::update(state, self.cursor),
         };
-        self.phase = Phase::Sending(self.common.places.put(place, transfer));
+        self.phase = Phase::Sending(self.common.permits.put(permit, transfer));
     }
 
     /// Why changes alone can't bring the subscriber to `state`.
@@ -293,11 +293,11 @@ impl Session {
     }
 
     /// Why the stream has to end now; none if it may go on.
-    fn farewell(&self) -> Option<Farewell> {
+    fn end_reason(&self) -> Option<EndReason> {
         if self.common.audiences.is_draining() {
-            Some(Farewell::Shutdown)
+            Some(EndReason::Shutdown)
         } else if Instant::now() >= self.ends_at {
-            Some(Farewell::MaxStreamAge)
+            Some(EndReason::MaxStreamAge)
         } else {
             None
         }
@@ -306,9 +306,9 @@ impl Session {
     /// The next message while following; none if there is nothing to send now.
     fn follow(&mut self) -> Option<Encoded> {
         if self.last.is_none()
-            && let Some(farewell) = self.farewell()
+            && let Some(reason) = self.end_reason()
         {
-            self.last = self.common.audiences.state().map(|state| (farewell, state));
+            self.last = self.common.audiences.state().map(|state| (reason, state));
         }
         let now = Instant::now();
         // Counted before the state is read, so that the state is at least as new.
@@ -354,8 +354,8 @@ impl Session {
             }
         }
         self.seen = published;
-        if let Some((farewell, _)) = self.last {
-            self.phase = Phase::Leaving(farewell);
+        if let Some((reason, _)) = self.last {
+            self.phase = Phase::Leaving(reason);
         } else if now < self.bookmark_at {
             return None;
         }
@@ -378,14 +378,14 @@ impl Session {
         Poll::Ready(())
     }
 
-    fn drain(&mut self, farewell: Farewell) -> Encoded {
+    fn drain(&mut self, reason: EndReason) -> Encoded {
         self.phase = Phase::Ended;
-        self.ending.why = Some(farewell.end());
+        self.ending.why = Some(reason.end());
         let delay = self
             .common
             .max_reconnect_delay
             .mul_f64(self.common.entropy.fraction());
-        encode::drain(delay, farewell.reason())
+        encode::drain(delay, reason.name())
     }
 }
 
@@ -406,17 +406,17 @@ impl Stream for Session {
                 }
                 // An unfinished transfer can't be bookmarked, and a drain does not wait for it.
                 Phase::Waiting(..) | Phase::Sending(_) if this.common.audiences.is_draining() => {
-                    return Poll::Ready(Some(Ok(this.drain(Farewell::Shutdown))));
+                    return Poll::Ready(Some(Ok(this.drain(EndReason::Shutdown))));
                 }
-                Phase::Waiting(wanted, place) => {
+                Phase::Waiting(wanted, permit) => {
                     let wanted = *wanted;
-                    let place = ready!(place.as_mut().poll(cx));
-                    this.begin_transfer(wanted, place);
+                    let permit = ready!(permit.as_mut().poll(cx));
+                    this.begin_transfer(wanted, permit);
                 }
-                Phase::Sending(placed) => match (placed.state(), placed.next(&this.audience)) {
+                Phase::Sending(transfer) => match (transfer.state(), transfer.next(&this.audience)) {
                     (Ok(_), Ok(Some(message))) => return Poll::Ready(Some(Ok(message))),
                     (Ok(state), Ok(None)) => {
-                        // The transfer may have gone beyond the state up to which a leaving stream was to be served.
+                        // The transfer may have gone beyond the state up to which an ending stream was to be served.
                         this.last = None;
                         this.arrived(state.epoch(), state.revision());
                     }
@@ -425,7 +425,7 @@ impl Stream for Session {
                         this.ending.why = Some(StreamEnd::Stalled);
                         return Poll::Ready(Some(Err(Error::unavailable(
                             "STREAM_STALLED",
-                            "the snapshot was not read, or too slowly, while others waited for theirs; connect again",
+                            "the snapshot was read too slowly while other streams waited for theirs; connect again",
                         ))));
                     }
                 },
@@ -453,9 +453,9 @@ impl Stream for Session {
                         ready!(this.poll_timer(cx));
                     }
                 }
-                Phase::Leaving(farewell) => {
-                    let farewell = *farewell;
-                    return Poll::Ready(Some(Ok(this.drain(farewell))));
+                Phase::Leaving(reason) => {
+                    let reason = *reason;
+                    return Poll::Ready(Some(Ok(this.drain(reason))));
                 }
                 Phase::Ended => return Poll::Ready(None),
             }

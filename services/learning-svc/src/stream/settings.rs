@@ -33,7 +33,7 @@ pub struct Settings {
     pub tombstone_age: SignedDuration,
     /// How many deletions are remembered at most.
     pub max_tombstones: i64,
-    /// How often the horizon is raised and nodes long gone are dropped.
+    /// How often the horizon is raised and nodes last seen long ago are dropped.
     pub retention_interval: Duration,
     /// The shortest time between two writes of node connections and reports.
     pub node_write_interval: Duration,
@@ -43,9 +43,9 @@ pub struct Settings {
     pub node_connected_within: SignedDuration,
     /// Nodes not heard from for this long are dropped.
     pub node_forgotten_after: SignedDuration,
-    /// Where the stream counts what it does; by default nowhere visible.
+    /// The stream's metrics; by default they are exported nowhere.
     pub metrics: StreamMetrics,
-    /// Where the reports of nodes are counted; by default nowhere visible.
+    /// The metrics of nodes' reports; by default they are exported nowhere.
     pub node_metrics: NodeMetrics,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! It reads whenever it is woken, and after some time even if not, and never waits for a subscriber. It also guards the
 //! log itself: a missing revision is an error, and a log that went backwards (a failover or restore lost its tail)
-//! begins a new epoch. If several replicas mint one, the first holds for all. It must know nothing of messages.
+//! begins a new epoch. If several replicas mint one, the first holds for all.
 
 #[cfg(test)]
 mod tests;
@@ -14,7 +14,7 @@ use emend_core::{Epoch, InstallationId};
 use emend_store::StoreError;
 
 use super::{
-    audience::{Audiences, Touched},
+    audience::{Audiences, Changed},
     state::ReplicaState,
 };
 use crate::store::Store;
@@ -28,7 +28,7 @@ const CHANGES_AT_ONCE: usize = 1_000;
 
 /// The outcome of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tailed {
+pub enum TailOutcome {
     /// The whole state was loaded.
     Loaded,
     /// The state is now at the head the run saw.
@@ -91,10 +91,10 @@ impl Tailer {
     }
 
     /// Loads the state if there is none; otherwise reads one page and publishes it.
-    pub async fn run_once(&self) -> Result<Tailed, TailError> {
+    pub async fn run_once(&self) -> Result<TailOutcome, TailError> {
         let Some(state) = self.audiences.state() else {
             self.load(None).await?;
-            return Ok(Tailed::Loaded);
+            return Ok(TailOutcome::Loaded);
         };
         let page = self
             .store
@@ -102,9 +102,9 @@ impl Tailer {
             .await?;
         same_installation(state.installation(), page.head.installation)?;
         if page.head.epoch != state.epoch() {
-            tracing::warn!(epoch = %page.head.epoch, "another life of the log began; loading it");
+            tracing::warn!(epoch = %page.head.epoch, "a new epoch of the log began; loading it");
             self.load(Some(state.installation())).await?;
-            return Ok(Tailed::NewEpoch);
+            return Ok(TailOutcome::NewEpoch);
         }
         if went_backwards(&state, &page) {
             let minted = Epoch(self.entropy.uuid_v4());
@@ -116,12 +116,12 @@ impl Tailer {
                 "the log went backwards: it lost revisions that were published; a new epoch began"
             );
             self.load(Some(state.installation())).await?;
-            return Ok(Tailed::NewEpoch);
+            return Ok(TailOutcome::NewEpoch);
         }
         self.apply(&state, page).await
     }
 
-    async fn apply(&self, state: &ReplicaState, page: LogPage) -> Result<Tailed, TailError> {
+    async fn apply(&self, state: &ReplicaState, page: LogPage) -> Result<TailOutcome, TailError> {
         let head = page.head;
         let behind = head.revision - state.revision();
         let expected = if page.is_full {
@@ -130,14 +130,14 @@ impl Tailer {
             usize::try_from(behind.min(self.page_size.revisions)).unwrap_or(0)
         };
         let mut next = state.clone();
-        let mut touched = BTreeSet::new();
+        let mut changed = BTreeSet::new();
         let (mut applied, mut busy) = (0, 0);
         for revision in page.revisions {
             if revision.revision != next.revision() + 1 {
                 break;
             }
             busy += revision.changes.len();
-            touched.extend(next.apply(revision));
+            changed.extend(next.apply(revision));
             applied += 1;
             if busy >= CHANGES_AT_ONCE {
                 busy = 0;
@@ -154,10 +154,14 @@ impl Tailer {
         let current = next.revision() == head.revision;
         if applied > 0 || next.horizon() != state.horizon() {
             fail_points::LOG_READ.pass();
-            self.audiences.publish(Arc::new(next), &Touched::Groups(touched));
+            self.audiences.publish(Arc::new(next), &Changed::Groups(changed));
             fail_points::LOG_PUBLISHED.pass();
         }
-        Ok(if current { Tailed::Current } else { Tailed::More })
+        Ok(if current {
+            TailOutcome::Current
+        } else {
+            TailOutcome::More
+        })
     }
 
     /// Loads the state anew, of the installation that was served before, if one was.
@@ -168,7 +172,7 @@ impl Tailer {
         same_installation(served.unwrap_or(head.installation), loaded.head.installation)?;
         state.finish(loaded);
         tracing::info!(revision = state.revision(), epoch = %state.epoch(), "state and log are loaded");
-        self.audiences.publish(Arc::new(state), &Touched::Everything);
+        self.audiences.publish(Arc::new(state), &Changed::Everything);
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Replicas for the stream's tests, on an in-memory log, and a subscriber by the book.
+//! Replicas for the stream's tests, on an in-memory log, and a subscriber that follows the protocol strictly.
 
 mod client;
 
@@ -31,6 +31,6 @@ pub(crate) async fn replica(log: &MemoryLog, settings: Settings) -> Stream {
 
 /// Steps the tailer until it is at the log's head.
 pub(crate) async fn catch_up(stream: &Stream) {
-    use super::tailer::Tailed;
-    while stream.tailer().run_once().await.unwrap() != Tailed::Current {}
+    use super::tailer::TailOutcome;
+    while stream.tailer().run_once().await.unwrap() != TailOutcome::Current {}
 }

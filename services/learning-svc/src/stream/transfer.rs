@@ -3,9 +3,8 @@
 //!
 //! A transfer holds a whole state. If its subscriber stalls or reads more slowly than [`Pace`] allows, it may be taken
 //! away for one that waits for a permit; its stream ends when next polled, and the client resumes from its cursor. So
-//! subscribers that stall or dawdle cost the others a bounded time, and the number of states held is bounded. Waiting
-//! clients get permits round robin, and no client can take them all ([`FairSemaphore`]). It must know nothing of
-//! subscribers beyond that.
+//! subscribers that stall or read slowly cost the others a bounded time, and the number of states held is bounded.
+//! Waiting clients get permits round robin, and no client can take them all ([`FairSemaphore`]).
 
 use std::{
     pin::pin,
@@ -25,7 +24,7 @@ use super::{
 };
 
 /// How often a waiting subscriber looks for a transfer that can be taken away.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What a transfer must achieve to keep its permit while another waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,11 +39,11 @@ pub struct Pace {
 #[derive(Debug)]
 pub struct Transfer {
     state: Arc<ReplicaState>,
-    what: FeedbackChange,
+    stage: Stage,
 }
 
 #[derive(Debug)]
-enum FeedbackChange {
+enum Stage {
     SnapshotBegin(SnapshotReason),
     Snapshot(Option<Arc<Entry>>, Option<Arc<OnceLock<Option<Chunk>>>>),
     SnapshotEnd,
@@ -57,7 +56,7 @@ impl Transfer {
     pub fn snapshot(state: Arc<ReplicaState>, reason: SnapshotReason) -> Self {
         Self {
             state,
-            what: FeedbackChange::SnapshotBegin(reason),
+            stage: Stage::SnapshotBegin(reason),
         }
     }
 
@@ -65,7 +64,7 @@ impl Transfer {
     pub fn update(state: Arc<ReplicaState>, from: i64) -> Self {
         Self {
             state,
-            what: FeedbackChange::Update(from, None),
+            stage: Stage::Update(from, None),
         }
     }
 
@@ -83,36 +82,36 @@ impl Transfer {
             ..
         } = audience;
         loop {
-            match std::mem::replace(&mut self.what, FeedbackChange::Done) {
-                FeedbackChange::SnapshotBegin(reason) => {
-                    self.what = FeedbackChange::Snapshot(None, None);
+            match std::mem::replace(&mut self.stage, Stage::Done) {
+                Stage::SnapshotBegin(reason) => {
+                    self.stage = Stage::Snapshot(None, None);
                     return Some(encode::snapshot_begin(&self.state, filter, reason));
                 }
-                FeedbackChange::Snapshot(after, before) => {
+                Stage::Snapshot(after, before) => {
                     let cell = batches.chunk(&self.state, filter, after.as_ref(), *max_batch_bytes);
                     drop(before);
                     match cell.get().and_then(Option::as_ref) {
                         Some(Chunk { message, next }) => {
                             let message = message.clone();
-                            self.what = match next {
-                                Some(_) => FeedbackChange::Snapshot(next.clone(), Some(cell)),
-                                None => FeedbackChange::SnapshotEnd,
+                            self.stage = match next {
+                                Some(_) => Stage::Snapshot(next.clone(), Some(cell)),
+                                None => Stage::SnapshotEnd,
                             };
                             return Some(message);
                         }
-                        None => self.what = FeedbackChange::SnapshotEnd,
+                        None => self.stage = Stage::SnapshotEnd,
                     }
                 }
-                FeedbackChange::SnapshotEnd => return Some(encode::snapshot_end(&self.state, filter)),
-                FeedbackChange::Update(from, after) => {
+                Stage::SnapshotEnd => return Some(encode::snapshot_end(&self.state, filter)),
+                Stage::Update(from, after) => {
                     let (part, next) =
                         batches.part(&self.state, filter, from, after.as_ref(), *max_batch_bytes)?;
                     if next.is_some() {
-                        self.what = FeedbackChange::Update(from, next);
+                        self.stage = Stage::Update(from, next);
                     }
                     return Some(part);
                 }
-                FeedbackChange::Done => return None,
+                Stage::Done => return None,
             }
         }
     }
@@ -120,7 +119,7 @@ impl Transfer {
 
 /// The transfer permits, and the transfers that hold them. Clones share them.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct TransferPermits {
     permits: FairSemaphore,
     taken: Arc<Mutex<Vec<Weak<Slot>>>>,
     pace: Pace,
@@ -137,18 +136,18 @@ struct Running {
     /// Bytes handed over so far.
     sent: u64,
     /// Released when this is dropped.
-    place: Permit,
+    permit: Permit,
 }
 
 /// A transfer that holds a permit, unless it has been taken away.
 #[derive(Debug)]
-pub struct Placed(Arc<Slot>);
+pub struct PermittedTransfer(Arc<Slot>);
 
 /// The transfer was taken away because it stalled or was too slow while others waited.
 #[derive(Debug)]
 pub struct TakenAway;
 
-impl Places {
+impl TransferPermits {
     /// At most `count` transfers at once. A transfer that keeps `pace` is never taken away.
     pub fn new(count: usize, pace: Pace) -> Self {
         Self {
@@ -168,26 +167,26 @@ impl Places {
         // One acquire for the whole wait, so that it keeps its place in the queue.
         let mut turn = pin!(self.permits.acquire(client.clone()));
         loop {
-            if let Ok(place) = timeout(LOOK_INTERVAL, &mut turn).await {
-                return place;
+            if let Ok(permit) = timeout(CHECK_INTERVAL, &mut turn).await {
+                return permit;
             }
             self.free_stalled(&client);
         }
     }
 
     /// Starts a transfer under its permit.
-    pub fn put(&self, place: Permit, transfer: Transfer) -> Placed {
+    pub fn put(&self, permit: Permit, transfer: Transfer) -> PermittedTransfer {
         let slot = Arc::new(Mutex::new(Some(Running {
             transfer,
             began: Instant::now(),
             progressed: Instant::now(),
             sent: 0,
-            place,
+            permit,
         })));
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         taken.retain(|slot| slot.strong_count() > 0);
         taken.push(Arc::downgrade(&slot));
-        Placed(slot)
+        PermittedTransfer(slot)
     }
 
     /// Takes away one transfer that does not keep the pace, from that client or from one that holds more permits.
@@ -202,7 +201,7 @@ impl Places {
             let running = slot.lock().unwrap_or_else(PoisonError::into_inner);
             match running
                 .as_ref()
-                .map(|running| (running.keeps(self.pace), running.place.client()))
+                .map(|running| (running.keeps(self.pace), running.permit.client()))
             {
                 Some((false, client)) if client == waiting => own += 1,
                 Some((false, client)) if self.yields(client, waiting) => others += 1,
@@ -217,7 +216,9 @@ impl Places {
             let stalled = slot
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .take_if(|running| !running.keeps(self.pace) && self.yields(running.place.client(), waiting));
+                .take_if(|running| {
+                    !running.keeps(self.pace) && self.yields(running.permit.client(), waiting)
+                });
             // Dropped outside the locks: it may free a whole state.
             if stalled.is_some() {
                 return;
@@ -242,7 +243,7 @@ impl Running {
     }
 }
 
-impl Placed {
+impl PermittedTransfer {
     /// The next message; none after the last.
     pub fn next(&self, audience: &Audience) -> Result<Option<Encoded>, TakenAway> {
         let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);

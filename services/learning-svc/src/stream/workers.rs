@@ -1,13 +1,11 @@
 //! The loops around the stream's workers: when each runs, and how it ends.
-//!
-//! It must know nothing of what the workers do.
 
 use std::time::Duration;
 
 use emend_base::{Backoff, BackoffConfig, Lifecycle};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::{Stream, Wake, tailer::Tailed};
+use super::{Stream, Wake, tailer::TailOutcome};
 
 /// How many times in a row following the log may fail before the replica counts as not ready.
 const TOLERATED_FAILURES: u32 = 3;
@@ -15,7 +13,7 @@ const TOLERATED_FAILURES: u32 = 3;
 /// answer.
 const STEP: Duration = Duration::from_secs(10);
 /// How long a stopping replica waits for its streams to end, so that it can record their end.
-const FAREWELL: Duration = Duration::from_secs(5);
+const STREAM_END_TIMEOUT: Duration = Duration::from_secs(5);
 /// The delay from the start to the first retention run.
 const FIRST_RETENTION: Duration = Duration::from_secs(2);
 /// By what fraction intervals vary, so that those of many replicas do not coincide.
@@ -24,13 +22,10 @@ const JITTER: f64 = 0.2;
 /// Spawns them all in `lifecycle`.
 pub(super) fn spawn(stream: &Stream, wake: Wake, lifecycle: &Lifecycle) {
     lifecycle.spawn("follow the log", follow(stream.clone(), wake, lifecycle.clone()));
-    lifecycle.spawn(
-        "say farewell to streams",
-        drain(stream.clone(), lifecycle.clone()),
-    );
+    lifecycle.spawn("drain streams", drain(stream.clone(), lifecycle.clone()));
     lifecycle.spawn("forget", forget(stream.clone(), lifecycle.clone()));
     lifecycle.spawn(
-        "write what nodes do",
+        "write node activity",
         write_nodes(stream.clone(), lifecycle.clone()),
     );
     lifecycle.spawn("node heartbeat", beat(stream.clone(), lifecycle.clone()));
@@ -49,7 +44,7 @@ async fn follow(stream: Stream, mut wake: Wake, lifecycle: Lifecycle) {
     );
     while !lifecycle.is_stopping() {
         let pause = match noticed(&stream, tailer.run_once()).await {
-            Ok(Tailed::More) => {
+            Ok(TailOutcome::More) => {
                 backoff.reset();
                 tokio::task::yield_now().await;
                 continue;
@@ -118,7 +113,7 @@ async fn forget(stream: Stream, lifecycle: Lifecycle) {
         }
         match retention.run_once().await {
             Ok(_) => stream.wake(),
-            Err(error) => tracing::warn!(%error, "can't forget what is old"),
+            Err(error) => tracing::warn!(%error, "can't drop old tombstones and nodes"),
         }
         pause = interval;
     }
@@ -132,7 +127,7 @@ async fn write_nodes(stream: Stream, lifecycle: Lifecycle) {
             () = nodes.dirty() => {}
         }
         if let Err(error) = nodes.run_once().await {
-            tracing::warn!(%error, "can't write what nodes do");
+            tracing::warn!(%error, "can't write node activity");
         }
         tokio::select! {
             () = lifecycle.soft().cancelled() => break,
@@ -140,7 +135,7 @@ async fn write_nodes(stream: Stream, lifecycle: Lifecycle) {
         }
     }
     // Streams are ending now; their ends are written once they are gone.
-    let until = Instant::now() + FAREWELL;
+    let until = Instant::now() + STREAM_END_TIMEOUT;
     while nodes.connected() > 0 {
         tokio::select! {
             () = nodes.dirty() => {}
@@ -148,7 +143,7 @@ async fn write_nodes(stream: Stream, lifecycle: Lifecycle) {
         }
     }
     if let Err(error) = nodes.run_once().await {
-        tracing::warn!(%error, "can't write that streams have ended");
+        tracing::warn!(%error, "can't record that streams have ended");
     }
 }
 
@@ -161,7 +156,7 @@ async fn beat(stream: Stream, lifecycle: Lifecycle) {
         if stream.nodes().connected() > 0
             && let Err(error) = stream.nodes().heartbeat().await
         {
-            tracing::warn!(%error, "can't say that streams are still open");
+            tracing::warn!(%error, "can't record that streams are still open");
         }
     }
 }
@@ -201,7 +196,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_replica_whose_database_falls_silent_is_not_ready_until_it_answers() {
+    async fn a_replica_is_not_ready_while_its_database_does_not_answer() {
         let (silence, silent) = watch::channel(false);
         let clock = ManualClock::default().shared();
         let store = MemoryStore::on(clock.clone(), Arc::new(Silent(silent)));

@@ -15,16 +15,16 @@ use crate::tests::{
 };
 
 on_both_databases!(
-    a_hundred_identical_submissions_at_once_are_one_promotion,
-    exactly_three_at_once_on_three_instances_are_applied,
-    crossed_batches_meet_no_deadlock,
+    a_hundred_identical_concurrent_submissions_cause_one_promotion,
+    three_concurrent_votes_on_three_instances_are_applied,
+    batches_with_the_same_contests_in_opposite_order_do_not_deadlock,
     the_same_event_on_two_instances_at_once_counts_once,
-    a_feedback_and_its_retraction_at_once_never_count,
-    revisions_of_many_writers_have_no_gap,
-    people_and_votes_at_once_stay_sound,
+    a_feedback_concurrent_with_its_retraction_never_counts,
+    revisions_of_concurrent_writers_have_no_gap,
+    concurrent_reviews_and_votes_stay_consistent,
 );
 
-async fn a_hundred_identical_submissions_at_once_are_one_promotion(world: &World) {
+async fn a_hundred_identical_concurrent_submissions_cause_one_promotion(world: &World) {
     let (one, two) = (world.instance().await, world.instance().await);
     let submissions = (0..100).map(|n| {
         let app = if n % 2 == 0 { one.clone() } else { two.clone() };
@@ -48,7 +48,7 @@ async fn a_hundred_identical_submissions_at_once_are_one_promotion(world: &World
     assert_sound(&one).await;
 }
 
-async fn exactly_three_at_once_on_three_instances_are_applied(world: &World) {
+async fn three_concurrent_votes_on_three_instances_are_applied(world: &World) {
     let mut instances = Vec::new();
     for _ in 0..3 {
         instances.push(world.instance().await);
@@ -70,7 +70,7 @@ async fn exactly_three_at_once_on_three_instances_are_applied(world: &World) {
     assert_sound(&instances[0]).await;
 }
 
-async fn crossed_batches_meet_no_deadlock(world: &World) {
+async fn batches_with_the_same_contests_in_opposite_order_do_not_deadlock(world: &World) {
     let (one, two) = (world.instance().await, world.instance().await);
     let mut batches = Vec::new();
     for n in 0..30 {
@@ -112,7 +112,7 @@ async fn the_same_event_on_two_instances_at_once_counts_once(world: &World) {
     assert_sound(&one).await;
 }
 
-async fn a_feedback_and_its_retraction_at_once_never_count(world: &World) {
+async fn a_feedback_concurrent_with_its_retraction_never_counts(world: &World) {
     let (one, two) = (world.instance().await, world.instance().await);
     for n in 0..20 {
         let alias = format!("alias {n}");
@@ -127,7 +127,7 @@ async fn a_feedback_and_its_retraction_at_once_never_count(world: &World) {
     assert_sound(&one).await;
 }
 
-async fn revisions_of_many_writers_have_no_gap(world: &World) {
+async fn revisions_of_concurrent_writers_have_no_gap(world: &World) {
     let instances = [world.instance().await, world.instance().await];
     let writers = (0..8).map(|writer| {
         let app = instances[writer % 2].clone();
@@ -152,7 +152,7 @@ async fn revisions_of_many_writers_have_no_gap(world: &World) {
     assert_sound(&instances[0]).await;
 }
 
-async fn people_and_votes_at_once_stay_sound(world: &World) {
+async fn concurrent_reviews_and_votes_stay_consistent(world: &World) {
     let instances = Arc::new([world.instance().await, world.instance().await]);
     one(&instances[0], &world.phrase("first", "p0", "v0")).await;
     let mut work = Vec::new();

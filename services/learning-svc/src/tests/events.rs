@@ -14,17 +14,17 @@ use crate::tests::{
 
 on_both_databases!(
     retraction_below_the_threshold_withdraws,
-    a_candidate_that_one_group_leaves_as_it_was_can_be_voted_for_again,
+    a_candidate_unchanged_by_a_group_can_be_voted_for_again,
     a_retraction_that_overtakes_its_feedback_leaves_nothing_counted,
     a_retraction_in_one_group_with_its_feedback_in_any_order_leaves_nothing_counted,
-    what_a_group_brings_back_to_where_it_was_can_still_change,
+    a_candidate_that_a_group_changed_and_changed_back_can_still_change,
     redaction_erases_the_reporter_and_keeps_the_counts,
     a_redaction_that_overtakes_its_feedback_keeps_its_personal_parts_out,
-    an_event_that_comes_again_is_told_the_same_and_does_nothing,
-    a_bad_event_in_a_group_spoils_nothing_for_the_others,
-    the_log_tells_which_feedback_caused_a_change_and_since_when,
-    what_was_reviewed_is_found_in_votes_rivals_feedback_and_history,
-    many_groups_of_mixed_events_stay_sound,
+    a_redelivered_event_gets_the_same_answer_and_changes_nothing,
+    a_bad_event_does_not_affect_the_others_in_its_group,
+    the_log_names_the_feedback_that_caused_a_change_and_its_time,
+    a_candidate_is_shown_with_votes_rivals_feedback_and_history,
+    many_groups_of_mixed_events_stay_consistent,
 );
 
 async fn retraction_below_the_threshold_withdraws(world: &World) {
@@ -57,7 +57,7 @@ async fn retraction_below_the_threshold_withdraws(world: &World) {
     assert_sound(&app).await;
 }
 
-async fn a_candidate_that_one_group_leaves_as_it_was_can_be_voted_for_again(world: &World) {
+async fn a_candidate_unchanged_by_a_group_can_be_voted_for_again(world: &World) {
     let app = world.instance().await;
     let first = world.phrase("ann", "p", "v");
     one(&app, &first).await;
@@ -66,11 +66,11 @@ async fn a_candidate_that_one_group_leaves_as_it_was_can_be_voted_for_again(worl
     // Its one supporter leaves, so it is withdrawn; another arrives, so it is pending again: all in one group.
     apply(&app, &[world.retraction(&first), world.phrase("bob", "p", "v")]).await;
     let after = candidate(&app, "p", "v").await;
-    assert_eq!(after.candidate, before.candidate, "it is as it was");
+    assert_eq!(after.candidate, before.candidate, "it is unchanged");
     assert_eq!(
         after.kept.transitions,
         before.kept.transitions + 2,
-        "it has more of a history"
+        "its history is longer"
     );
 
     let last = ["cid", "dee"].map(|reporter| world.phrase(reporter, "p", "v"));
@@ -112,7 +112,7 @@ async fn a_retraction_in_one_group_with_its_feedback_in_any_order_leaves_nothing
     assert_sound(&app).await;
 }
 
-async fn what_a_group_brings_back_to_where_it_was_can_still_change(world: &World) {
+async fn a_candidate_that_a_group_changed_and_changed_back_can_still_change(world: &World) {
     let app = world.instance().await;
     let first = world.phrase("ann", "p", "v");
     one(&app, &first).await;
@@ -172,7 +172,7 @@ async fn a_redaction_that_overtakes_its_feedback_keeps_its_personal_parts_out(wo
     assert_eq!(details.record.candidate.reporters, 1);
 }
 
-async fn an_event_that_comes_again_is_told_the_same_and_does_nothing(world: &World) {
+async fn a_redelivered_event_gets_the_same_answer_and_changes_nothing(world: &World) {
     let app = world.instance().await;
     let feedback = world.feedback("ann", Form::Entity, "p", "e");
     let first = apply(&app, &[feedback.clone(), feedback.clone()]).await;
@@ -189,7 +189,7 @@ async fn an_event_that_comes_again_is_told_the_same_and_does_nothing(world: &Wor
     assert_sound(&app).await;
 }
 
-async fn a_bad_event_in_a_group_spoils_nothing_for_the_others(world: &World) {
+async fn a_bad_event_does_not_affect_the_others_in_its_group(world: &World) {
     let app = world.instance().await;
     let good = world.feedback("ann", Form::Entity, "a", "e");
     one(&app, &good).await;
@@ -203,7 +203,7 @@ async fn a_bad_event_in_a_group_spoils_nothing_for_the_others(world: &World) {
     assert_sound(&app).await;
 }
 
-async fn the_log_tells_which_feedback_caused_a_change_and_since_when(world: &World) {
+async fn the_log_names_the_feedback_that_caused_a_change_and_its_time(world: &World) {
     let app = world.instance().await;
     let mut feedback = world.feedback("ann", Form::Entity, "a", "e");
     feedback.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".to_owned();
@@ -223,7 +223,7 @@ async fn the_log_tells_which_feedback_caused_a_change_and_since_when(world: &Wor
     assert_eq!((change.before.is_none(), change.policy_version), (true, 0));
 }
 
-async fn what_was_reviewed_is_found_in_votes_rivals_feedback_and_history(world: &World) {
+async fn a_candidate_is_shown_with_votes_rivals_feedback_and_history(world: &World) {
     let app = world.instance().await;
     for (reporter, verb) in [("ann", "v"), ("bob", "v"), ("cid", "w")] {
         one(&app, &world.phrase(reporter, "p", verb)).await;
@@ -255,7 +255,7 @@ async fn what_was_reviewed_is_found_in_votes_rivals_feedback_and_history(world: 
     assert_eq!(details.record.candidate.origin, Origin::Votes);
 }
 
-async fn many_groups_of_mixed_events_stay_sound(world: &World) {
+async fn many_groups_of_mixed_events_stay_consistent(world: &World) {
     let app = world.instance().await;
     let mut events = Vec::new();
     for n in 0..220 {

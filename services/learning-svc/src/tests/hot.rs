@@ -1,11 +1,11 @@
-//! Contests with many votes: what is cached between units of work never makes a count wrong.
+//! Contests with many votes: ballots cached between units of work never make a count wrong.
 
 use emend_base::{Clock as _, Entropy};
 use emend_core::{Counting, Kind, Policy, ballots::Tally, correction::Form};
 
 use crate::{
     app::App,
-    contests::ballot_cache::WORTH_KEEPING,
+    contests::ballot_cache::MIN_BALLOTS,
     ingest::apply::IngestEvent,
     tests::{
         on_both_databases, policies,
@@ -14,10 +14,10 @@ use crate::{
 };
 
 on_both_databases!(
-    whatever_several_instances_write_in_turn_the_counts_are_those_of_the_ballots,
-    where_more_vote_than_count_older_votes_step_in_for_what_is_taken_back,
-    a_vote_that_takes_the_place_of_another_is_seen_by_the_other_instance,
-    what_is_refused_leaves_ballots_where_they_were,
+    counts_equal_the_ballots_whatever_several_instances_write_in_turn,
+    older_votes_replace_retracted_ones_where_not_all_count,
+    a_vote_that_replaces_another_is_seen_by_the_other_instance,
+    a_refused_action_leaves_the_cached_ballots,
 );
 
 const PHRASE: &str = "set up a csa";
@@ -53,7 +53,7 @@ fn draw(entropy: &Entropy, below: usize) -> usize {
     usize::try_from(u64::from_le_bytes(bytes) % below as u64).unwrap()
 }
 
-async fn whatever_several_instances_write_in_turn_the_counts_are_those_of_the_ballots(world: &World) {
+async fn counts_equal_the_ballots_whatever_several_instances_write_in_turn(world: &World) {
     let seed = std::env::var("EMEND_TEST_SEED").map_or(7, |seed| seed.parse().unwrap());
     let steps = if std::env::var_os("EMEND_TEST_LONG").is_some_and(|long| long == "1") {
         1_000
@@ -63,7 +63,7 @@ async fn whatever_several_instances_write_in_turn_the_counts_are_those_of_the_ba
     let entropy = Entropy::seeded(seed);
     let instances = [world.instance().await, world.instance().await];
     let vote = |number: usize| world.phrase(&format!("r{}", number % 300), PHRASE, VERBS[number % 3]);
-    let mut cast: Vec<IngestEvent> = (0..WORTH_KEEPING + 50).map(vote).collect();
+    let mut cast: Vec<IngestEvent> = (0..MIN_BALLOTS + 50).map(vote).collect();
     apply(&instances[0], &cast).await;
     for step in 0..steps {
         let app = &instances[draw(&entropy, 2)];
@@ -107,7 +107,7 @@ async fn whatever_several_instances_write_in_turn_the_counts_are_those_of_the_ba
     }
 }
 
-async fn where_more_vote_than_count_older_votes_step_in_for_what_is_taken_back(world: &World) {
+async fn older_votes_replace_retracted_ones_where_not_all_count(world: &World) {
     let app = world.instance().await;
     policies::set(&app, Kind::InvocationPhrase, |policy| {
         policy.max_counted_feedback = 250;
@@ -129,9 +129,9 @@ async fn where_more_vote_than_count_older_votes_step_in_for_what_is_taken_back(w
     assert_sound(&app).await;
 }
 
-async fn a_vote_that_takes_the_place_of_another_is_seen_by_the_other_instance(world: &World) {
+async fn a_vote_that_replaces_another_is_seen_by_the_other_instance(world: &World) {
     let (one_instance, other) = (world.instance().await, world.instance().await);
-    let votes: Vec<IngestEvent> = (0..WORTH_KEEPING + 50)
+    let votes: Vec<IngestEvent> = (0..MIN_BALLOTS + 50)
         .map(|n| world.phrase(&format!("r{n}"), PHRASE, VERBS[0]))
         .collect();
     apply(&one_instance, &votes).await;
@@ -146,14 +146,14 @@ async fn a_vote_that_takes_the_place_of_another_is_seen_by_the_other_instance(wo
     assert_counted(world, &one_instance, "reporter 7 has no vote left").await;
 }
 
-async fn what_is_refused_leaves_ballots_where_they_were(world: &World) {
+async fn a_refused_action_leaves_the_cached_ballots(world: &World) {
     let app = world.instance().await;
-    let votes: Vec<IngestEvent> = (0..WORTH_KEEPING + 50)
+    let votes: Vec<IngestEvent> = (0..MIN_BALLOTS + 50)
         .map(|n| world.phrase(&format!("r{n}"), PHRASE, VERBS[0]))
         .collect();
     apply(&app, &votes).await;
     let kept = app.hot.ballots();
-    assert!(kept > WORTH_KEEPING, "{kept}");
+    assert!(kept > MIN_BALLOTS, "{kept}");
     let candidate = candidate_id(PHRASE, VERBS[0]);
     let stale = review(&app, candidate, Some("stale".to_owned()), approval()).await;
     assert!(stale.is_err(), "{stale:?}");

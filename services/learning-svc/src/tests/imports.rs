@@ -7,7 +7,7 @@ use emend_core::{Correction, OperationId, Status, contest::MAX_CANDIDATES, corre
 
 use crate::{
     log::store::RevisionFilter,
-    resources::import::{As, Import, Imported, Mode, Row, RowError},
+    resources::import::{Import, ImportAs, Imported, Mode, Row, RowError},
     tests::{
         on_both_databases,
         world::{
@@ -24,13 +24,13 @@ on_both_databases!(
     the_last_row_of_a_key_counts,
     a_large_import_is_one_operation_of_revisions_of_a_thousand,
     all_or_nothing_writes_nothing_where_a_limit_is_reached,
-    skipping_reports_what_a_limit_kept_out,
-    a_vote_by_import_proposes_no_value_for_which_there_is_no_room,
-    crossed_imports_and_votes_meet_no_deadlock,
-    who_loses_the_right_to_import_on_the_way_gets_no_further,
+    skip_invalid_reports_the_rows_that_a_limit_refused,
+    an_imported_vote_proposes_no_new_value_in_a_full_contest,
+    imports_and_votes_in_opposite_order_do_not_deadlock,
+    an_import_stops_when_its_caller_loses_the_right,
 );
 
-fn import(mode: Mode, import_as: As) -> Import {
+fn import(mode: Mode, import_as: ImportAs) -> Import {
     Import {
         namespace: namespace(),
         mode,
@@ -65,7 +65,7 @@ fn counts(imported: &Imported) -> (u64, u64, i64, i64) {
 async fn an_import_as_decision_applies_and_pins(world: &World) {
     let app = world.instance().await;
     let imported = app
-        .import(&import(Mode::AllOrNothing, As::Decision), many(3), &still)
+        .import(&import(Mode::AllOrNothing, ImportAs::Decision), many(3), &still)
         .await
         .unwrap();
     assert_eq!(counts(&imported), (3, 0, 1, 1));
@@ -81,12 +81,12 @@ async fn an_import_as_decision_applies_and_pins(world: &World) {
 async fn an_import_run_twice_changes_nothing(world: &World) {
     let app = world.instance().await;
     for mode in [Mode::AllOrNothing, Mode::SkipInvalid] {
-        app.import(&import(mode, As::Decision), many(5), &still)
+        app.import(&import(mode, ImportAs::Decision), many(5), &still)
             .await
             .unwrap();
         let before = candidates(&app).await;
         let again = app
-            .import(&import(mode, As::Decision), many(5), &still)
+            .import(&import(mode, ImportAs::Decision), many(5), &still)
             .await
             .unwrap();
         assert_eq!(counts(&again), (0, 5, 0, 0));
@@ -98,7 +98,7 @@ async fn an_import_run_twice_changes_nothing(world: &World) {
 
 async fn an_import_as_votes_casts_one_vote_each_however_often_it_runs(world: &World) {
     let app = world.instance().await;
-    let votes = import(Mode::AllOrNothing, As::Votes);
+    let votes = import(Mode::AllOrNothing, ImportAs::Votes);
     assert_eq!(
         counts(&app.import(&votes, many(4), &still).await.unwrap()),
         (4, 0, 0, 0)
@@ -124,7 +124,7 @@ async fn the_last_row_of_a_key_counts(world: &World) {
     let app = world.instance().await;
     let rows = vec![row(1, "P", "a"), row(2, "q", "x"), row(3, " p ", "b")];
     let imported = app
-        .import(&import(Mode::AllOrNothing, As::Decision), rows, &still)
+        .import(&import(Mode::AllOrNothing, ImportAs::Decision), rows, &still)
         .await
         .unwrap();
     assert_eq!(counts(&imported), (2, 1, 1, 1));
@@ -136,7 +136,11 @@ async fn a_large_import_is_one_operation_of_revisions_of_a_thousand(world: &Worl
     let app = world.instance().await;
     app.put(&put("phrase 7", "before")).await.unwrap();
     let imported = app
-        .import(&import(Mode::AllOrNothing, As::Decision), many(2_500), &still)
+        .import(
+            &import(Mode::AllOrNothing, ImportAs::Decision),
+            many(2_500),
+            &still,
+        )
         .await
         .unwrap();
     assert_eq!(counts(&imported), (2_500, 0, 2, 4));
@@ -160,7 +164,7 @@ async fn all_or_nothing_writes_nothing_where_a_limit_is_reached(world: &World) {
     })
     .await;
     let refused = app
-        .import(&import(Mode::AllOrNothing, As::Decision), many(4), &still)
+        .import(&import(Mode::AllOrNothing, ImportAs::Decision), many(4), &still)
         .await
         .unwrap_err();
     assert_eq!(refused.reason(), "RESOURCE_LIMIT");
@@ -169,21 +173,21 @@ async fn all_or_nothing_writes_nothing_where_a_limit_is_reached(world: &World) {
     assert_sound(&app).await;
 }
 
-async fn skipping_reports_what_a_limit_kept_out(world: &World) {
+async fn skip_invalid_reports_the_rows_that_a_limit_refused(world: &World) {
     let app = world.instance().await;
     super::policies::set(&app, emend_core::Kind::InvocationPhrase, |policy| {
         policy.max_resources = 3;
     })
     .await;
     let imported = app
-        .import(&import(Mode::SkipInvalid, As::Decision), many(4), &still)
+        .import(&import(Mode::SkipInvalid, ImportAs::Decision), many(4), &still)
         .await
         .unwrap();
     assert_eq!((imported.applied, imported.refused.len()), (3, 1));
     assert_sound(&app).await;
 }
 
-async fn a_vote_by_import_proposes_no_value_for_which_there_is_no_room(world: &World) {
+async fn an_imported_vote_proposes_no_new_value_in_a_full_contest(world: &World) {
     let app = world.instance().await;
     let votes: Vec<_> = (0..MAX_CANDIDATES)
         .map(|n| world.phrase(&format!("r{n}"), "p", &format!("v{n}")))
@@ -195,7 +199,7 @@ async fn a_vote_by_import_proposes_no_value_for_which_there_is_no_room(world: &W
             .await
             .unwrap()
     };
-    let by_vote = import_as(As::Votes).await;
+    let by_vote = import_as(ImportAs::Votes).await;
     assert_eq!((by_vote.applied, by_vote.refused.len()), (0, 1));
     let RowError {
         line, description, ..
@@ -204,26 +208,30 @@ async fn a_vote_by_import_proposes_no_value_for_which_there_is_no_room(world: &W
         *line == 7 && description.contains("1000 candidates"),
         "{by_vote:?}"
     );
-    let by_decision = import_as(As::Decision).await;
+    let by_decision = import_as(ImportAs::Decision).await;
     assert_eq!(by_decision.applied, 1, "{by_decision:?}");
     assert_sound(&app).await;
 }
 
-async fn crossed_imports_and_votes_meet_no_deadlock(world: &World) {
+async fn imports_and_votes_in_opposite_order_do_not_deadlock(world: &World) {
     let (one_app, two) = (world.instance().await, world.instance().await);
     let mut backwards = many(1_200);
     backwards.reverse();
     let first = {
         let app = one_app.clone();
         tokio::spawn(async move {
-            app.import(&import(Mode::AllOrNothing, As::Decision), many(1_200), &still)
-                .await
+            app.import(
+                &import(Mode::AllOrNothing, ImportAs::Decision),
+                many(1_200),
+                &still,
+            )
+            .await
         })
     };
     let second = {
         let app = two.clone();
         tokio::spawn(async move {
-            app.import(&import(Mode::SkipInvalid, As::Votes), backwards, &still)
+            app.import(&import(Mode::SkipInvalid, ImportAs::Votes), backwards, &still)
                 .await
         })
     };
@@ -239,16 +247,18 @@ async fn crossed_imports_and_votes_meet_no_deadlock(world: &World) {
     assert_sound(&one_app).await;
 }
 
-async fn who_loses_the_right_to_import_on_the_way_gets_no_further(world: &World) {
+async fn an_import_stops_when_its_caller_loses_the_right(world: &World) {
     let app = world.instance().await;
     let gone = || Error::PermissionDenied {
         reason: "ROLE_MISSING",
         message: "the caller may not call this method".to_owned(),
     };
     let refused = app
-        .import(&import(Mode::AllOrNothing, As::Decision), many(1_200), &|| {
-            Err(gone())
-        })
+        .import(
+            &import(Mode::AllOrNothing, ImportAs::Decision),
+            many(1_200),
+            &|| Err(gone()),
+        )
         .await
         .unwrap_err();
     assert_eq!(refused.reason(), "ROLE_MISSING");
@@ -261,7 +271,11 @@ async fn who_loses_the_right_to_import_on_the_way_gets_no_further(world: &World)
         _ => Err(gone()),
     };
     let refused = app
-        .import(&import(Mode::SkipInvalid, As::Decision), many(2_500), &may_once)
+        .import(
+            &import(Mode::SkipInvalid, ImportAs::Decision),
+            many(2_500),
+            &may_once,
+        )
         .await
         .unwrap_err();
     assert_eq!(refused.reason(), "ROLE_MISSING");

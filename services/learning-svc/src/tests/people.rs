@@ -12,7 +12,7 @@ use crate::{
     etag,
     log::{revert::Revert, store::RevisionFilter},
     resources::{
-        import::{As, Import, Mode, Row},
+        import::{Import, ImportAs, Mode, Row},
         write::Delete,
     },
     tests::{
@@ -28,14 +28,14 @@ on_both_databases!(
     an_approval_applies_and_pins,
     an_edited_approval_is_a_candidate_of_its_own,
     approving_or_rejecting_twice_is_refused,
-    a_review_of_what_changed_meanwhile_is_aborted,
+    a_review_of_a_candidate_that_has_changed_is_aborted,
     a_candidate_of_another_namespace_is_not_found,
-    a_rejection_of_what_applies_takes_it_away,
-    a_put_of_what_is_so_already_writes_no_revision,
-    puts_and_deletes_heed_the_etag,
+    rejecting_the_applied_candidate_removes_the_resource,
+    putting_the_current_value_writes_no_revision,
+    puts_and_deletes_check_the_etag,
     deleting_nothing_is_not_found,
-    what_was_deleted_is_not_learned_again_by_votes,
-    a_revert_of_what_changed_again_lists_every_such_key,
+    a_deleted_value_is_not_learned_again_by_votes,
+    a_refused_revert_lists_every_key_that_changed_again,
     a_revert_of_an_import_restores_all_it_changed,
     a_revision_of_another_namespace_is_not_found,
     a_limit_of_the_policy_refuses_a_put,
@@ -120,7 +120,7 @@ async fn approving_or_rejecting_twice_is_refused(world: &World) {
     assert_sound(&app).await;
 }
 
-async fn a_review_of_what_changed_meanwhile_is_aborted(world: &World) {
+async fn a_review_of_a_candidate_that_has_changed_is_aborted(world: &World) {
     let app = world.instance().await;
     one(&app, &world.phrase("ann", "p", "v")).await;
     let seen = etag::of_version(candidate(&app, "p", "v").await.kept.version);
@@ -144,7 +144,7 @@ async fn a_candidate_of_another_namespace_is_not_found(world: &World) {
     assert!(matches!(refused, Error::NotFound { .. }));
 }
 
-async fn a_rejection_of_what_applies_takes_it_away(world: &World) {
+async fn rejecting_the_applied_candidate_removes_the_resource(world: &World) {
     let app = world.instance().await;
     app.put(&put("p", "v")).await.unwrap();
     let reviewed = review(&app, candidate_id("p", "v"), None, rejection())
@@ -156,7 +156,7 @@ async fn a_rejection_of_what_applies_takes_it_away(world: &World) {
     assert_sound(&app).await;
 }
 
-async fn a_put_of_what_is_so_already_writes_no_revision(world: &World) {
+async fn putting_the_current_value_writes_no_revision(world: &World) {
     let app = world.instance().await;
     let first = app.put(&put("p", "v")).await.unwrap();
     let again = app.put(&put("p", "v")).await.unwrap();
@@ -165,7 +165,7 @@ async fn a_put_of_what_is_so_already_writes_no_revision(world: &World) {
     assert_eq!(head(&app).await, 1);
 }
 
-async fn puts_and_deletes_heed_the_etag(world: &World) {
+async fn puts_and_deletes_check_the_etag(world: &World) {
     let app = world.instance().await;
     let first = app.put(&put("p", "v")).await.unwrap();
     let seen = etag::of_revision(first.revision.0);
@@ -189,7 +189,7 @@ async fn deleting_nothing_is_not_found(world: &World) {
     assert!(matches!(refused, Error::NotFound { .. }));
 }
 
-async fn what_was_deleted_is_not_learned_again_by_votes(world: &World) {
+async fn a_deleted_value_is_not_learned_again_by_votes(world: &World) {
     let app = world.instance().await;
     for reporter in ["ann", "bob", "cid"] {
         one(&app, &world.phrase(reporter, "p", "v")).await;
@@ -220,14 +220,14 @@ fn import() -> Import {
     Import {
         namespace: namespace(),
         mode: Mode::AllOrNothing,
-        import_as: As::Decision,
+        import_as: ImportAs::Decision,
         reason: None,
         actor: operator(),
         operation: emend_core::OperationId(uuid::Uuid::from_u128(1)),
     }
 }
 
-async fn a_revert_of_what_changed_again_lists_every_such_key(world: &World) {
+async fn a_refused_revert_lists_every_key_that_changed_again(world: &World) {
     let app = world.instance().await;
     app.import(&import(), rows("v", &["p", "q", "r"]), &still)
         .await

@@ -25,15 +25,15 @@ on_both_databases!(
     a_policy_that_was_never_set_is_the_default,
     each_change_is_a_version_and_a_stale_one_is_aborted,
     a_change_out_of_bounds_is_refused_and_changes_nothing,
-    changes_at_once_lose_none,
-    a_lowered_threshold_promotes_what_waits_in_resumable_steps,
-    a_pass_goes_on_behind_what_could_not_be_evaluated,
+    no_concurrent_policy_change_is_lost,
+    a_lowered_threshold_promotes_pending_candidates_in_resumable_steps,
+    a_pass_goes_on_after_contests_that_could_not_be_evaluated,
     corrupt_contests_stop_neither_the_worker_nor_the_others,
-    a_raised_risk_sends_what_waits_to_review,
+    a_raised_risk_sends_pending_candidates_to_review,
     several_replicas_evaluate_each_contest_once,
     a_raised_threshold_withdraws_nothing,
-    what_a_person_does_leaves_what_waits_for_a_policy_to_be_evaluated,
-    a_vote_releases_what_waited_for_a_risk_that_was_lowered,
+    a_contest_stays_due_for_reevaluation_after_a_persons_action,
+    a_vote_releases_candidates_held_for_a_risk_that_was_lowered,
 );
 
 fn key(kind: Kind) -> PolicyKey {
@@ -120,7 +120,7 @@ async fn a_change_out_of_bounds_is_refused_and_changes_nothing(world: &World) {
     );
 }
 
-async fn changes_at_once_lose_none(world: &World) {
+async fn no_concurrent_policy_change_is_lost(world: &World) {
     let (one_app, two) = (world.instance().await, world.instance().await);
     let changes = (0..6).map(|n: usize| {
         let app = if n.is_multiple_of(2) {
@@ -142,7 +142,7 @@ async fn changes_at_once_lose_none(world: &World) {
     assert_eq!((policy.version, policy.threshold), (6, 9));
 }
 
-async fn a_lowered_threshold_promotes_what_waits_in_resumable_steps(world: &World) {
+async fn a_lowered_threshold_promotes_pending_candidates_in_resumable_steps(world: &World) {
     let app = world.instance().await;
     let events: Vec<_> = (0..300)
         .map(|n| world.phrase("ann", &format!("p{n}"), "v"))
@@ -172,7 +172,7 @@ async fn a_lowered_threshold_promotes_what_waits_in_resumable_steps(world: &Worl
     assert_sound(&app).await;
 }
 
-async fn a_pass_goes_on_behind_what_could_not_be_evaluated(world: &World) {
+async fn a_pass_goes_on_after_contests_that_could_not_be_evaluated(world: &World) {
     let app = world.instance().await;
     let events: Vec<_> = (0..5)
         .map(|n| world.phrase("ann", &format!("p{n}"), "v"))
@@ -226,22 +226,18 @@ async fn corrupt_contests_stop_neither_the_worker_nor_the_others(world: &World) 
                 break;
             }
         }
-        assert_eq!(
-            (evaluated, failed),
-            (expected, 3),
-            "in each pass they are tried again"
-        );
+        assert_eq!((evaluated, failed), (expected, 3), "each pass tries them again");
     }
     assert_eq!(head(&app).await, 197);
     let remaining = app.policy(&key(Kind::InvocationPhrase)).await.unwrap().remaining;
-    assert_eq!(remaining, 3, "what is left over is to be seen");
+    assert_eq!(remaining, 3, "the number that remains is shown");
     let mut findings = Findings::default();
     let mut audit = Audit::open(&world.url).await.unwrap();
     audit.check(&mut findings, &mut Unwatched).await.unwrap();
     assert_eq!(findings.counts()["ROW_CORRUPT"], 3, "and by an audit, row by row");
 }
 
-async fn a_raised_risk_sends_what_waits_to_review(world: &World) {
+async fn a_raised_risk_sends_pending_candidates_to_review(world: &World) {
     let app = world.instance().await;
     one(&app, &world.phrase("ann", "p", "v")).await;
     set(&app, Kind::InvocationPhrase, |policy| {
@@ -305,7 +301,7 @@ async fn found(world: &World) -> Vec<&'static str> {
     findings.counts().keys().copied().collect()
 }
 
-async fn what_a_person_does_leaves_what_waits_for_a_policy_to_be_evaluated(world: &World) {
+async fn a_contest_stays_due_for_reevaluation_after_a_persons_action(world: &World) {
     let app = world.instance().await;
     app.put(&put("p", "a")).await.unwrap();
     one(&app, &world.phrase("ann", "p", "v")).await;
@@ -319,7 +315,7 @@ async fn what_a_person_does_leaves_what_waits_for_a_policy_to_be_evaluated(world
     };
     app.delete(&gone).await.unwrap();
     let remaining = app.policy(&key(Kind::InvocationPhrase)).await.unwrap().remaining;
-    assert_eq!(remaining, 1, "nobody has evaluated it by the new policy yet");
+    assert_eq!(remaining, 1, "it is not yet evaluated by the new policy");
     assert_eq!(found(world).await, [""; 0]);
     app.reevaluate_once(None).await.unwrap();
     assert_eq!(verb(&app, "p").await.as_deref(), Some("v"));
@@ -327,7 +323,7 @@ async fn what_a_person_does_leaves_what_waits_for_a_policy_to_be_evaluated(world
     assert_sound(&app).await;
 }
 
-async fn a_vote_releases_what_waited_for_a_risk_that_was_lowered(world: &World) {
+async fn a_vote_releases_candidates_held_for_a_risk_that_was_lowered(world: &World) {
     let app = world.instance().await;
     set(&app, Kind::InvocationPhrase, |policy| {
         policy.risk = RiskLevel::High;

@@ -21,20 +21,20 @@ on_both_databases!(
     low_risk_is_recorded_and_applied_in_one_transaction,
     three_reporters_promote_and_a_fourth_writes_no_revision,
     the_same_reporter_three_times_is_one_confirmation,
-    a_rival_holds_back_three_and_not_four,
+    a_rival_blocks_promotion_by_three_votes_but_not_by_four,
     a_reporter_who_changes_his_mind_moves_his_vote,
-    all_ways_of_writing_a_phrase_are_one_contest,
+    all_spellings_of_a_phrase_share_one_contest,
     a_pinned_value_is_not_replaced_by_votes,
-    what_was_reverted_does_not_come_back_by_itself,
+    a_reverted_value_is_not_restored_by_votes,
     a_users_own_preference_applies_at_once_and_to_nobody_else,
     a_prohibition_has_no_rivals,
     a_rejected_value_is_not_reopened_by_votes,
     personal_data_awaits_review,
     votes_without_a_reporter_count_together_as_one,
-    what_exceeds_the_policys_bytes_is_refused,
-    a_full_namespace_sends_what_would_grow_it_to_review,
-    votes_propose_a_bounded_number_of_values_and_people_any,
-    half_lives_are_reckoned_by_the_injected_clock,
+    a_value_above_the_policys_byte_limit_is_refused,
+    new_values_for_a_full_namespace_are_sent_to_review,
+    votes_propose_a_bounded_number_of_values_and_people_any_number,
+    half_lives_use_the_injected_clock,
 );
 
 pub(super) fn state(outcome: &Outcome) -> OutcomeState {
@@ -107,7 +107,7 @@ async fn the_same_reporter_three_times_is_one_confirmation(world: &World) {
     assert_sound(&app).await;
 }
 
-async fn a_rival_holds_back_three_and_not_four(world: &World) {
+async fn a_rival_blocks_promotion_by_three_votes_but_not_by_four(world: &World) {
     let app = world.instance().await;
     one(&app, &world.phrase("rival", "p", "other")).await;
     for reporter in ["ann", "bob", "cid"] {
@@ -135,7 +135,7 @@ async fn a_reporter_who_changes_his_mind_moves_his_vote(world: &World) {
     assert_sound(&app).await;
 }
 
-async fn all_ways_of_writing_a_phrase_are_one_contest(world: &World) {
+async fn all_spellings_of_a_phrase_share_one_contest(world: &World) {
     let app = world.instance().await;
     for (reporter, phrase) in [
         ("ann", "  Set up a CSA "),
@@ -163,7 +163,7 @@ async fn a_pinned_value_is_not_replaced_by_votes(world: &World) {
     assert_sound(&app).await;
 }
 
-async fn what_was_reverted_does_not_come_back_by_itself(world: &World) {
+async fn a_reverted_value_is_not_restored_by_votes(world: &World) {
     let app = world.instance().await;
     for reporter in ["ann", "bob", "cid"] {
         one(&app, &world.phrase(reporter, "p", "v")).await;
@@ -254,7 +254,7 @@ async fn votes_without_a_reporter_count_together_as_one(world: &World) {
     assert_sound(&app).await;
 }
 
-async fn what_exceeds_the_policys_bytes_is_refused(world: &World) {
+async fn a_value_above_the_policys_byte_limit_is_refused(world: &World) {
     let app = world.instance().await;
     super::policies::set(&app, emend_core::Kind::EntityAlias, |policy| {
         policy.max_value_bytes = 8;
@@ -273,7 +273,7 @@ async fn what_exceeds_the_policys_bytes_is_refused(world: &World) {
     assert_sound(&app).await;
 }
 
-async fn a_full_namespace_sends_what_would_grow_it_to_review(world: &World) {
+async fn new_values_for_a_full_namespace_are_sent_to_review(world: &World) {
     let app = world.instance().await;
     super::policies::set(&app, emend_core::Kind::EntityAlias, |policy| {
         policy.max_resources = 2;
@@ -301,7 +301,7 @@ async fn a_full_namespace_sends_what_would_grow_it_to_review(world: &World) {
     assert_sound(&app).await;
 }
 
-async fn votes_propose_a_bounded_number_of_values_and_people_any(world: &World) {
+async fn votes_propose_a_bounded_number_of_values_and_people_any_number(world: &World) {
     let app = world.instance().await;
     let events: Vec<_> = (0..=MAX_CANDIDATES)
         .map(|n| world.phrase(&format!("r{n}"), "p", &format!("v{n}")))
@@ -328,7 +328,7 @@ async fn votes_propose_a_bounded_number_of_values_and_people_any(world: &World) 
     assert_sound(&app).await;
 }
 
-async fn half_lives_are_reckoned_by_the_injected_clock(world: &World) {
+async fn half_lives_use_the_injected_clock(world: &World) {
     let app = world.instance().await;
     super::policies::set(&app, emend_core::Kind::InvocationPhrase, |policy| {
         policy.half_life = Some(SignedDuration::from_hours(24));

@@ -31,10 +31,10 @@ use crate::{
 };
 
 /// A log follower that does nothing.
-struct Nobody;
+struct NoFollower;
 
 #[async_trait]
-impl Follower for Nobody {
+impl Follower for NoFollower {
     fn wake(&self) {}
 
     async fn reached(&self, _revision: Revision) {}
@@ -82,7 +82,12 @@ impl World {
     pub(crate) async fn instance(&self) -> App {
         let store = store::open(&self.url, 4).await.unwrap();
         store::begin_installation(&*store, &self.entropy).await.unwrap();
-        App::new(store, Arc::new(Nobody), self.clock.shared(), self.entropy.clone())
+        App::new(
+            store,
+            Arc::new(NoFollower),
+            self.clock.shared(),
+            self.entropy.clone(),
+        )
     }
 
     fn next_order(&self) -> AcceptOrder {

@@ -1,9 +1,8 @@
 //! Whether votes took effect: re-evaluates one contest by the rules and the policy that evaluated it last.
 //!
 //! Every recorded or retracted vote, rejection and policy change evaluates, so nothing that votes decide is left
-//! undecided. What a person set, restored or removed may leave something that the next vote moves: that is no finding.
-//!
-//! It must know nothing of how the contest was read.
+//! undecided. What a person set, restored or removed may leave something that the next vote decides: that is no
+//! finding.
 
 use emend_core::{
     Ballot, Ballots, Candidate, ContestState, Event, Policy, Revision, Status,
@@ -66,7 +65,7 @@ pub(super) fn check(
                 CONTEST_DECIDED,
                 format_args!("contest {}", contest.name),
                 format_args!(
-                    "candidate {candidate} stands at {from:?}, its ballots and version {} of its policy lead to {to:?}",
+                    "the status of candidate {candidate} is {from:?}, but its ballots and version {} of its policy lead to {to:?}",
                     policy.version
                 ),
             );

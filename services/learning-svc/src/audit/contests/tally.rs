@@ -1,6 +1,4 @@
 //! Recounts the ballots of one contest.
-//!
-//! It must know nothing of how they were read.
 
 use std::collections::HashMap;
 
@@ -15,7 +13,7 @@ use crate::{
 };
 
 /// No policy counts more ballots of a contest.
-const MOST_COUNTED: usize = 100_000;
+const MAX_COUNTED: usize = 100_000;
 
 /// A contest whose ballots are being counted.
 pub(super) struct Recount<'a> {
@@ -40,7 +38,7 @@ impl<'a> Recount<'a> {
     /// Takes the next ballot; they come newest first.
     pub(super) fn take(&mut self, ballot: Ballot) {
         *self.occurrences.entry(ballot.candidate).or_default() += 1;
-        if self.ballots.len() < MOST_COUNTED {
+        if self.ballots.len() < MAX_COUNTED {
             self.ballots.push(ballot);
         }
     }
@@ -55,7 +53,7 @@ impl<'a> Recount<'a> {
                 CONTEST_ROW,
                 format_args!("contest {}", self.contest.name),
                 format_args!(
-                    "it has seen accept order {}, but has a ballot of {newest}",
+                    "its highest accept order is {}, but it has a ballot with {newest}",
                     row.highest_accept_order
                 ),
             );
@@ -74,7 +72,10 @@ impl<'a> Recount<'a> {
                 findings.add(
                     CANDIDATE_OCCURRENCES,
                     &id,
-                    format_args!("it says {}, there are {counted} ballots", candidate.occurrences),
+                    format_args!(
+                        "its occurrence count is {}, but there are {counted} ballots",
+                        candidate.occurrences
+                    ),
                 );
             }
             let tally = tallies
@@ -84,7 +85,10 @@ impl<'a> Recount<'a> {
                 findings.add(
                     CANDIDATE_VOTES,
                     &id,
-                    format_args!("version {} of its policy is not there", candidate.policy_version),
+                    format_args!(
+                        "version {} of its policy does not exist",
+                        candidate.policy_version
+                    ),
                 );
                 continue;
             };
@@ -94,7 +98,7 @@ impl<'a> Recount<'a> {
                     CANDIDATE_VOTES,
                     &id,
                     format_args!(
-                        "it says {} voters, its ballots give {voters}",
+                        "its voter count is {}, but its ballots give {voters}",
                         candidate.reporters
                     ),
                 );
@@ -106,7 +110,7 @@ impl<'a> Recount<'a> {
                     CANDIDATE_VOTES,
                     &id,
                     format_args!(
-                        "it says {} net confirmations, its ballots give {net}",
+                        "its net confirmations are {}, but its ballots give {net}",
                         candidate.net
                     ),
                 );

@@ -6,7 +6,7 @@ use emend_core::{CandidateId, ContestState, Decision, Event, Revision, Status, d
 use jiff::Timestamp;
 
 use crate::contests::{
-    ballot_cache::Seal,
+    ballot_cache::Fingerprint,
     open::{Attribution, Written},
     store::{CandidateWrite, ContestWrite, KeptCandidate, StoredContest, TransitionWrite},
 };
@@ -24,9 +24,9 @@ pub(super) struct Working {
 }
 
 impl Working {
-    /// The seal of the contest as found.
-    pub(super) fn found_seal(&self) -> Seal {
-        Seal::of(&self.before.state, &self.before.kept)
+    /// The fingerprint of the contest as found.
+    pub(super) fn found_fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&self.before.state, &self.before.kept)
     }
 
     /// Adopts the decision on an event and returns its transitions as writes.

@@ -41,14 +41,14 @@ macro_rules! on_both_databases {
 }
 
 on_both_databases!(
-    batches_are_answered_in_order_while_several_are_under_way,
-    what_was_put_is_read_back_at_once_and_by_another_instance_soon,
-    reviews_put_the_queue_in_order,
+    batches_are_answered_in_order_while_several_are_in_flight,
+    a_put_is_read_back_at_once_and_soon_by_another_instance,
+    candidates_are_listed_approved_in_a_batch_and_shown_in_detail,
     an_import_reports_bad_rows_and_imports_the_others,
-    a_third_import_at_once_is_told_to_come_back,
-    a_changed_policy_is_worked_on_in_the_background,
+    a_third_concurrent_import_is_told_to_retry,
+    a_policy_change_is_carried_out_in_the_background,
     a_restart_loses_nothing,
-    what_can_not_be_done_says_why,
+    refused_calls_say_why,
 );
 
 fn key(phrase: &str) -> common::ResourceKey {
@@ -150,7 +150,7 @@ async fn resource(
     Ok(response.into_inner().resource.unwrap())
 }
 
-async fn batches_are_answered_in_order_while_several_are_under_way(database: &Database) {
+async fn batches_are_answered_in_order_while_several_are_in_flight(database: &Database) {
     let served = Served::on(database).await;
     let (sender, receiver) = tokio::sync::mpsc::channel(32);
     let mut responses = served
@@ -203,7 +203,7 @@ async fn batches_are_answered_in_order_while_several_are_under_way(database: &Da
     served.stop().await;
 }
 
-async fn what_was_put_is_read_back_at_once_and_by_another_instance_soon(database: &Database) {
+async fn a_put_is_read_back_at_once_and_soon_by_another_instance(database: &Database) {
     let served = Served::on(database).await;
     let done = put(&served, "Set up a CSA", "create_csa").await;
     let written = done.resource.unwrap();
@@ -236,7 +236,7 @@ async fn what_was_put_is_read_back_at_once_and_by_another_instance_soon(database
     served.stop().await;
 }
 
-async fn reviews_put_the_queue_in_order(database: &Database) {
+async fn candidates_are_listed_approved_in_a_batch_and_shown_in_detail(database: &Database) {
     let served = Served::on(database).await;
     let events = ["a", "b", "c"]
         .map(|phrase| event(1, "ann", phrase, "v"))
@@ -315,7 +315,7 @@ fn approve(candidate: &pb::Candidate) -> pb::ApproveCandidateRequest {
     }
 }
 
-async fn a_third_import_at_once_is_told_to_come_back(database: &Database) {
+async fn a_third_concurrent_import_is_told_to_retry(database: &Database) {
     let served = Served::on(database).await;
     let header = pb::ImportResourcesRequest {
         message: Some(Message::Header(pb::ImportHeader {
@@ -410,7 +410,7 @@ async fn an_import_reports_bad_rows_and_imports_the_others(database: &Database) 
     served.stop().await;
 }
 
-async fn a_changed_policy_is_worked_on_in_the_background(database: &Database) {
+async fn a_policy_change_is_carried_out_in_the_background(database: &Database) {
     let served = Served::on(database).await;
     ingest(&served, vec![event(1, "ann", "p", "v")]).await;
     let mut client = served.policies();
@@ -442,7 +442,7 @@ async fn a_changed_policy_is_worked_on_in_the_background(database: &Database) {
     assert_eq!(
         policy.risk_level(),
         common::RiskLevel::Medium,
-        "what is not set stays"
+        "fields that are not set stay"
     );
     // The read model waits for the revision the re-evaluation writes.
     let promoted = timeout(SOON, resource(&served, "p", 1)).await.unwrap().unwrap();
@@ -465,7 +465,7 @@ async fn a_restart_loses_nothing(database: &Database) {
     served.stop().await;
 }
 
-async fn what_can_not_be_done_says_why(database: &Database) {
+async fn refused_calls_say_why(database: &Database) {
     let served = Served::on(database).await;
     put(&served, "p", "v").await;
     put(&served, "p", "w").await;

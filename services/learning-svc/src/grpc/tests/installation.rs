@@ -20,7 +20,7 @@ async fn started(database: &Database, init: bool) -> anyhow::Result<crate::Handl
 }
 
 #[tokio::test]
-async fn an_empty_postgresql_database_begins_an_installation_only_when_told_to() {
+async fn an_empty_postgresql_database_begins_an_installation_only_with_init() {
     let Some(database) = Database::postgres().await else {
         return;
     };
@@ -55,7 +55,7 @@ async fn deliver(served: &Served, installation_id: &str) -> Result<pb::IngestRes
 }
 
 #[tokio::test]
-async fn events_that_are_meant_for_another_installation_are_refused_as_a_whole() {
+async fn a_batch_meant_for_another_installation_is_refused() {
     let served = Served::on(&Database::sqlite()).await;
     let own = served.handle.installation().to_string();
     for meant in ["", &own] {

@@ -2,5 +2,5 @@
 
 mod calls;
 mod installation;
-mod leaving;
+mod revoked_rights;
 mod served;

@@ -1,6 +1,4 @@
 //! Re-bins a node's delay histogram into ours.
-//!
-//! It must know nothing of what is delayed.
 
 use emend_proto::learning::v1::{DelayHistogram, EffectTrace};
 
@@ -134,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exceeds_all_bounds_is_above_them_and_as_long_as_the_sum_says() {
+    fn delays_above_all_bounds_are_as_long_as_the_sum_says() {
         let all = observed(&histogram([0, 0, 0, 2], 50_000), &[]);
         assert_eq!(all.len(), 2);
         let sum: f64 = all.iter().map(|(seconds, _)| seconds).sum();
@@ -143,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delay_with_a_trace_counts_once_and_one_that_its_bucket_lacks_does_not() {
+    fn a_traced_delay_counts_once_and_only_if_its_bucket_has_one() {
         let all = observed(
             &histogram([1, 1, 0, 0], 60),
             &[trace(50), trace(60), trace(5_000)],
@@ -154,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bucket_without_width_is_of_its_bound() {
+    fn delays_in_a_bucket_without_width_equal_its_bound() {
         let nothing = DelayHistogram {
             bounds_ms: vec![0],
             counts: vec![2, 0],
@@ -164,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_nothing_and_too_much_is_counted_in_proportion() {
+    fn an_empty_histogram_counts_nothing_and_a_huge_one_is_scaled_down() {
         assert!(observed(&DelayHistogram::default(), &[trace(1)]).is_empty());
         let all = observed(&histogram([3_000_000, 1_000_000, 0, 0], 1), &[]);
         let small = all.iter().filter(|(seconds, _)| *seconds <= 0.01).count();

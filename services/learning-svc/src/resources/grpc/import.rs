@@ -26,7 +26,7 @@ use crate::{
     app::App,
     resources::{
         grpc::parse,
-        import::{As, Import, Imported, Mode, Row, RowError},
+        import::{Import, ImportAs, Imported, Mode, Row, RowError},
     },
     roles,
 };
@@ -45,7 +45,7 @@ const ERRORS_IN_STATUS: usize = 20;
 /// Imports at once in one process.
 const IMPORTS: usize = 2;
 /// When a refused import may be worth repeating.
-const BUSY_FOR: Duration = Duration::from_secs(10);
+const RETRY_AFTER: Duration = Duration::from_secs(10);
 /// How long the sender of an import may be silent.
 const IDLE: Duration = Duration::from_mins(1);
 
@@ -75,13 +75,13 @@ impl Slots {
                 message: format!(
                     "{IMPORTS} imports are already in progress on this replica, which is the maximum"
                 ),
-                retry_after: Some(BUSY_FOR),
+                retry_after: Some(RETRY_AFTER),
             })
     }
 }
 
 /// What has been read so far.
-struct Spool {
+struct Upload {
     namespace: Namespace,
     rows: Vec<Row>,
     received: usize,
@@ -118,7 +118,7 @@ pub(crate) async fn run(
     };
     admit(access, &header, false)?;
     let import = self::header(caller, &header, operation)?;
-    let mut spool = Spool {
+    let mut upload = Upload {
         namespace: import.namespace.clone(),
         rows: Vec::new(),
         received: 0,
@@ -131,9 +131,9 @@ pub(crate) async fn run(
     while let Some(message) = next(&mut messages).await? {
         match message.message {
             Some(Message::Rows(rows)) => {
-                spool.for_users |= rows.rows.iter().any(|row| !row.user_id.is_empty());
-                admit(access, &header, spool.for_users)?;
-                spool.take(&rows.rows)?;
+                upload.for_users |= rows.rows.iter().any(|row| !row.user_id.is_empty());
+                admit(access, &header, upload.for_users)?;
+                upload.take(&rows.rows)?;
             }
             Some(Message::Header(_)) => {
                 return Err(Error::invalid("header", "must be in the first message only"));
@@ -141,14 +141,14 @@ pub(crate) async fn run(
             None => return Err(Error::invalid("message", "is required: rows")),
         }
     }
-    if import.mode == Mode::AllOrNothing && spool.rejected > 0 {
-        return Err(spool.refusal());
+    if import.mode == Mode::AllOrNothing && upload.rejected > 0 {
+        return Err(upload.refusal());
     }
-    let for_users = spool.for_users;
+    let for_users = upload.for_users;
     let may = || admit(access, &header, for_users);
-    let rows = std::mem::take(&mut spool.rows);
+    let rows = std::mem::take(&mut upload.rows);
     let imported = app.import(&import, rows, &may).await?;
-    Ok(spool.response(&import, imported))
+    Ok(upload.response(&import, imported))
 }
 
 /// The next message; none at the end.
@@ -160,7 +160,7 @@ async fn next(
         Err(_) => Err(Error::Aborted {
             reason: "IMPORT_STALLED",
             message: format!(
-                "nothing came for {} s, so nothing was imported: send it again",
+                "no message arrived for {} s, so nothing was imported: send the import again",
                 IDLE.as_secs()
             ),
         }),
@@ -173,12 +173,12 @@ fn broken(status: &Status) -> Error {
         tonic::Code::Cancelled => Error::unavailable("CANCELLED", "the import was cancelled by its sender"),
         tonic::Code::Unavailable => Error::unavailable(
             "STOPPING",
-            "the service is stopping and the import is not whole, so nothing was imported: send it again",
+            "the service is stopping and the import is incomplete, so nothing was imported: send the import again",
         ),
         tonic::Code::ResourceExhausted => Error::ResourceExhausted {
             reason: "TOO_MANY_BYTES",
             message: status.message().to_owned(),
-            retry_after: Some(BUSY_FOR),
+            retry_after: Some(RETRY_AFTER),
         },
         _ => Error::invalid("message", format!("can't be read: {}", status.message())),
     }
@@ -196,10 +196,13 @@ fn header(caller: &Caller, header: &pb::ImportHeader, operation: OperationId) ->
         }
     };
     let import_as = match pb::ImportAs::try_from(header.import_as) {
-        Ok(pb::ImportAs::Unspecified | pb::ImportAs::Decision) => Some(As::Decision),
-        Ok(pb::ImportAs::Votes) => Some(As::Votes),
+        Ok(pb::ImportAs::Unspecified | pb::ImportAs::Decision) => Some(ImportAs::Decision),
+        Ok(pb::ImportAs::Votes) => Some(ImportAs::Votes),
         Err(_) => {
-            within.add("import_as", format!("is not known: {}", header.import_as));
+            within.add(
+                "import_as",
+                format!("is not a known import_as: {}", header.import_as),
+            );
             None
         }
     };
@@ -220,20 +223,20 @@ fn header(caller: &Caller, header: &pb::ImportHeader, operation: OperationId) ->
     violations.finish(parsed)
 }
 
-impl Spool {
+impl Upload {
     fn take(&mut self, rows: &[pb::ImportRow]) -> Result<(), Error> {
         if rows.is_empty() || rows.len() > ROWS_PER_MESSAGE {
             let found = rows.len();
             return Err(Error::invalid(
                 "rows.rows",
-                format!("must be 1 to {ROWS_PER_MESSAGE} in one message, are {found}"),
+                format!("must have 1 to {ROWS_PER_MESSAGE} entries in one message, has {found}"),
             ));
         }
         self.received += rows.len();
         if self.received > ROWS {
             return Err(Error::invalid(
                 "rows.rows",
-                format!("must be at most {ROWS} in one import"),
+                format!("must be at most {ROWS} rows in one import"),
             ));
         }
         for row in rows {
@@ -266,7 +269,7 @@ impl Spool {
             return Err(Error::ResourceExhausted {
                 reason: "IMPORT_TOO_LARGE",
                 message: format!(
-                    "an import may take {} MiB of memory: import in parts",
+                    "the rows of one import may take at most {} MiB of memory: split the import",
                     self.max_bytes / 1024 / 1024
                 ),
                 retry_after: None,
@@ -307,7 +310,7 @@ impl Spool {
             violations.push(FieldViolation {
                 field: "rows".to_owned(),
                 description: format!(
-                    "{} rows are bad; SKIP_INVALID imports the others and reports up to {ERRORS}",
+                    "{} rows are invalid; SKIP_INVALID imports the others and reports up to {ERRORS}",
                     self.rejected
                 ),
             });
@@ -347,7 +350,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn an_import_whose_sender_falls_silent_is_given_up() {
+    async fn an_import_whose_sender_is_silent_is_ended() {
         let mut silent = std::pin::pin!(futures::stream::pending());
         let stalled = timeout(2 * IDLE, next(&mut silent)).await.unwrap().unwrap_err();
         assert_eq!(
@@ -357,8 +360,8 @@ mod tests {
     }
 
     #[test]
-    fn an_import_of_more_bytes_than_are_set_is_refused() {
-        let mut spool = Spool {
+    fn an_import_above_the_byte_limit_is_refused() {
+        let mut upload = Upload {
             namespace: Namespace::parse("default").unwrap(),
             rows: Vec::new(),
             received: 0,
@@ -379,9 +382,9 @@ mod tests {
             ..Default::default()
         };
         for line in 1..=3 {
-            spool.take(&[row(line)]).unwrap();
+            upload.take(&[row(line)]).unwrap();
         }
-        let refused = spool.take(&[row(4)]).unwrap_err();
+        let refused = upload.take(&[row(4)]).unwrap_err();
         assert_eq!(
             (refused.code(), refused.reason()),
             (Code::ResourceExhausted, "IMPORT_TOO_LARGE")
@@ -389,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn two_imports_are_taken_in_at_once() {
+    fn two_imports_may_run_at_once() {
         let slots = Slots::new(1 << 20);
         let (first, _second) = (slots.take().unwrap(), slots.clone().take().unwrap());
         let busy = slots.take().unwrap_err();

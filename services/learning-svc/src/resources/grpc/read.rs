@@ -115,7 +115,10 @@ fn parse_list(mut request: pb::ListResourcesRequest) -> Result<(ListQuery, Query
     if request.kinds.len() > MAX_KINDS {
         violations.add(
             "kinds",
-            format!("must be at most {MAX_KINDS}, has {}", request.kinds.len()),
+            format!(
+                "must have at most {MAX_KINDS} entries, has {}",
+                request.kinds.len()
+            ),
         );
     } else {
         parse::kinds("kinds", &request.kinds, &mut violations);
@@ -188,7 +191,7 @@ fn parse_resolve(request: &pb::ResolveRequest) -> Result<(ResolveQuery, Revision
     if count > MAX_BACKEND_CANDIDATES {
         violations.add(
             "backend_candidates",
-            format!("must be at most {MAX_BACKEND_CANDIDATES}, has {count}"),
+            format!("must have at most {MAX_BACKEND_CANDIDATES} entries, has {count}"),
         );
     }
     let mut backend = Vec::new();

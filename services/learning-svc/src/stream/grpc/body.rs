@@ -4,8 +4,6 @@
 //! tonic's own body copies every message into a buffer per stream, which stays as large as the largest message. Here a
 //! long message is handed over in pieces, so that the next message is polled for only when the client has read nearly
 //! all of this one; otherwise each client that does not read would hold two.
-//!
-//! It must know nothing of the messages.
 
 use std::{
     pin::Pin,

@@ -2,7 +2,7 @@
 //!
 //! [`SubscriptionServer`] answers `Subscribe` itself: a batch encoded once goes to every subscriber's connection as the
 //! same bytes, without a copy or a buffer per stream ([`body`]). tonic handles the other methods and everything about
-//! the protocol but the stream's body. It must know nothing of what the stream does.
+//! the protocol but the stream's body.
 
 mod body;
 #[cfg(feature = "fuzzing")]

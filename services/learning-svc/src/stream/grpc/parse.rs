@@ -1,6 +1,4 @@
 //! Parses the subscription service's requests into what the stream understands, or reports every violation.
-//!
-//! It must know nothing of what is done with the requests.
 
 use std::time::Duration;
 
@@ -97,7 +95,10 @@ pub(super) fn report(
     }
     if request.rejected.len() > MAX_REJECTED {
         let count = request.rejected.len();
-        violations.add("rejected", format!("must be at most {MAX_REJECTED}, has {count}"));
+        violations.add(
+            "rejected",
+            format!("must have at most {MAX_REJECTED} entries, has {count}"),
+        );
     }
     for (index, rejected) in request.rejected.iter().take(MAX_REJECTED).enumerate() {
         let mut part = Violations::new();
@@ -109,7 +110,7 @@ pub(super) fn report(
         violations.add(
             "rejected_count",
             format!(
-                "must be at least the {listed} that are listed, is {}",
+                "must be at least {listed}, the number that are listed, is {}",
                 request.rejected_count
             ),
         );
@@ -188,7 +189,7 @@ fn namespaces(names: &[String], violations: &mut Violations) -> Vec<Namespace> {
         let count = names.len();
         violations.add(
             "namespaces",
-            format!("must be at most {MAX_NAMESPACES}, has {count}"),
+            format!("must have at most {MAX_NAMESPACES} entries, has {count}"),
         );
         return Vec::new();
     }
@@ -202,7 +203,10 @@ fn namespaces(names: &[String], violations: &mut Violations) -> Vec<Namespace> {
 fn kinds(numbers: &[i32], violations: &mut Violations) {
     if numbers.len() > MAX_KINDS {
         let count = numbers.len();
-        violations.add("kinds", format!("must be at most {MAX_KINDS}, has {count}"));
+        violations.add(
+            "kinds",
+            format!("must have at most {MAX_KINDS} entries, has {count}"),
+        );
         return;
     }
     parse::kinds("kinds", numbers, violations);
@@ -251,15 +255,18 @@ fn histogram(delays: &pb::DelayHistogram, violations: &mut Violations) {
     let bounds = &delays.bounds_ms;
     if bounds.len() > MAX_BOUNDS {
         let count = bounds.len();
-        violations.add("bounds_ms", format!("must be at most {MAX_BOUNDS}, has {count}"));
+        violations.add(
+            "bounds_ms",
+            format!("must have at most {MAX_BOUNDS} entries, has {count}"),
+        );
     } else if bounds.iter().any(|bound| *bound < 0) || !bounds.is_sorted_by(|a, b| a < b) {
-        violations.add("bounds_ms", "must be 0 or more and grow");
+        violations.add("bounds_ms", "must be 0 or more and increase");
     }
     if delays.counts.len() != bounds.len() + 1 && !(bounds.is_empty() && delays.counts.is_empty()) {
         violations.add(
             "counts",
             format!(
-                "must be one more than the {} bounds, has {}",
+                "must have one entry more than the {} bounds, has {}",
                 bounds.len(),
                 delays.counts.len()
             ),
@@ -277,7 +284,7 @@ fn effect_traces(traces: &[pb::EffectTrace], violations: &mut Violations) {
         let count = traces.len();
         violations.add(
             "effect_traces",
-            format!("must be at most {MAX_TRACES}, has {count}"),
+            format!("must have at most {MAX_TRACES} entries, has {count}"),
         );
         return;
     }

@@ -1,7 +1,7 @@
 //! The newest state of one key, and the orders in which keys are kept.
 //!
 //! Entries are immutable and shared: between a state's indexes, between states, and with streams still sending an older
-//! state. It must know nothing of filters or messages.
+//! state.
 
 use std::{cmp::Ordering, sync::Arc};
 

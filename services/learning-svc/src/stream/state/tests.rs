@@ -114,7 +114,7 @@ fn bring(client: &mut Client, state: &ReplicaState, filter: &Filter, max_bytes: 
 
 proptest! {
     #[test]
-    fn whoever_applies_what_changed_since_his_cursor_holds_the_state(
+    fn applying_what_changed_since_a_cursor_gives_the_state(
         steps in prop::collection::vec(step(), 1..14),
         from in any::<prop::sample::Index>(),
         to in any::<prop::sample::Index>(),
@@ -214,7 +214,7 @@ proptest! {
 }
 
 #[test]
-fn a_state_never_changes_once_it_is_made() {
+fn a_state_never_changes() {
     let step = |value| vec![(0, 0, 0, false, value)];
     let (log, states) = history(&[step(Some(1)), step(Some(2)), step(None), step(Some(3))]);
     let everything = Filter::new(&[], &[], true);
@@ -226,7 +226,7 @@ fn a_state_never_changes_once_it_is_made() {
 }
 
 #[test]
-fn the_churn_of_other_namespaces_costs_a_filter_nothing() {
+fn changes_in_other_namespaces_cost_a_filter_nothing() {
     let mut state = ReplicaState::empty(epoch(), installation());
     for revision in 1..=500 {
         let changes = [write(&revision.to_string(), Some("x")).of_kind("busy", 1)];
@@ -250,7 +250,7 @@ fn the_churn_of_other_namespaces_costs_a_filter_nothing() {
 }
 
 #[test]
-fn a_group_without_resources_and_tombstones_is_gone() {
+fn a_group_without_resources_and_tombstones_is_dropped() {
     let (_, states) = history(&[vec![(0, 0, 0, true, Some(1))], vec![(0, 0, 0, true, None)]]);
     let mut state = states[2].clone();
     assert_eq!(

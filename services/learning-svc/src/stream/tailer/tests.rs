@@ -16,7 +16,7 @@ fn revision(stream: &Stream) -> i64 {
 }
 
 #[tokio::test]
-async fn it_loads_first_and_then_follows_page_by_page() {
+async fn the_state_is_loaded_first_and_then_the_log_followed_page_by_page() {
     let log = MemoryLog::new();
     let settings = Settings {
         page_size: PageSize {
@@ -30,16 +30,16 @@ async fn it_loads_first_and_then_follows_page_by_page() {
         log.append(&[write("k", Some("x"))]).await;
     }
     let tailer = stream.tailer();
-    assert_eq!(tailer.run_once().await.unwrap(), Tailed::More);
+    assert_eq!(tailer.run_once().await.unwrap(), TailOutcome::More);
     assert_eq!(revision(&stream), 2);
-    assert_eq!(tailer.run_once().await.unwrap(), Tailed::More);
-    assert_eq!(tailer.run_once().await.unwrap(), Tailed::Current);
-    assert_eq!(tailer.run_once().await.unwrap(), Tailed::Current);
+    assert_eq!(tailer.run_once().await.unwrap(), TailOutcome::More);
+    assert_eq!(tailer.run_once().await.unwrap(), TailOutcome::Current);
+    assert_eq!(tailer.run_once().await.unwrap(), TailOutcome::Current);
     assert_eq!(revision(&stream), 5);
 }
 
 #[tokio::test]
-async fn large_revisions_come_one_by_one_and_a_gap_among_them_is_noticed() {
+async fn large_revisions_are_read_one_by_one_and_a_gap_among_them_is_noticed() {
     let log = MemoryLog::new();
     let settings = Settings {
         page_size: PageSize {
@@ -53,10 +53,10 @@ async fn large_revisions_come_one_by_one_and_a_gap_among_them_is_noticed() {
         log.append(&[write("k", Some("x"))]).await;
     }
     let tailer = stream.tailer();
-    assert_eq!(tailer.run_once().await.unwrap(), Tailed::More);
+    assert_eq!(tailer.run_once().await.unwrap(), TailOutcome::More);
     assert_eq!(revision(&stream), 1);
     log.tear(3);
-    assert_eq!(tailer.run_once().await.unwrap(), Tailed::More);
+    assert_eq!(tailer.run_once().await.unwrap(), TailOutcome::More);
     let error = tailer.run_once().await.unwrap_err();
     assert!(matches!(error, TailError::Gap { missing: 3, head: 4 }), "{error}");
 }
@@ -75,7 +75,7 @@ async fn a_missing_revision_is_an_error_and_nothing_beyond_it_is_published() {
 }
 
 #[tokio::test]
-async fn a_store_that_fails_changes_nothing_and_following_goes_on_later() {
+async fn a_store_failure_changes_nothing_and_following_goes_on_later() {
     let log = MemoryLog::new();
     let stream = replica(&log, Settings::default()).await;
     log.append(&[write("k", Some("x"))]).await;
@@ -88,7 +88,7 @@ async fn a_store_that_fails_changes_nothing_and_following_goes_on_later() {
 }
 
 #[tokio::test]
-async fn of_several_replicas_that_see_the_log_go_backwards_one_mints_the_epoch() {
+async fn when_the_log_goes_backwards_one_of_several_replicas_mints_the_epoch() {
     let log = MemoryLog::new();
     let (one, other) = (
         replica(&log, Settings::default()).await,
@@ -102,8 +102,8 @@ async fn of_several_replicas_that_see_the_log_go_backwards_one_mints_the_epoch()
     let before = one.state().unwrap().epoch();
 
     log.lose_above(1).await;
-    assert_eq!(one.tailer().run_once().await.unwrap(), Tailed::NewEpoch);
-    assert_eq!(other.tailer().run_once().await.unwrap(), Tailed::NewEpoch);
+    assert_eq!(one.tailer().run_once().await.unwrap(), TailOutcome::NewEpoch);
+    assert_eq!(other.tailer().run_once().await.unwrap(), TailOutcome::NewEpoch);
     let (state, others) = (one.state().unwrap(), other.state().unwrap());
     assert_eq!(
         (state.epoch(), state.revision()),
@@ -115,7 +115,7 @@ async fn of_several_replicas_that_see_the_log_go_backwards_one_mints_the_epoch()
 }
 
 #[tokio::test]
-async fn a_log_that_lost_its_tail_and_grew_again_beyond_is_noticed() {
+async fn a_log_that_lost_its_tail_and_grew_past_it_is_noticed() {
     let log = MemoryLog::new();
     let stream = replica(&log, Settings::default()).await;
     for key in ["a", "b", "c"] {
@@ -127,7 +127,7 @@ async fn a_log_that_lost_its_tail_and_grew_again_beyond_is_noticed() {
     for key in ["d", "e", "f"] {
         log.append(&[write(key, Some("x"))]).await;
     }
-    assert_eq!(stream.tailer().run_once().await.unwrap(), Tailed::NewEpoch);
+    assert_eq!(stream.tailer().run_once().await.unwrap(), TailOutcome::NewEpoch);
     let state = stream.state().unwrap();
     assert_eq!(state.revision(), 4);
     assert!(state.get("a", 1, "c", "", "").is_none() && state.get("a", 1, "f", "", "").is_some());
@@ -149,7 +149,7 @@ async fn a_raised_horizon_reaches_the_state() {
 }
 
 #[tokio::test]
-async fn waiting_for_a_revision_ends_when_it_is_published_and_never_takes_for_ever() {
+async fn waiting_for_a_revision_ends_when_it_is_published_or_times_out() {
     let log = MemoryLog::new();
     let settings = Settings {
         max_wait: std::time::Duration::from_millis(20),

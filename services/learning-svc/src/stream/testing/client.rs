@@ -1,4 +1,5 @@
-//! A subscriber by the book: it applies what it is sent and fails as soon as a guarantee of the stream is broken.
+//! A subscriber that follows the protocol strictly: it applies what it is sent and fails as soon as a guarantee of the
+//! stream is broken.
 
 use std::collections::{BTreeMap, BTreeSet};
 

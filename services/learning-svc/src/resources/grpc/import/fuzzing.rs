@@ -4,7 +4,7 @@ use emend_core::{Caller, OperationId};
 use emend_proto::learning::v1::{self as pb, import_resources_request::Message};
 use prost::Message as _;
 
-use crate::resources::grpc::import::{ERRORS, ERRORS_IN_STATUS, Error, Spool, header};
+use crate::resources::grpc::import::{ERRORS, ERRORS_IN_STATUS, Error, Upload, header};
 
 /// The messages of one stream, in one message.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -26,7 +26,7 @@ pub fn import(bytes: &[u8]) {
     let Ok(import) = header(&Caller::anonymous(), &first, operation) else {
         return;
     };
-    let mut spool = Spool {
+    let mut upload = Upload {
         namespace: import.namespace.clone(),
         rows: Vec::new(),
         received: 0,
@@ -38,18 +38,18 @@ pub fn import(bytes: &[u8]) {
     };
     for message in messages {
         let Message::Rows(rows) = message else { return };
-        if spool.take(&rows.rows).is_err() {
+        if upload.take(&rows.rows).is_err() {
             return;
         }
     }
-    let rejected = usize::try_from(spool.rejected).expect("no more than were sent");
-    assert_eq!(spool.rows.len() + rejected, spool.received);
-    assert!(spool.errors.len() <= ERRORS && (spool.rejected == 0) == spool.errors.is_empty());
-    for row in &spool.rows {
+    let rejected = usize::try_from(upload.rejected).expect("no more than were sent");
+    assert_eq!(upload.rows.len() + rejected, upload.received);
+    assert!(upload.errors.len() <= ERRORS && (upload.rejected == 0) == upload.errors.is_empty());
+    for row in &upload.rows {
         assert!(row.line >= 1);
         assert_eq!(row.proposal.key.namespace, import.namespace);
     }
-    if let Error::InvalidArgument(violations) = spool.refusal() {
+    if let Error::InvalidArgument(violations) = upload.refusal() {
         assert!(violations.len() <= ERRORS_IN_STATUS + 1);
     }
 }

@@ -93,7 +93,7 @@ async fn a_resource_is_found_by_its_key_in_any_form() {
 }
 
 #[tokio::test]
-async fn a_page_of_large_resources_ends_where_a_client_could_not_decode_more() {
+async fn a_page_of_large_resources_holds_no_more_than_a_client_can_decode() {
     let long = "\u{1d538}".repeat(500);
     let changes: Vec<_> = (0..1_000).map(|n| verb(&format!("{n:04}{long}"), "x")).collect();
     let stream = stream(&changes).await;
@@ -127,7 +127,7 @@ async fn a_page_of_large_resources_ends_where_a_client_could_not_decode_more() {
 }
 
 #[tokio::test]
-async fn a_state_that_is_not_there_yet_is_waited_for_and_then_unavailable() {
+async fn a_read_waits_for_its_min_revision_and_then_is_unavailable() {
     let stream = stream(&[verb("a", "x")]).await;
     let request = pb::GetResourceRequest {
         key: Some(key(Kind::InvocationPhrase, "a")),
@@ -198,7 +198,7 @@ async fn all_violated_fields_are_named_at_once() {
 }
 
 #[tokio::test]
-async fn lists_are_in_the_order_kind_key_qualifier_page_by_page() {
+async fn lists_are_ordered_by_kind_key_and_qualifier_across_pages() {
     let stream = stream(&[
         forbidden("card", "y"),
         forbidden("card", "x"),
@@ -321,7 +321,7 @@ async fn a_phrase_resolves_to_the_users_own_first_and_never_to_what_is_prohibite
 }
 
 #[tokio::test]
-async fn a_hint_is_given_where_the_backend_is_left_in_doubt() {
+async fn a_feedback_hint_is_given_where_the_backends_candidates_are_close() {
     let stream = stream(&[forbidden("pay", "b")]).await;
     let candidate = |value: &str, score| pb::BackendCandidate {
         value: value.into(),

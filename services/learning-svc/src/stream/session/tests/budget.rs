@@ -11,12 +11,12 @@ const UPDATE: usize = KEYS * (VALUE + 1_000);
 const SMALL: usize = SMALL_PART + 1_000;
 
 /// A subscriber whose connection fetches one message ahead, which the client does not read.
-struct Stalling {
+struct StalledSubscriber {
     subscriber: Subscriber,
     unread: Option<Encoded>,
 }
 
-impl Stalling {
+impl StalledSubscriber {
     /// Its filter covers something no other does, so that nothing is shared.
     async fn open(replica: &Replica, number: usize) -> Self {
         let names = ["a".to_owned(), format!("only-{number}")].map(|name| Namespace::parse(&name).unwrap());
@@ -57,7 +57,7 @@ async fn change_all(log: &MemoryLog, replica: &Replica, round: i64) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_held_of_encoded_messages_stays_within_the_budget_however_many_do_not_read() {
+async fn encoded_bytes_stay_within_the_budget_however_many_clients_do_not_read() {
     let log = MemoryLog::new();
     let settings = Settings {
         encoded_bytes: LIMIT,
@@ -67,7 +67,7 @@ async fn what_is_held_of_encoded_messages_stays_within_the_budget_however_many_d
     let budget = replica.0.common.audiences.budget().clone();
     let mut all = Vec::new();
     for number in 0..40 {
-        all.push(Stalling::open(&replica, number).await);
+        all.push(StalledSubscriber::open(&replica, number).await);
     }
     let mut healthy = Subscriber::open(&replica, only("elsewhere")).await;
     let mut most = 0;
@@ -78,7 +78,11 @@ async fn what_is_held_of_encoded_messages_stays_within_the_budget_however_many_d
             most = most.max(budget.held());
         }
         healthy.read();
-        assert_eq!(healthy.client.revision(), round, "who reads is not kept waiting");
+        assert_eq!(
+            healthy.client.revision(),
+            round,
+            "a client that reads is not delayed"
+        );
         most = most.max(budget.held());
     }
     // Beyond the budget: kept batches up to an eighth of it, the update that spent it, and a small message for each
@@ -105,13 +109,13 @@ async fn what_is_held_of_encoded_messages_stays_within_the_budget_however_many_d
         assert_eq!(stalling.subscriber.client.revision(), 9);
     }
     drop((all, healthy));
-    assert_eq!(budget.held(), 0, "nothing is held for nobody");
+    assert_eq!(budget.held(), 0, "nothing is held once nobody needs it");
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_has_been_handed_the_last_part_of_a_batch_holds_nothing_of_it() {
+async fn a_stream_releases_a_batch_with_its_last_part() {
     let (log, replica) = with_resources(1).await;
-    let mut stalling = Stalling::open(&replica, 1).await;
+    let mut stalling = StalledSubscriber::open(&replica, 1).await;
     let budget = replica.0.common.audiences.budget().clone();
     commit(&log, &replica, &[write("k0", Some("again"))]).await;
     stalling.is_asked_for_more();
@@ -119,7 +123,7 @@ async fn who_has_been_handed_the_last_part_of_a_batch_holds_nothing_of_it() {
     assert!(budget.held() > 0);
     stalling.subscriber.session.audience.batches.forget();
     let bytes = message.wire_len();
-    assert_eq!(budget.held(), bytes, "nobody holds it but its connection");
+    assert_eq!(budget.held(), bytes, "only its connection holds it");
     drop(message);
     assert_eq!(budget.held(), 0);
 }

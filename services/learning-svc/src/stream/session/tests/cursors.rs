@@ -69,7 +69,7 @@ async fn a_replica_that_lags_for_too_long_asks_the_node_to_come_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_saw_another_life_of_the_log_begin_waits_for_the_replica_to_see_it() {
+async fn a_node_that_saw_a_new_epoch_waits_for_the_replica_to_see_it() {
     let (log, one) = with_resources(2).await;
     let other = replica(&log, Settings::default()).await;
     commit(&log, &other, &[write("lost", Some("v"))]).await;
@@ -124,7 +124,7 @@ async fn another_filter_gets_a_snapshot() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stalled_stream_that_the_horizon_passes_gets_a_snapshot() {
+async fn a_stalled_stream_overtaken_by_the_horizon_gets_a_snapshot() {
     let (log, replica) = with_resources(3).await;
     let mut stalled = Subscriber::open(&replica, everything()).await;
     stalled.read();
@@ -141,7 +141,7 @@ async fn a_stalled_stream_that_the_horizon_passes_gets_a_snapshot() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quiet_stream_that_the_horizon_passes_needs_no_snapshot() {
+async fn an_idle_stream_overtaken_by_the_horizon_needs_no_snapshot() {
     let (log, replica) = with_resources(3).await;
     let mut quiet = Subscriber::open(&replica, only("a")).await;
     quiet.read();
@@ -162,7 +162,7 @@ async fn a_quiet_stream_that_the_horizon_passes_needs_no_snapshot() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_log_that_goes_backwards_gives_open_streams_a_snapshot_of_its_new_life() {
+async fn a_log_that_goes_backwards_gives_open_streams_a_snapshot_of_the_new_epoch() {
     let (log, replica) = with_resources(2).await;
     let mut subscriber = Subscriber::open(&replica, everything()).await;
     commit(&log, &replica, &[write("lost", Some("v"))]).await;

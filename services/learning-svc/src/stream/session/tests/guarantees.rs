@@ -39,7 +39,7 @@ async fn guarantee_2_unique_no_change_comes_twice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn guarantee_3_reliable_the_newest_of_every_key_arrives_and_what_lies_between_may_be_left_out() {
+async fn guarantee_3_reliable_the_newest_value_of_every_key_arrives_and_older_ones_may_be_left_out() {
     let (log, replica) = with_resources(0).await;
     let mut subscriber = Subscriber::open(&replica, everything()).await;
     subscriber.read();
@@ -183,7 +183,7 @@ async fn guarantee_8_the_filter_never_leaks() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn guarantee_9_a_stalled_subscriber_costs_the_others_nothing_and_the_server_bounded_memory() {
+async fn guarantee_9_a_stalled_subscriber_delays_no_other_and_takes_bounded_memory() {
     let (log, replica) = with_resources(1).await;
     let mut stalled = Subscriber::open(&replica, everything()).await;
     stalled.read();
@@ -207,7 +207,7 @@ async fn guarantee_9_a_stalled_subscriber_costs_the_others_nothing_and_the_serve
 }
 
 #[tokio::test(start_paused = true)]
-async fn guarantee_9_stalled_snapshots_give_their_places_to_those_that_wait() {
+async fn guarantee_9_stalled_snapshots_lose_their_permits_to_waiting_streams() {
     let log = MemoryLog::new();
     let settings = Settings {
         transfers: 2,
@@ -228,7 +228,7 @@ async fn guarantee_9_stalled_snapshots_give_their_places_to_those_that_wait() {
     let mut waiting = Subscriber::open(&replica, everything()).await;
     assert!(!waiting.read_one());
     tokio::time::advance(Duration::from_secs(6)).await;
-    assert!(stalled[0].read_one(), "a slow one keeps its place");
+    assert!(stalled[0].read_one(), "a slow transfer keeps its permit");
     let first = tokio::time::timeout(Duration::from_mins(1), waiting.session.next()).await;
     waiting.client.apply(&first.unwrap().unwrap().unwrap());
     waiting.read();
@@ -242,7 +242,7 @@ async fn guarantee_9_stalled_snapshots_give_their_places_to_those_that_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn guarantee_9_snapshots_that_are_read_too_slowly_give_their_places_to_those_that_wait() {
+async fn guarantee_9_snapshots_read_too_slowly_lose_their_permits_to_waiting_streams() {
     let log = MemoryLog::new();
     let settings = Settings {
         transfers: 1,
@@ -263,7 +263,7 @@ async fn guarantee_9_snapshots_that_are_read_too_slowly_give_their_places_to_tho
         client: Client::new(),
         session: replica.subscribe(in_small_messages).await.unwrap(),
     };
-    assert!(slow.read_one(), "it has the place");
+    assert!(slow.read_one(), "it has the permit");
     let mut waiting = Subscriber::open(&replica, everything()).await;
     for _ in 0..12 {
         assert!(!waiting.read_one());
@@ -279,7 +279,7 @@ async fn guarantee_9_snapshots_that_are_read_too_slowly_give_their_places_to_tho
         match slow.session.next().await {
             Some(Ok(_)) => read += 1,
             Some(Err(refusal)) => break refusal,
-            None => panic!("it was sent to its end in {read} messages"),
+            None => panic!("it was sent whole in {read} messages"),
         }
     };
     assert_eq!(refusal.reason(), "STREAM_STALLED");
@@ -288,7 +288,7 @@ async fn guarantee_9_snapshots_that_are_read_too_slowly_give_their_places_to_tho
 }
 
 #[tokio::test(start_paused = true)]
-async fn guarantee_9_one_caller_leaves_places_for_snapshots_to_others() {
+async fn guarantee_9_one_caller_can_not_take_all_snapshot_permits() {
     let log = MemoryLog::new();
     let settings = Settings {
         transfers: 4,
@@ -315,7 +315,7 @@ async fn guarantee_9_one_caller_leaves_places_for_snapshots_to_others() {
         begun.push(subscriber);
     }
     let mut waiting = open(&greedy).await;
-    assert!(!waiting.read_one(), "the last place is for others");
+    assert!(!waiting.read_one(), "the last permit is for others");
     let mut other = open(&Caller::parse("other").unwrap()).await;
     other.read();
     assert_eq!(other.client.held, log.model(1));
@@ -326,7 +326,7 @@ async fn guarantee_9_one_caller_leaves_places_for_snapshots_to_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn guarantee_9_callers_that_wait_get_places_for_snapshots_in_turn() {
+async fn guarantee_9_waiting_callers_get_snapshot_permits_in_turn() {
     let log = MemoryLog::new();
     let settings = Settings {
         transfers: 1,
@@ -387,7 +387,7 @@ async fn guarantee_10_publishing_never_waits_for_a_subscriber() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn guarantee_11_nothing_there_and_you_are_current_differ() {
+async fn guarantee_11_an_empty_snapshot_differs_from_being_current() {
     let (_log, replica) = with_resources(0).await;
     let mut subscriber = Subscriber::open(&replica, everything()).await;
     subscriber.read();

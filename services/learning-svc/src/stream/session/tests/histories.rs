@@ -6,7 +6,7 @@ use crate::log::store::LogStore as _;
 
 /// An event on a log, its two replicas or a subscriber.
 #[derive(Debug, Clone)]
-enum Happening {
+enum HistoryEvent {
     /// A revision: namespace, key, whether it is a user's own, value.
     Commit(Vec<(bool, u8, bool, bool)>),
     /// That replica catches up.
@@ -21,15 +21,15 @@ enum Happening {
     Forget,
 }
 
-fn happening() -> impl Strategy<Value = Happening> {
+fn event() -> impl Strategy<Value = HistoryEvent> {
     let change = (any::<bool>(), 0..5u8, any::<bool>(), any::<bool>());
     prop_oneof![
-        4 => prop::collection::vec(change, 1..4).prop_map(Happening::Commit),
-        3 => (0..2usize).prop_map(Happening::CatchUp),
-        4 => (0..3usize, 1..5usize).prop_map(|(who, count)| Happening::Read(who, count)),
-        2 => (0..3usize, 0..2usize).prop_map(|(who, at)| Happening::Reconnect(who, at)),
-        1 => (1..40u64).prop_map(Happening::Wait),
-        1 => Just(Happening::Forget),
+        4 => prop::collection::vec(change, 1..4).prop_map(HistoryEvent::Commit),
+        3 => (0..2usize).prop_map(HistoryEvent::CatchUp),
+        4 => (0..3usize, 1..5usize).prop_map(|(who, count)| HistoryEvent::Read(who, count)),
+        2 => (0..3usize, 0..2usize).prop_map(|(who, at)| HistoryEvent::Reconnect(who, at)),
+        1 => (1..40u64).prop_map(HistoryEvent::Wait),
+        1 => Just(HistoryEvent::Forget),
     ]
 }
 
@@ -62,7 +62,7 @@ async fn reconnect(at: &Replica, filter: &Filter, subscriber: Option<Subscriber>
     }
 }
 
-async fn play(happenings: Vec<Happening>) {
+async fn play(events: Vec<HistoryEvent>) {
     let log = MemoryLog::new();
     let replicas = [
         replica(&log, Settings::default()).await,
@@ -74,28 +74,28 @@ async fn play(happenings: Vec<Happening>) {
         subscribers.push(reconnect(&replicas[0], filter, None).await);
     }
     let mut at = [0; 3];
-    for happening in happenings {
-        match happening {
-            Happening::Commit(step) => {
+    for event in events {
+        match event {
+            HistoryEvent::Commit(step) => {
                 log.append(&changes(&step)).await;
             }
-            Happening::CatchUp(replica) => catch_up(&replicas[replica]).await,
-            Happening::Read(who, count) => {
+            HistoryEvent::CatchUp(replica) => catch_up(&replicas[replica]).await,
+            HistoryEvent::Read(who, count) => {
                 for _ in 0..count {
                     subscribers[who].read_one();
                 }
             }
-            Happening::Reconnect(who, replica) => {
+            HistoryEvent::Reconnect(who, replica) => {
                 at[who] = replica;
                 let before = subscribers.remove(who);
                 let again = reconnect(&replicas[replica], &filters[who], Some(before)).await;
                 subscribers.insert(who, again);
             }
-            Happening::Wait(seconds) => {
+            HistoryEvent::Wait(seconds) => {
                 log.advance(SignedDuration::from_secs(i64::try_from(seconds).unwrap()));
                 tokio::time::advance(Duration::from_secs(seconds)).await;
             }
-            Happening::Forget => {
+            HistoryEvent::Forget => {
                 log.raise_horizon(SignedDuration::from_secs(30), 3).await.unwrap();
             }
         }
@@ -114,14 +114,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn whatever_happens_every_subscriber_ends_equal_to_the_database(
-        happenings in prop::collection::vec(happening(), 1..60),
+    fn after_any_history_every_subscriber_equals_the_database(
+        events in prop::collection::vec(event(), 1..60),
     ) {
         tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
             .build()
             .unwrap()
-            .block_on(play(happenings));
+            .block_on(play(events));
     }
 }

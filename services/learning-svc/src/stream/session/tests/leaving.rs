@@ -5,7 +5,7 @@ use super::*;
 use crate::{log::store::LogStore as _, nodes::store::NodeStore as _, stream::metrics::StreamMetrics};
 
 #[tokio::test(start_paused = true)]
-async fn at_shut_down_every_stream_gets_all_there_is_then_a_bookmark_and_a_jittered_drain() {
+async fn at_shutdown_every_stream_gets_what_was_committed_a_bookmark_and_a_jittered_drain() {
     let (log, replica) = with_resources(3).await;
     let mut subscribers = Vec::new();
     for n in 0..200 {
@@ -33,7 +33,7 @@ async fn at_shut_down_every_stream_gets_all_there_is_then_a_bookmark_and_a_jitte
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_waits_is_woken_to_leave() {
+async fn an_idle_stream_is_woken_to_drain() {
     let (_log, replica) = with_resources(1).await;
     let mut subscriber = Subscriber::open(&replica, everything()).await;
     subscriber.read();
@@ -49,7 +49,7 @@ async fn a_stream_that_waits_is_woken_to_leave() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn streams_end_at_their_age_which_differs() {
+async fn streams_end_at_a_jittered_age() {
     let (_log, replica) = with_resources(1).await;
     let opened = Instant::now();
     let mut ages = Vec::new();
@@ -71,7 +71,7 @@ async fn streams_end_at_their_age_which_differs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bookmarks_come_by_interval_a_little_jittered_and_not_while_updates_do() {
+async fn bookmarks_are_sent_at_jittered_intervals_unless_updates_are() {
     let (log, replica) = with_resources(1).await;
     let mut subscriber = Subscriber::open(&replica, everything()).await;
     subscriber.read();
@@ -95,7 +95,7 @@ async fn bookmarks_come_by_interval_a_little_jittered_and_not_while_updates_do()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_replica_that_stops_ends_its_streams_and_writes_that_they_have() {
+async fn a_stopping_replica_ends_its_streams_and_records_that() {
     let log = MemoryLog::new();
     log.create_head(
         Epoch(uuid::Uuid::from_u128(1)),
@@ -135,7 +135,7 @@ async fn a_replica_that_stops_ends_its_streams_and_writes_that_they_have() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_stream_more_than_there_may_be_is_refused_until_another_has_gone() {
+async fn a_stream_above_the_limit_is_refused_until_another_ends() {
     let log = MemoryLog::new();
     let settings = Settings {
         max_streams: 2,
@@ -156,7 +156,7 @@ async fn one_stream_more_than_there_may_be_is_refused_until_another_has_gone() {
 }
 
 #[tokio::test]
-async fn a_stream_is_counted_by_why_it_was_dropped() {
+async fn ended_streams_are_counted_by_reason() {
     const METHOD: &str = "/emend.learning.v1.SubscriptionService/Subscribe";
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("auth.toml");

@@ -29,7 +29,7 @@ async fn a_batch_is_encoded_once_for_all_streams_of_equal_filter_and_cursor() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn snapshots_side_by_side_share_their_parts() {
+async fn concurrent_snapshots_share_their_parts() {
     let (_log, replica) = with_resources(1_000).await;
     let mut subscribers = Vec::new();
     for _ in 0..8 {
@@ -56,7 +56,7 @@ async fn snapshots_side_by_side_share_their_parts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_update_too_long_to_be_kept_is_cut_part_by_part_and_still_applied_as_one() {
+async fn a_long_update_is_sent_in_parts_and_applied_as_one() {
     let (log, replica) = with_resources(1).await;
     let mut subscriber = Subscriber::open(&replica, everything()).await;
     subscriber.read();
@@ -72,7 +72,7 @@ async fn an_update_too_long_to_be_kept_is_cut_part_by_part_and_still_applied_as_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resource_larger_than_the_bound_travels_alone() {
+async fn a_resource_larger_than_the_bound_is_sent_alone() {
     let (log, replica) = with_resources(0).await;
     let subscription = Subscription {
         max_batch_bytes: 64 * 1024,
@@ -99,7 +99,7 @@ async fn a_resource_larger_than_the_bound_travels_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_filter_does_not_cover_wakes_nobody_of_it() {
+async fn a_change_outside_a_filter_wakes_none_of_its_streams() {
     let (log, replica) = with_resources(1).await;
     let mut subscriber = Subscriber::open(&replica, only("a")).await;
     subscriber.read();
@@ -118,7 +118,7 @@ async fn what_a_filter_does_not_cover_wakes_nobody_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_audience_is_gone_with_its_last_stream() {
+async fn an_audience_ends_with_its_last_stream() {
     let (log, replica) = with_resources(1).await;
     let subscriber = Subscriber::open(&replica, only("a")).await;
     let audience = Arc::downgrade(&subscriber.session.audience);

@@ -1,4 +1,4 @@
-//! Callers that lose their rights in the middle of a call.
+//! Callers that lose their rights during a call.
 
 use std::{fs, path::Path, sync::Arc, task::Poll};
 
@@ -27,12 +27,12 @@ use crate::{
 const NAMESPACE: &str = "fund-admin";
 
 /// A caller with one role, which it can lose.
-struct Leaver {
+struct RevocableCaller {
     authenticator: Arc<Authenticator>,
     directory: TempDir,
 }
 
-impl Leaver {
+impl RevocableCaller {
     fn new(role: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         write(directory.path(), role);
@@ -48,7 +48,7 @@ impl Leaver {
     }
 
     /// From now on it is only a reporter.
-    fn leave(&self) {
+    fn revoke(&self) {
         write(self.directory.path(), "reporter");
         assert!(self.authenticator.reload_if_changed());
     }
@@ -57,17 +57,17 @@ impl Leaver {
 fn write(directory: &Path, role: &str) {
     let hash = TokenHash::of("secret");
     let text = format!(
-        "[[principals]]\nname = \"leaver\"\ntoken_sha256 = [\"{hash}\"]\n\
+        "[[principals]]\nname = \"client\"\ntoken_sha256 = [\"{hash}\"]\n\
          grants = [{{ roles = [\"{role}\"], namespaces = [\"{NAMESPACE}\"] }}]\n"
     );
     fs::write(directory.join("auth.toml"), text).unwrap();
 }
 
 #[tokio::test]
-async fn events_of_a_sender_that_is_no_ingester_any_more_are_refused_as_a_whole() {
+async fn a_batch_from_a_sender_that_lost_the_ingester_role_is_refused() {
     let database = Database::sqlite();
     let served = Served::on(&database).await;
-    let sender = Leaver::new("ingester");
+    let sender = RevocableCaller::new("ingester");
     let access = sender.access("/emend.learning.v1.IngestService/Ingest").await;
     let lifecycle = emend_base::Lifecycle::new();
     let ingest = Ingest::new(
@@ -83,8 +83,8 @@ async fn events_of_a_sender_that_is_no_ingester_any_more_are_refused_as_a_whole(
         ..pb::IngestRequest::default()
     };
     let answered = ingest.clone().batch(access.clone(), Ok(batch())).await.unwrap();
-    assert_eq!(answered.results.len(), 1, "each for itself");
-    sender.leave();
+    assert_eq!(answered.results.len(), 1, "one result for each event");
+    sender.revoke();
     // Refusing only the event would make it a dead letter.
     let refused = ingest.batch(access, Ok(batch())).await.unwrap_err();
     assert_eq!(Explained::from(refused).reason.as_deref(), Some("ROLE_MISSING"));
@@ -93,17 +93,17 @@ async fn events_of_a_sender_that_is_no_ingester_any_more_are_refused_as_a_whole(
 }
 
 #[tokio::test]
-async fn items_of_a_batch_are_refused_from_when_its_caller_reviews_no_more() {
+async fn batch_items_are_refused_after_the_caller_lost_the_reviewer_role() {
     let database = Database::sqlite();
     let served = Served::on(&database).await;
-    let reviewer = Leaver::new("reviewer");
+    let reviewer = RevocableCaller::new("reviewer");
     let candidates = Candidates::new(served.handle.app().clone());
     let none = "01890a5d-ac96-774b-bcce-b302099a8057";
-    for (is_gone, expected) in [(false, Code::NotFound), (true, Code::PermissionDenied)] {
+    for (is_revoked, expected) in [(false, Code::NotFound), (true, Code::PermissionDenied)] {
         let path = "/emend.learning.v1.CandidateService/BatchRejectCandidates";
-        let access = if is_gone {
+        let access = if is_revoked {
             let access = reviewer.access(path).await;
-            reviewer.leave();
+            reviewer.revoke();
             access
         } else {
             reviewer.access(path).await
@@ -157,7 +157,7 @@ fn row(line: i64) -> pb::ImportRow {
 }
 
 #[tokio::test]
-async fn rows_that_come_after_the_rights_are_gone_end_an_import_and_so_does_the_end_of_rows() {
+async fn an_import_fails_when_its_caller_loses_the_right_to_import() {
     let database = Database::sqlite();
     let served = Served::on(&database).await;
     let header = Message::Header(pb::ImportHeader {
@@ -174,7 +174,7 @@ async fn rows_that_come_after_the_rights_are_gone_end_an_import_and_so_does_the_
         .collect();
     // The rights are lost before a message of rows, and before the end of the import.
     for last in [2, messages.len() + 1] {
-        let operator = Leaver::new("operator");
+        let operator = RevocableCaller::new("operator");
         let access = operator
             .access("/emend.learning.v1.ResourceService/ImportResources")
             .await;
@@ -182,14 +182,14 @@ async fn rows_that_come_after_the_rights_are_gone_end_an_import_and_so_does_the_
         let mut asked = 0;
         let rows = stream::poll_fn(|_| {
             asked += 1;
-            assert!(asked <= last, "it does not read on");
+            assert!(asked <= last, "it stops reading once the right is lost");
             if asked == last {
-                operator.leave();
+                operator.revoke();
             }
             let message = coming.next().map(Some);
             Poll::Ready(message.map(|message| Ok::<_, Status>(pb::ImportResourcesRequest { message })))
         });
-        let caller = Caller::parse("leaver").unwrap();
+        let caller = Caller::parse("client").unwrap();
         let app = served.handle.app();
         let imported = import::run(app, &import::Slots::new(1 << 20), (&caller, &access), rows).await;
         assert_eq!(imported.unwrap_err().reason(), "ROLE_MISSING", "{last}");
