@@ -81,6 +81,7 @@ impl Pair {
         let peer = LearningAddress::inside(learning.inside());
         let mut config = feedback_svc::Config::new(databases.feedback.clone(), peer);
         config.init = databases.accept_new_installation;
+        config.accept_installation = databases.accept_new_installation.then(|| learning.installation());
         config.metrics = metrics.clone();
         config.authenticator = access.authenticator;
         config.learning_token = access.token;

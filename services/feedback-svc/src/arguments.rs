@@ -154,6 +154,7 @@ impl Arguments {
         Ok(Config {
             learning_token: self.learning_token_file.as_ref().map(TokenFile::new),
             init: self.init,
+            accept_installation: None,
             postgres_connections: self.storage.database_connections,
             database_patience: self.storage.database_patience,
             commit: CommitConfig {

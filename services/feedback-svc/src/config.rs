@@ -10,6 +10,7 @@ use emend_base::{
     telemetry::Metrics,
     tls::{ClientTls, Remote, TlsError},
 };
+use emend_core::InstallationId;
 use emend_serve::{
     auth::Authenticator,
     server::bounds::{Bounds, KeepAlive},
@@ -25,6 +26,8 @@ pub struct Config {
     /// Whether a PostgreSQL database may be empty, as at the very first start; otherwise, the service does not start on
     /// one. A SQLite file may always be new.
     pub init: bool,
+    /// Deliver to this installation of learning-svc from now on, whichever the database names; none: to the one it names.
+    pub accept_installation: Option<InstallationId>,
     /// How many connections to PostgreSQL this replica may have at once.
     pub postgres_connections: u32,
     /// How long startup waits for an unavailable PostgreSQL.
@@ -57,6 +60,7 @@ impl Config {
         Self {
             database,
             init: false,
+            accept_installation: None,
             postgres_connections: 16,
             database_patience: available::PATIENCE,
             learning,

@@ -148,6 +148,9 @@ pub async fn start(
         .await
         .with_context(|| format!("can't open the database {}", config.database))?;
     installation::begun(&*store, &config.database, config.init).await?;
+    if let Some(installation) = config.accept_installation {
+        store.accept(installation).await?;
+    }
     let readiness = Readiness::new();
     let metrics = FeedbackMetrics::register(&config.metrics);
     FeedbackMetrics::watch(&config, &store, &readiness, &lifecycle);

@@ -74,7 +74,7 @@ pub struct Args {
     #[arg(long)]
     ephemeral: bool,
     /// Start although feedback.db or learning.db is missing or the PostgreSQL database is empty, as at the very first start
-    /// on PostgreSQL; needed once
+    /// on PostgreSQL, and deliver corrections to the installation that then answers; needed once
     #[arg(long, conflicts_with = "ephemeral")]
     accept_new_installation: bool,
     /// Who may connect.

@@ -26,7 +26,8 @@ pub struct Databases {
     pub feedback: DatabaseUrl,
     /// learning-svc's.
     pub learning: DatabaseUrl,
-    /// Whether an empty PostgreSQL database may begin a new installation.
+    /// Whether an empty PostgreSQL database may begin a new installation, and feedback-svc accepts the one that
+    /// learning-svc then has.
     pub accept_new_installation: bool,
     // Field order matters: the lock is released before its directory is removed.
     lock: Option<DataDir>,
@@ -45,8 +46,8 @@ impl Databases {
     ) -> Result<Self> {
         match database_url {
             None => {
-                let databases = Self::in_directory(data_dir, None)?;
-                databases.expect_both_or_none(accept_new_installation)?;
+                let databases = Self::in_directory(data_dir, None, accept_new_installation)?;
+                databases.expect_both_or_none()?;
                 Ok(databases)
             }
             Some(url @ DatabaseUrl::Postgres(_)) => Ok(Self {
@@ -66,22 +67,21 @@ impl Databases {
     pub fn ephemeral() -> Result<Self> {
         let directory = tempfile::Builder::new().prefix("emend-").tempdir()?;
         let path = directory.path().to_owned();
-        Self::in_directory(&path, Some(directory))
+        Self::in_directory(&path, Some(directory), false)
     }
 
-    fn in_directory(path: &Path, ephemeral: Option<TempDir>) -> Result<Self> {
+    fn in_directory(path: &Path, ephemeral: Option<TempDir>, accept_new_installation: bool) -> Result<Self> {
         let lock = DataDir::lock(path).map_err(|error| Failure::Conflict(error.to_string()))?;
         Ok(Self {
             feedback: DatabaseUrl::sqlite(lock.join(FEEDBACK_FILE)),
             learning: DatabaseUrl::sqlite(lock.join(LEARNING_FILE)),
-            // What the files say is checked before.
-            accept_new_installation: false,
+            accept_new_installation,
             lock: Some(lock),
             _ephemeral: ephemeral,
         })
     }
 
-    fn expect_both_or_none(&self, accept_new_installation: bool) -> Result {
+    fn expect_both_or_none(&self) -> Result {
         let Some(directory) = &self.lock else {
             return Ok(());
         };
@@ -93,7 +93,7 @@ impl Databases {
             (true, false) => (FEEDBACK_FILE, LEARNING_FILE),
             (false, true) => (LEARNING_FILE, FEEDBACK_FILE),
         };
-        if accept_new_installation || first_start.exists() {
+        if self.accept_new_installation || first_start.exists() {
             return Ok(());
         }
         Err(Failure::Conflict(missing_file_text(

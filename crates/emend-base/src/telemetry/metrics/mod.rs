@@ -426,6 +426,7 @@ mod tests {
     fn every_process_shows_its_version_its_files_and_its_own_use() {
         let metrics = Metrics::new();
         metrics.name_service("feedback-svc", "1.2.3");
+        metrics.name_installation("feedback-svc", "0199");
         metrics.watch_files("feedback-svc", "tls", Some(Arc::new(Failing)));
         metrics.watch_files("feedback-svc", "authentication", None);
         metrics.watch_server_certificate("feedback-svc", || {
@@ -437,6 +438,7 @@ mod tests {
         let rendered = metrics.render();
         for line in [
             "emend_build_info{version=\"1.2.3\",service=\"feedback-svc\"} 1",
+            "emend_installation_info{service=\"feedback-svc\",installation=\"0199\"} 1",
             "emend_reload_failing{service=\"feedback-svc\",files=\"tls\"} 1",
             "emend_reload_failing{service=\"feedback-svc\",files=\"authentication\"} 0",
         ] {
