@@ -44,6 +44,8 @@ const TABLE: &[(&str, &[&[&str]])] = &[
             &["autoscaling"],
         ],
     ),
+    // What it adds is independent of the others.
+    ("prod", &[&["first-start"]]),
 ];
 
 /// `cargo xtask manifests`.

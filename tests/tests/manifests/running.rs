@@ -210,7 +210,7 @@ async fn the_one_pod_of_dev_runs_and_keeps_its_data_on_its_volume() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_pods_of_prod_run_and_deliver_to_each_other() {
-    let Some(objects) = render("prod", &["open-network"]) else {
+    let Some(objects) = render("prod", &["open-network", "first-start"]) else {
         return;
     };
     let Some(database) = Database::postgres().await else {

@@ -159,7 +159,7 @@ impl Caller {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_pods_of_prod_with_tls_know_each_other_and_their_callers_by_certificates() {
-    let Some(objects) = render_own("prod", &["tls"], own_auth()) else {
+    let Some(objects) = render_own("prod", &["tls", "first-start"], own_auth()) else {
         return;
     };
     let Some(database) = Database::postgres().await else {
