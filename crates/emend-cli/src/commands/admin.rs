@@ -39,9 +39,9 @@ Exit codes: 0 done; 2 there is no database; 4 the data directory is in use.";
 
 const ACCEPT_INSTALLATION_HELP: &str = "\
 feedback-svc remembers to which installation of learning-svc it delivers. When another one answers,
-as from a wrong or empty database, corrections wait in the outbox: see docs/operations.md. Accept the
-other one only if it is meant to replace the old one for good. What waits in the outbox is delivered
-to it; what the old one had learned is not there.
+as from a wrong or empty database, corrections wait in the outbox: see docs/operations.md. Accept
+the other one only if it is meant to replace the old one for good. What waits in the outbox is
+delivered to it; what the old one had learned is not there.
 
   emend admin accept-installation 0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10 --data-dir /var/lib/emend
   emend admin accept-installation 0192d3c5-7a0e-7b51-9c55-3d5f0a4e8f10 \\
