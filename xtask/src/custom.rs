@@ -180,7 +180,7 @@ mod tests {
     use super::strict_schema;
 
     #[test]
-    fn what_a_definition_does_not_name_is_refused_at_every_depth() {
+    fn fields_that_a_definition_does_not_name_are_refused_at_every_depth() {
         let definition = json!({"spec": {"group": "a.example", "versions": [
             {"name": "v1alpha1", "served": false},
             {"name": "v1", "served": true, "schema": {"openAPIV3Schema": {

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_licence_that_is_not_allowed_or_not_told_is_found_once() {
+    fn a_disallowed_or_missing_licence_is_found_once() {
         let tree = "a v1\tMIT AND GPL-3.0\na v1\tMIT AND GPL-3.0\nb v1\t\n";
         let findings = licence_findings(tree, &deny()).unwrap();
         assert_eq!(findings.len(), 2, "{findings:?}");
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_from_elsewhere_is_found() {
+    fn a_crate_from_another_source_is_found() {
         let lock = toml! {
             package = [{ name = "a", version = "1.0.0" }, { name = "b", version = "1.0.0", source = "git+https://example.com/b" }]
         };

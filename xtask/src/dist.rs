@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn cargos_tree_tells_what_each_crate_depends_on() {
+    fn dependencies_are_read_from_cargo_tree() {
         let tree = "0 emend-cli v0.1.0 (/here)\n1 anyhow v1.0.1\n1 serde v1.0.2\n2 serde_derive v1.0.2 (proc-macro)\n\n\
                     0 feedback-svc v0.1.0 (/here)\n1 serde v1.0.2 (*)\n";
         let parts = parts(tree);
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_is_not_made_of_is_left_out_wherever_it_is_named() {
+    fn crates_outside_a_program_are_left_out_everywhere() {
         let component =
             |name: &str| json!({"name": name, "version": "1.0.0", "bom-ref": format!("{name}#1")});
         let mut description = json!({

@@ -308,7 +308,7 @@ mod tests {
     use super::{choices, kustomization};
 
     #[test]
-    fn at_most_one_of_each_row_is_taken() {
+    fn at_most_one_component_of_each_row_is_combined() {
         let all = choices(&[&["a", "b"], &["c"]]);
         assert_eq!(
             all,
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kustomization_names_what_is_taken() {
+    fn a_kustomization_names_the_chosen_components() {
         assert_eq!(
             kustomization("../..", "prod", &["tls"]),
             "namespace: emend\nresources:\n  - ../../deploy/k8s/overlays/prod\ncomponents:\n  - ../../deploy/k8s/components/tls\n"

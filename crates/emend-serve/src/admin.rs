@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn readiness_names_what_fails_and_ends_when_the_process_is_to_stop() {
+    async fn readiness_names_failing_checks_and_ends_at_shutdown() {
         let readiness = Readiness::new();
         readiness.register("library.Test", &["database", "log"]);
         readiness.set("log", true);
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn probes_get_a_place_although_another_address_holds_all_it_can() {
+    async fn probes_get_a_permit_although_another_address_holds_all_it_may() {
         let port = AdminListener::bind("127.0.0.1:0").await.unwrap();
         let (address, lifecycle) = (port.address(), Lifecycle::new());
         port.serve(admin(&Readiness::new()), &lifecycle);

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn rows_about_the_same_come_together() {
+    async fn adjacent_rows_about_the_same_subject_are_grouped() {
         let rows = [(1, 'a'), (1, 'b'), (2, 'c'), (3, 'd'), (3, 'e')];
         let rows = stream::iter(rows).map(Ok).boxed();
         let groups: Vec<_> = in_groups(rows, |a, b| a.0 == b.0).collect().await;
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_that_cannot_be_read_is_a_finding_and_a_database_that_is_away_is_an_error() {
+    fn an_unreadable_row_is_a_finding_and_an_unreachable_database_an_error() {
         let mut findings = Findings::default();
         let corrupt = StoreError::from(CorruptRow::new("inbox", "outcome", 7, "no message"));
         assert_eq!(findings.readable::<()>(Err(corrupt)).unwrap(), None);

@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn error_codes_are_sorted_by_what_is_to_be_done() {
+    fn error_codes_are_classified_by_how_to_handle_them() {
         assert!(matches!(postgres_fate("40001"), Fate::Conflict));
         assert!(matches!(postgres_fate("40P01"), Fate::Conflict));
         assert!(matches!(postgres_fate("57P01"), Fate::Unavailable));
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_breaks_while_it_is_made_is_a_database_that_is_away() {
+    fn a_connection_that_breaks_while_being_opened_means_unavailable() {
         let broken = sqlx::Error::Protocol("unexpected response from SSLRequest: 0x00".into());
         assert!(matches!(
             StoreError::connecting(broken),
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_use_case_in_conflict_is_begun_anew_until_it_succeeds() {
+    async fn a_conflicting_use_case_is_retried_until_it_succeeds() {
         let runs = AtomicU32::new(0);
         let result = retry_conflicts(&Entropy::seeded(1), || async {
             if runs.fetch_add(1, Ordering::SeqCst) < 5 {
@@ -469,7 +469,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn conflicts_without_end_are_reported_after_a_bounded_number_of_attempts() {
+    async fn endless_conflicts_are_reported_after_a_bounded_number_of_attempts() {
         let runs = AtomicU32::new(0);
         let given_up = Reason::Contention.seen();
         let result: Result<(), _> = retry_conflicts(&Entropy::seeded(1), || async {
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_conflict_is_not_repeated() {
+    async fn other_errors_are_not_retried() {
         let runs = AtomicU32::new(0);
         let result: Result<(), _> = retry_conflicts(&Entropy::seeded(1), || async {
             runs.fetch_add(1, Ordering::SeqCst);
@@ -515,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unavailable_database_asks_the_caller_to_come_back_and_tells_nothing() {
+    fn an_unavailable_database_asks_the_caller_to_retry_and_reveals_nothing() {
         let status = tonic::Status::from(emend_base::Error::from(StoreError::from(
             sqlx::Error::PoolTimedOut,
         )));

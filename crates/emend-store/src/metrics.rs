@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn connections_are_shown_as_they_are_when_somebody_asks() {
+    fn connections_are_sampled_when_metrics_are_rendered() {
         let metrics = Metrics::new();
         watch_connections(&metrics, "feedback-svc", || Connections {
             used: 3,
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_shown_since_the_process_started_and_never_go_back() {
+    fn error_counts_start_with_the_process_and_never_decrease() {
         let metrics = Metrics::new();
         let _: DatabaseMetrics = metrics.group();
         metrics.render();

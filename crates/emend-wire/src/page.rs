@@ -141,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_taken_or_refused(text in "\\PC{0,60}") {
+        fn any_text_is_accepted_or_refused_as_a_token(text in "\\PC{0,60}") {
             let query = QueryHash::of("List", &prost_types::Timestamp::default());
             prop_assert!(text.is_empty() || number_position(query, &text).is_err());
         }

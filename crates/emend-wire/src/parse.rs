@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_beyond_what_can_be_counted_are_violations() {
+    fn durations_out_of_range_are_violations() {
         let day = SignedDuration::from_hours(24);
         let parsed = |seconds, nanos| {
             duration(

@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_taken_with_and_without_a_scheme() {
+    fn addresses_are_accepted_with_and_without_a_scheme() {
         for good in [
             "127.0.0.1:7402",
             "http://learning:7402",

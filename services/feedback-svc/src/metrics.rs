@@ -170,7 +170,7 @@ mod tests {
     use crate::testing::{TestStore, feedback, stored};
 
     #[tokio::test]
-    async fn what_waits_in_the_outbox_is_shown_with_its_age() {
+    async fn pending_outbox_entries_are_shown_with_their_age() {
         let database = TestStore::sqlite().await;
         let metrics = Metrics::new();
         let own = FeedbackMetrics::register(&metrics);

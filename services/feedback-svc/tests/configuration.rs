@@ -124,7 +124,7 @@ fn a_flag_comes_before_the_environment_before_the_file_before_the_default() {
 }
 
 #[test]
-fn what_is_printed_can_be_given_back() {
+fn printed_settings_can_be_read_again() {
     let scene = Scene::new("relay-workers = 7\nmax-calls = 100\nallow-unauthenticated = true");
     let printed = scene
         .run(&["--config", "service.toml", "--data-dir", "x", "--print-config"])
@@ -166,7 +166,7 @@ fn no_secret_is_shown() {
 }
 
 #[test]
-fn an_unknown_key_is_refused_with_the_one_that_may_be_meant() {
+fn an_unknown_key_is_refused_with_the_most_similar_known_one() {
     let scene = Scene::new("relay-worker = 7");
     let ran = scene.run(&["--config", "service.toml"]);
     assert_eq!(ran.code, Some(2));
@@ -178,7 +178,7 @@ fn an_unknown_key_is_refused_with_the_one_that_may_be_meant() {
 }
 
 #[test]
-fn checking_starts_nothing_and_looks_into_the_files_that_are_named() {
+fn checking_starts_nothing_and_reads_the_named_files() {
     let scene = Scene::new("relay-workers = 7");
     let fine = scene.run(&["--config", "service.toml", "--check-config"]);
     assert_eq!((fine.code, &*fine.stdout, &*fine.stderr), (Some(0), "ok\n", ""));
@@ -221,7 +221,7 @@ fn checking_starts_nothing_and_looks_into_the_files_that_are_named() {
 }
 
 #[test]
-fn a_variable_that_nothing_reads_is_told() {
+fn an_unread_variable_is_reported() {
     let mut scene = Scene::new("");
     // In use, so that the program exits by itself.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

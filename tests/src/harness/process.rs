@@ -442,7 +442,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_is_given_what_is_set_for_it_and_no_variable_of_the_tests() {
+    fn a_program_gets_only_the_variables_set_for_it() {
         let mut command = Command::new("feedback-svc");
         command
             .env("EMEND_FAIL_POINT", "stored:1")

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_invented_doubled_or_not_taken_back_is_found() {
+    fn lost_unknown_duplicate_and_unretracted_feedback_is_found() {
         let record = Record {
             stored: BTreeMap::from([("a".into(), "1".into()), ("b".into(), "2".into())]),
             retracted: BTreeSet::from(["b".into()]),

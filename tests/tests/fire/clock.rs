@@ -217,7 +217,7 @@ async fn leases_last_until_their_end(fleet: &Fleet) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_two_replicas_whose_clocks_differ_the_later_word_counts_and_neither_takes_the_others_events() {
+async fn replicas_with_different_clocks_count_the_later_vote_and_keep_their_leases() {
     bounded(async {
         let Some(mut clock) = OwnClock::right() else {
             return;

@@ -107,7 +107,7 @@ async fn is_said_so(name: &str, storage: Storage, disks: [Disk; 2], refusal: (Co
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_full_disk_is_said_so_and_with_room_again_all_goes_on() {
+async fn a_full_disk_is_reported_and_freed_space_is_used() {
     bounded(async {
         let storage = Storage::sqlite();
         let [feedback, learning] = directories(&storage);
@@ -123,7 +123,7 @@ async fn a_full_disk_is_said_so_and_with_room_again_all_goes_on() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn files_that_may_get_no_longer_are_said_so_and_when_they_may_all_goes_on() {
+async fn a_file_size_limit_is_reported_and_lifting_it_is_enough() {
     bounded(async {
         if let (Some(feedback), Some(learning)) = (Disk::size_limit().await, Disk::size_limit().await) {
             let refusal = (Code::Unavailable, "DATABASE_UNAVAILABLE");

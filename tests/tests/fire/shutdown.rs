@@ -109,7 +109,7 @@ async fn listen(channel: Channel, request: SubscribeRequest, begun: Arc<AtomicUs
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_of_a_thousand_streams_gets_a_bookmark_and_a_farewell() {
+async fn each_of_a_thousand_streams_gets_a_bookmark_and_a_drain() {
     let mut deployment = Deployment::sqlite().await;
     // Without the gateway, which would hide how connections end.
     deployment.learning.kill().await;
@@ -298,12 +298,12 @@ async fn submissions_are_stored_or_refused(mut deployment: Deployment) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn submissions_under_way_are_stored_or_refused_and_none_hangs_on_sqlite() {
+async fn submissions_in_flight_are_stored_or_refused_and_none_hangs_on_sqlite() {
     submissions_are_stored_or_refused(Deployment::sqlite().await).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn submissions_under_way_are_stored_or_refused_and_none_hangs_on_postgresql() {
+async fn submissions_in_flight_are_stored_or_refused_and_none_hangs_on_postgresql() {
     if let Some(deployment) = Deployment::postgres().await {
         submissions_are_stored_or_refused(deployment).await;
     }
@@ -348,7 +348,7 @@ async fn half_open(address: SocketAddr) -> Vec<TcpStream> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn connections_and_calls_that_are_never_finished_do_not_hold_it() {
+async fn unfinished_connections_and_calls_do_not_delay_the_shutdown() {
     let mut up = Up::start().await;
     let mut connections = Vec::new();
     for address in [up.feedback, up.learning] {
@@ -397,7 +397,7 @@ async fn deaf(address: SocketAddr) -> Recorder {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_does_not_read_holds_it_no_longer_than_its_deadline() {
+async fn a_client_that_does_not_read_delays_the_shutdown_to_its_deadline_at_most() {
     let mut up = Up::start().await;
     let deaf = deaf(up.learning).await;
     // Its deadline is ten seconds. The harness waits longer, so that the process either ends by itself or is reported

@@ -277,7 +277,7 @@ async fn metrics_are_served_where_the_pod_monitor_looks() {
 }
 
 #[tokio::test]
-async fn without_a_word_about_callers_prod_does_not_listen() {
+async fn prod_without_authentication_does_not_listen() {
     let Some(objects) = render("prod", &[]) else {
         return;
     };

@@ -63,7 +63,7 @@ fn show(played: &Played) -> String {
 
 #[test]
 #[expect(clippy::print_stderr, reason = "how many schedules were played, and how fast")]
-fn every_schedule_ends_with_nothing_lost_and_everybody_at_the_newest_state() {
+fn every_schedule_ends_with_nothing_lost_and_all_nodes_current() {
     if let Ok(seed) = env::var("EMEND_TEST_SEED") {
         let seed = seed.parse().expect("EMEND_TEST_SEED is a number");
         let played = play(seed, None, true);

@@ -144,7 +144,7 @@ async fn nodes_end_equal_to_a_database_that_was_restored_from_a_backup() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_new_epoch_is_begun_where_there_is_a_database_that_nobody_uses() {
+async fn a_new_epoch_begins_only_on_an_existing_unused_database() {
     let directory = tempfile::tempdir().unwrap();
     let missing = directory.path().join("none");
     let none = emend(&["admin", "new-epoch", "--data-dir", &missing.display().to_string()]).await;

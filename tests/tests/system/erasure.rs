@@ -195,7 +195,7 @@ both_databases! {
         ledger::expect_sound(system, None, &[]).await;
     }
 
-    async fn redacting_what_is_not_there_says_so(system) {
+    async fn redacting_unknown_feedback_is_not_found(system) {
         let request = RedactFeedbackRequest {
             namespace: NAMESPACE.into(),
             feedback_id: uuid::Uuid::from_u128(7).to_string(),
@@ -205,7 +205,7 @@ both_databases! {
         assert_eq!(refusal.code, Code::NotFound);
     }
 
-    async fn after_a_reporter_is_erased_nothing_of_him_is_stored_and_what_was_learned_stays(system) {
+    async fn an_erased_reporter_leaves_no_personal_data_and_learned_values_stay(system) {
         system.stop_learning().await;
         system.settings.max_tombstones = Some(1);
         system.settings.retention_interval = Some(Duration::from_millis(100));

@@ -31,7 +31,7 @@ both_databases! {
         assert_eq!(system.learning().verb_for(PHRASE).await, "");
     }
 
-    async fn three_reporters_apply_a_phrase_and_each_is_told_where_it_stands(system) {
+    async fn three_reporters_apply_a_phrase_and_each_sees_its_status(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         let [jane, ann, tom] = said_by(["jane", "ann", "tom"], "create_csa");
 
@@ -62,7 +62,7 @@ both_databases! {
         assert_eq!((revisions[0].revision, revisions[0].cause()), (third.revision, Cause::Votes));
     }
 
-    async fn what_is_applied_once_is_not_applied_again_by_further_confirmations(system) {
+    async fn further_confirmations_do_not_apply_a_value_again(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         feedback.learn_all(said_by(["jane", "ann", "tom"], "create_csa")).await;
         let head = learning.head().await;
@@ -100,7 +100,7 @@ both_databases! {
         assert_eq!(learning.verb_for(PHRASE).await, "create_csa");
     }
 
-    async fn rivals_have_to_beat_what_is_applied_by_the_threshold(system) {
+    async fn rivals_must_beat_the_applied_value_by_the_threshold(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         feedback.learn_all(said_by(["a1", "a2", "a3"], "create_csa")).await;
         feedback.learn_all(said_by(["b1", "b2", "b3", "b4", "b5"], "create_isda")).await;
@@ -112,7 +112,7 @@ both_databases! {
         assert_eq!(beaten.status(), CandidateStatus::Superseded);
     }
 
-    async fn a_reporter_who_changes_his_mind_moves_his_vote(system) {
+    async fn a_changed_mind_moves_the_vote(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         feedback.learn_all(said_by(["jane", "ann", "tom"], "create_isda")[..2].to_vec()).await;
         feedback.learn_all(said_by(["jane"], "create_csa")).await;
@@ -127,7 +127,7 @@ both_databases! {
         assert_eq!(votes[0].reporter_id, "jane");
     }
 
-    async fn what_a_person_set_is_not_replaced_by_votes(system) {
+    async fn a_value_set_by_a_person_is_not_replaced_by_votes(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         learning.put(phrase_key(PHRASE), verb_value("create_isda")).await;
         let told = feedback.learn_all(said_by(["a", "b", "c", "d"], "create_csa")).await.outcome.unwrap();
@@ -138,7 +138,7 @@ both_databases! {
         assert!(candidate.contest_pinned);
     }
 
-    async fn what_was_reverted_does_not_come_back_by_itself(system) {
+    async fn a_reverted_value_is_not_applied_again_by_votes(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         let applied = feedback.learn_all(said_by(["a", "b", "c"], "create_csa")).await.outcome.unwrap();
         let reverted = learning.revert(applied.revision).await.unwrap();
@@ -180,7 +180,7 @@ both_databases! {
         assert_eq!(learning.candidate_for(PHRASE, "create_csa").await.reporter_count, 3);
     }
 
-    async fn every_way_of_writing_a_phrase_is_one_phrase(system) {
+    async fn every_spelling_of_a_phrase_is_one_phrase(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         let written = ["  Set up a CSA ", "set up a csa", "Ｓｅｔ　ｕｐ　ａ　ＣＳＡ"];
         for (reporter, input) in ["a", "b", "c"].iter().zip(written) {
@@ -204,7 +204,7 @@ both_databases! {
         assert_eq!(told.outcome.unwrap().state(), OutcomeState::Applied);
     }
 
-    async fn a_users_own_preference_is_theirs_alone_and_comes_first(system) {
+    async fn a_users_own_preference_applies_to_that_user_only_and_comes_first(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         feedback.learn_all(said_by(["a", "b", "c"], "create_csa")).await;
         let own = SubmitFeedbackRequest {
@@ -226,7 +226,7 @@ both_databases! {
         assert_eq!(learning.resources_in(NAMESPACE).await.len(), 1);
     }
 
-    async fn a_prohibition_beats_whatever_was_learned(system) {
+    async fn a_prohibition_takes_precedence_over_learned_values(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         feedback.learn_all(said_by(["a", "b", "c"], "create_csa")).await;
         for reporter in ["d", "e", "f"] {
@@ -250,7 +250,7 @@ both_databases! {
         assert!(!resolved.match_prohibited);
     }
 
-    async fn a_backend_in_doubt_is_told_to_ask(system) {
+    async fn an_unsure_backend_is_told_to_ask_the_user(system) {
         let learning = system.learning();
         let ask = async |scores: &[(&str, f64)]| {
             let request = ResolveRequest {
@@ -273,7 +273,7 @@ both_databases! {
         assert!(!ask(&[("create_csa", 0.1), ("create_isda", 0.1)]).await);
     }
 
-    async fn what_is_deleted_comes_back_only_by_a_person(system) {
+    async fn a_deleted_value_is_restored_only_by_a_person(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         feedback.learn(says("jane", alias("jd", "person-17"))).await;
         learning.delete(alias_key("jd")).await.unwrap();
@@ -299,7 +299,7 @@ both_databases! {
         assert_eq!((outcome.state(), outcome.reason.as_str()), (OutcomeState::AwaitingReview, "PERSONAL_DATA"));
     }
 
-    async fn texts_at_their_bounds_reach_learning_also_when_masking_makes_them_longer(system) {
+    async fn texts_at_their_bounds_reach_learning_even_if_masking_lengthens_them(system) {
         // Addresses of 6 characters, whose masks may be longer.
         let mails = "a@b.co ".repeat(285);
         let request = SubmitFeedbackRequest {
@@ -321,7 +321,7 @@ both_databases! {
         system.feedback().delivered(NAMESPACE, &told.feedback_id).await;
     }
 
-    async fn what_a_reporter_adds_is_shown_to_the_reviewer(system) {
+    async fn reason_query_and_context_of_feedback_are_shown_to_the_reviewer(system) {
         let request = SubmitFeedbackRequest {
             query_id: "q-1".into(),
             reason: "a CSA was meant".into(),

@@ -49,7 +49,7 @@ replicated! {
         assert_equals_the_database(&subscriber, system).await;
     }
 
-    async fn a_replica_that_lags_too_long_says_when_to_come_back(system: 1 x 2) {
+    async fn a_replica_that_lags_too_long_says_when_to_retry(system: 1 x 2) {
         let (ahead, behind) = (system.learning_at(0), system.learning_at(1));
         learn_a_little(&ahead).await;
         behind.resources_in(NAMESPACE).await;

@@ -106,7 +106,7 @@ async fn a_subscriber_ahead_of_a_restored_database_gets_a_snapshot_and_is_told_w
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_finds_out_that_a_restored_database_went_on_another_way_and_heals() {
+async fn a_node_detects_that_a_restored_database_diverged_and_recovers() {
     let mut system = System::sqlite().await;
     let directory = tempfile::tempdir().unwrap();
     let kept = directory.path().join("learned.emend");

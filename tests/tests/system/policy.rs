@@ -43,7 +43,7 @@ fn phrases() -> Policy {
 }
 
 both_databases! {
-    async fn what_was_never_set_has_the_documented_defaults(system) {
+    async fn unset_policies_have_the_documented_defaults(system) {
         let learning = system.learning();
         for (kind, risk) in [
             (ResourceKind::InvocationPhrase, RiskLevel::Medium),
@@ -59,7 +59,7 @@ both_databases! {
         }
     }
 
-    async fn a_lower_threshold_applies_what_waits(system) {
+    async fn a_lower_threshold_applies_pending_values(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         for input in ["one", "two", "three"] {
             for reporter in ["a", "b"] {
@@ -92,7 +92,7 @@ both_databases! {
         assert_eq!(learning.verb_for(PHRASE).await, "create_csa");
     }
 
-    async fn what_is_of_high_risk_awaits_review_whatever_its_count(system) {
+    async fn high_risk_values_await_review_whatever_their_count(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         update(&learning, Policy { risk_level: RiskLevel::High.into(), ..phrases() }).await;
         for reporter in ["a", "b", "c", "d", "e"] {
@@ -131,7 +131,7 @@ both_databases! {
         assert_eq!(learning.resources_in(NAMESPACE).await.len(), 2);
     }
 
-    async fn only_what_the_mask_names_changes(system) {
+    async fn only_fields_named_by_the_mask_change(system) {
         let learning = system.learning();
         update(&learning, Policy { threshold: 5, max_derived_voters: 7, ..phrases() }).await;
         let request = UpdatePolicyRequest {

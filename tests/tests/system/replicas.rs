@@ -69,7 +69,7 @@ replicated! {
         }
     }
 
-    async fn keys_that_all_write_end_with_their_newest_value_everywhere(system: 2 x 2) {
+    async fn concurrently_written_keys_end_with_their_newest_value_everywhere(system: 2 x 2) {
         let mut listening = Vec::new();
         for n in 0..4 {
             let mut subscriber = Subscriber::new(&format!("n-{n}"));
@@ -103,7 +103,7 @@ replicated! {
         }
     }
 
-    async fn what_is_written_at_one_replica_can_be_read_at_the_other(system: 1 x 2) {
+    async fn a_write_at_one_replica_can_be_read_at_the_other(system: 1 x 2) {
         let (one, other) = (system.learning_at(0), system.learning_at(1));
         for n in 0..10 {
             let key = alias_key(&format!("name {n}"));

@@ -42,7 +42,7 @@ async fn begins_anew(subscriber: &mut Subscriber, system: &System, reason: Snaps
 }
 
 both_databases! {
-    async fn nothing_there_is_a_snapshot_of_nothing(system) {
+    async fn an_empty_state_is_sent_as_an_empty_snapshot(system) {
         let learning = system.learning();
         let mut subscriber = Subscriber::new("n");
         let heard = subscriber.begin(&learning.channel).await;
@@ -52,7 +52,7 @@ both_databases! {
         assert_equals_the_database(&subscriber, system).await;
     }
 
-    async fn whoever_was_away_is_sent_what_changed_and_told_what_was_deleted(system) {
+    async fn a_returning_subscriber_is_sent_changes_and_deletions(system) {
         let learning = system.learning();
         learn_a_little(&learning).await;
         let mut subscriber = Subscriber::new("n");
@@ -72,7 +72,7 @@ both_databases! {
         assert_eq!(snapshots.count(), 1, "only the first time");
     }
 
-    async fn whoever_was_away_over_a_restart_is_sent_what_changed(system) {
+    async fn a_subscriber_returning_after_a_restart_is_sent_changes_only(system) {
         let learning = system.learning();
         learn_a_little(&learning).await;
         let mut subscriber = Subscriber::new("n");
@@ -86,7 +86,7 @@ both_databases! {
         assert_equals_the_database(&subscriber, system).await;
     }
 
-    async fn whoever_is_current_is_told_so(system) {
+    async fn a_current_subscriber_gets_a_bookmark_only(system) {
         let learning = system.learning();
         learn_a_little(&learning).await;
         let mut subscriber = Subscriber::new("n");
@@ -97,7 +97,7 @@ both_databases! {
         assert_eq!(bookmark, Heard::Bookmark(learning.head().await));
     }
 
-    async fn a_cursor_of_another_life_of_the_log_gets_a_snapshot(system) {
+    async fn a_cursor_of_another_epoch_gets_a_snapshot(system) {
         let learning = system.learning();
         learn_a_little(&learning).await;
         let mut subscriber = Subscriber::new("n");
@@ -152,7 +152,7 @@ both_databases! {
         begins_anew(&mut subscriber, system, SnapshotReason::CursorExpired).await;
     }
 
-    async fn what_one_revision_changed_becomes_visible_together(system) {
+    async fn the_changes_of_one_revision_become_visible_together(system) {
         let learning = system.learning();
         let mut subscriber = Subscriber::new("n");
         // Small messages: the update must come in parts, but is still one.
@@ -188,7 +188,7 @@ both_databases! {
         assert_equals_the_database(&subscriber, system).await;
     }
 
-    async fn a_stream_ends_with_a_bookmark_and_a_farewell_at_shut_down(system) {
+    async fn a_stream_ends_with_a_bookmark_and_a_drain_at_shutdown(system) {
         let learning = system.learning();
         learn_a_little(&learning).await;
         let mut subscriber = Subscriber::new("n");
@@ -202,7 +202,7 @@ both_databases! {
         assert_eq!(subscriber.begin(&learning.channel).await, Heard::Resumed);
     }
 
-    async fn a_stream_that_grew_old_ends_with_a_farewell_and_goes_on_where_it_was(system) {
+    async fn a_stream_at_its_maximum_age_is_drained_and_resumed(system) {
         system.stop_learning().await;
         system.settings.max_stream_age = Some(Duration::from_millis(300));
         system.start_learning().await;
@@ -224,7 +224,7 @@ both_databases! {
         assert_equals_the_database(&subscriber, system).await;
     }
 
-    async fn a_stalled_subscriber_holds_up_nobody(system) {
+    async fn a_stalled_subscriber_delays_no_other(system) {
         let learning = system.learning();
         let mut stalled = Subscriber::new("stalled");
         stalled.begin(&learning.channel).await;
@@ -249,7 +249,7 @@ both_databases! {
         assert_equals_the_database(&stalled, system).await;
     }
 
-    async fn many_subscribers_of_many_filters_end_alike(system) {
+    async fn many_subscribers_with_many_filters_end_with_the_same_state(system) {
         let learning = system.learning();
         let subscribers = (0..24).map(|n| {
             let learning = learning.clone();

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_named_by_labels_that_their_query_leaves() {
+    fn lines_are_named_by_labels_that_their_query_returns() {
         let queries = ROWS
             .iter()
             .flat_map(|row| row.panels)

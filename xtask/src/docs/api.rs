@@ -267,7 +267,7 @@ mod tests {
     use super::render;
 
     #[test]
-    fn services_messages_maps_oneofs_and_enums_are_told_with_their_comments() {
+    fn services_messages_maps_oneofs_and_enums_are_documented_with_comments() {
         let image = json!({"file": [
             {"package": "google.protobuf", "messageType": [{"name": "Timestamp"}]},
             {
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn two_things_of_one_name_are_refused() {
+    fn duplicate_names_are_refused() {
         let image = json!({"file": [
             {"package": "emend.x.v1", "messageType": [{"name": "M"}]},
             {"package": "emend.y.v1", "messageType": [{"name": "M"}]},

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_left_out_and_other_blocks_left_alone() {
+    fn markers_are_left_out_and_other_blocks_unchanged() {
         let text = "<!-- part of x.py: outer -->\n```python\n```\n\n```python\nas it is\n```\n";
         assert_eq!(
             filled(text).unwrap(),

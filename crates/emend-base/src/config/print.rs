@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_secret_only_what_is_none_is_shown() {
+    fn secret_parts_of_a_setting_are_hidden() {
         for (secret, shown) in [
             (
                 "postgres://emend:s3cret@db:5432/emend?sslmode=require",

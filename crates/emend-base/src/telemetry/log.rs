@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_and_directives_are_understood_and_nonsense_is_refused_by_name() {
+    fn levels_and_directives_are_parsed_and_an_invalid_one_is_named() {
         for fine in ["info", "warn,emend_base=debug", "off"] {
             assert!(filter(fine).is_ok(), "{fine}");
         }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn one_process_logs_once() {
+    fn logging_is_set_up_once_per_process() {
         let args = LogArgs {
             log_format: LogFormat::Json,
             log_level: None,

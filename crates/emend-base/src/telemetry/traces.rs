@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn traces_go_where_the_standard_variables_say_and_nowhere_without_them() {
+    fn traces_are_exported_only_where_the_standard_variables_say() {
         let general = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4317");
         let own = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://tempo:4317");
         assert_eq!(at(&[]), None);

@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn uris_are_plain_or_secured_and_nothing_else() {
+    fn uris_must_be_http_or_https() {
         assert!(!Remote::new("http://127.0.0.1:7402").unwrap().is_secured());
         for secured in [
             "https://learning:7402",
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn files_for_tls_are_refused_where_nothing_would_be_secure() {
+    fn tls_files_are_refused_for_an_address_without_tls() {
         let plain = Remote::new("http://127.0.0.1:7402").unwrap();
         let refused = plain.tls(ClientTls::default().ca("ca.pem")).unwrap_err();
         assert!(refused.to_string().contains("https://"), "{refused}");

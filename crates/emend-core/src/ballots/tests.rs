@@ -138,7 +138,7 @@ impl Play {
 
 proptest! {
     #[test]
-    fn what_is_kept_equals_what_is_counted_from_nothing(
+    fn an_incremental_tally_equals_a_full_count(
         steps in proptest::collection::vec(step(), 1..80)
     ) {
         let mut play = Play::new();
@@ -201,7 +201,7 @@ fn some_candidate(id: CandidateId, rejected: bool) -> Candidate {
 }
 
 #[test]
-fn where_not_all_are_held_an_older_one_stays_out() {
+fn an_older_ballot_is_not_added_to_an_incomplete_list() {
     let mut play = Play::new();
     let ballots: Vec<Ballot> = (0..6).map(|voter| play.ballot(voter, 0, 0)).collect();
     let mut held = Ballots::new(ballots[3..].to_vec(), false);
@@ -214,7 +214,7 @@ fn where_not_all_are_held_an_older_one_stays_out() {
 }
 
 #[test]
-fn what_is_forgotten_is_the_oldest_and_never_what_counts() {
+fn only_the_oldest_ballots_are_forgotten_and_never_ones_that_count() {
     let mut play = Play::new();
     let ballots: Vec<Ballot> = (0..12).map(|voter| play.ballot(voter, 0, 0)).collect();
     let mut held = Ballots::new(ballots.clone(), true);

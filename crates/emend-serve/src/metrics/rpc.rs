@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn strangers_can_not_make_labels() {
+    fn unknown_methods_and_services_create_no_labels() {
         let rendered = rendered(|calls| {
             for path in ["/", "/x/y", "/library.v1.LibraryService/Drop"] {
                 calls.begin(path).ended(Code::Unimplemented);

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_counts_until_its_response_is_gone_and_a_further_one_is_told_when_to_retry() {
+    async fn a_call_counts_until_its_response_is_dropped_and_a_refused_one_may_retry() {
         let server = server();
         let unread = call(&server, LIST).await.unwrap();
         let refused = call(&server, LIST).await.unwrap_err();
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stream_counts_until_it_has_begun() {
+    async fn a_stream_counts_until_its_response_begins() {
         let server = server();
         let streams = [call(&server, FOLLOW).await, call(&server, FOLLOW).await];
         assert!(streams.iter().all(Result::is_ok), "{streams:?}");
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_response_is_handed_over_in_pieces_and_keeps_its_permit_until_the_last() {
+    async fn a_response_keeps_its_permit_until_its_last_piece() {
         let bytes: Vec<u8> = (0..=3 * PIECE).map(|n| n.to_le_bytes()[0]).collect();
         let sent = Data::from(bytes);
         let answer = sent.clone();

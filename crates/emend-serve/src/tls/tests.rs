@@ -164,7 +164,7 @@ async fn names(client: &Channel) -> Option<String> {
 }
 
 #[tokio::test]
-async fn new_connections_get_the_changed_certificate_and_open_ones_go_on() {
+async fn new_connections_get_the_changed_certificate_and_open_ones_continue() {
     let (old, new, files) = (Authority::new("old"), Authority::new("new"), Files::new());
     files.serve_by(&old);
     let server = Running::start(&files).await;
@@ -188,7 +188,7 @@ async fn new_connections_get_the_changed_certificate_and_open_ones_go_on() {
 }
 
 #[tokio::test]
-async fn unfit_files_change_nothing_and_half_of_a_change_is_made_up_for() {
+async fn unusable_files_change_nothing_and_a_half_written_change_is_completed_later() {
     let (old, new, files) = (Authority::new("old"), Authority::new("new"), Files::new());
     files.serve_by(&old);
     let server = Running::start(&files).await;
@@ -205,7 +205,7 @@ async fn unfit_files_change_nothing_and_half_of_a_change_is_made_up_for() {
 }
 
 #[tokio::test]
-async fn a_client_must_present_a_certificate_of_the_cas_and_its_names_come_with_each_request() {
+async fn a_client_certificate_is_required_and_its_names_reach_each_request() {
     let (authority, other, files) = (Authority::new("ca"), Authority::new("other"), Files::new());
     files.serve_by(&authority);
     files.write("clients.pem", authority.pem());
@@ -326,7 +326,7 @@ async fn a_client_reads_its_files_for_each_connection() {
 }
 
 #[tokio::test]
-async fn from_within_its_process_a_server_is_reached_without_tls_until_it_is_to_stop() {
+async fn in_process_calls_need_no_tls_and_end_when_the_server_stops() {
     let (authority, files) = (Authority::new("ca"), Files::new());
     files.serve_by(&authority);
     files.write("clients.pem", authority.pem());
@@ -364,7 +364,7 @@ async fn plain_text_is_closed_at_once() {
 }
 
 #[tokio::test]
-async fn why_a_server_is_not_trusted_is_told_in_words() {
+async fn an_untrusted_server_is_explained_in_plain_words() {
     let (authority, other, files) = (Authority::new("ca"), Authority::new("other"), Files::new());
     let here = &["127.0.0.1"];
     let cases = [
@@ -435,7 +435,7 @@ async fn half_open_handshakes_do_not_hold_up_a_soft_stop() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_told_with_its_name_and_without_what_it_holds() {
+fn an_unusable_file_is_reported_by_name_without_its_content() {
     let (authority, files) = (Authority::new("ca"), Files::new());
     let issued = authority.issue(1, &["localhost"]);
     issued.write(files.0.path(), "server");

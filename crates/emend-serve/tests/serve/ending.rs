@@ -123,7 +123,7 @@ async fn an_old_connection_takes_no_new_calls_and_its_streams_continue() {
 }
 
 #[tokio::test]
-async fn a_client_that_never_answers_the_settings_is_gone_at_the_hard_deadline() {
+async fn a_client_that_never_answers_the_settings_is_cut_at_the_hard_deadline() {
     let server = Running::start().await;
     let mut silent = TcpStream::connect(server.address).await.unwrap();
     silent

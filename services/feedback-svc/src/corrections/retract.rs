@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_event_of_a_caller_that_goes_away_is_handed_over_all_the_same() {
+    async fn the_event_of_a_disconnected_caller_is_still_delivered() {
         let database = TestStore::sqlite().await;
         let said = feedback("a");
         stored(&*database.store, &said, None).await;
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_so_many_are_stored_at_once_and_who_goes_away_before_begins_nothing() {
+    async fn concurrent_retractions_are_bounded_and_an_abandoned_one_stores_nothing() {
         let database = TestStore::sqlite().await;
         let said = feedback("a");
         stored(&*database.store, &said, None).await;

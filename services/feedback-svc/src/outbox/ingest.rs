@@ -252,7 +252,7 @@ mod tests {
     use crate::RelayConfig;
 
     #[tokio::test]
-    async fn a_certificate_for_another_name_is_told_in_words() {
+    async fn a_certificate_for_another_name_is_explained_in_plain_words() {
         let (authority, directory) = (Authority::new("ca"), tempfile::tempdir().unwrap());
         let at = |name: &str| directory.path().join(name);
         authority

@@ -212,7 +212,7 @@ fn away() -> Step {
 }
 
 #[tokio::test]
-async fn what_was_handed_over_is_sent_at_once_and_whoever_waits_is_told() {
+async fn a_queued_event_is_sent_at_once_and_its_waiter_gets_the_answer() {
     let bench = Bench::new().await;
     let waiting = feedback("a");
     let waiter = bench.waiters.register(waiting.event.id);
@@ -254,7 +254,7 @@ async fn what_was_handed_over_is_sent_at_once_and_whoever_waits_is_told() {
 }
 
 #[tokio::test]
-async fn what_waited_in_memory_and_is_gone_from_the_outbox_is_not_sent() {
+async fn a_queued_event_missing_from_the_outbox_is_not_sent() {
     let bench = Bench::with(RelayConfig {
         trusted: Duration::ZERO,
         ..RelayConfig::default()
@@ -286,7 +286,7 @@ async fn what_waited_in_memory_and_is_gone_from_the_outbox_is_not_sent() {
 }
 
 #[tokio::test]
-async fn what_another_replica_left_is_claimed_when_its_lease_has_expired() {
+async fn events_left_by_another_replica_are_claimed_after_their_lease() {
     let bench = Bench::new().await;
     let left = feedback("a");
     stored(bench.store(), &left, Some(lease())).await;
@@ -305,7 +305,7 @@ async fn what_another_replica_left_is_claimed_when_its_lease_has_expired() {
 }
 
 #[tokio::test]
-async fn while_learning_svc_is_away_nothing_counts_as_a_failure_and_nothing_is_lost() {
+async fn while_learning_svc_is_away_no_attempt_counts_and_nothing_is_lost() {
     let bench = Bench::new().await;
     bench.learning.becomes(Mood::Away);
     let submitted = bench.submit(10).await;
@@ -331,7 +331,7 @@ async fn while_learning_svc_is_away_nothing_counts_as_a_failure_and_nothing_is_l
 }
 
 #[tokio::test]
-async fn a_refusal_of_the_moment_is_tried_again_later_for_ever() {
+async fn a_temporary_refusal_is_retried_without_limit() {
     let bench = Bench::new().await;
     bench.learning.becomes(Mood::Refuses(Code::ResourceExhausted));
     let new = &bench.submit(1).await[0];
@@ -379,7 +379,7 @@ async fn a_final_refusal_is_a_dead_letter_until_it_is_made_due_again() {
 }
 
 #[tokio::test]
-async fn the_log_names_events_that_are_refused_and_why_and_never_the_words_of_a_refusal() {
+async fn the_log_names_refused_events_and_reasons_but_never_messages() {
     Log::begin();
     let bench = Bench::new().await;
     bench.learning.becomes(Mood::Refuses(Code::ResourceExhausted));
@@ -414,7 +414,7 @@ async fn the_log_names_events_that_are_refused_and_why_and_never_the_words_of_a_
 }
 
 #[tokio::test]
-async fn a_batch_refused_without_a_name_costs_only_the_culprit() {
+async fn a_batch_refused_as_a_whole_costs_only_the_bad_event() {
     let bench = Bench::new().await;
     let submitted = bench.submit(5).await;
     bench.learning.becomes(Mood::Chokes(submitted[2].event.id));
@@ -438,7 +438,7 @@ async fn a_batch_refused_without_a_name_costs_only_the_culprit() {
 }
 
 #[tokio::test]
-async fn answers_that_belong_to_no_event_settle_nothing() {
+async fn answers_for_unknown_events_settle_nothing() {
     let bench = Bench::new().await;
     bench.learning.becomes(Mood::Confused);
     let new = &bench.submit(1).await[0];
@@ -449,7 +449,7 @@ async fn answers_that_belong_to_no_event_settle_nothing() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_into_memory_waits_in_the_outbox() {
+async fn events_beyond_the_queue_wait_in_the_outbox() {
     let bench = Bench::with(RelayConfig {
         queue_events: 10,
         batch_events: 4,
@@ -475,7 +475,7 @@ async fn what_does_not_fit_into_memory_waits_in_the_outbox() {
 }
 
 #[tokio::test]
-async fn what_would_expire_under_way_is_left_to_a_claim() {
+async fn events_whose_lease_would_expire_in_flight_are_left_to_a_claim() {
     let brief = RelayConfig {
         lease: Duration::from_secs(9),
         ..RelayConfig::default()
@@ -491,7 +491,7 @@ async fn what_would_expire_under_way_is_left_to_a_claim() {
 }
 
 #[tokio::test]
-async fn an_event_that_cannot_be_read_is_a_dead_letter_and_holds_nobody_up() {
+async fn an_unreadable_event_is_a_dead_letter_and_delays_no_other() {
     let bench = Bench::new().await;
     let (unreadable, fine) = (feedback("a"), feedback("b"));
     stored(bench.store(), &unreadable, None).await;
@@ -511,7 +511,7 @@ async fn an_event_that_cannot_be_read_is_a_dead_letter_and_holds_nobody_up() {
 }
 
 #[tokio::test]
-async fn workers_send_what_was_handed_over_before_they_end() {
+async fn workers_send_queued_events_before_they_end() {
     let bench = Bench::with(RelayConfig {
         batch_events: 3,
         ..RelayConfig::default()
@@ -527,7 +527,7 @@ async fn workers_send_what_was_handed_over_before_they_end() {
 }
 
 #[tokio::test]
-async fn a_queue_that_is_never_empty_does_not_put_off_a_claim_for_ever() {
+async fn a_queue_that_is_never_empty_does_not_prevent_claims() {
     let one_by_one = RelayConfig {
         batch_events: 1,
         ..RelayConfig::default()
@@ -551,7 +551,7 @@ async fn a_queue_that_is_never_empty_does_not_put_off_a_claim_for_ever() {
 }
 
 #[tokio::test]
-async fn workers_that_end_while_learning_svc_is_away_give_up_their_leases() {
+async fn workers_that_end_while_learning_svc_is_away_release_their_leases() {
     let bench = Bench::new().await;
     bench.learning.becomes(Mood::Away);
     bench.submit(10).await;
@@ -564,7 +564,7 @@ async fn workers_that_end_while_learning_svc_is_away_give_up_their_leases() {
 }
 
 #[tokio::test]
-async fn a_worker_wakes_for_what_is_handed_over_and_for_the_timer() {
+async fn a_worker_wakes_for_queued_events_and_for_the_timer() {
     let quick = RelayConfig {
         poll: Duration::from_millis(5),
         ..RelayConfig::default()

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_waiter_is_told_and_gone_however_it_ends() {
+    async fn a_waiter_is_answered_and_removed_however_it_ends() {
         let waiters = Waiters::default();
         let event_id = EventId(Uuid::from_u128(1));
         let soon = Instant::now() + Duration::from_secs(1);

@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_left_out_and_nothing_comes_twice() {
+    fn chunks_hold_every_row_exactly_once() {
         for length in [0, 1, 3, 5, 64, 65, 199, 300] {
             let all: Vec<usize> = (0..length).collect();
             assert_eq!(chunks(&all).collect::<Vec<_>>().concat(), all);

@@ -12,11 +12,11 @@ use super::{
 use crate::testing::Backend;
 
 on_both! {
-    dead_letters_are_seen_and_sent_again
-    all_dead_letters_of_a_namespace_are_sent_again_however_many
+    dead_letters_are_listed_and_redriven
+    all_dead_letters_of_a_namespace_are_redriven
 }
 
-async fn dead_letters_are_seen_and_sent_again(database: Database) {
+async fn dead_letters_are_listed_and_redriven(database: Database) {
     let (service, learning, lifecycle) = start(&database).await;
     let mut client = service.client.clone();
     learning.becomes(Mood::Refuses(Code::InvalidArgument));
@@ -77,7 +77,7 @@ async fn dead_letters_are_seen_and_sent_again(database: Database) {
     stop(service, lifecycle).await;
 }
 
-async fn all_dead_letters_of_a_namespace_are_sent_again_however_many(database: Database) {
+async fn all_dead_letters_of_a_namespace_are_redriven(database: Database) {
     const MANY: usize = 1_100;
     let (service, learning, lifecycle) = start(&database).await;
     let mut client = service.client.clone();

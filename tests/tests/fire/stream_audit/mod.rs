@@ -224,7 +224,7 @@ fn cursors(recording: &Recording) -> Vec<Cursor> {
 }
 
 both_databases! {
-    async fn what_a_real_pair_streams_breaks_nothing(system) {
+    async fn the_streams_of_a_real_pair_keep_every_guarantee(system) {
         let left = recorded(system).await;
         for recording in [&left.wide, &left.narrow] {
             let summary = validate(recording, &left.log).unwrap();
@@ -252,7 +252,7 @@ both_databases! {
         }
     }
 
-    async fn a_cursor_that_is_not_good_gets_a_snapshot_for_the_true_reason(system) {
+    async fn an_invalid_cursor_gets_a_snapshot_with_the_correct_reason(system) {
         system.stop_learning().await;
         system.settings.max_tombstones = Some(1);
         system.settings.retention_interval = Some(std::time::Duration::from_millis(50));

@@ -151,7 +151,7 @@ on_both_databases! {
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
-    async fn a_stranger_is_told_the_same_whatever_is_asked_for(guarded: [("admin", "admin", EVERYWHERE)]) {
+    async fn a_stranger_gets_the_same_answer_whatever_it_asks_for(guarded: [("admin", "admin", EVERYWHERE)]) {
         let channel_of = channels(guarded);
         let missing = (
             Code::Unauthenticated,

@@ -159,7 +159,7 @@ async fn until_under_way(guarded: &Guarded, imports: u32) {
 }
 
 on_both_databases! {
-    async fn what_is_said_carries_its_caller_to_the_audit_trail_and_only_he_sees_it(guarded: [
+    async fn feedback_carries_its_caller_to_the_audit_trail_and_only_it_reads_it(guarded: [
         ("web", "reporter", IN_OWN),
         OPS,
         ("mobile", "reporter", IN_OWN),
@@ -213,7 +213,7 @@ on_both_databases! {
         assert_eq!(newest.caller, "ops");
     }
 
-    async fn what_is_one_users_own_is_decided_upon_by_who_may_act_for_users_alone(guarded: [
+    async fn only_callers_that_may_act_for_users_decide_on_users_own_values(guarded: [
         ("web", "reporter", OWN_FOR_USERS),
         ("console", "reviewer", IN_OWN),
         OPS,
@@ -296,7 +296,7 @@ on_both_databases! {
         answered(feedback.retract_feedback(with_token(retract, Some(&web))).await);
     }
 
-    async fn a_changed_file_ends_the_streams_of_who_lost_rights_and_no_other(guarded: [
+    async fn a_changed_file_ends_only_the_streams_of_callers_that_lost_rights(guarded: [
         STAYING,
         ("leaving", "subscriber", IN_OWN),
         ("demoted", "subscriber", IN_OWN),
@@ -341,7 +341,7 @@ on_both_databases! {
         drop(streams);
     }
 
-    async fn nobody_learns_which_nodes_others_have(guarded: [
+    async fn callers_do_not_learn_the_nodes_of_others(guarded: [
         ("one", "subscriber", IN_OWN),
         ("other", "subscriber", IN_OWN),
         ("ops", "operator", EVERYWHERE),
@@ -392,7 +392,7 @@ on_both_databases! {
         drop(first);
     }
 
-    async fn an_import_that_is_under_way_ends_with_the_rights_of_its_caller(guarded: [
+    async fn an_import_in_progress_ends_with_the_rights_of_its_caller(guarded: [
         OPS,
         ("demoted", "operator", IN_OWN),
         ("leaving", "operator", IN_OWN),

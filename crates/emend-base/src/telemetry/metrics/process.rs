@@ -148,7 +148,7 @@ mod tests {
     use crate::clock::{Clock as _, SystemClock};
 
     #[test]
-    fn a_process_knows_its_memory_its_age_its_files_and_its_work() {
+    fn a_process_reports_its_memory_age_open_files_and_processor_time() {
         assert!(resident_bytes().is_some_and(|bytes| bytes > 1 << 20));
         let now = SystemClock.now().as_second();
         let started = signed(started_at().unwrap());

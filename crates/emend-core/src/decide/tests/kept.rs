@@ -145,7 +145,7 @@ fn event_of(step: &Step, play: &mut Play, live: &mut Vec<Ballot>) -> Option<Even
 
 proptest! {
     #[test]
-    fn what_is_carried_along_decides_as_what_is_counted_from_nothing(
+    fn decisions_on_kept_ballots_equal_decisions_on_a_full_count(
         steps in proptest::collection::vec(step(), 1..80)
     ) {
         let mut play = Play::new(Kind::InvocationPhrase);

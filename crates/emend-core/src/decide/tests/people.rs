@@ -88,7 +88,7 @@ fn a_rejected_value_is_not_reopened_by_votes_and_says_why() {
 }
 
 #[test]
-fn rejecting_what_is_applied_takes_it_away_and_is_nobodys_rival() {
+fn rejecting_an_applied_value_removes_it_and_lets_a_rival_apply() {
     let mut play = Play::new(Kind::InvocationPhrase);
     play.votes(0..5, "a");
     play.votes(10..13, "b");

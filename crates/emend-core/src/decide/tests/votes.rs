@@ -66,7 +66,7 @@ fn the_same_reporter_three_times_is_one_confirmation() {
 }
 
 #[test]
-fn where_the_policy_counts_occurrences_the_same_reporter_counts_each_time() {
+fn with_counted_occurrences_the_same_reporter_counts_each_time() {
     let mut play = Play::new(Kind::InvocationPhrase);
     play.policy.counting = Counting::Occurrences;
     for _ in 0..3 {
@@ -76,7 +76,7 @@ fn where_the_policy_counts_occurrences_the_same_reporter_counts_each_time() {
 }
 
 #[test]
-fn where_the_policy_counts_occurrences_who_changes_his_mind_takes_all_he_said_before_along() {
+fn with_counted_occurrences_a_changed_mind_moves_all_earlier_votes() {
     let mut play = Play::new(Kind::InvocationPhrase);
     play.policy.counting = Counting::Occurrences;
     for _ in 0..2 {
@@ -137,7 +137,7 @@ fn a_tie_changes_nothing() {
 }
 
 #[test]
-fn a_reporter_who_changes_his_mind_moves_his_vote() {
+fn a_changed_mind_moves_the_vote() {
     let mut play = Play::new(Kind::InvocationPhrase);
     play.votes(0..2, "a");
     play.vote("r0", "b");
@@ -228,7 +228,7 @@ fn a_voters_earlier_choice_counts_again_when_the_later_is_retracted() {
 }
 
 #[test]
-fn retracting_a_rivals_vote_promotes_who_then_wins() {
+fn retracting_a_rivals_vote_promotes_the_new_winner() {
     let mut play = Play::new(Kind::InvocationPhrase);
     let (rival, _) = play.cast(&reporter_named("rival"), "b");
     play.votes(0..3, "a");

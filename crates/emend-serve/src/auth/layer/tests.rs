@@ -157,7 +157,7 @@ async fn a_stream_ends_when_its_token_expires_and_a_new_one_is_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_is_ended_counts_by_its_last_code() {
+async fn a_stream_ended_by_the_layer_counts_with_its_final_code() {
     let known = Known::new("node", "subscriber", "\"*\"");
     let metrics = Metrics::new();
     let calls = ServerMetrics::of(&metrics)

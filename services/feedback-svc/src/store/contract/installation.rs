@@ -6,11 +6,11 @@ use uuid::Uuid;
 use crate::{installation::store::Begun, testing::TestStore};
 
 contract! {
-    a_database_is_empty_until_it_is_begun
+    a_database_is_empty_until_it_is_initialised
     the_first_installation_is_remembered_until_another_is_accepted
 }
 
-async fn a_database_is_empty_until_it_is_begun(database: &TestStore) {
+async fn a_database_is_empty_until_it_is_initialised(database: &TestStore) {
     assert_eq!(database.store.installation().await.unwrap(), None);
     for _ in 0..2 {
         database.store.begin().await.unwrap();

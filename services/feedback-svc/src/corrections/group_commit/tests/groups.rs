@@ -3,7 +3,7 @@
 use crate::corrections::group_commit::tests::*;
 
 #[tokio::test]
-async fn what_waits_together_is_stored_together_and_handed_over() {
+async fn waiting_batches_are_stored_as_one_group_and_queued_for_delivery() {
     let mut bench = Bench::new(CommitConfig::default()).await;
     let waiting: Vec<_> = (0..50)
         .map(|n| bench.begin(vec![feedback(&n.to_string())]))
@@ -45,7 +45,7 @@ async fn a_group_is_bounded_in_items_and_bytes_and_larger_batches_are_stored_alo
 }
 
 #[tokio::test]
-async fn only_the_culprit_sees_its_error() {
+async fn an_error_reaches_only_the_batch_that_caused_it() {
     for backend in [Backend::Sqlite, Backend::Postgres] {
         if let Some(database) = TestStore::open(backend).await {
             let bench = Bench::on(database, CommitConfig::default());
@@ -91,7 +91,7 @@ async fn expect_an_error_for_the_culprit_alone(mut bench: Bench) {
 }
 
 #[tokio::test]
-async fn what_is_stored_is_handed_over_although_a_repeat_beside_it_fails() {
+async fn a_failed_repeat_does_not_keep_its_group_from_delivery() {
     for backend in [Backend::Sqlite, Backend::Postgres] {
         if let Some(database) = TestStore::open(backend).await {
             let bench = Bench::on(database, CommitConfig::default());
@@ -119,7 +119,7 @@ async fn expect_an_error_for_the_repeat_alone(mut bench: Bench) {
 }
 
 #[tokio::test]
-async fn repeated_requests_are_not_handed_over_again() {
+async fn repeated_requests_are_not_delivered_again() {
     let mut bench = Bench::new(CommitConfig::default()).await;
     let waiting: Vec<_> = (0..3)
         .map(|_| bench.begin(vec![with_request_id("a", "r")]))

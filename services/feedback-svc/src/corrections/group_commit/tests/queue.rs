@@ -5,7 +5,7 @@ use emend_core::Caller;
 use crate::corrections::group_commit::tests::*;
 
 #[tokio::test]
-async fn what_a_caller_wanted_who_went_away_while_it_waited_is_not_begun() {
+async fn a_batch_whose_caller_left_the_queue_is_not_stored() {
     let mut bench = Bench::new(CommitConfig {
         group_items: 2,
         queue_bytes: 3 * MIN_COST,
@@ -30,7 +30,7 @@ async fn what_a_caller_wanted_who_went_away_while_it_waited_is_not_begun() {
 }
 
 #[tokio::test]
-async fn a_caller_that_goes_away_once_its_group_has_begun_takes_nothing_back() {
+async fn a_batch_in_progress_is_stored_although_its_caller_left() {
     let Bench {
         database,
         delivery_queue,
@@ -48,7 +48,7 @@ async fn a_caller_that_goes_away_once_its_group_has_begun_takes_nothing_back() {
 }
 
 #[tokio::test]
-async fn a_store_that_owes_an_answer_for_long_is_found_out_until_it_gives_it() {
+async fn a_store_that_does_not_answer_is_reported_as_stuck_until_it_does() {
     let mut bench = Bench::new(CommitConfig::default()).await;
     let waiting = bench.begin(vec![feedback("a")]);
     let storing = bench.worker.storing().clone();
@@ -68,7 +68,7 @@ async fn a_store_that_owes_an_answer_for_long_is_found_out_until_it_gives_it() {
 }
 
 #[tokio::test]
-async fn what_waits_too_long_is_refused_and_not_begun() {
+async fn a_batch_that_waits_too_long_is_refused_and_not_stored() {
     let mut bench = Bench::new(CommitConfig::default()).await;
     tokio::time::pause();
     let late = bench.begin(vec![feedback("late")]);
@@ -92,7 +92,7 @@ async fn what_waits_too_long_is_refused_and_not_begun() {
 }
 
 #[tokio::test]
-async fn a_full_queue_refuses_at_once_and_has_room_again_later() {
+async fn a_full_queue_refuses_at_once_and_accepts_again_later() {
     let mut bench = Bench::new(CommitConfig {
         queue_bytes: 8 * 1024,
         ..CommitConfig::default()
@@ -123,7 +123,7 @@ fn called(name: &str) -> ClientKey {
 }
 
 #[tokio::test]
-async fn who_fills_the_queue_leaves_a_quarter_of_it_to_others() {
+async fn one_caller_can_fill_only_three_quarters_of_the_queue() {
     // Twelve messages of the largest size.
     let queue_bytes = 12 * LEAST_SHARE;
     let bench = Bench::new(CommitConfig {
@@ -144,7 +144,7 @@ async fn who_fills_the_queue_leaves_a_quarter_of_it_to_others() {
 }
 
 #[tokio::test]
-async fn who_submits_much_is_not_stored_before_all_others() {
+async fn callers_with_many_batches_take_turns_with_others() {
     let mut bench = Bench::new(CommitConfig {
         group_items: 2,
         ..CommitConfig::default()
@@ -168,7 +168,7 @@ async fn who_submits_much_is_not_stored_before_all_others() {
 }
 
 #[tokio::test]
-async fn what_a_caller_gave_up_costs_it_no_turn() {
+async fn abandoned_batches_cost_a_caller_no_turn() {
     let mut bench = Bench::new(CommitConfig {
         group_items: 2,
         ..CommitConfig::default()
@@ -192,7 +192,7 @@ async fn what_a_caller_gave_up_costs_it_no_turn() {
 }
 
 #[tokio::test]
-async fn it_ends_when_nobody_can_ask_any_more_and_stores_what_was_asked() {
+async fn the_worker_stores_the_queue_and_ends_once_all_committers_are_dropped() {
     let bench = Bench::new(CommitConfig::default()).await;
     let asked = bench.begin(vec![feedback("a")]);
     let Bench {
