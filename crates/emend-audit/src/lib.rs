@@ -151,15 +151,15 @@ pub async fn audit(
         .await
         .map_err(read_failed(LEARNING))?;
     watch.begins("feedback", report.feedback);
-    let again = Again {
+    let doubtful = DoubtfulEntries {
         databases,
         open: None,
-        doubtful: Vec::new(),
+        entries: Vec::new(),
     };
     Merge {
         feedback: Side::new(FEEDBACK, feedback.entries()),
         learning: Side::new(LEARNING, learning.entries()),
-        again,
+        doubtful,
     }
     .run(&mut report, watch, witness)
     .await?;
@@ -198,7 +198,7 @@ impl<'a, T> Side<'a, T> {
 struct Merge<'a> {
     feedback: Side<'a, Stored>,
     learning: Side<'a, Taken>,
-    again: Again<'a>,
+    doubtful: DoubtfulEntries<'a>,
 }
 
 impl Merge<'_> {
@@ -235,11 +235,11 @@ impl Merge<'_> {
                 let mut doubts = Findings::default();
                 compare::made_up(stored.as_ref(), &taken, &mut doubts);
                 if !doubts.is_empty() {
-                    self.again.doubt(taken, &mut report.findings).await?;
+                    self.doubtful.add(taken, &mut report.findings).await?;
                 }
             }
         }
-        self.again.resolve(&mut report.findings).await
+        self.doubtful.resolve(&mut report.findings).await
     }
 }
 
@@ -257,27 +257,27 @@ impl Report {
 }
 
 /// How many doubtful entries are checked at once.
-const ASKED_TOGETHER: usize = 200;
+const CHECKED_TOGETHER: usize = 200;
 
 /// Asks feedback-svc again, as of a moment after learning-svc's.
-struct Again<'a> {
+struct DoubtfulEntries<'a> {
     databases: &'a Databases,
     open: Option<FeedbackAudit>,
-    doubtful: Vec<Taken>,
+    entries: Vec<Taken>,
 }
 
-impl Again<'_> {
-    async fn doubt(&mut self, taken: Taken, findings: &mut Findings) -> Result<(), AuditError> {
-        self.doubtful.push(taken);
-        if self.doubtful.len() >= ASKED_TOGETHER {
+impl DoubtfulEntries<'_> {
+    async fn add(&mut self, taken: Taken, findings: &mut Findings) -> Result<(), AuditError> {
+        self.entries.push(taken);
+        if self.entries.len() >= CHECKED_TOGETHER {
             self.resolve(findings).await?;
         }
         Ok(())
     }
 
     async fn resolve(&mut self, findings: &mut Findings) -> Result<(), AuditError> {
-        let doubtful = std::mem::take(&mut self.doubtful);
-        if doubtful.is_empty() {
+        let entries = std::mem::take(&mut self.entries);
+        if entries.is_empty() {
             return Ok(());
         }
         let feedback = match &mut self.open {
@@ -288,11 +288,11 @@ impl Again<'_> {
                     .map_err(open_failed(FEEDBACK))?,
             ),
         };
-        let ids: Vec<FeedbackId> = doubtful.iter().map(|taken| taken.feedback).collect();
+        let ids: Vec<FeedbackId> = entries.iter().map(|taken| taken.feedback).collect();
         let mut stored = Side::new(FEEDBACK, feedback.entries_of(&ids));
         stored.fill(findings).await?;
         // Both are ordered by id.
-        for taken in doubtful {
+        for taken in entries {
             while stored
                 .next
                 .as_ref()

@@ -164,9 +164,9 @@ pub trait Watch: Send {
 
 /// Ignores progress.
 #[derive(Debug, Clone, Copy)]
-pub struct Unwatched;
+pub struct IgnoreProgress;
 
-impl Watch for Unwatched {
+impl Watch for IgnoreProgress {
     fn begins(&mut self, _what: &'static str, _of: u64) {}
 
     fn went_on(&mut self, _by: u64) {}

@@ -12,7 +12,7 @@ struct Scene {
     environment: Vec<(&'static str, String)>,
 }
 
-struct Ran {
+struct CommandOutput {
     code: Option<i32>,
     stdout: String,
     stderr: String,
@@ -32,7 +32,7 @@ impl Scene {
         self.directory.path().join(name).display().to_string()
     }
 
-    fn run(&self, flags: &[&str]) -> Ran {
+    fn run(&self, flags: &[&str]) -> CommandOutput {
         let mut command = Command::new(env!("CARGO_BIN_EXE_feedback-svc"));
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("EMEND_")) {
             command.env_remove(name);
@@ -44,7 +44,7 @@ impl Scene {
             stdout,
             stderr,
         } = command.output().expect("the program runs");
-        Ran {
+        CommandOutput {
             code: status.code(),
             stdout: String::from_utf8(stdout).expect("text"),
             stderr: String::from_utf8(stderr).expect("text"),

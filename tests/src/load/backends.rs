@@ -50,13 +50,13 @@ const PAUSE: Duration = Duration::from_millis(15);
 pub struct Backends {
     stop: CancellationToken,
     acknowledged: Arc<AtomicUsize>,
-    writers: Vec<JoinHandle<(Vec<Said>, Asked)>>,
+    writers: Vec<JoinHandle<(Vec<AcknowledgedFeedback>, Asked)>>,
     operator: JoinHandle<BTreeMap<String, String>>,
 }
 
 /// A submission that was acknowledged.
 #[derive(Debug)]
-struct Said {
+struct AcknowledgedFeedback {
     feedback_id: FeedbackId,
     phrase: usize,
     retracted: bool,
@@ -112,7 +112,7 @@ impl Backends {
     /// If it has not.
     pub async fn end_with_one_effect_each(self, feedback: &Feedback, learning: &Learning) -> (i64, Asked) {
         self.stop.cancel();
-        let (mut said, mut asked): (Vec<Said>, Asked) = Default::default();
+        let (mut said, mut asked): (Vec<AcknowledgedFeedback>, Asked) = Default::default();
         for backend in join_all(self.writers).await {
             let (own, of_it) = backend.expect("a backend ends");
             said.extend(own);
@@ -130,7 +130,7 @@ impl Backends {
         assert_eq!(stored.len(), said.len(), "once each");
 
         let mut live: BTreeMap<usize, i64> = BTreeMap::new();
-        for Said {
+        for AcknowledgedFeedback {
             phrase, retracted, ..
         } in &said
         {
@@ -193,8 +193,8 @@ struct Backend {
 }
 
 impl Backend {
-    async fn work(mut self, stop: CancellationToken) -> (Vec<Said>, Asked) {
-        let mut said: Vec<Said> = Vec::new();
+    async fn work(mut self, stop: CancellationToken) -> (Vec<AcknowledgedFeedback>, Asked) {
+        let mut said: Vec<AcknowledgedFeedback> = Vec::new();
         let mut submitted = 0;
         while !stop.is_cancelled() {
             if self.dice.chance(0.2) && !said.is_empty() {
@@ -206,7 +206,7 @@ impl Backend {
                 let phrase = self.dice.below(PHRASES);
                 let feedback_id = self.submit(submitted, phrase).await;
                 submitted += 1;
-                said.push(Said {
+                said.push(AcknowledgedFeedback {
                     feedback_id,
                     phrase,
                     retracted: false,

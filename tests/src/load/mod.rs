@@ -25,7 +25,7 @@ use futures::future::join_all;
 use tokio::{task::JoinHandle, time::sleep};
 use tokio_util::sync::CancellationToken;
 
-pub use record::{Act, Import, Record, Refusals, Revert};
+pub use record::{Import, OperatorWrite, Record, Refusals, Revert};
 use retry::Clients;
 
 use crate::harness::{Dice, Feedback, Learning, eventually, wait::holds};

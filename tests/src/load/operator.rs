@@ -5,7 +5,7 @@ use tonic::Code;
 
 use super::{
     Writer,
-    record::{Act, Record, Revert},
+    record::{OperatorWrite, Record, Revert},
     retry::{Clients, Ended},
 };
 use crate::harness::{
@@ -52,7 +52,7 @@ pub(super) async fn work(mut writer: Writer, mut clients: Clients<Learning>) -> 
     writer.record
 }
 
-async fn put(writer: &mut Writer, clients: &mut Clients<Learning>, key: &str) -> Option<Act> {
+async fn put(writer: &mut Writer, clients: &mut Clients<Learning>, key: &str) -> Option<OperatorWrite> {
     let verb = *writer.dice.one_of(&VERBS);
     let request = PutResourceRequest {
         key: Some(phrase_key(key)),
@@ -71,7 +71,7 @@ async fn put(writer: &mut Writer, clients: &mut Clients<Learning>, key: &str) ->
     }
 }
 
-async fn delete(writer: &mut Writer, clients: &mut Clients<Learning>, key: &str) -> Option<Act> {
+async fn delete(writer: &mut Writer, clients: &mut Clients<Learning>, key: &str) -> Option<OperatorWrite> {
     let request = DeleteResourceRequest {
         key: Some(phrase_key(key)),
         reason: "an operator's decision".into(),
@@ -89,8 +89,8 @@ async fn delete(writer: &mut Writer, clients: &mut Clients<Learning>, key: &str)
     }
 }
 
-fn told(revision: i64, key: &str, value: Option<&str>) -> Option<Act> {
-    (revision > 0).then(|| Act {
+fn told(revision: i64, key: &str, value: Option<&str>) -> Option<OperatorWrite> {
+    (revision > 0).then(|| OperatorWrite {
         revision,
         key: key.to_owned(),
         value: value.map(str::to_owned),

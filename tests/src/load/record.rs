@@ -18,7 +18,7 @@ pub struct Record {
     /// Retracted feedback, by id.
     pub retracted: BTreeSet<String>,
     /// What operators did, with the revisions that they were told.
-    pub acts: Vec<Act>,
+    pub acts: Vec<OperatorWrite>,
     /// What operators reverted.
     pub reverts: Vec<Revert>,
     /// Imports that changed something.
@@ -29,7 +29,7 @@ pub struct Record {
 
 /// What an operator did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Act {
+pub struct OperatorWrite {
     /// The revision that did it.
     pub revision: i64,
     /// The normalised key.

@@ -31,12 +31,12 @@ fn now() -> i64 {
 /// A reporter who says something different each time, one after the other, with user scope: what they said last is what
 /// they get.
 #[derive(Debug, Default)]
-struct Waverer {
+struct UndecidedReporter {
     said: usize,
     last_order: i64,
 }
 
-impl Waverer {
+impl UndecidedReporter {
     /// The last acknowledged choice.
     fn choice(&self) -> &'static str {
         CHOICES[self.said % CHOICES.len()]
@@ -124,7 +124,7 @@ async fn either_clock_steps(name: &str, storage: Storage) {
     feedback_clock.starts(&mut fleet.feedback[0]).await;
     let mut run = Run::begin(name, fleet).await;
     let feedback = run.fleet.feedback_clients().remove(0);
-    let mut jane = Waverer::default();
+    let mut jane = UndecidedReporter::default();
     for _ in 0..rounds(1, 20) {
         for ahead in [-HOUR, 0] {
             run.goes_on().await;
@@ -232,7 +232,7 @@ async fn replicas_with_different_clocks_count_the_later_vote_and_keep_their_leas
         let mut run = Run::begin("skew", fleet).await;
         let feedback = run.fleet.feedback_clients();
         let ahead = [0, FAST];
-        let mut jane = Waverer::default();
+        let mut jane = UndecidedReporter::default();
         for _ in 0..rounds(2, 20) {
             for _ in 0..5 {
                 for _ in 0..=run.dice.below(4) {

@@ -8,8 +8,8 @@ use emend_tests::{
     audit::ledger,
     both_databases,
     harness::{
-        Feedback, Heard, Learning, Subscriber, System, alias, deployment::Up, node::Node, process::emend,
-        says, system::Database,
+        Feedback, Learning, StreamEvent, Subscriber, System, alias, deployment::Up, node::Node,
+        process::emend, says, system::Database,
     },
 };
 
@@ -59,7 +59,7 @@ both_databases! {
         steady.begin(&learning.channel).await;
         let old = steady.cursor().epoch.clone();
         system.stop_learning().await;
-        while steady.try_next().await.is_ok_and(|heard| heard != Heard::End) {}
+        while steady.try_next().await.is_ok_and(|heard| heard != StreamEvent::End) {}
 
         let url = system.database.url(emend_tests::harness::system::Service::Learning, None);
         let (before, after) = new_epoch(&["--database-url", &url]).await;
@@ -67,7 +67,7 @@ both_databases! {
 
         system.start_learning().await;
         let heard = steady.begin(&system.learning().channel).await;
-        let Heard::Snapshot { reason, .. } = heard else {
+        let StreamEvent::Snapshot { reason, .. } = heard else {
             panic!("{heard:?}");
         };
         assert_eq!(reason, SnapshotReason::ForeignEpoch);
@@ -78,7 +78,7 @@ both_databases! {
         ledger::expect_sound(system, None, &[(&node).into(), (&steady).into()]).await;
         // After that it is an epoch like any other.
         steady.disconnect();
-        assert_eq!(steady.begin(&system.learning().channel).await, Heard::Resumed);
+        assert_eq!(steady.begin(&system.learning().channel).await, StreamEvent::Resumed);
     }
 }
 
@@ -132,7 +132,7 @@ async fn nodes_end_equal_to_a_database_that_was_restored_from_a_backup() {
     }
     assert!(matches!(
         steady.begin(&system.learning().channel).await,
-        Heard::Snapshot {
+        StreamEvent::Snapshot {
             reason: SnapshotReason::ForeignEpoch,
             ..
         }
@@ -195,7 +195,7 @@ async fn the_pair_lives_in_one_postgresql_database_through_a_new_epoch_and_a_res
     let (_, epoch) = new_epoch(&["--database-url", &url]).await;
     let reason = steady
         .until_heard(|heard| match heard {
-            Heard::Snapshot { reason, .. } => Some(*reason),
+            StreamEvent::Snapshot { reason, .. } => Some(*reason),
             _ => None,
         })
         .await;

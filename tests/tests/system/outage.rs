@@ -5,7 +5,7 @@ use emend_client::SubscriberEvent;
 use emend_proto::learning::v1::SnapshotReason;
 use emend_tests::{
     harness::{
-        Dice, Heard, Subscriber, System,
+        Dice, StreamEvent, Subscriber, System,
         load::Load,
         node::Node,
         says::{alias_key, entity_value},
@@ -99,7 +99,7 @@ async fn a_subscriber_ahead_of_a_restored_database_gets_a_snapshot_and_is_told_w
     let reason = SnapshotReason::CursorAhead;
     assert_eq!(
         subscriber.begin(&system.learning().channel).await,
-        Heard::Snapshot { reason, revision: 2 }
+        StreamEvent::Snapshot { reason, revision: 2 }
     );
     assert_eq!(*subscriber.held(), system.stored().resources().await);
     system.stop().await;

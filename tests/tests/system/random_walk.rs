@@ -15,7 +15,7 @@ use emend_tests::{
     audit::ledger,
     both_databases,
     harness::{
-        Dice, Heard, NAMESPACE, Subscriber, System, alias, answered,
+        Dice, NAMESPACE, StreamEvent, Subscriber, System, alias, answered,
         node::Node,
         phrase, prohibit, says,
         says::{alias_key, entity_value, phrase_key, prohibition_key, verb_value},
@@ -111,10 +111,10 @@ async fn restart(system: &mut System, dice: &Dice, steady: &mut Subscriber) {
         system.start_feedback().await;
     } else {
         system.stop_learning().await;
-        while steady.next().await != Heard::End {}
+        while steady.next().await != StreamEvent::End {}
         system.start_learning().await;
         let begun = steady.begin(&system.learning().channel).await;
-        assert_eq!(begun, Heard::Resumed, "a restart costs no snapshot");
+        assert_eq!(begun, StreamEvent::Resumed, "a restart costs no snapshot");
     }
 }
 

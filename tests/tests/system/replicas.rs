@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use emend_tests::{
     harness::{
-        Heard, NAMESPACE, Subscriber, alias,
+        NAMESPACE, StreamEvent, Subscriber, alias,
         node::Node,
         says,
         says::{alias_key, entity_value},
@@ -57,7 +57,7 @@ replicated! {
             subscriber.until(head).await;
             assert_eq!(*subscriber.held(), stored);
             let updates = subscriber.heard.iter().filter_map(|heard| match heard {
-                Heard::Update { changes, .. } => Some(changes),
+                StreamEvent::Update { changes, .. } => Some(changes),
                 _ => None,
             });
             let revisions: Vec<i64> = updates.flatten().map(|(revision, ..)| *revision).collect();
@@ -93,7 +93,7 @@ replicated! {
             assert_eq!(*subscriber.held(), stored);
             let mut newest: BTreeMap<&str, i64> = BTreeMap::new();
             for heard in &subscriber.heard {
-                if let Heard::Update { changes, .. } = heard {
+                if let StreamEvent::Update { changes, .. } = heard {
                     for (revision, key, _) in changes {
                         let before = newest.insert(&key.key, *revision);
                         assert!(before < Some(*revision), "{key:?} never goes back");

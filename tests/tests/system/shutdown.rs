@@ -4,7 +4,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use emend_proto::{feedback::v1::Wait, learning::v1::IngestRequest};
 use emend_tests::harness::{
-    Database, Feedback, Heard, Learning, Subscriber,
+    Database, Feedback, Learning, StreamEvent, Subscriber,
     deployment::{Deployment, Up},
     node::Node,
     process::{Process, free_port},
@@ -86,14 +86,17 @@ async fn each_service_ends_in_time_whatever_is_connected() {
     let listening = tokio::spawn(async move {
         let farewell = subscriber
             .until_heard(|heard| match heard {
-                Heard::Drain(reason) => Some(reason.clone()),
+                StreamEvent::Drain(reason) => Some(reason.clone()),
                 _ => None,
             })
             .await;
         (farewell, subscriber.next().await)
     });
     ends_in_time(deployment.learning.process.as_mut().unwrap()).await;
-    assert_eq!(listening.await.unwrap(), ("SHUTDOWN".to_owned(), Heard::End));
+    assert_eq!(
+        listening.await.unwrap(),
+        ("SHUTDOWN".to_owned(), StreamEvent::End)
+    );
     ingesting.abort();
 
     // A caller waits for an evaluation that will not come.

@@ -10,7 +10,7 @@ use emend_proto::{
 use emend_tests::{
     both_databases,
     harness::{
-        Heard, Learning, NAMESPACE, Subscriber, System, alias, eventually,
+        Learning, NAMESPACE, StreamEvent, Subscriber, System, alias, eventually,
         says::{alias_key, entity_value},
         subscriber::kinds,
         wait::holds,
@@ -27,7 +27,7 @@ async fn begins_anew(subscriber: &mut Subscriber, system: &System, reason: Snaps
     let head = learning.head().await;
     assert_eq!(
         subscriber.begin(&learning.channel).await,
-        Heard::Snapshot {
+        StreamEvent::Snapshot {
             reason,
             revision: head
         }
@@ -46,7 +46,7 @@ both_databases! {
         let learning = system.learning();
         let mut subscriber = Subscriber::new("n");
         let heard = subscriber.begin(&learning.channel).await;
-        assert_eq!(heard, Heard::Snapshot { reason: SnapshotReason::NoCursor, revision: 0 });
+        assert_eq!(heard, StreamEvent::Snapshot { reason: SnapshotReason::NoCursor, revision: 0 });
         let put = learning.put(alias_key("jd"), entity_value("person-17")).await;
         subscriber.until(put.revision).await;
         assert_equals_the_database(&subscriber, system).await;
@@ -60,15 +60,15 @@ both_databases! {
         subscriber.disconnect();
 
         let head = go_on(&learning).await;
-        assert_eq!(subscriber.begin(&learning.channel).await, Heard::Resumed);
+        assert_eq!(subscriber.begin(&learning.channel).await, StreamEvent::Resumed);
         subscriber.until(head).await;
         assert_equals_the_database(&subscriber, system).await;
         let deleted = subscriber.heard.iter().any(|heard| matches!(
             heard,
-            Heard::Update { changes, .. } if changes.iter().any(|(_, key, put)| key.key == "set up a csa" && !put)
+            StreamEvent::Update { changes, .. } if changes.iter().any(|(_, key, put)| key.key == "set up a csa" && !put)
         ));
         assert!(deleted, "{:?}", subscriber.heard);
-        let snapshots = subscriber.heard.iter().filter(|heard| matches!(heard, Heard::Snapshot { .. }));
+        let snapshots = subscriber.heard.iter().filter(|heard| matches!(heard, StreamEvent::Snapshot { .. }));
         assert_eq!(snapshots.count(), 1, "only the first time");
     }
 
@@ -81,7 +81,7 @@ both_databases! {
         let head = go_on(&learning).await;
         system.stop_learning().await;
         system.start_learning().await;
-        assert_eq!(subscriber.begin(&learning.channel).await, Heard::Resumed);
+        assert_eq!(subscriber.begin(&learning.channel).await, StreamEvent::Resumed);
         subscriber.until(head).await;
         assert_equals_the_database(&subscriber, system).await;
     }
@@ -92,9 +92,9 @@ both_databases! {
         let mut subscriber = Subscriber::new("n");
         subscriber.begin(&learning.channel).await;
         subscriber.disconnect();
-        assert_eq!(subscriber.begin(&learning.channel).await, Heard::Resumed);
+        assert_eq!(subscriber.begin(&learning.channel).await, StreamEvent::Resumed);
         let bookmark = subscriber.next().await;
-        assert_eq!(bookmark, Heard::Bookmark(learning.head().await));
+        assert_eq!(bookmark, StreamEvent::Bookmark(learning.head().await));
     }
 
     async fn a_cursor_of_another_epoch_gets_a_snapshot(system) {
@@ -146,7 +146,7 @@ both_databases! {
             other.begin(&learning.channel).await;
             other.forge_cursor(|cursor| *cursor = old.clone());
             let heard = other.begin(&learning.channel).await;
-            holds(matches!(heard, Heard::Snapshot { .. }), || format!("{heard:?}"))
+            holds(matches!(heard, StreamEvent::Snapshot { .. }), || format!("{heard:?}"))
         })
         .await;
         begins_anew(&mut subscriber, system, SnapshotReason::CursorExpired).await;
@@ -172,7 +172,7 @@ both_databases! {
         subscriber.until(done.last_revision).await;
         let mut seen: Vec<(i64, usize)> = Vec::new();
         for heard in &subscriber.heard {
-            if let Heard::Update { changes, .. } = heard {
+            if let StreamEvent::Update { changes, .. } = heard {
                 for revision in done.first_revision..=done.last_revision {
                     let of_revision = changes.iter().filter(|(of, ..)| *of == revision).count();
                     if of_revision > 0 {
@@ -195,11 +195,11 @@ both_databases! {
         subscriber.begin(&learning.channel).await;
         let head = learning.head().await;
         system.stop_learning().await;
-        subscriber.until_heard(|heard| matches!(heard, Heard::End).then_some(())).await;
+        subscriber.until_heard(|heard| matches!(heard, StreamEvent::End).then_some(())).await;
         let last = &subscriber.heard[subscriber.heard.len() - 3..];
-        assert_eq!(last, [Heard::Bookmark(head), Heard::Drain("SHUTDOWN".into()), Heard::End]);
+        assert_eq!(last, [StreamEvent::Bookmark(head), StreamEvent::Drain("SHUTDOWN".into()), StreamEvent::End]);
         system.start_learning().await;
-        assert_eq!(subscriber.begin(&learning.channel).await, Heard::Resumed);
+        assert_eq!(subscriber.begin(&learning.channel).await, StreamEvent::Resumed);
     }
 
     async fn a_stream_at_its_maximum_age_is_drained_and_resumed(system) {
@@ -212,13 +212,13 @@ both_databases! {
         for n in 0..3 {
             let reason = subscriber
                 .until_heard(|heard| match heard {
-                    Heard::Drain(reason) => Some(reason.clone()),
+                    StreamEvent::Drain(reason) => Some(reason.clone()),
                     _ => None,
                 })
                 .await;
             assert_eq!(reason, "MAX_STREAM_AGE");
             learning.put(alias_key(&format!("name {n}")), entity_value("person-1")).await;
-            assert_eq!(subscriber.begin(&learning.channel).await, Heard::Resumed);
+            assert_eq!(subscriber.begin(&learning.channel).await, StreamEvent::Resumed);
         }
         subscriber.until(learning.head().await).await;
         assert_equals_the_database(&subscriber, system).await;

@@ -116,7 +116,7 @@ where
         extensions.insert(authorization.caller().clone());
         extensions.insert(authorization.access(authenticator));
         if is_stream {
-            extensions.insert(ToSupervise {
+            extensions.insert(SupervisionRequest {
                 authorization,
                 by: Arc::clone(authenticator),
             });
@@ -145,7 +145,7 @@ struct Refused(Arc<Error>);
 
 /// A stream that must end when its caller's rights do.
 #[derive(Debug, Clone)]
-struct ToSupervise {
+struct SupervisionRequest {
     authorization: Authorization,
     by: Arc<Authenticator>,
 }
@@ -183,7 +183,7 @@ where
         if let Some(Refused(error)) = request.extensions().get() {
             return Either::Left(Either::Right(ready(Ok(to_status(error).into_http()))));
         }
-        let Some(ToSupervise { authorization, by }) = request.extensions_mut().remove() else {
+        let Some(SupervisionRequest { authorization, by }) = request.extensions_mut().remove() else {
             return Either::Left(Either::Left(self.0.call(request)));
         };
         let supervised = by.supervise(authorization);

@@ -78,7 +78,7 @@ pub(crate) struct Storing(Arc<Mutex<Option<Instant>>>);
 
 /// The committer is waiting for the store for as long as this lives.
 #[derive(Debug)]
-struct Owed<'a>(&'a Storing);
+struct WaitingForStore<'a>(&'a Storing);
 
 impl Storing {
     /// Whether the store has stopped answering, so that what is submitted now will be refused before it can be stored.
@@ -87,9 +87,9 @@ impl Storing {
         since.is_some_and(|since| since.elapsed() >= STALL)
     }
 
-    fn begin(&self) -> Owed<'_> {
+    fn begin(&self) -> WaitingForStore<'_> {
         self.set(Some(Instant::now()));
-        Owed(self)
+        WaitingForStore(self)
     }
 
     fn set(&self, since: Option<Instant>) {
@@ -97,7 +97,7 @@ impl Storing {
     }
 }
 
-impl Drop for Owed<'_> {
+impl Drop for WaitingForStore<'_> {
     fn drop(&mut self) {
         self.0.set(None);
     }

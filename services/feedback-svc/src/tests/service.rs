@@ -14,7 +14,7 @@ use tonic::{Code, Request};
 
 use super::{
     Database, SOON, Service, evaluated, eventually,
-    learning::{Learning, Mood},
+    learning::{Behaviour, Learning},
     request, with_id,
 };
 use crate::{
@@ -376,14 +376,14 @@ async fn pages_continue_where_they_ended_and_only_for_the_same_query(database: D
 
 async fn a_broken_or_silent_stream_loses_nothing(database: Database) {
     let (service, learning, lifecycle) = start(&database).await;
-    learning.becomes(Mood::BreaksOnce);
+    learning.becomes(Behaviour::BreaksOnce);
     let broken = service.submit(evaluated(request("a"))).await.unwrap();
     service.delivered(&broken.feedback_id).await;
 
-    learning.becomes(Mood::Silent);
+    learning.becomes(Behaviour::Silent);
     let unanswered = service.submit(request("b")).await.unwrap();
     eventually("the batch is swallowed", || async { learning.unanswered() > 0 }).await;
-    learning.becomes(Mood::Evaluates);
+    learning.becomes(Behaviour::Evaluates);
     service.delivered(&unanswered.feedback_id).await;
     stop(service, lifecycle).await;
 }

@@ -35,7 +35,7 @@ mod nodes;
 use std::time::Duration;
 
 use emend_audit::{AuditError, Databases, Report, Waiting};
-use emend_store::audit::{Finding, Findings, Unwatched};
+use emend_store::audit::{Finding, Findings, IgnoreProgress};
 use tokio::time::{Instant, sleep};
 
 pub use self::{asked::Asked, nodes::Holder};
@@ -116,7 +116,7 @@ pub async fn check_within(
     let mut own = Findings::default();
     drained(patience, &databases, &mut own).await;
     let mut witness = asked.map(asked::Witness::of);
-    let report = emend_audit::audit(&databases, &mut Unwatched, &mut |stored| {
+    let report = emend_audit::audit(&databases, &mut IgnoreProgress, &mut |stored| {
         if let Some(witness) = &mut witness {
             witness.sees(stored, &mut own);
         }

@@ -27,7 +27,7 @@ pub(super) struct Holding {
     pub(super) held: BTreeMap<Key, Held>,
     pub(super) sums: BTreeMap<Group, Sum>,
     /// Keys and revisions received since the last snapshot, that snapshot included.
-    pub(super) came: BTreeSet<(Key, i64)>,
+    pub(super) received: BTreeSet<(Key, i64)>,
     /// The newest bookmark since the last snapshot.
     pub(super) bookmark: Option<i64>,
     /// It has just come back: deletions made while it was away are still to come.

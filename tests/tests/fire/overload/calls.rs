@@ -7,7 +7,7 @@ use emend_proto::learning::v1::{
     ListResourcesRequest, ListResourcesResponse, ResolveRequest,
     resource_service_client::ResourceServiceClient,
 };
-use emend_serve::server::bounds::{Bounds, Patience};
+use emend_serve::server::bounds::{Bounds, ClientTimeouts};
 use emend_tests::{
     harness::{
         Learning, NAMESPACE, Subscriber, System, answered, eventually,
@@ -91,7 +91,7 @@ async fn one_client_that_ends_no_call_excludes_no_other() {
     let settings = Settings {
         bounds: Bounds {
             calls: PLACES,
-            patience: Patience {
+            patience: ClientTimeouts {
                 request: patience,
                 response: patience,
             },

@@ -12,7 +12,7 @@ use emend_proto::{
 use emend_tests::{
     faults::runs::short_or_long,
     harness::{
-        Heard, Learning, NAMESPACE, Subscriber, System, answered, refused,
+        Learning, NAMESPACE, StreamEvent, Subscriber, System, answered, refused,
         says::{alias_key, entity_value},
         system::Database,
         within,
@@ -98,7 +98,7 @@ async fn a_storm_of_subscribers_takes_bounded_memory_and_is_served_in_the_end() 
                     assert!(refused < 10, "{refusal}");
                 }
                 let begun = subscriber.next().await;
-                assert!(matches!(begun, Heard::Snapshot { .. }), "{begun:?}");
+                assert!(matches!(begun, StreamEvent::Snapshot { .. }), "{begun:?}");
                 subscriber
             }
         }));

@@ -335,8 +335,8 @@ async fn each_guarantee_broken_on_purpose_is_reported() {
     } in tamper::MUTATIONS
     {
         let mut recording = match of {
-            tamper::Of::Wide => left.wide.clone(),
-            tamper::Of::Narrow => left.narrow.clone(),
+            tamper::RecordingKind::Wide => left.wide.clone(),
+            tamper::RecordingKind::Narrow => left.narrow.clone(),
         };
         validate(&recording, &left.log).unwrap();
         tamper(&mut recording);

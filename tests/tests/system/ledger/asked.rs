@@ -8,7 +8,7 @@ use emend_proto::{
     feedback::v1::SubmitFeedbackRequest,
     learning::v1::{Policy, UpdatePolicyRequest},
 };
-use emend_store::audit::{Finding, Unwatched};
+use emend_store::audit::{Finding, IgnoreProgress};
 use emend_tests::{
     audit::ledger::{self, Asked},
     both_databases,
@@ -201,7 +201,7 @@ both_databases! {
         let databases = system.database.databases();
         let auditing = async {
             loop {
-                let report = audit(&databases, &mut Unwatched, &mut |_| {}).await.unwrap();
+                let report = audit(&databases, &mut IgnoreProgress, &mut |_| {}).await.unwrap();
                 assert_eq!(report.findings.kept(), [], "with {} stored", report.feedback);
             }
         };

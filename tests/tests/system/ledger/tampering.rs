@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use emend_audit::audit;
-use emend_store::audit::Unwatched;
+use emend_store::audit::IgnoreProgress;
 use emend_tests::{
     faults::runs::is_long,
     harness::{
@@ -452,7 +452,7 @@ const SQLITE_CASES: &[Case] = &[("ACCEPT_ORDER", Feedback, "UPDATE accept_order 
 const POSTGRES_CASES: &[Case] = &[("ACCEPT_ORDER", Feedback, "SELECT setval('accept_order', 1)")];
 
 async fn codes_found(copy: &Copy) -> BTreeSet<&'static str> {
-    let report = audit(copy.databases(), &mut Unwatched, &mut |_| {})
+    let report = audit(copy.databases(), &mut IgnoreProgress, &mut |_| {})
         .await
         .unwrap();
     report.findings.counts().keys().copied().collect()
@@ -470,7 +470,7 @@ fn cases(own: &[Case], all: bool) -> Vec<Case> {
 
 async fn every_check_notices(frozen: &Frozen, cases: &[Case]) {
     let sound = frozen.copy().await;
-    let report = audit(sound.databases(), &mut Unwatched, &mut |_| {})
+    let report = audit(sound.databases(), &mut IgnoreProgress, &mut |_| {})
         .await
         .unwrap();
     assert_eq!(report.findings.kept(), [], "nobody tampered with it");

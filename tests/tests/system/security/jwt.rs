@@ -27,14 +27,14 @@ use super::{OWN, messages::subscription, with_token};
 const LONG: i64 = 3_600;
 
 /// Who signs tokens.
-enum By {
+enum Signer {
     /// An issuer with a key in the JWKS file.
     Set(Box<Issuer>),
     /// The holder of a key shared with the services.
     Shared(Vec<u8>),
 }
 
-impl By {
+impl Signer {
     fn token(&self, claims: &Value) -> String {
         match self {
             Self::Set(issuer) => issuer.token(claims),
@@ -102,18 +102,18 @@ fn with(name: &str, value: Value) -> Value {
 
 /// Both services, which know four callers by their tokens' subjects. One of them is feedback-svc, as learning-svc's
 /// caller.
-struct Issued {
+struct JwtDeployment {
     deployment: Deployment,
     directory: TempDir,
-    by: By,
+    by: Signer,
 }
 
-impl Issued {
-    async fn start(by: By) -> Self {
+impl JwtDeployment {
+    async fn start(by: Signer) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let keys = match by {
-            By::Set(_) => "jwks_file = \"jwks.json\"",
-            By::Shared(_) => "shared_key_file = \"shared.key\"",
+            Signer::Set(_) => "jwks_file = \"jwks.json\"",
+            Signer::Shared(_) => "shared_key_file = \"shared.key\"",
         };
         let mut text = format!("[jwt]\naudience = \"emend\"\nissuer = \"https://login.example\"\n{keys}\n");
         for (name, role) in [
@@ -237,7 +237,7 @@ const NOT_ACCEPTED: (Code, &str) = (Code::Unauthenticated, "CREDENTIALS_NOT_ACCE
 const EXPIRED: (Code, &str) = (Code::Unauthenticated, "TOKEN_EXPIRED");
 
 /// What holds however tokens are signed.
-async fn check(issued: &Issued) {
+async fn check(issued: &JwtDeployment) {
     // A good token: feedback is submitted, delivered, learned and streamed, each by the name of its principal.
     let node = issued.token("node@prod");
     let mut stream = issued.subscribe(&node).await.unwrap();
@@ -317,7 +317,7 @@ async fn check(issued: &Issued) {
 }
 
 /// Waits until both services, which must notice the new key by themselves, accept tokens signed with it.
-async fn until_taken(issued: &Issued, by: &By) {
+async fn until_taken(issued: &JwtDeployment, by: &Signer) {
     let (web, node) = (claims("web@prod", LONG), claims("node@prod", LONG));
     eventually("tokens by the new key are taken", || async {
         let submitted = issued.submit(&by.token(&web), "rotated").await.map(drop);
@@ -330,7 +330,7 @@ async fn until_taken(issued: &Issued, by: &By) {
 
 /// The key is replaced by that of `new`: tokens signed with the old one become worthless, and nothing is lost
 /// meanwhile.
-async fn replace(mut issued: Issued, new: By) {
+async fn replace(mut issued: JwtDeployment, new: Signer) {
     let mut stream = issued.subscribe(&issued.token("node@prod")).await.unwrap();
     within("it begins", stream.message()).await.unwrap();
     new.write(issued.directory.path());
@@ -361,14 +361,14 @@ async fn replace(mut issued: Issued, new: By) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tokens_by_a_key_of_a_set_are_taken_and_the_set_may_change() {
-    let by_key = |key_id| By::Set(Box::new(Issuer::new(key_id)));
+    let by_key = |key_id| Signer::Set(Box::new(Issuer::new(key_id)));
     let next = by_key("next");
-    let issued = Issued::start(by_key("current")).await;
+    let issued = JwtDeployment::start(by_key("current")).await;
     check(&issued).await;
 
     // While both keys are present, tokens signed with either are good and streams continue.
     let mut stream = issued.subscribe(&issued.token("node@prod")).await.unwrap();
-    let (By::Set(first), By::Set(second)) = (&issued.by, &next) else {
+    let (Signer::Set(first), Signer::Set(second)) = (&issued.by, &next) else {
         unreachable!("said so above")
     };
     write_set(issued.directory.path(), &[first, second]);
@@ -382,7 +382,7 @@ async fn tokens_by_a_key_of_a_set_are_taken_and_the_set_may_change() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tokens_by_a_shared_key_are_taken_and_the_key_may_change() {
-    let issued = Issued::start(By::Shared(b"0123456789abcdef0123456789abcdef".to_vec())).await;
+    let issued = JwtDeployment::start(Signer::Shared(b"0123456789abcdef0123456789abcdef".to_vec())).await;
     check(&issued).await;
-    replace(issued, By::Shared(vec![b'x'; 48])).await;
+    replace(issued, Signer::Shared(vec![b'x'; 48])).await;
 }

@@ -96,12 +96,12 @@ async fn told_of_report(guarded: &Guarded, name: &str, node_id: &str) -> Result<
 }
 
 /// An import in progress: its input and its answer.
-struct UnderWay {
+struct ImportInProgress {
     messages: mpsc::Sender<ImportResourcesRequest>,
     answer: AbortOnDropHandle<Result<Response<ImportResourcesResponse>, Status>>,
 }
 
-impl UnderWay {
+impl ImportInProgress {
     /// Sends its header and one row.
     async fn begin(guarded: &Guarded, name: &str) -> Self {
         let (messages, sent) = mpsc::channel(4);
@@ -397,8 +397,8 @@ on_both_databases! {
         ("demoted", "operator", IN_OWN),
         ("leaving", "operator", IN_OWN),
     ]) {
-        let demoted = UnderWay::begin(guarded, "demoted").await;
-        let leaving = UnderWay::begin(guarded, "leaving").await;
+        let demoted = ImportInProgress::begin(guarded, "demoted").await;
+        let leaving = ImportInProgress::begin(guarded, "leaving").await;
         until_under_way(guarded, 2).await;
         guarded.rewrite(&[OPS, ("demoted", "reviewer", IN_OWN)]);
         // Whether rows keep arriving or all have come, nothing is written.
@@ -419,8 +419,8 @@ on_both_databases! {
         assert_eq!(trail.revisions, []);
 
         // Changed rights that still suffice let imports continue.
-        let promoted = UnderWay::begin(guarded, "ops").await;
-        let beside = UnderWay::begin(guarded, "ops").await;
+        let promoted = ImportInProgress::begin(guarded, "ops").await;
+        let beside = ImportInProgress::begin(guarded, "ops").await;
         until_under_way(guarded, 2).await;
         guarded.rewrite(&[("ops", "admin", "[\"own\", \"foreign\"]")]);
         promoted.row(2).await;
