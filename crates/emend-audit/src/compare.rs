@@ -1,7 +1,6 @@
 //! Compares one feedback as feedback-svc stored it with what learning-svc applied of it.
 //!
-//! It must know nothing of databases or of the moments at which the two were read, only which direction each comparison
-//! may check.
+//! Each comparison checks only one direction, since the two were read at different moments.
 
 use emend_core::{ContestId, Proposal, Scope, correction::scope_user};
 use emend_store::audit::Findings;

@@ -1,5 +1,5 @@
 //! Counts the repeated elements of a request: the repeated fields of messages and of those nested in them, read from
-//! the descriptor set. It must know nothing of what the messages mean.
+//! the descriptor set.
 
 use std::{
     collections::{HashMap, HashSet},

@@ -1,8 +1,7 @@
 //! The findings of a database audit, and opening a database read-only.
 //!
 //! An audit reads everything in one consistent state and compares it with what must hold. Each such condition is a
-//! [`Check`] with a code that never changes; a violation is a [`Finding`]. It must know nothing of any schema: the
-//! services define what is checked.
+//! [`Check`] with a code that never changes; a violation is a [`Finding`]. The services define what is checked.
 
 use std::{collections::BTreeMap, fmt};
 

@@ -1,6 +1,6 @@
 //! Opening SQLite so that committed data is durable: WAL, synchronous=FULL, one writer, many readers.
 //!
-//! It must know nothing of any schema; migrations are passed in.
+//! Migrations are passed in.
 
 use std::{
     fs::{self, File, TryLockError},

@@ -1,6 +1,4 @@
 //! The service's configuration: where its database and learning-svc are, and its limits.
-//!
-//! It must know nothing of command lines.
 
 use std::{fmt, str::FromStr, sync::Arc, time::Duration};
 

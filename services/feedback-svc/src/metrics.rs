@@ -1,7 +1,6 @@
 //! This service's metrics, besides those of its RPCs.
 //!
-//! Gauges of what is in the database are sampled by a worker; every replica shows the same values. It must know nothing
-//! of SQL.
+//! Gauges of what is in the database are sampled by a worker; every replica shows the same values.
 
 use std::sync::Arc;
 

@@ -3,8 +3,6 @@
 //! date and that Prometheus understands every query.
 //!
 //! The exceptions for Grafana's `dashboard-linter`, each with its reason, are in `.lint` beside the dashboard.
-//!
-//! It must know nothing of what the metrics mean.
 
 mod panels;
 

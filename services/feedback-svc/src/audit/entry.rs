@@ -1,6 +1,4 @@
 //! One feedback as an audit sees it, and whether its parts agree.
-//!
-//! It must know nothing of where it was read from.
 
 use std::collections::BTreeMap;
 

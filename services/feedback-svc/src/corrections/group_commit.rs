@@ -8,7 +8,7 @@
 //! The queue is bounded in bytes and in time, and no single client can fill one of more than 4 MiB. Until its group
 //! begins, a submission belongs to its caller: if the caller is gone (its deadline has passed, its connection broke) it
 //! is skipped, and if it waited too long it is refused and skipped. From then on it belongs to the task and is stored
-//! even if its caller leaves. It must know nothing of requests or responses.
+//! even if its caller leaves.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},

@@ -1,7 +1,7 @@
 //! The bounded queue of events that are leased to this replica and wait to be sent.
 //!
 //! Room is reserved before events are stored. If there is none, the events are stored without a lease and claimed
-//! later, so memory stays bounded however long learning-svc is away. It must know nothing of the outbox.
+//! later, so memory stays bounded however long learning-svc is away.
 
 use std::{
     collections::VecDeque,

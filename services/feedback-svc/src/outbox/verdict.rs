@@ -1,6 +1,6 @@
 //! What learning-svc's answer to one event means for its entry in the outbox.
 //!
-//! It must know nothing of transports: a batch without answers is not its concern.
+//! A batch without answers is not decided here.
 
 use bytes::Bytes;
 use emend_base::status::{Explained, from_item_status};

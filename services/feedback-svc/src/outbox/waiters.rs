@@ -1,7 +1,7 @@
 //! Waiters for the answers to events.
 //!
 //! A waiter is registered before its event is stored, so that no answer can come before it, and removed when it is
-//! dropped. It must know nothing of where answers come from.
+//! dropped.
 
 use std::{
     collections::HashMap,

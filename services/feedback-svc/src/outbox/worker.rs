@@ -4,7 +4,7 @@
 //! A step depends only on the leased events and the outbox, so any worker may take one at any time, any number of
 //! times. While learning-svc is away, leased events wait in memory until their leases expire and are then claimed
 //! again, which writes a new lease; all others wait in the outbox. Neither counts as an attempt or makes an event a
-//! dead letter. It must know nothing of gRPC streams.
+//! dead letter.
 
 use std::{
     collections::HashSet,

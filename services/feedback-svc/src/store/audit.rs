@@ -1,6 +1,4 @@
 //! The port of audits: everything stored, read in one consistent state.
-//!
-//! It must know nothing of which invariants hold.
 
 use async_trait::async_trait;
 use emend_core::FeedbackId;

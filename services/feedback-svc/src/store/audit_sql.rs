@@ -1,7 +1,5 @@
 //! The reads of an audit in portable SQL: everything, in one consistent state, row by row. Written once, compiled for
 //! each database: `super::Db` says which.
-//!
-//! It must know nothing of which invariants hold.
 
 use async_trait::async_trait;
 use emend_core::FeedbackId;

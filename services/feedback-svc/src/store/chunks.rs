@@ -1,7 +1,5 @@
 //! Splits rows into batches of a few fixed sizes, so that multi-row statements have few distinct texts and each is
 //! prepared once.
-//!
-//! It must know nothing of what the rows are.
 
 /// Batch sizes, largest first.
 const SIZES: [usize; 8] = [128, 64, 32, 16, 8, 4, 2, 1];

@@ -2,7 +2,7 @@
 //! the deterministic simulation can decide what happens when.
 //!
 //! Every call is one atomic step. Before and after it, an [`Interference`] may let time pass, fail the call, or lose
-//! its answer; a call that is dropped in between has had all of its effect or none. It must know nothing of schedules.
+//! its answer; a call that is dropped in between has had all of its effect or none.
 
 mod outbox;
 mod tables;

@@ -1,8 +1,7 @@
 //! The store on PostgreSQL, shared by any number of replicas: a group of feedback is one statement and so one round
 //! trip; claims skip rows that another replica has locked.
 //!
-//! READ COMMITTED throughout; after a deadlock the whole use case is retried. It must know nothing of which replicas
-//! there are.
+//! READ COMMITTED throughout; after a deadlock the whole use case is retried.
 
 use std::collections::HashMap;
 
