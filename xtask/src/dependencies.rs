@@ -92,7 +92,7 @@ fn ban_findings(lock: &Table, deny: &Table) -> Result<Vec<String>> {
         if ban.get("deny-multiple-versions").and_then(Value::as_bool) == Some(true) {
             if found.len() > 1 {
                 findings.push(format!(
-                    "{name} is there in more than one version: {}",
+                    "there is more than one version of {name}: {}",
                     found.join(", ")
                 ));
             }
@@ -143,7 +143,7 @@ fn page_findings(manifest: &Table, page: &str) -> Result<Vec<String>> {
         .map(|name| format!("{name} has no line in docs/dependencies.md"));
     let gone = told
         .difference(&wanted)
-        .map(|name| format!("docs/dependencies.md tells of {name}, which is gone"));
+        .map(|name| format!("docs/dependencies.md lists {name}, which is no longer used"));
     Ok(untold.chain(gone).collect())
 }
 

@@ -83,7 +83,7 @@ fn host(workspace: &Workspace) -> Result<String> {
     let told = process::output(workspace.command("rustc").arg("-vV"))?;
     let host = told.lines().find_map(|line| line.strip_prefix("host: "));
     host.map(str::to_owned)
-        .context("rustc does not say what it builds for")
+        .context("rustc does not report its target")
 }
 
 /// Builds the programs; returns their directory.

@@ -31,13 +31,13 @@ use futures::{StreamExt as _, stream::BoxStream};
 use learning_svc::audit::{Audit as LearningAudit, Entry as Taken, Figures};
 
 emend_store::checks! {
-    INBOX_FEEDBACK: "Every event that learning-svc applied is of a feedback that feedback-svc stored.";
+    INBOX_FEEDBACK: "Every event that learning-svc applied belongs to feedback that feedback-svc stored.";
     INBOX_MISSING: "Every event that counts as delivered was applied.";
-    INBOX_SURPLUS: "A feedback's events were applied once each.";
+    INBOX_SURPLUS: "Each event of a feedback was applied once.";
     BALLOT_MISSING: "A feedback that was delivered cast a ballot, unless it was refused.";
-    BALLOT_DIFFERS: "A ballot is the one that its feedback gives by the rules: contest, candidate, voter, accept order, time.";
-    RETRACTION_DIFFERS: "What was retracted and delivered is marked as retracted, and nothing else is.";
-    OUTCOME_DIFFERS: "The outcome that a feedback shows is one that learning-svc gave it.";
+    BALLOT_DIFFERS: "A ballot has the contest, candidate, voter, accept order and time that follow from its feedback.";
+    RETRACTION_DIFFERS: "Feedback is marked as retracted if its retraction was delivered, and only then.";
+    OUTCOME_DIFFERS: "The outcome of a feedback is one that learning-svc returned for it.";
 }
 
 /// The two databases.

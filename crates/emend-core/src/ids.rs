@@ -66,7 +66,7 @@ text_id!(
     ReporterId,
     |raw| {
         if raw.starts_with(ERASED) {
-            return Err(Invalid::new("must not begin with erased:, which pseudonyms of erased users do"));
+            return Err(Invalid::new("must not begin with erased:, which is reserved for pseudonyms of erased users"));
         }
         bounded_text(raw, 1, 128)
     }

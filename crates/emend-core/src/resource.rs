@@ -40,7 +40,7 @@ impl ResourceKey {
         let mut violations = Violations::new();
         let namespace = violations.check("namespace", Namespace::parse(namespace));
         if kind.is_none() {
-            violations.add("kind", "is required: a kind that this version knows");
+            violations.add("kind", "is required and must be a kind that this version knows");
         }
         let key = violations.check("key", NormalizedKey::parse(key));
         let qualifier = match kind.and_then(|kind| kind.rules().qualifier) {

@@ -82,7 +82,7 @@ pub fn decode<D: Message + Name + Default>(bytes: Bytes) -> Result<D, Status> {
     let may_have_more = bytes.len() > MAX_ELEMENTS;
     if may_have_more && shape::elements(&D::full_name(), &bytes, MAX_ELEMENTS) > MAX_ELEMENTS {
         return Err(Status::invalid_argument(format!(
-            "the request has more than {MAX_ELEMENTS} elements of lists and maps, those within others included"
+            "the request has more than {MAX_ELEMENTS} elements of lists and maps, nested ones included"
         )));
     }
     D::decode(bytes).map_err(|error| {

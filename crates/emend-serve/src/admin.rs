@@ -184,7 +184,7 @@ impl Admin {
             .route("/log-level", get(log_level).put(set_log_level))
             .fallback((
                 StatusCode::NOT_FOUND,
-                "there are /metrics, /livez, /readyz and /log-level\n",
+                "not found: there are only /metrics, /livez, /readyz and /log-level\n",
             ))
             .with_state(Arc::new(self))
     }
@@ -192,10 +192,10 @@ impl Admin {
     /// The log level, for clients on this host only.
     fn level_for(&self, peer: SocketAddr) -> Result<&LogLevel, Refusal> {
         if !is_this_host(peer) {
-            return Err(refusal(StatusCode::FORBIDDEN, "only from loopback"));
+            return Err(refusal(StatusCode::FORBIDDEN, "allowed only from loopback"));
         }
         let level = self.level.as_ref();
-        level.ok_or_else(|| refusal(StatusCode::NOT_FOUND, "there is no log"))
+        level.ok_or_else(|| refusal(StatusCode::NOT_FOUND, "logging is not set up"))
     }
 }
 

@@ -83,8 +83,8 @@ pub async fn probe(services: &[(&str, &str)], way: &ProbeTarget) -> ExitCode {
             #[expect(clippy::print_stdout, reason = "what the health check shows")]
             {
                 println!(
-                    "not known: with --tls-client-ca clients must present a certificate, so /readyz is asked instead, and \
-                     --metrics-addr must name a port"
+                    "unknown: with --tls-client-ca clients must present a certificate, so the probe calls /readyz \
+                     instead, for which --metrics-addr must name a port"
                 );
             }
             ExitCode::FAILURE
@@ -95,7 +95,7 @@ pub async fn probe(services: &[(&str, &str)], way: &ProbeTarget) -> ExitCode {
 /// Prints the outcome and returns whether it is ready.
 #[expect(clippy::print_stdout, reason = "what the health check shows")]
 fn report(who: &str, asked: Result<Result<(), NotReady>, tokio::time::error::Elapsed>) -> bool {
-    match asked.unwrap_or_else(|_| Err(NotReady("there is no answer".to_owned()))) {
+    match asked.unwrap_or_else(|_| Err(NotReady("it does not answer".to_owned()))) {
         Ok(()) => {
             println!("{who}: ready");
             true

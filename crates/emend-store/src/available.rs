@@ -41,7 +41,7 @@ where
         if Instant::now() + pause > until {
             return Err(error);
         }
-        tracing::warn!(%error, ?pause, "the database is away; trying again");
+        tracing::warn!(%error, ?pause, "the database is unavailable; trying again");
         sleep(pause).await;
     }
 }

@@ -37,7 +37,7 @@ pub enum StoreError {
     #[error("the database is full: {0}")]
     Full(#[source] sqlx::Error),
     /// A scan took too long, or too many scans are running, at the expense of others.
-    #[error("there is too much to look through: {0}")]
+    #[error("the query would scan too many rows: {0}")]
     TooMuch(#[source] sqlx::Error),
     /// A stored row is invalid.
     #[error(transparent)]
@@ -366,7 +366,7 @@ impl From<StoreError> for emend_base::error::Error {
             StoreError::Conflict(_) => ("DATABASE_CONTENTION", "too many writers at once", 1),
             StoreError::Unavailable(cause) if waited_for_a_lock(cause) => (
                 "DATABASE_CONTENTION",
-                "another writes for long what this is to write",
+                "another transaction has held a lock for too long",
                 1,
             ),
             StoreError::Unavailable(_) => ("DATABASE_UNAVAILABLE", "the database is unavailable", 1),
@@ -374,14 +374,14 @@ impl From<StoreError> for emend_base::error::Error {
                 tracing::error!(%error, "store");
                 return Self::ResourceExhausted {
                     reason: "STORAGE_FULL",
-                    message: "the database has no more room".into(),
+                    message: "the database is full".into(),
                     retry_after: Some(Duration::from_secs(30)),
                 };
             }
             StoreError::TooMuch(_) => {
                 return Self::ResourceExhausted {
                     reason: "LISTS_BUSY",
-                    message: "there is too much to look through, or too many do: ask for less, or later"
+                    message: "the query would scan too many rows, or too many such queries are running: narrow it, or try again later"
                         .into(),
                     retry_after: Some(Duration::from_secs(5)),
                 };

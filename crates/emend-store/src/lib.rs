@@ -37,7 +37,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 /// fell silent.
 pub async fn close(closing: impl Future<Output = ()>) {
     if timeout(CLOSE_TIMEOUT, closing).await.is_err() {
-        tracing::warn!("connections to the database are left as they are");
+        tracing::warn!("connections to the database did not close in time; leaving them open");
     }
 }
 

@@ -17,15 +17,15 @@ const CONNECTIONS_MAX: Description = Description {
     kind: Kind::Gauge,
     unit: "connections",
     labels: &["service"],
-    help: "How many connections to its database this replica may have",
+    help: "Maximum number of connections of this replica to its database",
 };
 const ERRORS: Description = Description {
     name: "emend_db_errors_total",
     kind: Kind::Counter,
     unit: "errors",
     labels: &["reason=conflict|contention|unavailable|full|corrupt|unexpected"],
-    help: "Errors of databases in this process. A conflict with another transaction is begun anew and is none to mend; \
-           contention is a use case that was given up because its conflicts did not end",
+    help: "Database errors in this process. A conflict with another transaction is retried and needs no action; \
+           contention is a use case that was abandoned because its conflicts did not end",
 };
 
 /// The connection metrics of all services in a process.

@@ -42,9 +42,8 @@ pub fn position(query: QueryHash, token: &str) -> Result<Option<Vec<u8>>, Invali
     if token.is_empty() {
         return Ok(None);
     }
-    let bad = || {
-        Invalid::new("is not a token of this list: send it as it was answered, with the same other fields")
-    };
+    let bad =
+        || Invalid::new("is not a page token of this list: send it unchanged, with the same other fields");
     if token.len() > MAX_TOKEN {
         return Err(bad());
     }
@@ -64,7 +63,7 @@ pub fn number_position(query: QueryHash, token: &str) -> Result<Option<i64>, Inv
     };
     let bytes = bytes
         .try_into()
-        .map_err(|_| Invalid::new("is not a token of this list"))?;
+        .map_err(|_| Invalid::new("is not a page token of this list"))?;
     Ok(Some(i64::from_le_bytes(bytes)))
 }
 

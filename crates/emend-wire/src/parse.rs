@@ -239,7 +239,7 @@ pub fn context(map: &HashMap<String, String>) -> Result<BTreeMap<String, String>
         ) {
             // Two keys may differ only in surrounding white space.
             if parsed.insert(name, value).is_some() {
-                violations.add(format!("context[{shown:?}]"), "stands there twice");
+                violations.add(format!("context[{shown:?}]"), "appears twice");
             }
         }
     }

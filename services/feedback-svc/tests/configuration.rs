@@ -172,7 +172,7 @@ fn an_unknown_key_is_refused_with_the_most_similar_known_one() {
     assert_eq!(ran.code, Some(2));
     assert_eq!(
         ran.stderr,
-        "error: service.toml: there is no setting relay-worker; is relay-workers meant?\n"
+        "error: service.toml: there is no setting relay-worker; did you mean relay-workers?\n"
     );
     assert_eq!(scene.left(), ["service.toml"], "nothing was started");
 }
@@ -238,7 +238,7 @@ fn an_unread_variable_is_reported() {
         .collect();
     assert_eq!(warnings.len(), 1, "{}", ran.stderr);
     assert!(
-        warnings[0].contains("EMEND_FEEDBACK_LISTENS; is EMEND_FEEDBACK_LISTEN meant?"),
+        warnings[0].contains("EMEND_FEEDBACK_LISTENS; did you mean EMEND_FEEDBACK_LISTEN?"),
         "{}",
         warnings[0]
     );

@@ -37,7 +37,10 @@ impl Start {
 
     async fn waits(&self) {
         eventually("it says that it waits", || async {
-            let told = |line: &str| line.contains("the database is away; trying again").then_some(());
+            let told = |line: &str| {
+                line.contains("the database is unavailable; trying again")
+                    .then_some(())
+            };
             self.process.logged(told).ok_or_else(|| self.process.output())
         })
         .await;

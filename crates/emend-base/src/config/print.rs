@@ -12,7 +12,7 @@ const COLUMN: usize = 44;
 /// A file that reproduces the settings; defaults and hidden values are comments.
 pub(super) fn print(resolved: &Resolved) -> String {
     let mut text = format!(
-        "# The settings of {}, and where each comes from. A commented line is a default, or not set,\n# or a secret, which is not shown.\n",
+        "# The settings of {}, and where each comes from. A line that is commented out is a\n# default, is not set, or is a secret, which is not shown.\n",
         resolved.program
     );
     for setting in &resolved.settings {

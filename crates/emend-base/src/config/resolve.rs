@@ -246,7 +246,7 @@ impl File<'_> {
     fn flags(&self, key: &str, entry: Entry) -> Result<Vec<OsString>, String> {
         let Some(arg) = self.args.iter().find(|arg| key_of(arg) == key) else {
             let nearest = nearest(key, self.args.iter().map(key_of));
-            let nearest = nearest.map_or_else(String::new, |nearest| format!("; is {nearest} meant?"));
+            let nearest = nearest.map_or_else(String::new, |nearest| format!("; did you mean {nearest}?"));
             return Err(format!("there is no setting {key}{nearest}"));
         };
         let values = match (entry, is_switch(arg)) {
@@ -321,7 +321,7 @@ fn reason(error: &clap::Error) -> String {
         Some(ContextValue::Strings(valid)) if !valid.is_empty() => {
             format!("it is one of {}", valid.join(", "))
         }
-        _ => "it is not a value".to_owned(),
+        _ => "it is not a valid value".to_owned(),
     }
 }
 

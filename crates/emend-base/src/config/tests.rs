@@ -134,7 +134,7 @@ fn every_invalid_line_is_reported_with_file_key_and_expected_value() {
     assert!(wrong.lines().all(|line| line.starts_with(&path)), "{wrong}");
     for part in [
         "workers: \"65\": 65 is not within 1 to 64 (expected: --workers <COUNT>: How many workers, 1 to 64)",
-        "there is no setting worker; is workers meant?",
+        "there is no setting worker; did you mean workers?",
         "grace: \"20\": expected a number and a unit",
         "open: it is true or false",
         "look: it takes one value, not a list",
@@ -178,7 +178,7 @@ fn rules_between_settings_hold_for_the_file_too() {
 #[test]
 fn a_missing_or_malformed_file_is_reported_without_its_content() {
     let wrong = Scene::with("workers = 1\ndatabase-url = 'db:s3cret").wrong(&[]);
-    assert!(wrong.contains("service.toml, line 2: no TOML"), "{wrong}");
+    assert!(wrong.contains("service.toml, line 2: not valid TOML"), "{wrong}");
     assert!(!wrong.contains("s3cret"), "{wrong}");
     let none = begin::<Service>(["service", "--config", "/nowhere/x.toml"]).unwrap_err();
     assert!(matches!(none, EarlyExit::Invalid(complaints) if complaints[0].starts_with("/nowhere/x.toml: ")));

@@ -83,7 +83,7 @@ impl LogLevel {
             // An empty filter would log only errors, which is never what an empty text means.
             return Err(TelemetryError::Level {
                 level: String::new(),
-                reason: "nothing is said".to_owned(),
+                reason: "it is empty".to_owned(),
             });
         }
         let filter = filter(level)?;
@@ -91,7 +91,7 @@ impl LogLevel {
         self.0
             .reload(filter)
             .map_err(|gone| TelemetryError::Twice(gone.to_string()))?;
-        tracing::warn!(before, now = level, "what is logged was changed");
+        tracing::warn!(before, now = level, "the log level was changed");
         Ok(())
     }
 

@@ -78,7 +78,7 @@ impl Remote {
         let Transport::Secured(secured) = &mut self.transport else {
             return Err(TlsError::new(
                 self.endpoint.uri(),
-                "must begin with https:// where files for TLS are given",
+                "must begin with https:// if TLS files are given",
             ));
         };
         secured.tls = tls;

@@ -76,7 +76,7 @@ fn about(error: &CertificateError) -> String {
         CertificateError::NotValidYet => "is not valid yet".to_owned(),
         CertificateError::UnknownIssuer => "was issued by none of the CAs that are trusted here".to_owned(),
         CertificateError::BadSignature => {
-            "is signed by another key than that of the trusted CA of this name".to_owned()
+            "is signed by a key other than that of the trusted CA of this name".to_owned()
         }
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
             "is not for servers".to_owned()

@@ -163,8 +163,8 @@ pub enum Refusal {
     /// The namespace holds as many resources of the kind as the policy allows, or this would be one more than
     /// [`MAX_SCOPES`] kinds in namespaces that hold any.
     #[error(
-        "the namespace holds as many resources of this kind as its policy allows, or would be one more of the {MAX_SCOPES} \
-         kinds in namespaces that may hold any"
+        "the namespace has as many resources of this kind as its policy allows, or {MAX_SCOPES} pairs of namespace \
+         and kind, the maximum, have resources already"
     )]
     Full,
 }

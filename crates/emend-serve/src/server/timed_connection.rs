@@ -128,7 +128,7 @@ impl<S: AsyncRead + Unpin> TimedConnection<S> {
 fn unanswered() -> io::Error {
     io::Error::new(
         io::ErrorKind::TimedOut,
-        "the client does not answer that the connection ends",
+        "the client does not acknowledge the end of the connection",
     )
 }
 

@@ -392,7 +392,7 @@ async fn an_untrusted_server_is_explained_in_plain_words() {
         ),
         (
             Authority::new("ca").issue(6, here),
-            "the server's certificate is signed by another key than that of the trusted CA of this name",
+            "the server's certificate is signed by a key other than that of the trusted CA of this name",
         ),
     ];
     for (issued, words) in cases {

@@ -159,7 +159,7 @@ impl BoundedPool {
         looked.at = Some(Instant::now());
         match read {
             Ok(Some(url)) => {
-                tracing::info!(database = %url, "connections to the database are made by its new URL");
+                tracing::info!(database = %url, "new connections to the database use its new URL");
                 config.url = url;
                 self.pool.set_connect_options(config.options());
                 self.source.version.fetch_add(1, Ordering::Release);

@@ -361,7 +361,7 @@ fn condition(error: &StoreError) -> Option<fn() -> Error> {
         }
         StoreError::Full(_) => Some(|| Error::ResourceExhausted {
             reason: "STORAGE_FULL",
-            message: "the database has no more room".to_owned(),
+            message: "the database is full".to_owned(),
             retry_after: Some(Duration::from_secs(30)),
         }),
         StoreError::Conflict(_) | StoreError::TooMuch(_) | StoreError::Corrupt(_) | StoreError::Sqlx(_) => {

@@ -399,7 +399,7 @@ async fn the_log_names_refused_events_and_reasons_but_never_messages() {
     }
     let told = |attempts: u32| {
         format!(
-            "WARN message=an event is tried again and again event_id={again} attempts={attempts} \
+            "WARN message=an event keeps failing and is retried event_id={again} attempts={attempts} \
              code=\"RESOURCE_EXHAUSTED\" reason=\"NOT_SO\""
         )
     };

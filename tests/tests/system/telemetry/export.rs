@@ -57,6 +57,6 @@ async fn a_trace_receiver_that_does_not_answer_delays_nothing() {
     end(&mut up.process).await;
     let told = up
         .process
-        .logged(|line| line.contains("some spans were not sent").then_some(()));
+        .logged(|line| line.contains("some spans were not exported").then_some(()));
     assert!(told.is_some(), "{}", up.process.output());
 }
