@@ -54,7 +54,7 @@ pub struct StoredFeedback {
     pub correction: Correction,
     /// For whom it is to be learned.
     pub scope: Scope,
-    /// Where it stands in the order of all feedback.
+    /// Its position in the order of all feedback.
     pub accept_order: AcceptOrder,
     /// When it was stored.
     pub received_at: Timestamp,

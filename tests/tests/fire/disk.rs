@@ -75,7 +75,7 @@ fn directories(storage: &Storage) -> [&Path; 2] {
 }
 
 /// Fills the services' disks in turn. Refused callers are told so, with this code and reason.
-async fn is_said_so(name: &str, storage: Storage, disks: [Disk; 2], refusal: (Code, &str)) {
+async fn failure_is_reported(name: &str, storage: Storage, disks: [Disk; 2], refusal: (Code, &str)) {
     let directories = directories(&storage).map(Path::to_owned);
     let mut fleet = Fleet::stopped(storage, 1, 1).await;
     disks[0].hold(&mut fleet.feedback[0]);
@@ -116,7 +116,7 @@ async fn a_full_disk_is_reported_and_freed_space_is_used() {
             (Disk::mounted(feedback).await, Disk::mounted(learning).await)
         {
             let refusal = (Code::ResourceExhausted, "STORAGE_FULL");
-            is_said_so("disk", storage, [feedback, learning], refusal).await;
+            failure_is_reported("disk", storage, [feedback, learning], refusal).await;
         }
     })
     .await;
@@ -127,7 +127,7 @@ async fn a_file_size_limit_is_reported_and_lifting_it_is_enough() {
     bounded(async {
         if let (Some(feedback), Some(learning)) = (Disk::size_limit().await, Disk::size_limit().await) {
             let refusal = (Code::Unavailable, "DATABASE_UNAVAILABLE");
-            is_said_so("file-size", Storage::sqlite(), [feedback, learning], refusal).await;
+            failure_is_reported("file-size", Storage::sqlite(), [feedback, learning], refusal).await;
         }
     })
     .await;

@@ -132,7 +132,7 @@ async fn a_standby_that_lacks_the_last_seconds_is_detected() {
             assert!(!lost.is_empty(), "what came after it is lost");
             assert!(
                 lost.iter()
-                    .all(|lost| lost.contains("is lost") || lost.contains("taken back")),
+                    .all(|lost| lost.contains("is not stored") || lost.contains("retraction")),
                 "{lost:?}"
             );
             run.lost_its_tail(kept);

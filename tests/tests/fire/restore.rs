@@ -21,7 +21,7 @@ enum AfterRestore {
     None,
 }
 
-async fn yesterday_comes_back(name: &str, after_restore: AfterRestore) {
+async fn backup_is_restored(name: &str, after_restore: AfterRestore) {
     let Some(mut server) = Server::start().await else {
         return;
     };
@@ -66,15 +66,15 @@ async fn yesterday_comes_back(name: &str, after_restore: AfterRestore) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_equal_a_restored_database_with_a_new_epoch() {
-    bounded(yesterday_comes_back("restore-epoch", AfterRestore::NewEpoch)).await;
+    bounded(backup_is_restored("restore-epoch", AfterRestore::NewEpoch)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_equal_a_restored_database_under_services_that_start_again() {
-    bounded(yesterday_comes_back("restore-restarts", AfterRestore::Restarts)).await;
+    bounded(backup_is_restored("restore-restarts", AfterRestore::Restarts)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_equal_a_database_that_was_restored_behind_running_services() {
-    bounded(yesterday_comes_back("restore-running", AfterRestore::None)).await;
+    bounded(backup_is_restored("restore-running", AfterRestore::None)).await;
 }

@@ -367,7 +367,10 @@ async fn unfinished_connections_and_calls_do_not_delay_the_shutdown() {
     let status = ends(&mut up.process).await;
     assert_good(status, &up.process);
     let output = up.process.output();
-    assert!(!output.contains("stopping hard"), "in good order:\n{output}");
+    assert!(
+        !output.contains("stopping hard"),
+        "shut down gracefully:\n{output}"
+    );
     // Nothing was sent, so there is nothing to refuse.
     within("ingesting ends", ingest).await.unwrap().unwrap();
     for call in calls {
@@ -419,7 +422,7 @@ async fn unread(address: SocketAddr) -> Streaming<Frame> {
 }
 
 /// One signal asks it to end; something holds it up; a second signal ends it immediately.
-async fn is_ended_by_a_second(signal: &str, process: &mut Process, address: SocketAddr) {
+async fn is_ended_by_a_second_signal(signal: &str, process: &mut Process, address: SocketAddr) {
     process.signal(signal).await;
     is_ending(address).await;
     process.signal(signal).await;
@@ -436,15 +439,15 @@ async fn a_second_signal_ends_each_program_at_once() {
     let feedback = deployment.start_feedback().await;
     let _deaf = deaf(learning).await;
     let process = deployment.learning.process.as_mut().unwrap();
-    is_ended_by_a_second("TERM", process, learning).await;
+    is_ended_by_a_second_signal("TERM", process, learning).await;
 
     let _unread = unread(feedback).await;
     let process = deployment.feedback.process.as_mut().unwrap();
-    is_ended_by_a_second("INT", process, feedback).await;
+    is_ended_by_a_second_signal("INT", process, feedback).await;
 
     for signal in ["TERM", "INT"] {
         let mut up = Up::start().await;
         let _deaf = deaf(up.learning).await;
-        is_ended_by_a_second(signal, &mut up.process, up.learning).await;
+        is_ended_by_a_second_signal(signal, &mut up.process, up.learning).await;
     }
 }

@@ -96,7 +96,7 @@ fn a_seed_always_plays_the_same_schedule() {
 
 /// Breaks one thing on purpose and checks that it is noticed within the number of schedules that CI plays.
 #[expect(clippy::print_stderr, reason = "how long it took to notice")]
-fn is_noticed(sabotage: Sabotage) {
+fn is_detected(sabotage: Sabotage) {
     let ScheduleRun { played, failed, .. } = play_many(0, SHORT, Some(sabotage));
     match failed {
         Some(failed) => eprintln!(
@@ -114,7 +114,7 @@ macro_rules! noticed {
             $(
                 #[test]
                 fn $name() {
-                    is_noticed($sabotage);
+                    is_detected($sabotage);
                 }
             )*
         }

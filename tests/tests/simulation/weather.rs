@@ -1,4 +1,4 @@
-//! The weather: how often things go wrong, drawn anew for each schedule, until it clears.
+//! The weather: how often things go wrong, drawn for each schedule, until it clears.
 
 use std::{
     collections::BTreeSet,

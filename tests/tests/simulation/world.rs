@@ -302,8 +302,8 @@ impl World {
         *lock(&self.lost_its_tail)
     }
 
-    /// Checks that an event's outcome is the same whenever it is told.
-    pub(crate) fn note_told(&self, event: &str, outcome: &Outcome) {
+    /// Checks that an event's outcome is the same whenever it is answered.
+    pub(crate) fn check_outcome(&self, event: &str, outcome: &Outcome) {
         if self.lost_its_tail() {
             return;
         }
@@ -313,7 +313,7 @@ impl World {
             .clone();
         if before != *outcome {
             self.violation(format!(
-                "event {event} was told two outcomes: {before:?} and {outcome:?}"
+                "event {event} got two outcomes: {before:?} and {outcome:?}"
             ));
         }
     }

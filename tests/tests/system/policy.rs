@@ -68,7 +68,7 @@ both_databases! {
         }
         let updated = update(&learning, Policy { threshold: 2, ..phrases() }).await;
         assert_eq!((updated.version, updated.threshold), (1, 2));
-        eventually("all that waits is evaluated anew", || async {
+        eventually("every pending contest is evaluated again", || async {
             let policy = policy(&learning, ResourceKind::InvocationPhrase).await;
             holds(policy.reevaluation_remaining == 0, || format!("{policy:?}"))
         })

@@ -22,7 +22,7 @@ use uuid::Uuid;
 use crate::story::{assert_equals_the_database, go_on, learn_a_little, request};
 
 /// Checks that a stream begins with a snapshot for this reason, and that the subscriber ends equal to the database.
-async fn begins_anew(subscriber: &mut Subscriber, system: &System, reason: SnapshotReason) {
+async fn begins_with_a_snapshot(subscriber: &mut Subscriber, system: &System, reason: SnapshotReason) {
     let learning = system.learning();
     let head = learning.head().await;
     assert_eq!(
@@ -103,7 +103,7 @@ both_databases! {
         let mut subscriber = Subscriber::new("n");
         subscriber.begin(&learning.channel).await;
         subscriber.forge_cursor(|cursor| cursor.epoch = Uuid::from_u128(42).to_string());
-        begins_anew(&mut subscriber, system, SnapshotReason::ForeignEpoch).await;
+        begins_with_a_snapshot(&mut subscriber, system, SnapshotReason::ForeignEpoch).await;
     }
 
     async fn a_cursor_ahead_of_the_head_gets_a_snapshot(system) {
@@ -112,7 +112,7 @@ both_databases! {
         let mut subscriber = Subscriber::new("n");
         subscriber.begin(&learning.channel).await;
         subscriber.forge_cursor(|cursor| cursor.revision += 1_000);
-        begins_anew(&mut subscriber, system, SnapshotReason::CursorAhead).await;
+        begins_with_a_snapshot(&mut subscriber, system, SnapshotReason::CursorAhead).await;
     }
 
     async fn a_cursor_of_another_filter_gets_a_snapshot(system) {
@@ -125,7 +125,7 @@ both_databases! {
         subscriber.begin(&learning.channel).await;
         assert_eq!(subscriber.held().len(), 1);
         subscriber.ask(|request| request.kinds.clear());
-        begins_anew(&mut subscriber, system, SnapshotReason::FilterChanged).await;
+        begins_with_a_snapshot(&mut subscriber, system, SnapshotReason::FilterChanged).await;
     }
 
     async fn a_cursor_older_than_the_tombstones_gets_a_snapshot(system) {
@@ -149,7 +149,7 @@ both_databases! {
             holds(matches!(heard, StreamEvent::Snapshot { .. }), || format!("{heard:?}"))
         })
         .await;
-        begins_anew(&mut subscriber, system, SnapshotReason::CursorExpired).await;
+        begins_with_a_snapshot(&mut subscriber, system, SnapshotReason::CursorExpired).await;
     }
 
     async fn the_changes_of_one_revision_become_visible_together(system) {

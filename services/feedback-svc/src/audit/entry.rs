@@ -121,7 +121,7 @@ impl Entry {
         &self.feedback.submission.correction
     }
 
-    /// Where it stands in the order of all feedback.
+    /// Its position in the order of all feedback.
     pub fn accept_order(&self) -> AcceptOrder {
         self.feedback.accepted.order
     }

@@ -233,7 +233,7 @@ async fn events_queued_in_memory_are_not_sent_after_a_redaction(database: &TestS
     redacted(database, new.id).await;
     assert_eq!(database.store.still_leased(&held).await.unwrap(), []);
     let events = claimed(database).await;
-    assert_eq!(events.len(), 2, "it is claimed at once, and made anew");
+    assert_eq!(events.len(), 2, "it is claimed at once, and encoded again");
 
     // On the replica that redacts, it is no longer in memory.
     let delivery_queue = DeliveryQueue::new(10);

@@ -2,7 +2,7 @@
 //! flight. Answers come in the order of the batches.
 //!
 //! A stream that fails or falls silent is abandoned with all batches in flight on it; the next batch opens another,
-//! over a new connection, so that names are resolved anew.
+//! over a new connection, so that names are resolved again.
 
 use std::{
     collections::VecDeque,

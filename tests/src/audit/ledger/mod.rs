@@ -43,16 +43,16 @@ use crate::harness::{Stored, System, deployment::Deployment, tamper::Copy, wait:
 
 emend_store::checks! {
     OUTBOX_NOT_DRAINED: "With the services up, every event is delivered in time.";
-    REEVALUATION_WAITS: "With the services up, what waits is evaluated by its newest policy in time.";
-    ACKNOWLEDGED_LOST: "What was acknowledged is stored, under the id that was given.";
-    ACKNOWLEDGED_DIFFERS: "What was acknowledged is stored as it was said.";
-    STORED_TWICE: "What was asked for once is stored at most once, however often it was sent.";
-    STORED_UNASKED: "Nothing is stored that nobody asked for.";
-    RETRACTION_LOST: "What was acknowledged to be taken back is taken back.";
-    RETRACTED_UNASKED: "Nothing is taken back that nobody asked to take back.";
-    NODE_BEHIND: "A node that is connected applies the head in time, and nothing beyond.";
+    REEVALUATION_WAITS: "With the services up, every contest is evaluated by its newest policy in time.";
+    ACKNOWLEDGED_LOST: "Every acknowledged submission is stored under the id that was returned.";
+    ACKNOWLEDGED_DIFFERS: "Every acknowledged submission is stored unchanged.";
+    STORED_TWICE: "A request is stored at most once, however often it was sent.";
+    STORED_UNASKED: "Everything stored was requested.";
+    RETRACTION_LOST: "Every acknowledged retraction is stored.";
+    RETRACTED_UNASKED: "Every stored retraction was requested.";
+    NODE_BEHIND: "A connected node applies the head in time, and nothing beyond.";
     NODE_DIGEST: "A node's digests are those of the database.";
-    NODE_DIFFERS: "A node holds what the database holds, each key, value and revision and no other, and answers by it.";
+    NODE_DIFFERS: "A node holds the keys, values and revisions of the database and no others, and answers with them.";
 }
 
 /// A system that can be audited.

@@ -159,7 +159,7 @@ impl Forwarder {
         let ids: Vec<String> = events.iter().map(|event| event.event_id.clone()).collect();
         let pieces = self.dice(|dice| tear(events, dice));
         for piece in &pieces {
-            self.perhaps_again(piece);
+            self.maybe_repeat(piece);
         }
         let results = try_join_all(pieces.into_iter().map(|piece| self.late(piece, 0))).await?;
         if self.dice(|dice| dice.chance(0.1)) {
@@ -178,7 +178,7 @@ impl Forwarder {
     }
 
     /// Remembers a piece, and may send it or an earlier one again.
-    fn perhaps_again(self: &Arc<Self>, piece: &[Event]) {
+    fn maybe_repeat(self: &Arc<Self>, piece: &[Event]) {
         let repeat = {
             let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
             last.push_back(piece.to_vec());

@@ -204,7 +204,7 @@ fn told(answer: Result<(), Status>) -> Explained {
 }
 
 /// Reads until a message says this.
-async fn until_told(stream: &mut Streaming<SubscribeResponse>, what: &str) {
+async fn until_message_contains(stream: &mut Streaming<SubscribeResponse>, what: &str) {
     within("the stream tells it", async {
         loop {
             let message = stream.message().await.unwrap().expect("the stream goes on");
@@ -244,7 +244,7 @@ async fn check(issued: &JwtDeployment) {
     let (stored, outcome) = issued.learn("jd").await;
     assert_eq!(stored.caller, "web");
     assert!(outcome.revision > 0, "one vote is enough for a name: {outcome:?}");
-    until_told(&mut stream, "person-17").await;
+    until_message_contains(&mut stream, "person-17").await;
     let ops = issued.token("ops@prod");
     let put = PutResourceRequest {
         key: Some(emend_proto::common::v1::ResourceKey {
@@ -313,7 +313,7 @@ async fn check(issued: &JwtDeployment) {
     assert_eq!(reason(&end_of(&mut brief).await), EXPIRED);
     assert!(now() >= short["exp"].as_i64().unwrap(), "not before its time");
     issued.learn("jane d").await;
-    until_told(&mut stream, "jane d").await;
+    until_message_contains(&mut stream, "jane d").await;
 }
 
 /// Waits until both services, which must notice the new key by themselves, accept tokens signed with it.
@@ -356,7 +356,7 @@ async fn replace(mut issued: JwtDeployment, new: Signer) {
     let mut stream = issued.subscribe(&issued.token("node@prod")).await.unwrap();
     let token = issued.token("feedback-svc@prod");
     fs::write(issued.directory.path().join("relay.token"), token).unwrap();
-    until_told(&mut stream, "said meanwhile").await;
+    until_message_contains(&mut stream, "said meanwhile").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -374,7 +374,7 @@ async fn tokens_by_a_key_of_a_set_are_taken_and_the_set_may_change() {
     write_set(issued.directory.path(), &[first, second]);
     until_taken(&issued, &next).await;
     issued.learn("said by the old key").await;
-    until_told(&mut stream, "said by the old key").await;
+    until_message_contains(&mut stream, "said by the old key").await;
     drop(stream);
 
     replace(issued, next).await;

@@ -77,7 +77,7 @@ async fn end_of(stream: &mut Streaming<SubscribeResponse>) -> Option<Status> {
 }
 
 /// What a caller is told when it reports for a node of this id, without the request id.
-async fn told_of_report(guarded: &Guarded, name: &str, node_id: &str) -> Result<(), Explained> {
+async fn report_status_of(guarded: &Guarded, name: &str, node_id: &str) -> Result<(), Explained> {
     let report = ReportStatusRequest {
         node_id: node_id.into(),
         ..ReportStatusRequest::default()
@@ -346,11 +346,11 @@ on_both_databases! {
         ("other", "subscriber", IN_OWN),
         ("ops", "operator", EVERYWHERE),
     ]) {
-        let nobodys = told_of_report(guarded, "other", "node").await.unwrap_err();
+        let nobodys = report_status_of(guarded, "other", "node").await.unwrap_err();
         assert_eq!(nobodys.reason.as_deref(), Some("NODE_NOT_SUBSCRIBED"));
         let mut first = stream_of(guarded, "one", &[]).await.unwrap();
         within("it begins", first.message()).await.unwrap();
-        assert_eq!(told_of_report(guarded, "one", "node").await, Ok(()));
+        assert_eq!(report_status_of(guarded, "one", "node").await, Ok(()));
         let stored = || async {
             let mut service = guarded.system.learning().subscriptions;
             let request = with_token(ListNodesRequest::default(), Some(&token_of("ops")));
@@ -368,14 +368,14 @@ on_both_databases! {
             holds(stored == [node_of("one")], || format!("{stored:?}"))
         })
         .await;
-        let ones = told_of_report(guarded, "other", "node").await.unwrap_err();
+        let ones = report_status_of(guarded, "other", "node").await.unwrap_err();
         assert_eq!(ones, nobodys, "the same in every word");
 
         // A caller that subscribes with another's node id is not refused, learns nothing, and disturbs nobody.
         let mut second = stream_of(guarded, "other", &[]).await.unwrap();
         within("it begins", second.message()).await.unwrap();
         for caller in ["one", "other"] {
-            assert_eq!(told_of_report(guarded, caller, "node").await, Ok(()));
+            assert_eq!(report_status_of(guarded, caller, "node").await, Ok(()));
         }
         eventually("they are two nodes", || async {
             let stored = stored().await;

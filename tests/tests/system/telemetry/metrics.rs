@@ -65,10 +65,7 @@ fn the_reference_of_metrics_matches_the_code() {
         std::fs::write(REFERENCE, right).unwrap();
         return;
     }
-    assert_eq!(
-        reference, right,
-        "EMEND_UPDATE_DOCS=1 writes docs/metrics.md anew"
-    );
+    assert_eq!(reference, right, "EMEND_UPDATE_DOCS=1 rewrites docs/metrics.md");
 }
 
 /// The rows of the reference: name, type, label names.
