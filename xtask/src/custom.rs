@@ -83,9 +83,9 @@ pub(crate) fn definitions(workspace: &Workspace, may_install: bool) -> Result<Ve
                 format!("{name}'s definitions are missing, and downloading them needs Go")
             })?;
             let wanted = format!("{}@{}", module.path, module.version);
-            let told = process::output(workspace.command(go).args(["mod", "download", "-json", &wanted]))?;
-            let told: Value = serde_json::from_str(&told).context("Go's answer")?;
-            let unpacked = told["Dir"]
+            let printed = process::output(workspace.command(go).args(["mod", "download", "-json", &wanted]))?;
+            let printed: Value = serde_json::from_str(&printed).context("Go's answer")?;
+            let unpacked = printed["Dir"]
                 .as_str()
                 .context("Go does not report the module's directory")?;
             fs::create_dir_all(&directory)?;

@@ -132,19 +132,19 @@ fn page_findings(manifest: &Table, page: &str) -> Result<Vec<String>> {
         .filter(|(_, entry)| !ours(entry))
         .map(|(name, _)| name.as_str())
         .collect();
-    let told: BTreeSet<&str> = page
+    let listed: BTreeSet<&str> = page
         .lines()
         .filter_map(|line| line.strip_prefix("- "))
         .flat_map(|line| line.split(": ").next().unwrap_or_default().split(", "))
         .filter_map(|name| name.strip_prefix('`')?.strip_suffix('`'))
         .collect();
-    let untold = wanted
-        .difference(&told)
+    let unlisted = wanted
+        .difference(&listed)
         .map(|name| format!("{name} has no line in docs/dependencies.md"));
-    let gone = told
+    let gone = listed
         .difference(&wanted)
         .map(|name| format!("docs/dependencies.md lists {name}, which is no longer used"));
-    Ok(untold.chain(gone).collect())
+    Ok(unlisted.chain(gone).collect())
 }
 
 fn packages(lock: &Table) -> Result<impl Iterator<Item = &Table>> {
@@ -243,18 +243,18 @@ mod tests {
         let manifest = toml! {
             [workspace.dependencies]
             own = { path = "crates/own" }
-            told = "1"
+            listed = "1"
             also = "1"
-            untold = "1"
+            unlisted = "1"
         };
         let findings = page_findings(
             &manifest,
-            "- `told`, `also`: for this\n- `gone`: for that; not `other`\n",
+            "- `listed`, `also`: for this\n- `gone`: for that; not `other`\n",
         )
         .unwrap();
         assert_eq!(findings.len(), 2, "{findings:?}");
         assert!(
-            findings[0].starts_with("untold") && findings[1].contains("gone"),
+            findings[0].starts_with("unlisted") && findings[1].contains("gone"),
             "{findings:?}"
         );
     }

@@ -274,19 +274,19 @@ fn files_of(directory: &Path) -> Result<Vec<PathBuf>> {
 
 /// Checks that every object conforms to its schema; custom resources are validated elsewhere.
 fn validate(workspace: &Workspace, program: &Path, files: &[PathBuf]) -> Result<()> {
-    let told = workspace
+    let printed = workspace
         .command(program)
         .args(["--strict", "--quiet", "--kubernetes-version", KUBERNETES])
         .args(files)
         .output()?;
     let (out, err) = (
-        String::from_utf8_lossy(&told.stdout),
-        String::from_utf8_lossy(&told.stderr),
+        String::from_utf8_lossy(&printed.stdout),
+        String::from_utf8_lossy(&printed.stderr),
     );
     ensure!(
-        told.status.success(),
+        printed.status.success(),
         "kubernetes-validate: {}\n{out}{err}",
-        told.status
+        printed.status
     );
     let unknown: Vec<&str> = out
         .lines()

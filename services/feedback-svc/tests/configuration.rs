@@ -78,8 +78,8 @@ fn line<'a>(printed: &'a str, key: &str) -> (&'a str, &'a str) {
         .lines()
         .find(of_key)
         .unwrap_or_else(|| panic!("{key} is not in\n{printed}"));
-    let (said, source) = line.rsplit_once("  # ").expect("a source");
-    (said.trim_end(), source)
+    let (printed, source) = line.rsplit_once("  # ").expect("a source");
+    (printed.trim_end(), source)
 }
 
 #[test]
@@ -133,7 +133,7 @@ fn printed_settings_can_be_read_again() {
     let again = scene.run(&["--config", "again.toml", "--print-config"]).stdout;
     let values = |printed: &str| -> Vec<String> {
         let lines = printed.lines().filter_map(|line| line.rsplit_once("  # "));
-        lines.map(|(said, _)| said.trim_end().to_owned()).collect()
+        lines.map(|(printed, _)| printed.trim_end().to_owned()).collect()
     };
     assert_eq!(values(&printed), values(&again));
     assert_eq!(line(&again, "data-dir"), ("data-dir = \"x\"", "file again.toml"));

@@ -373,11 +373,11 @@ impl Subscriber {
         );
         self.cursor = Some(cursor);
         let sums = sums_of(&self.held);
-        let told: BTreeMap<Group, Sum> = update.digests.iter().map(sum).collect();
+        let stated: BTreeMap<Group, Sum> = update.digests.iter().map(sum).collect();
         for (_, key, _) in &changes {
             let group = group(key);
             assert_eq!(
-                told.get(&group).copied().unwrap_or_default(),
+                stated.get(&group).copied().unwrap_or_default(),
                 sums.get(&group).copied().unwrap_or_default(),
                 "the digest of {group:?} after {to}"
             );
@@ -415,9 +415,9 @@ impl Subscriber {
     }
 
     fn verify_all(&self, digests: &[Digest]) {
-        let told: BTreeMap<Group, Sum> = digests.iter().map(sum).collect();
-        assert_eq!(told.len(), digests.len(), "no group twice");
-        assert_eq!(told, sums_of(&self.held), "digests of every non-empty group");
+        let stated: BTreeMap<Group, Sum> = digests.iter().map(sum).collect();
+        assert_eq!(stated.len(), digests.len(), "no group twice");
+        assert_eq!(stated, sums_of(&self.held), "digests of every non-empty group");
     }
 }
 

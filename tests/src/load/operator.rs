@@ -66,7 +66,7 @@ async fn put(writer: &mut Writer, clients: &mut Clients<Learning>, key: &str) ->
     };
     match clients.until_answered(writer, "a put", call).await {
         // Revision 0: it already had this value, perhaps from an earlier attempt.
-        Ended::Acknowledged(answer, _) => told(answer.into_inner().revision, key, Some(verb)),
+        Ended::Acknowledged(answer, _) => operator_write(answer.into_inner().revision, key, Some(verb)),
         Ended::Refused(refusal) => panic!("{}: a put was refused: {refusal}", writer.name),
     }
 }
@@ -82,14 +82,14 @@ async fn delete(writer: &mut Writer, clients: &mut Clients<Learning>, key: &str)
         async move { client.resources.clone().delete_resource(request).await }
     };
     match clients.until_answered(writer, "a deletion", call).await {
-        Ended::Acknowledged(answer, _) => told(answer.into_inner().revision, key, None),
+        Ended::Acknowledged(answer, _) => operator_write(answer.into_inner().revision, key, None),
         // Nothing was there, or an earlier attempt deleted it.
         Ended::Refused(refusal) if refusal.code == Code::NotFound => None,
         Ended::Refused(refusal) => panic!("{}: a deletion was refused: {refusal}", writer.name),
     }
 }
 
-fn told(revision: i64, key: &str, value: Option<&str>) -> Option<OperatorWrite> {
+fn operator_write(revision: i64, key: &str, value: Option<&str>) -> Option<OperatorWrite> {
     (revision > 0).then(|| OperatorWrite {
         revision,
         key: key.to_owned(),

@@ -124,11 +124,11 @@ async fn nodes_end_equal_to_a_database_that_was_restored_from_a_backup() {
     let mut head = 0;
     while head <= beyond {
         let name = format!("after {head}");
-        let told = system
+        let answer = system
             .feedback()
             .learn(says("tom", alias(&name, "person-3")))
             .await;
-        head = told.outcome.unwrap().revision;
+        head = answer.outcome.unwrap().revision;
     }
     assert!(matches!(
         steady.begin(&system.learning().channel).await,
@@ -184,8 +184,8 @@ async fn the_pair_lives_in_one_postgresql_database_through_a_new_epoch_and_a_res
     let mut node = Node::start(up.learning, "search-1").await;
     let mut steady = Subscriber::of_everything("steady");
     steady.begin(&learning.channel).await;
-    let told = feedback.learn(says("jane", alias("jd", "person-17"))).await;
-    let head = told.outcome.unwrap().revision;
+    let answer = feedback.learn(says("jane", alias("jd", "person-17"))).await;
+    let head = answer.outcome.unwrap().revision;
     node.until(head).await;
     steady.until(head).await;
 

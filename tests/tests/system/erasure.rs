@@ -242,9 +242,9 @@ both_databases! {
         };
         let late = feedback.submit(late).await;
         let request = RedactReporterRequest { namespace: NAMESPACE.into(), reporter_id: JANE.into() };
-        let told = answered(feedback.service.clone().redact_reporter(request).await);
-        assert_eq!((told.redacted_count, told.remaining_count), (4, 0));
-        assert!(told.undelivered_count > 0, "learning-svc has not heard of it yet");
+        let response = answered(feedback.service.clone().redact_reporter(request).await);
+        assert_eq!((response.redacted_count, response.remaining_count), (4, 0));
+        assert!(response.undelivered_count > 0, "learning-svc has not heard of it yet");
         system.start_learning().await;
         assert_eq!(erase_jane(system).await, 0, "everything was redacted by the first call");
         assert_redacted(&feedback.delivered(NAMESPACE, &late.feedback_id).await);

@@ -133,8 +133,8 @@ both_databases! {
         assert_eq!((id(1), id(2)), (None, None));
         assert_eq!(id(0), id(3));
         assert_ne!(id(0), id(4));
-        let told = results[4].feedback.as_ref().unwrap().outcome.as_ref().unwrap();
-        assert_eq!((told.state(), told.reason.as_str()), (OutcomeState::Pending, "BELOW_THRESHOLD"));
+        let learned = results[4].feedback.as_ref().unwrap().outcome.as_ref().unwrap();
+        assert_eq!((learned.state(), learned.reason.as_str()), (OutcomeState::Pending, "BELOW_THRESHOLD"));
         assert_eq!(feedback.all_delivered(NAMESPACE).await.len(), 2);
     }
 
@@ -163,8 +163,8 @@ both_databases! {
         feedback.all_delivered(NAMESPACE).await;
         let candidate = learning.candidate_for(PHRASE, "create_csa").await;
         assert_eq!(candidate.reporter_count, 2);
-        let told = feedback.learn(says("d", verb(PHRASE, "create_csa"))).await;
-        assert_eq!(told.outcome.unwrap().state(), OutcomeState::Applied);
+        let learned = feedback.learn(says("d", verb(PHRASE, "create_csa"))).await;
+        assert_eq!(learned.outcome.unwrap().state(), OutcomeState::Applied);
         assert_eq!(learning.verb_for(PHRASE).await, "create_csa");
     }
 

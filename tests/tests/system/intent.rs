@@ -22,8 +22,8 @@ fn said_by<const N: usize>(reporters: [&str; N], choice: &str) -> [SubmitFeedbac
 
 both_databases! {
     async fn the_same_reporter_three_times_is_one_confirmation(system) {
-        let told = system.feedback().learn_all(said_by(["jane", "jane", "jane"], "create_csa")).await;
-        let outcome = told.outcome.unwrap();
+        let result = system.feedback().learn_all(said_by(["jane", "jane", "jane"], "create_csa")).await;
+        let outcome = result.outcome.unwrap();
         assert_eq!(outcome.state(), OutcomeState::Pending);
         assert_eq!(outcome.reason, "BELOW_THRESHOLD");
         assert_eq!((outcome.occurrence_count, outcome.reporter_count), (3, 1));
@@ -66,9 +66,9 @@ both_databases! {
         let (feedback, learning) = (system.feedback(), system.learning());
         feedback.learn_all(said_by(["jane", "ann", "tom"], "create_csa")).await;
         let head = learning.head().await;
-        let told = feedback.learn_all(said_by(["eve", "bob"], "create_csa")).await.outcome.unwrap();
-        assert_eq!((told.state(), told.auto_applied), (OutcomeState::Applied, false));
-        assert_eq!((told.reporter_count, told.revision), (5, head));
+        let result = feedback.learn_all(said_by(["eve", "bob"], "create_csa")).await.outcome.unwrap();
+        assert_eq!((result.state(), result.auto_applied), (OutcomeState::Applied, false));
+        assert_eq!((result.reporter_count, result.revision), (5, head));
         assert_eq!(learning.head().await, head);
         let candidate = learning.candidate_for(PHRASE, "create_csa").await;
         let history = learning.candidate(&candidate.candidate_id).await.history;
@@ -77,8 +77,8 @@ both_databases! {
     }
 
     async fn a_name_is_applied_with_its_first_vote(system) {
-        let told = system.feedback().learn(says("jane", alias("Jane D.", "person-17"))).await;
-        let outcome = told.outcome.unwrap();
+        let result = system.feedback().learn(says("jane", alias("Jane D.", "person-17"))).await;
+        let outcome = result.outcome.unwrap();
         assert_eq!(outcome.state(), OutcomeState::Applied);
         assert_eq!((outcome.risk_level(), outcome.threshold_applied), (RiskLevel::Low, 1));
         assert!(outcome.was_new && outcome.auto_applied);
@@ -105,8 +105,8 @@ both_databases! {
         feedback.learn_all(said_by(["a1", "a2", "a3"], "create_csa")).await;
         feedback.learn_all(said_by(["b1", "b2", "b3", "b4", "b5"], "create_isda")).await;
         assert_eq!(learning.verb_for(PHRASE).await, "create_csa");
-        let told = feedback.learn_all(said_by(["b6"], "create_isda")).await.outcome.unwrap();
-        assert_eq!(told.state(), OutcomeState::Applied);
+        let result = feedback.learn_all(said_by(["b6"], "create_isda")).await.outcome.unwrap();
+        assert_eq!(result.state(), OutcomeState::Applied);
         assert_eq!(learning.verb_for(PHRASE).await, "create_isda");
         let beaten = learning.candidate_for(PHRASE, "create_csa").await;
         assert_eq!(beaten.status(), CandidateStatus::Superseded);
@@ -130,9 +130,9 @@ both_databases! {
     async fn a_value_set_by_a_person_is_not_replaced_by_votes(system) {
         let (feedback, learning) = (system.feedback(), system.learning());
         learning.put(phrase_key(PHRASE), verb_value("create_isda")).await;
-        let told = feedback.learn_all(said_by(["a", "b", "c", "d"], "create_csa")).await.outcome.unwrap();
-        assert_eq!((told.state(), told.reason.as_str()), (OutcomeState::AwaitingReview, "PINNED"));
-        assert!(told.message.contains("awaits review"), "{}", told.message);
+        let result = feedback.learn_all(said_by(["a", "b", "c", "d"], "create_csa")).await.outcome.unwrap();
+        assert_eq!((result.state(), result.reason.as_str()), (OutcomeState::AwaitingReview, "PINNED"));
+        assert!(result.message.contains("awaits review"), "{}", result.message);
         assert_eq!(learning.verb_for(PHRASE).await, "create_isda");
         let candidate = learning.candidate_for(PHRASE, "create_csa").await;
         assert!(candidate.contest_pinned);
@@ -145,8 +145,8 @@ both_databases! {
         assert_eq!(reverted, applied.revision + 1);
         assert_eq!(learning.verb_for(PHRASE).await, "");
 
-        let told = feedback.learn_all(said_by(["d", "e", "f", "g"], "create_csa")).await.outcome.unwrap();
-        assert_eq!((told.state(), told.reason.as_str()), (OutcomeState::AwaitingReview, "REVERTED"));
+        let result = feedback.learn_all(said_by(["d", "e", "f", "g"], "create_csa")).await.outcome.unwrap();
+        assert_eq!((result.state(), result.reason.as_str()), (OutcomeState::AwaitingReview, "REVERTED"));
         assert_eq!(learning.verb_for(PHRASE).await, "");
         assert_eq!(learning.head().await, reverted);
     }
@@ -164,8 +164,8 @@ both_databases! {
         assert_eq!((candidate.reporter_count, candidate.occurrence_count), (2, 2));
         assert_eq!(learning.revisions().await[0].cause(), Cause::Retraction);
 
-        let told = feedback.learn_all(said_by(["d"], "create_csa")).await.outcome.unwrap();
-        assert_eq!(told.state(), OutcomeState::Applied);
+        let result = feedback.learn_all(said_by(["d"], "create_csa")).await.outcome.unwrap();
+        assert_eq!(result.state(), OutcomeState::Applied);
         assert_eq!(learning.verb_for(PHRASE).await, "create_csa");
     }
 
@@ -200,8 +200,8 @@ both_databases! {
         let feedback = system.feedback();
         feedback.learn(says("a", verb(PHRASE, "create_csa"))).await;
         feedback.learn(says("b", phrase(PHRASE, "create_csa"))).await;
-        let told = feedback.learn(says("c", verb(PHRASE, "create_csa"))).await;
-        assert_eq!(told.outcome.unwrap().state(), OutcomeState::Applied);
+        let result = feedback.learn(says("c", verb(PHRASE, "create_csa"))).await;
+        assert_eq!(result.outcome.unwrap().state(), OutcomeState::Applied);
     }
 
     async fn a_users_own_preference_applies_to_that_user_only_and_comes_first(system) {
@@ -211,8 +211,8 @@ both_databases! {
             scope: Scope::User.into(),
             ..says("jane", verb(PHRASE, "create_isda"))
         };
-        let told = feedback.learn(own).await.outcome.unwrap();
-        assert_eq!((told.state(), told.risk_level()), (OutcomeState::Applied, RiskLevel::Low));
+        let result = feedback.learn(own).await.outcome.unwrap();
+        assert_eq!((result.state(), result.risk_level()), (OutcomeState::Applied, RiskLevel::Low));
 
         for (user, value, scope) in [
             ("jane", "create_isda", Scope::User),
@@ -277,8 +277,8 @@ both_databases! {
         let (feedback, learning) = (system.feedback(), system.learning());
         feedback.learn(says("jane", alias("jd", "person-17"))).await;
         learning.delete(alias_key("jd")).await.unwrap();
-        let told = feedback.learn(says("ann", alias("jd", "person-17"))).await.outcome.unwrap();
-        assert_eq!((told.state(), told.reason.as_str()), (OutcomeState::AwaitingReview, "DELETED"));
+        let result = feedback.learn(says("ann", alias("jd", "person-17"))).await.outcome.unwrap();
+        assert_eq!((result.state(), result.reason.as_str()), (OutcomeState::AwaitingReview, "DELETED"));
         assert_eq!(learning.entity_for("jd").await, "");
         // Another value can still be learned: three votes against the two that still want the deleted one.
         for reporter in ["a", "b", "c"] {
@@ -293,9 +293,9 @@ both_databases! {
             reason: "ask jane.doe@example.org".into(),
             ..says("tom", alias("mail of jane.doe@example.org", "person-17"))
         };
-        let told = feedback.learn(request).await;
-        assert!(!told.reason.contains("jane.doe@example.org"), "{}", told.reason);
-        let outcome = told.outcome.unwrap();
+        let result = feedback.learn(request).await;
+        assert!(!result.reason.contains("jane.doe@example.org"), "{}", result.reason);
+        let outcome = result.outcome.unwrap();
         assert_eq!((outcome.state(), outcome.reason.as_str()), (OutcomeState::AwaitingReview, "PERSONAL_DATA"));
     }
 
@@ -308,17 +308,17 @@ both_databases! {
             context: [("k".repeat(64), mails[..1_022].to_owned())].into(),
             ..says(&"r".repeat(128), verb(&"p".repeat(512), &"c".repeat(256)))
         };
-        let told = system.feedback().learn(request).await;
-        assert!(!told.reason.contains("a@b.co"));
-        assert_eq!(told.outcome.unwrap().reporter_count, 1);
+        let result = system.feedback().learn(request).await;
+        assert!(!result.reason.contains("a@b.co"));
+        assert_eq!(result.outcome.unwrap().reporter_count, 1);
         let retract = emend_proto::feedback::v1::RetractFeedbackRequest {
             namespace: NAMESPACE.into(),
-            feedback_id: told.feedback_id.clone(),
+            feedback_id: result.feedback_id.clone(),
             reason: mails,
             wait: 0,
         };
         answered(system.feedback().service.clone().retract_feedback(retract).await);
-        system.feedback().delivered(NAMESPACE, &told.feedback_id).await;
+        system.feedback().delivered(NAMESPACE, &result.feedback_id).await;
     }
 
     async fn reason_query_and_context_of_feedback_are_shown_to_the_reviewer(system) {

@@ -22,13 +22,13 @@ both_databases! {
         };
         let mut without = Subscriber::new("without");
         without.begin(&learning.channel).await;
-        let told = feedback.learn(own).await.outcome.unwrap();
+        let outcome = feedback.learn(own).await.outcome.unwrap();
         let node = Node::start(system.learning[0].front.address(), "with").await;
-        node.until(told.revision).await;
-        without.until(told.revision).await;
+        node.until(outcome.revision).await;
+        without.until(outcome.revision).await;
         assert!(without.held().is_empty());
         let answer = node.answer(NAMESPACE, Kind::InvocationPhrase, "set up a csa", "jane");
-        assert_eq!(answer.found, Some(("create_isda".into(), told.revision)));
+        assert_eq!(answer.found, Some(("create_isda".into(), outcome.revision)));
         assert_eq!(node.answer(NAMESPACE, Kind::InvocationPhrase, "set up a csa", "tom").found, None);
     }
 

@@ -87,8 +87,8 @@ both_databases! {
             feedback.learn(says(reporter, verb(PHRASE, "create_csa"))).await;
         }
         update(&learning, Policy { threshold: 10, ..phrases() }).await;
-        let told = feedback.learn(says("d", verb(PHRASE, "create_csa"))).await.outcome.unwrap();
-        assert_eq!((told.state(), told.threshold_applied), (OutcomeState::Applied, 10));
+        let outcome = feedback.learn(says("d", verb(PHRASE, "create_csa"))).await.outcome.unwrap();
+        assert_eq!((outcome.state(), outcome.threshold_applied), (OutcomeState::Applied, 10));
         assert_eq!(learning.verb_for(PHRASE).await, "create_csa");
     }
 
@@ -96,8 +96,8 @@ both_databases! {
         let (feedback, learning) = (system.feedback(), system.learning());
         update(&learning, Policy { risk_level: RiskLevel::High.into(), ..phrases() }).await;
         for reporter in ["a", "b", "c", "d", "e"] {
-            let told = feedback.learn(says(reporter, verb(PHRASE, "create_csa"))).await.outcome.unwrap();
-            assert_eq!((told.state(), told.reason.as_str()), (OutcomeState::AwaitingReview, "HIGH_RISK"));
+            let outcome = feedback.learn(says(reporter, verb(PHRASE, "create_csa"))).await.outcome.unwrap();
+            assert_eq!((outcome.state(), outcome.reason.as_str()), (OutcomeState::AwaitingReview, "HIGH_RISK"));
         }
         assert_eq!(learning.verb_for(PHRASE).await, "");
         let waiting = learning.candidate_for(PHRASE, "create_csa").await;
@@ -111,8 +111,8 @@ both_databases! {
         for _ in 0..2 {
             feedback.learn(says("jane", verb(PHRASE, "create_csa"))).await;
         }
-        let told = feedback.learn(says("jane", verb(PHRASE, "create_csa"))).await.outcome.unwrap();
-        assert_eq!((told.state(), told.reporter_count, told.occurrence_count), (OutcomeState::Applied, 1, 3));
+        let outcome = feedback.learn(says("jane", verb(PHRASE, "create_csa"))).await.outcome.unwrap();
+        assert_eq!((outcome.state(), outcome.reporter_count, outcome.occurrence_count), (OutcomeState::Applied, 1, 3));
     }
 
     async fn a_full_namespace_sends_promotions_to_review(system) {
@@ -126,8 +126,8 @@ both_databases! {
         for name in ["one", "two"] {
             feedback.learn(says("jane", alias(name, "person-1"))).await;
         }
-        let told = feedback.learn(says("jane", alias("three", "person-1"))).await.outcome.unwrap();
-        assert_eq!((told.state(), told.reason.as_str()), (OutcomeState::AwaitingReview, "RESOURCE_LIMIT"));
+        let outcome = feedback.learn(says("jane", alias("three", "person-1"))).await.outcome.unwrap();
+        assert_eq!((outcome.state(), outcome.reason.as_str()), (OutcomeState::AwaitingReview, "RESOURCE_LIMIT"));
         assert_eq!(learning.resources_in(NAMESPACE).await.len(), 2);
     }
 

@@ -35,10 +35,10 @@ async fn walk(system: &mut System, seed: u64) {
     let mut steady = Subscriber::of_everything("steady");
     steady.begin(&system.learning().channel).await;
     let mut wandering = Subscriber::of_everything("wandering");
-    let mut said: Vec<StoredFeedback> = Vec::new();
+    let mut submitted: Vec<StoredFeedback> = Vec::new();
 
     for step in 0..STEPS {
-        take_a_step(system, &dice, &mut said).await;
+        take_a_step(system, &dice, &mut submitted).await;
         if dice.chance(0.15) {
             // Connects, hears how the stream begins, and leaves in the middle of whatever follows.
             wandering
@@ -119,7 +119,7 @@ async fn restart(system: &mut System, dice: &Dice, steady: &mut Subscriber) {
 }
 
 /// What a person or reporter might do next. Refusals included: what is refused must have no effect.
-async fn take_a_step(system: &System, dice: &Dice, said: &mut Vec<StoredFeedback>) {
+async fn take_a_step(system: &System, dice: &Dice, submitted: &mut Vec<StoredFeedback>) {
     let (feedback, learning) = (system.feedback(), system.learning());
     let (input, choice, reporter) = (
         *dice.one_of(&PHRASES),
@@ -143,10 +143,10 @@ async fn take_a_step(system: &System, dice: &Dice, said: &mut Vec<StoredFeedback
                 .into(),
                 ..says(reporter, correction)
             };
-            said.push(feedback.submit(request).await);
+            submitted.push(feedback.submit(request).await);
         }
-        9..=10 if !said.is_empty() => {
-            let stored = dice.one_of(said).clone();
+        9..=10 if !submitted.is_empty() => {
+            let stored = dice.one_of(submitted).clone();
             feedback.retract(&stored).await;
         }
         11 => {

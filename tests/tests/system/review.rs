@@ -77,10 +77,10 @@ both_databases! {
         assert_eq!(learning.verb_for(PHRASE).await, "");
 
         for reporter in ["d", "e", "f", "g"] {
-            let told = feedback.learn(says(reporter, verb(PHRASE, "create_csa"))).await.outcome.unwrap();
-            assert_eq!(told.state(), OutcomeState::Rejected);
-            assert!(told.message.contains("CSAs are made elsewhere"), "{}", told.message);
-            assert_eq!(told.confirmations_needed, 0);
+            let outcome = feedback.learn(says(reporter, verb(PHRASE, "create_csa"))).await.outcome.unwrap();
+            assert_eq!(outcome.state(), OutcomeState::Rejected);
+            assert!(outcome.message.contains("CSAs are made elsewhere"), "{}", outcome.message);
+            assert_eq!(outcome.confirmations_needed, 0);
         }
         assert_eq!(learning.verb_for(PHRASE).await, "");
         let again = refused(learning.reject(&rejected, "again").await);

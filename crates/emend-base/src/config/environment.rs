@@ -63,9 +63,9 @@ mod tests {
             "EMEND_?",
         ];
         let found = unknown(set.map(str::to_owned).into_iter(), ["EMEND_LISTEN"].into_iter());
-        let told: Vec<String> = found.iter().map(ToString::to_string).collect();
+        let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert_eq!(
-            told[1],
+            messages[1],
             "no setting has the environment variable EMEND_LISTENS; did you mean EMEND_LISTEN?"
         );
         assert_eq!((found.len(), found[0].name.as_str()), (2, "EMEND_?"));

@@ -16,14 +16,14 @@ pub(super) fn print(resolved: &Resolved) -> String {
         resolved.program
     );
     for setting in &resolved.settings {
-        let (said, source) = (said(setting), source(setting));
+        let (line, source) = (line(setting), source(setting));
         // Writing to a String can't fail.
-        let _ = writeln!(text, "{said:COLUMN$}  # {source}");
+        let _ = writeln!(text, "{line:COLUMN$}  # {source}");
     }
     text
 }
 
-fn said(setting: &Setting) -> String {
+fn line(setting: &Setting) -> String {
     let key = &setting.key;
     match &setting.values {
         None => format!("# {key} is not set"),

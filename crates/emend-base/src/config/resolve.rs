@@ -226,18 +226,18 @@ impl File<'_> {
     /// The equivalent command-line arguments of each key, or all complaints at once.
     fn read(&self) -> Result<BTreeMap<String, Vec<OsString>>, Vec<String>> {
         let entries = file::read(self.path).map_err(|complaint| vec![complaint])?;
-        let mut said = BTreeMap::new();
+        let mut flags_by_key = BTreeMap::new();
         let mut complaints = Vec::new();
         for (key, entry) in entries {
             match self.flags(&key, entry) {
                 Ok(flags) => {
-                    said.insert(key, flags);
+                    flags_by_key.insert(key, flags);
                 }
                 Err(complaint) => complaints.push(format!("{}: {complaint}", self.path.display())),
             }
         }
         if complaints.is_empty() {
-            Ok(said)
+            Ok(flags_by_key)
         } else {
             Err(complaints)
         }

@@ -29,7 +29,7 @@ pub(super) struct Kept {
     /// Each voter's ballots, newest first; the first is its live vote.
     by_voter: BTreeMap<(VoterKey, SortKey), CandidateId>,
     /// How many ballots a voter cast for a candidate; maintained only for OCCURRENCES.
-    said: HashMap<(VoterKey, CandidateId), u64>,
+    cast: HashMap<(VoterKey, CandidateId), u64>,
     /// The live votes of derived voters, by caller.
     derived: HashMap<Caller, Newest<CandidateId>>,
     support: HashMap<CandidateId, Strength>,
@@ -57,7 +57,7 @@ impl Kept {
         Self {
             rules,
             by_voter: BTreeMap::new(),
-            said: HashMap::new(),
+            cast: HashMap::new(),
             derived: HashMap::new(),
             support: HashMap::new(),
         }
@@ -72,7 +72,7 @@ impl Kept {
         self.change(ballot, |kept, key| {
             kept.by_voter.insert(key, ballot.candidate);
             if kept.rules.counting == Counting::Occurrences {
-                *kept.said.entry((ballot.voter, ballot.candidate)).or_default() += 1;
+                *kept.cast.entry((ballot.voter, ballot.candidate)).or_default() += 1;
             }
         });
     }
@@ -81,11 +81,11 @@ impl Kept {
     pub(super) fn dismiss(&mut self, ballot: &Ballot) {
         self.change(ballot, |kept, key| {
             kept.by_voter.remove(&key);
-            let said = (ballot.voter, ballot.candidate);
-            if let Some(times) = kept.said.get_mut(&said) {
+            let cast = (ballot.voter, ballot.candidate);
+            if let Some(times) = kept.cast.get_mut(&cast) {
                 *times -= 1;
                 if *times == 0 {
-                    kept.said.remove(&said);
+                    kept.cast.remove(&cast);
                 }
             }
         });
@@ -126,7 +126,7 @@ impl Kept {
     }
 
     fn times_said(&self, voter: VoterKey, candidate: CandidateId) -> u64 {
-        self.said.get(&(voter, candidate)).copied().unwrap_or_default()
+        self.cast.get(&(voter, candidate)).copied().unwrap_or_default()
     }
 
     /// Counts a voter's live vote, unless the cap on derived voters excludes it.

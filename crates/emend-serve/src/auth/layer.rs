@@ -244,8 +244,8 @@ impl HttpBody for Supervised {
         if let Poll::Ready(why) = this.poll_ended(cx) {
             this.inner = None;
             let mut trailers = HeaderMap::new();
-            let said = Status::from(why).add_header(&mut trailers);
-            return Poll::Ready(Some(said.map(|()| Frame::trailers(trailers))));
+            let added = Status::from(why).add_header(&mut trailers);
+            return Poll::Ready(Some(added.map(|()| Frame::trailers(trailers))));
         }
         match &mut this.inner {
             Some(inner) => Pin::new(inner).poll_frame(cx),

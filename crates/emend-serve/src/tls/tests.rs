@@ -239,8 +239,8 @@ async fn a_client_without_a_certificate_is_told_so_and_not_reset() {
         let refused = timeout(SOON, asked).await.expect("an answer").unwrap_err();
         let why = format!("{refused:?}");
         // hyper gives no reason to a request that it has not begun to send.
-        let told = ["requires a client certificate", "operation was canceled"];
-        assert!(told.iter().any(|told| why.contains(told)), "{why}");
+        let texts = ["requires a client certificate", "operation was canceled"];
+        assert!(texts.iter().any(|text| why.contains(text)), "{why}");
     }
 }
 
@@ -280,8 +280,8 @@ async fn a_token_takes_precedence_over_a_certificate() {
         let answer = timeout(SOON, call(client.clone(), LIST, request))
             .await
             .expect("an answer");
-        let told = answer.unwrap_err();
-        assert_eq!((told.code(), told.message()), expected, "{token:?}");
+        let error = answer.unwrap_err();
+        assert_eq!((error.code(), error.message()), expected, "{token:?}");
     }
 }
 
@@ -352,13 +352,13 @@ async fn plain_text_is_closed_at_once() {
     let (authority, files) = (Authority::new("ca"), Files::new());
     files.serve_by(&authority);
     let server = Running::start(&files).await;
-    for said in ["PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "GET / HTTP/1.1\r\n\r\n"] {
+    for preface in ["PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "GET / HTTP/1.1\r\n\r\n"] {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
-        stream.write_all(said.as_bytes()).await.unwrap();
+        stream.write_all(preface.as_bytes()).await.unwrap();
         let mut answer = Vec::new();
         // Less than the handshake's time limit. Reset or closed, the connection is gone either way.
         let read = timeout(Duration::from_secs(8), stream.read_to_end(&mut answer)).await;
-        assert!(read.is_ok(), "{said:?} is left waiting");
+        assert!(read.is_ok(), "{preface:?} is left waiting");
         assert!(answer.len() < 10, "an alert at most: {answer:?}");
     }
 }
@@ -401,8 +401,8 @@ async fn an_untrusted_server_is_explained_in_plain_words() {
         let remote = Remote::new(&format!("https://{}", server.address)).unwrap();
         let remote = remote.tls(files.client(&authority, None)).unwrap();
         let refused = remote.connect().await.unwrap_err();
-        let told = TrustError::within(&refused).map(ToString::to_string);
-        assert_eq!(told.as_deref(), Some(words));
+        let error = TrustError::within(&refused).map(ToString::to_string);
+        assert_eq!(error.as_deref(), Some(words));
         assert_eq!(why(&refused), words);
     }
     let away = Remote::new("https://127.0.0.1:1").unwrap();
@@ -441,16 +441,19 @@ fn an_unusable_file_is_reported_by_name_without_its_content() {
     issued.write(files.0.path(), "server");
     assert_eq!(files.server().check(), Ok(()));
     files.write("server.key", authority.issue(2, &["localhost"]).key);
-    let told = files.server().check().unwrap_err().to_string();
-    assert!(told.contains("server.pem"), "another certificate's key: {told}");
+    let error = files.server().check().unwrap_err().to_string();
+    assert!(error.contains("server.pem"), "another certificate's key: {error}");
     files.write("server.key", "secret");
-    let told = files.server().check().unwrap_err().to_string();
-    assert!(told.contains("server.key") && !told.contains("secret"), "{told}");
+    let error = files.server().check().unwrap_err().to_string();
+    assert!(
+        error.contains("server.key") && !error.contains("secret"),
+        "{error}"
+    );
     issued.write(files.0.path(), "server");
     files.write("clients.pem", "");
-    let told = files.server().check().unwrap_err().to_string();
+    let error = files.server().check().unwrap_err().to_string();
     assert!(
-        told.contains("clients.pem") && told.contains("no certificate"),
-        "{told}"
+        error.contains("clients.pem") && error.contains("no certificate"),
+        "{error}"
     );
 }

@@ -54,7 +54,7 @@ pub(crate) const LARGE: usize = 1024 * 1024;
 #[derive(Clone, Default)]
 struct EndlessService {
     /// How many messages the talkative stream was asked for.
-    said: Arc<AtomicUsize>,
+    messages: Arc<AtomicUsize>,
 }
 
 /// Asks for a stream that sends more than any socket holds.
@@ -70,9 +70,9 @@ impl EndlessService {
         let message = Text {
             text: "x".repeat(LARGE),
         };
-        let said = Arc::clone(&self.said);
+        let messages = Arc::clone(&self.messages);
         Box::pin(stream::repeat_with(move || {
-            said.fetch_add(1, Ordering::SeqCst);
+            messages.fetch_add(1, Ordering::SeqCst);
             Ok(message.clone())
         }))
     }
@@ -141,7 +141,7 @@ pub(crate) struct Running {
     pub(crate) lifecycle: Lifecycle,
     pub(crate) readiness: Readiness,
     /// How many messages the talkative streams have sent.
-    pub(crate) said: Arc<AtomicUsize>,
+    pub(crate) messages: Arc<AtomicUsize>,
 }
 
 impl Running {
@@ -153,7 +153,7 @@ impl Running {
         let (lifecycle, readiness) = (Lifecycle::new(), Readiness::new());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let stubborn = EndlessService::default();
-        let said = Arc::clone(&stubborn.said);
+        let messages = Arc::clone(&stubborn.messages);
         let server = Server::new(descriptors(), readiness.clone(), Entropy::seeded(1))
             .add_service(stubborn, &["database", "tailer"]);
         let address = set_up(server).serve(listener, &lifecycle).unwrap();
@@ -161,7 +161,7 @@ impl Running {
             address,
             lifecycle,
             readiness,
-            said,
+            messages,
         }
     }
 

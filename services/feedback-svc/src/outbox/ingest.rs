@@ -280,8 +280,8 @@ mod tests {
         } = RelayConfig::default();
         let client = IngestClient::new(remote, None, lifecycle.clone(), answer_timeout, keep_alive);
         let refused = client.deliver(Vec::new(), None).await.unwrap_err();
-        let told = "the server's certificate is not for 127.0.0.1, but for learning.example";
-        assert_eq!(refused, DeliveryError::Unavailable(told.to_owned()));
+        let expected = "the server's certificate is not for 127.0.0.1, but for learning.example";
+        assert_eq!(refused, DeliveryError::Unavailable(expected.to_owned()));
         lifecycle.shutdown(Duration::from_secs(1)).await;
     }
 }

@@ -238,8 +238,8 @@ async fn a_queued_event_is_sent_at_once_and_its_waiter_gets_the_answer() {
         .unwrap()
         .unwrap();
     assert_eq!(feedback.delivery, DeliveryState::Delivered);
-    let told = waiter.answer(Instant::now() + SOON).await;
-    assert_eq!(told, feedback.outcome.map(Answer::Evaluated));
+    let answer = waiter.answer(Instant::now() + SOON).await;
+    assert_eq!(answer, feedback.outcome.map(Answer::Evaluated));
 
     let [sent] = &fixture.learning.received()[..] else {
         panic!("one event")
@@ -397,13 +397,13 @@ async fn the_log_names_refused_events_and_reasons_but_never_messages() {
         fixture.database.advance(600).await;
         assert_eq!(fixture.claiming_step().await, Step::Answered(1));
     }
-    let told = |attempts: u32| {
+    let logged = |attempts: u32| {
         format!(
             "WARN message=an event keeps failing and is retried event_id={again} attempts={attempts} \
              code=\"RESOURCE_EXHAUSTED\" reason=\"NOT_SO\""
         )
     };
-    assert_eq!(Log::lines(), [3, 4, 8, 16].map(told));
+    assert_eq!(Log::lines(), [3, 4, 8, 16].map(logged));
 
     fixture
         .learning

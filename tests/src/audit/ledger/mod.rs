@@ -146,8 +146,8 @@ pub async fn check_within(
 /// If there is one, with every finding.
 pub async fn expect_sound(system: &impl Audited, asked: Option<&Asked>, nodes: &[Holder<'_>]) {
     let findings = check(system, asked, nodes).await;
-    let said: Vec<String> = findings.iter().map(ToString::to_string).collect();
-    assert!(said.is_empty(), "the audit found:\n{}", said.join("\n"));
+    let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    assert!(lines.is_empty(), "the audit found:\n{}", lines.join("\n"));
 }
 
 async fn drained(patience: Duration, databases: &Databases, findings: &mut Findings) {

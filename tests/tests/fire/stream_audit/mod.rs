@@ -344,10 +344,10 @@ async fn each_guarantee_broken_on_purpose_is_reported() {
         let reported: BTreeSet<Guarantee> = violations.iter().map(|violation| violation.guarantee).collect();
         let allowed: BTreeSet<Guarantee> = also.iter().chain([breaks]).copied().collect();
         if !reported.contains(breaks) || !reported.is_subset(&allowed) {
-            let said: Vec<String> = violations.iter().take(5).map(ToString::to_string).collect();
+            let described: Vec<String> = violations.iter().take(5).map(ToString::to_string).collect();
             wrong.push(format!(
                 "{what}: breaks {breaks}, reported {reported:?}:\n  {}",
-                said.join("\n  ")
+                described.join("\n  ")
             ));
         }
         broken.insert(*breaks);

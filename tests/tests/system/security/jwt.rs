@@ -187,16 +187,16 @@ impl JwtDeployment {
     }
 
     /// What each service tells a caller with this token; both must tell the same.
-    async fn told(&self, token: &str) -> Explained {
-        let submitted = told(self.submit(token, "never learned").await.map(drop));
-        let subscribed = told(self.subscribe(token).await.map(drop));
+    async fn explained(&self, token: &str) -> Explained {
+        let submitted = explained(self.submit(token, "never learned").await.map(drop));
+        let subscribed = explained(self.subscribe(token).await.map(drop));
         assert_eq!(submitted, subscribed);
         submitted
     }
 }
 
 /// A refusal without the request id.
-fn told(answer: Result<(), Status>) -> Explained {
+fn explained(answer: Result<(), Status>) -> Explained {
     Explained {
         request_id: None,
         ..Explained::from(answer.unwrap_err())
@@ -264,7 +264,7 @@ async fn check(issued: &JwtDeployment) {
     assert_eq!(trail.revisions[0].actor.clone().unwrap().caller, "ops");
 
     // Any other token: refused in exactly the same words as a guessed one.
-    let guessed = issued.told("guessed").await;
+    let guessed = issued.explained("guessed").await;
     assert_eq!(reason(&guessed), NOT_ACCEPTED);
     assert_eq!(guessed.message, "the credentials are not accepted");
     let good = claims("web@prod", LONG);
@@ -293,9 +293,9 @@ async fn check(issued: &JwtDeployment) {
     let token = issued.by.token(&good);
     others.push(token[..token.len() - 4].to_owned());
     for token in others {
-        assert_eq!(issued.told(&token).await, guessed, "{token}");
+        assert_eq!(issued.explained(&token).await, guessed, "{token}");
     }
-    let expired = issued.told(&issued.by.token(&over)).await;
+    let expired = issued.explained(&issued.by.token(&over)).await;
     assert_eq!(reason(&expired), EXPIRED);
     assert_eq!(expired.message, "the token has expired");
 

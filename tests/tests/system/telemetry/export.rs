@@ -55,8 +55,8 @@ async fn a_trace_receiver_that_does_not_answer_delays_nothing() {
         submit_traced(&up).await;
     }
     end(&mut up.process).await;
-    let told = up
+    let logged = up
         .process
         .logged(|line| line.contains("some spans were not exported").then_some(()));
-    assert!(told.is_some(), "{}", up.process.output());
+    assert!(logged.is_some(), "{}", up.process.output());
 }

@@ -198,8 +198,8 @@ async fn a_long_call_can_check_its_callers_current_rights() {
             .as_of_now()
             .and_then(|now| now.admit::<Messages, _>(&Header))
     };
-    let told = || now().err().map(|refused| refused.reason());
-    assert_eq!(told(), None);
+    let refusal_reason = || now().err().map(|refused| refused.reason());
+    assert_eq!(refusal_reason(), None);
     for (name, role, namespaces, expected) in [
         ("ops", "reviewer", "\"*\"", Some("ROLE_MISSING")),
         ("ops", "admin", "[\"help\"]", Some("NAMESPACE_DENIED")),
@@ -208,14 +208,14 @@ async fn a_long_call_can_check_its_callers_current_rights() {
         ("ops", "admin", "[\"shop\"]", None),
     ] {
         known.rewrite(name, role, namespaces);
-        assert_eq!(told(), expected, "{name} {role} {namespaces}");
+        assert_eq!(refusal_reason(), expected, "{name} {role} {namespaces}");
     }
     assert!(
         access.admit::<Messages, _>(&Header).is_ok(),
         "what was so when it began"
     );
     known.clock.advance(SignedDuration::from_secs(59));
-    assert_eq!(told(), None);
+    assert_eq!(refusal_reason(), None);
     known.clock.advance(SignedDuration::from_secs(1));
-    assert_eq!(told(), Some("TOKEN_EXPIRED"));
+    assert_eq!(refusal_reason(), Some("TOKEN_EXPIRED"));
 }
